@@ -1,0 +1,53 @@
+# make run    virtual environment, package, embedded MPI, engine; then the check-up of this machine and its report
+# make test   everything CI runs
+# Needs Python >= 3.11 with venv, a C++20 compiler and make. No root.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test lint format unit engine-test bench screenshot clean help
+
+help:
+	@sed -n 's/^# make/make/p' Makefile
+
+$(VENV)/installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "slowpath needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=/path/to/python3.11" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mpich]'
+	@touch $@
+
+run: $(VENV)/installed
+	$(BIN)/slowpath run checkup
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mpich,dev]'
+	@touch $@
+
+test: lint engine-test unit
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	git ls-files 'engine/*.cpp' 'engine/*.hpp' 'engine/*.c' | xargs $(BIN)/clang-format --dry-run --Werror
+	$(BIN)/python tools/check-tree
+
+format: $(VENV)/installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	git ls-files 'engine/*.cpp' 'engine/*.hpp' 'engine/*.c' | xargs $(BIN)/clang-format -i
+
+# The engine's own tests, in C++: the core with a fake clock, the rest under mpiexec with 1 to 4 ranks.
+engine-test: $(VENV)/installed-dev
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S engine -B build/test -DCMAKE_BUILD_TYPE=RelWithDebInfo -DSLOWPATH_TESTS=ON
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/test -j 2
+	PATH="$(CURDIR)/$(BIN):$$PATH" ctest --test-dir build/test --output-on-failure
+
+unit: $(VENV)/installed-dev
+	$(BIN)/python -m pytest
+
+bench: $(VENV)/installed-dev
+	$(BIN)/python benchmarks/budgets.py
+
+clean:
+	rm -rf build $(VENV)
