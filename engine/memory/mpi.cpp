@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory from MPI_Alloc_mem (MPI-4.1 section 9.2), through functions that the MPI side of the engine sets.
+#include "memory/registry.hpp"
+
+namespace slowpath::memory {
+namespace {
+
+void* (*allocate_memory)(std::size_t) = nullptr;
+void (*release_memory)(void*) = nullptr;
+
+class MpiMemory final : public HostAllocation {
+  public:
+    explicit MpiMemory(const Request& request)
+        : bytes_(request.bytes), base_(static_cast<std::byte*>(allocate_memory(length()))) {
+        if (base_ == nullptr) throw Error("MPI_Alloc_mem", "gave no memory", bytes_);
+        if (request.touch) touch_pages(base_, bytes_);
+    }
+
+    std::byte* base() const override { return base_; }
+    Observed observe() const override { return observe_host("mpi", bytes_); }
+    void release() override { release_memory(base_); }
+
+  private:
+    // For a length of 0 libraries may give no address at all.
+    std::size_t length() const { return bytes_ == 0 ? 1 : bytes_; }
+
+    std::size_t bytes_;
+    std::byte* base_;
+};
+
+}  // namespace
+
+void set_mpi_allocator(void* (*allocate)(std::size_t), void (*release)(void*)) {
+    allocate_memory = allocate;
+    release_memory = release;
+}
+
+extern const KindEntry mpi_kind{
+    Kind::mpi,
+    "mpi",
+    [] {
+        return allocate_memory == nullptr || release_memory == nullptr
+                   ? std::optional<std::string>("this program set no MPI allocator")
+                   : std::nullopt;
+    },
+    [](const Request& request) -> std::unique_ptr<Allocation> {
+        return std::make_unique<MpiMemory>(request);
+    },
+};
+
+}  // namespace slowpath::memory

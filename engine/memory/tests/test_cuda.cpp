@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kinds that need a CUDA driver, against tests/stub_cuda.c; the scenario is the first argument.
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "memory/buffer.hpp"
+#include "memory/tests/expect.hpp"
+
+namespace slowpath::memory::test {
+namespace {
+
+constexpr std::array cuda_kinds{Kind::pinned_host, Kind::device, Kind::managed};
+
+Request request(Kind kind, int device = 0) {
+    return {.kind = kind,
+            .pages = Pages::system_default,
+            .bytes = 5000,
+            .offset_bytes = 64,
+            .touch = true,
+            .device = device};
+}
+
+void expect_unavailable(const std::string& reason) {
+    for (const Kind kind : cuda_kinds) {
+        EXPECT(unavailable(kind).has_value());
+        EXPECT_TEXT(unavailable(kind).value_or("").substr(0, reason.size()), reason);
+        EXPECT_IN("bytes)", thrown<Error>([&] { Buffer buffer(request(kind)); }));
+    }
+    EXPECT(!unavailable(Kind::host));
+}
+
+void round_trip(Kind kind) {
+    Buffer buffer(request(kind));
+    EXPECT((buffer.host_view() == nullptr) == (kind == Kind::device));
+    EXPECT(buffer.data() == buffer.base() + 64);
+    std::vector<std::byte> sent(5000), got(5000);
+    for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<std::byte>(i * 37);
+    buffer.write(0, sent);
+    buffer.read(0, got);
+    EXPECT(got == sent);
+    buffer.write(4999, std::array{std::byte{42}});
+    buffer.read(4990, std::span(got).first(10));
+    EXPECT(got[9] == std::byte{42} && got[8] == sent[4998]);
+    EXPECT_IN("leave the allocation", thrown<Error>([&] { buffer.write(1, sent); }));
+    buffer.release();
+}
+
+void kinds() {
+    const std::map<Kind, std::string> names{
+        {Kind::pinned_host, "cuda:host"}, {Kind::device, "cuda:device"}, {Kind::managed, "cuda:managed"}};
+    for (const Kind kind : cuda_kinds) {
+        EXPECT(!unavailable(kind));
+        round_trip(kind);
+        const Buffer buffer(request(kind));
+        EXPECT_TEXT(buffer.observe().mpi_memory_kind, names.at(kind));
+        EXPECT(buffer.observe().device == 0);
+        Request empty = request(kind);
+        empty.bytes = empty.offset_bytes = 0;
+        EXPECT(Buffer(empty).base() != nullptr);
+        for (const int device : {-1, 1})
+            EXPECT_IN("CUDA_ERROR_INVALID_DEVICE",
+                      thrown<Error>([&] { Buffer wrong(request(kind, device)); }));
+    }
+}
+
+/// The call that is planted to fail is named in the error of whatever uses it; the other kinds still work.
+void failing() {
+    const char* const planted = std::getenv("SLOWPATH_STUB_CUDA_FAIL");
+    const std::string call(planted, std::strchr(planted, '='));
+    const bool in_every_kind = call.rfind("cuDevice", 0) == 0 || call == "cuCtxSetCurrent";
+    const std::map<std::string, std::vector<Kind>> users{
+        {"cuMemAlloc_v2", {Kind::device}},
+        {"cuMemHostAlloc", {Kind::pinned_host}},
+        {"cuMemFreeHost", {Kind::pinned_host}},
+        {"cuMemAllocManaged", {Kind::managed}},
+        {"cuMemcpyHtoD_v2", {Kind::device, Kind::managed}},
+        {"cuMemcpyDtoH_v2", {Kind::device, Kind::managed}},
+        {"cuCtxSynchronize", {Kind::device, Kind::managed}},
+        {"cuMemFree_v2", {Kind::device, Kind::managed}},
+    };
+    for (const Kind kind : cuda_kinds) {
+        bool fails = in_every_kind;
+        if (!in_every_kind)
+            for (const Kind user : users.at(call)) fails = fails || user == kind;
+        const std::string text = thrown<Error>([&] { round_trip(kind); });
+        if (fails)
+            EXPECT_IN("CUDA_ERROR_OUT_OF_MEMORY, out of memory", text);
+        else
+            EXPECT_TEXT(text, "nothing thrown");
+        EXPECT(!fails || text.rfind(call + ": ", 0) == 0);
+    }
+}
+
+int run(const std::string& scenario) {
+    if (scenario == "kinds")
+        kinds();
+    else if (scenario == "absent")
+        expect_unavailable("no CUDA driver (libslowpath-no-such-driver.so: ");
+    else if (scenario == "lacking")
+        expect_unavailable("no usable CUDA driver (libc.so.6 lacks cuInit)");
+    else if (scenario == "no_device")
+        expect_unavailable("CUDA driver found but no device");
+    else if (scenario == "failing_init")
+        expect_unavailable("CUDA driver found but cuInit failed: CUDA error 999");
+    else if (scenario == "failing")
+        failing();
+    else
+        expect(false, "a known scenario", __FILE__, __LINE__, scenario);
+    return failures == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace slowpath::memory::test
+
+int main(int argc, char** argv) {
+    return slowpath::memory::test::run(argc > 1 ? argv[1] : "");
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host and MPI memory on the kernel at hand.
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "memory/buffer.hpp"
+#include "memory/pages.hpp"
+#include "memory/registry.hpp"
+#include "memory/tests/expect.hpp"
+
+namespace slowpath::memory::test {
+
+void test_pages();
+
+namespace {
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+/// The word in brackets of a transparent_hugepage setting; empty when the kernel has none.
+std::string setting(const char* file) {
+    std::ifstream words(std::string("/sys/kernel/mm/transparent_hugepage/") + file);
+    for (std::string word; words >> word;)
+        if (word.front() == '[') return word.substr(1, word.size() - 2);
+    return {};
+}
+
+Request host(Pages pages, std::size_t bytes, bool touch = true) {
+    return {
+        .kind = Kind::host, .pages = pages, .bytes = bytes, .offset_bytes = 0, .touch = touch, .device = 0};
+}
+
+void names() {
+    for (const KindEntry* kind : registry()) EXPECT(kind_from(kind->name) == kind->kind);
+    for (const char* word : {"default", "small", "huge", "shared"})
+        EXPECT_TEXT(std::string(name(*pages_from(word))), word);
+    EXPECT(!kind_from("pinned"));
+    EXPECT(!kind_from(""));
+    EXPECT(!pages_from("system_default"));
+}
+
+void observed_pages() {
+    EXPECT_TEXT(Buffer(host(Pages::small, 8 * mib)).observe().pages, "small");
+    EXPECT_TEXT(Buffer(host(Pages::shared, 8 * mib)).observe().pages, "shared");
+    EXPECT_TEXT(Buffer(host(Pages::small, 8 * mib, false)).observe().pages, "unknown");
+    EXPECT_TEXT(Buffer(host(Pages::small, 1)).observe().pages, "small");
+    EXPECT(Buffer(host(Pages::small, 8 * mib)).observe().huge_bytes == std::size_t{0});
+    EXPECT_TEXT(Buffer(host(Pages::system_default, 1)).observe().mpi_memory_kind, "system");
+    const std::string enabled = setting("enabled");
+    if (enabled == "madvise" || enabled == "never")
+        EXPECT_TEXT(Buffer(host(Pages::system_default, 8 * mib)).observe().pages, "small");
+    const Observed observed = Buffer(host(Pages::huge, 4 * huge_page_bytes() + 1)).observe();
+    if (enabled == "always" || enabled == "madvise") {
+        // Memory may be too fragmented for a huge page, never for the count to be missing.
+        EXPECT(observed.huge_bytes.has_value());
+        EXPECT((observed.pages == "huge") == (observed.huge_bytes == 4 * huge_page_bytes()));
+        if (std::getenv("SLOWPATH_TEST_EXPECT_HUGE") != nullptr) EXPECT_TEXT(observed.pages, "huge");
+    } else {
+        EXPECT_TEXT(observed.pages, "small");
+    }
+}
+
+void neighbours_do_not_merge() {
+    std::vector<Buffer> buffers;
+    for (int i = 0; i < 8; ++i)
+        buffers.emplace_back(host(i % 2 == 0 ? Pages::small : Pages::system_default, 64 * 1024));
+    for (const Buffer& buffer : buffers) EXPECT_TEXT(buffer.observe().pages, "small");
+}
+
+void alignment() {
+    for (const std::size_t bytes :
+         {std::size_t{1}, std::size_t{4096}, 2 * mib, 2 * mib + 1, 7 * mib + 12345}) {
+        const Buffer buffer(host(Pages::huge, bytes));
+        EXPECT(reinterpret_cast<std::uintptr_t>(buffer.base()) % huge_page_bytes() == 0);
+        buffer.base()[bytes - 1] = std::byte{1};
+    }
+}
+
+/// Not one byte of an earlier allocation may be seen in a later one, at whatever address it lies.
+void freshness() {
+    for (const Pages pages : {Pages::system_default, Pages::small, Pages::huge, Pages::shared}) {
+        for (const std::size_t bytes : {std::size_t{8}, std::size_t{4097}, 3 * mib}) {
+            for (int round = 0; round < 3; ++round) {
+                const Buffer buffer(host(pages, bytes, false));
+                bool clean = true;
+                for (std::size_t i = 0; i < bytes; ++i) clean = clean && buffer.base()[i] == std::byte{0};
+                EXPECT(clean);
+                std::memset(buffer.base(), 0xa5, bytes);
+            }
+        }
+    }
+    const Buffer one(host(Pages::system_default, 8));
+    const Buffer other(host(Pages::system_default, 8));
+    EXPECT(std::abs(one.base() - other.base()) >= 4096);
+}
+
+/// A freed buffer leaves no mapping behind, its guards included.
+void release_unmaps() {
+    for (const Pages pages : {Pages::system_default, Pages::huge, Pages::shared}) {
+        Buffer buffer(host(pages, 5 * mib + 1));
+        std::byte* const base = buffer.base();
+        EXPECT(msync(base, 4096, MS_ASYNC) == 0);
+        buffer.release();
+        for (std::byte* at : {base - 4096, base, base + 5 * mib, base + 5 * mib + 4096})
+            EXPECT(msync(at, 4096, MS_ASYNC) != 0);
+        buffer.release();  // nothing left to free
+    }
+}
+
+void copies_and_ranges() {
+    Buffer buffer({.kind = Kind::host,
+                   .pages = Pages::small,
+                   .bytes = 5000,
+                   .offset_bytes = 100,
+                   .touch = true,
+                   .device = 0});
+    EXPECT(buffer.data() == buffer.base() + 100);
+    EXPECT(buffer.host_view() == buffer.base());
+    EXPECT(buffer.bytes() == 5000);
+    const std::vector<std::byte> sent(300, std::byte{7});
+    std::vector<std::byte> got(300);
+    buffer.write(4700, sent);
+    buffer.read(4700, got);
+    EXPECT(got == sent);
+    EXPECT(buffer.base()[4699] == std::byte{0} && buffer.base()[4700] == std::byte{7});
+    EXPECT_IN("300 bytes at 4701 leave the allocation", thrown<Error>([&] { buffer.write(4701, sent); }));
+    EXPECT_IN("leave the allocation", thrown<Error>([&] { buffer.read(SIZE_MAX, got); }));
+    Buffer moved = std::move(buffer);
+    moved = Buffer(host(Pages::small, 10));
+    EXPECT(moved.bytes() == 10);
+}
+
+void refusals() {
+    Request request = host(Pages::system_default, 10);
+    request.offset_bytes = 11;
+    EXPECT_IN("offset 11 lies behind the end", thrown<Error>([&] { Buffer buffer(request); }));
+    EXPECT_IN("Cannot allocate memory",
+              thrown<Error>([&] { Buffer buffer(host(Pages::small, std::size_t{1} << 60)); }));
+    EXPECT_IN("Cannot allocate memory",
+              thrown<Error>([&] { Buffer buffer(host(Pages::huge, std::size_t{1} << 60)); }));
+    EXPECT_IN("longer than any object", thrown<Error>([&] { Buffer buffer(host(Pages::small, SIZE_MAX)); }));
+    EXPECT_IN("pages 'huge' are for host memory only",
+              thrown<Error>([&] { Buffer buffer({.kind = Kind::mpi, .pages = Pages::huge, .bytes = 1}); }));
+    try {
+        Buffer buffer(host(Pages::shared, std::size_t{1} << 60));
+        EXPECT(!"reached");
+    } catch (const Error& error) {
+        EXPECT_TEXT(error.call(), "mmap");
+        EXPECT(error.bytes() == std::size_t{1} << 60);
+    }
+    EXPECT(Buffer(host(Pages::small, 0)).bytes() == 0);
+    EXPECT(Buffer(host(Pages::huge, 0)).base() != nullptr);
+}
+
+int held = 0;
+
+void mpi_memory() {
+    EXPECT_IN("no MPI allocator", *unavailable(Kind::mpi));
+    EXPECT_IN("no MPI allocator", thrown<Error>([] { Buffer buffer({.kind = Kind::mpi, .bytes = 8}); }));
+    set_mpi_allocator([](std::size_t bytes) { return ++held, std::malloc(bytes); },
+                      [](void* base) { --held, std::free(base); });
+    EXPECT(!unavailable(Kind::mpi));
+    {
+        const Buffer buffer({.kind = Kind::mpi, .bytes = 8 * mib, .touch = true});
+        EXPECT(held == 1);
+        EXPECT_TEXT(buffer.observe().mpi_memory_kind, "mpi");
+    }
+    EXPECT(held == 0);
+    set_mpi_allocator([](std::size_t) -> void* { return nullptr; }, [](void*) {});
+    EXPECT_IN("MPI_Alloc_mem: gave no memory",
+              thrown<Error>([] { Buffer buffer({.kind = Kind::mpi, .bytes = 8}); }));
+}
+
+}  // namespace
+}  // namespace slowpath::memory::test
+
+int main() {
+    using namespace slowpath::memory::test;
+    test_pages();
+    names();
+    observed_pages();
+    neighbours_do_not_merge();
+    alignment();
+    freshness();
+    release_unmaps();
+    copies_and_ranges();
+    refusals();
+    mpi_memory();
+    return failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The judgement of pages, on smaps texts that no kernel has to be found for.
+#include <sstream>
+
+#include "memory/pages.hpp"
+#include "memory/tests/expect.hpp"
+
+namespace slowpath::memory::test {
+namespace {
+
+constexpr std::size_t kib = 1024;
+constexpr std::size_t page = 4 * kib;
+constexpr std::size_t huge = 2048 * kib;
+constexpr std::uintptr_t at = 0x7f0000000000;
+
+std::string area(std::uintptr_t begin, std::size_t bytes, std::size_t rss_kib, std::size_t huge_kib,
+                 const std::string& flags = "rd wr mr mw me ac") {
+    std::ostringstream text;
+    text << std::hex << begin << '-' << begin + bytes << " rw-p 00000000 00:00 0 \n"
+         << std::dec << "Size: " << bytes / kib
+         << " kB\nKernelPageSize: 4 kB\nMMUPageSize: 4 kB\nRss: " << rss_kib
+         << " kB\nAnonHugePages: " << huge_kib << " kB\nShmemPmdMapped: 0 kB\nVmFlags: " << flags << " \n";
+    return text.str();
+}
+
+PageReport judge(const std::string& smaps, std::uintptr_t begin, std::size_t bytes) {
+    std::istringstream text(smaps);
+    const auto areas = parse_smaps(text, begin, begin + bytes);
+    return judge_pages(areas, begin, begin + bytes, page, huge);
+}
+
+void own_area() {
+    EXPECT_TEXT(judge(area(at, 4 * huge, 8192, 0), at, 4 * huge).pages, "small");
+    EXPECT_TEXT(judge(area(at, 4 * huge, 8192, 8192), at, 4 * huge).pages, "huge");
+    EXPECT_TEXT(judge(area(at, 4 * huge, 8192, 4096), at, 4 * huge).pages, "mixed");
+    EXPECT_TEXT(judge(area(at, 4 * huge, 0, 0), at, 4 * huge).pages, "unknown");
+    EXPECT(judge(area(at, 4 * huge, 8192, 4096), at, 4 * huge).huge_bytes == 2 * huge);
+    // A tail that no huge page can hold leaves the range huge; the count stays exact.
+    const auto tail = judge(area(at, 4 * huge + page, 8196, 8192), at, 4 * huge + 1);
+    EXPECT_TEXT(tail.pages, "huge");
+    EXPECT(tail.huge_bytes == 4 * huge);
+}
+
+void shared_and_hugetlb() {
+    EXPECT_TEXT(judge(area(at, 4 * huge, 8192, 0, "rd wr sh mr"), at, 4 * huge).pages, "shared");
+    const std::string hugetlb =
+        "7f0000000000-7f0000200000 rw-p 0 00:00 0\nKernelPageSize: 2048 kB\nRss: 0 kB\n"
+        "Private_Hugetlb: 2048 kB\nVmFlags: rd wr ht \n";
+    const auto report = judge(hugetlb, at, huge);
+    EXPECT_TEXT(report.pages, "huge");
+    EXPECT(report.page_bytes == huge);
+    EXPECT(report.huge_bytes == huge);
+}
+
+void merged_area() {
+    const auto mixed = judge(area(at - huge, 8 * huge, 16384, 4096), at, 4 * huge);
+    EXPECT_TEXT(mixed.pages, "unknown");
+    EXPECT(!mixed.huge_bytes.has_value());
+    EXPECT_TEXT(judge(area(at - huge, 8 * huge, 16384, 0), at, 4 * huge).pages, "small");
+    EXPECT_TEXT(judge(area(at - huge, 8 * huge, 16384, 16384), at, 4 * huge).pages, "huge");
+    // Nothing says whether the resident pages are ours.
+    EXPECT_TEXT(judge(area(at - huge, 8 * huge, 8192, 0), at, 4 * huge).pages, "unknown");
+}
+
+void split_area() {
+    const std::string halves = area(at, 2 * huge, 4096, 4096) + area(at + 2 * huge, 2 * huge, 4096, 0);
+    EXPECT_TEXT(judge(halves, at, 4 * huge).pages, "mixed");
+    EXPECT_TEXT(judge(area(at, 2 * huge, 4096, 4096), at, 4 * huge).pages, "unknown");  // the rest is nowhere
+    EXPECT_TEXT(judge("", at, 4 * huge).pages, "unknown");
+    // malloc's 16 bytes in front still are the same pages.
+    EXPECT_TEXT(judge(area(at, huge + page, 2052, 0), at + 16, huge).pages, "small");
+}
+
+}  // namespace
+
+void test_pages() {
+    own_area();
+    shared_and_hugetlb();
+    merged_area();
+    split_area();
+}
+
+}  // namespace slowpath::memory::test
