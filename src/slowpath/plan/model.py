@@ -13,7 +13,9 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     variables: dict[str, str] = {}
-    setting: str | None = None  # the library-neutral name that the variables came from, e.g. "single_copy_off"
+    setting: str | None = (
+        None  # the library-neutral name that the variables came from, e.g. "single_copy_off"
+    )
     unavailable: str | None = None  # why this MPI can't be put into this state; its cells are skipped
 
 

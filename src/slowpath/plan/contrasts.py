@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pairs of cells that differ in one axis and in nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from slowpath.errors import UsageError
+from slowpath.plan.checks import check_metric
+from slowpath.plan.engine_description import Experiment, expand_parameter, nearest
+from slowpath.plan.labels import readable_value
+from slowpath.plan.model import Cell, Contrast, Side
+from slowpath.plan.tables import ContrastTable, scalars, wrong
+
+PHASES = ("steady", "first")
+
+
+class GroupCells(msgspec.Struct, frozen=True):
+    """The cells of one group, with the experiment that they exercise."""
+
+    name: str
+    experiment: Experiment
+    cells: list[Cell]
+
+
+def coordinates(cell: Cell) -> dict[str, str]:
+    """Where a cell stands on every axis that a contrast can be along, phase excepted."""
+    return {
+        "environment": cell.environment,
+        "placement": cell.placement,
+        "copy": str(cell.copy),
+        **cell.parameters,
+    }
+
+
+def contrasts_of(table: ContrastTable, group: GroupCells, source: str) -> list[Contrast]:
+    """All contrasts of one [[contrast]] table, one for each combination of the other axes and each b.
+
+    Raises: UsageError if an axis, a side or a metric does not exist, or no two cells form a pair.
+    """
+    title = f"[[contrast]] '{table.name}'"
+    try:
+        _check_metric_name(table, group)
+        cells = _selected(table, group)
+        a_values = _values(table.axis, scalars(table.a), group, "a")
+        b_values = _values(table.axis, scalars(table.b), group, "b")
+        if len(a_values) != 1:
+            raise UsageError("key a: holds several values; write one, the side that b is compared with")
+        if a_values[0] in b_values:
+            raise UsageError(f"key b: '{a_values[0]}' is also a; a contrast needs two different sides")
+        pairs = [pair for b in b_values for pair in _pairs(table, cells, a_values[0], b)]
+        by_number = {cell.cell: cell for cell in cells}
+        for side in (side for pair in pairs for side in pair):
+            _check_measured(by_number[side.cell], group.experiment, table.metric)
+    except UsageError as error:
+        raise wrong(source, title, None, str(error)) from error
+    if not pairs:
+        problem = f"no two cells of '{group.name}' differ in {table.axis} alone; check where, a and b"
+        raise wrong(source, title, None, problem)
+    slug = re.sub(r"[^a-z0-9]+", "-", table.name.lower()).strip("-") or "contrast"
+    return [
+        Contrast(
+            id=f"{slug}-{i}",
+            group=table.name,
+            question=table.question,
+            axis=table.axis,
+            metric=table.metric,
+            a=_readable(group, table.axis, a),
+            b=_readable(group, table.axis, b),
+            control=table.control,
+            remedy=table.remedy,
+        )
+        for i, (a, b) in enumerate(pairs, start=1)
+    ]
+
+
+def _check_metric_name(table: ContrastTable, group: GroupCells) -> None:
+    metrics = {metric.name: metric for metric in group.experiment.metrics}
+    if table.metric not in metrics:
+        raise UsageError(
+            f"key metric: {group.experiment.name} has no metric '{table.metric}'{nearest(table.metric, metrics)}"
+        )
+    if not table.metric.endswith("_s") or table.metric.endswith("_per_s"):
+        times = [name for name in metrics if name.endswith("_s") and not name.endswith("_per_s")]
+        raise UsageError(
+            f"key metric: '{table.metric}' is a rate; a contrast compares times: {', '.join(times)}"
+        )
+
+
+def _check_measured(cell: Cell, experiment: Experiment, name: str) -> None:
+    """A cell must yield the metric that it is compared by."""
+    pattern = next(metric.pattern for metric in experiment.metrics if metric.name == name)
+    if pattern and cell.parameters.get("pattern", pattern) != pattern:
+        raise UsageError(f"key metric: '{name}' is measured with pattern={pattern} only; narrow where")
+    try:
+        check_metric(experiment.name, cell.parameters, name)
+    except UsageError as error:
+        raise UsageError(f"key metric: {error}") from error
+
+
+def _values(axis: str, written: list[str], group: GroupCells, key: str) -> list[str]:
+    """`written` in the spelling of the cells' coordinates; each must exist in the group."""
+    if axis == "phase":
+        known = set(PHASES)
+        values = written
+    else:
+        _check_axis(axis, group, "axis")
+        known = {coordinates(cell)[axis] for cell in group.cells}
+        values = _spelled(axis, written, group, key)
+    for value in values:
+        if value not in known:
+            raise UsageError(
+                f"key {key}: no cell of '{group.name}' has {axis} '{value}'{nearest(value, sorted(known))}"
+            )
+    return values
+
+
+def _check_axis(axis: str, group: GroupCells, key: str) -> None:
+    known = list(coordinates(group.cells[0]))
+    if axis not in known:
+        raise UsageError(f"key {key}: there is no axis '{axis}'{nearest(axis, [*known, 'phase'])}")
+
+
+def _spelled(axis: str, written: list[str], group: GroupCells, key: str) -> list[str]:
+    if axis in ("environment", "placement", "copy"):
+        return written
+    try:
+        return expand_parameter(group.experiment.parameter(axis), written)
+    except UsageError as error:
+        raise UsageError(f"key {key}: {error}") from error
+
+
+def _selected(table: ContrastTable, group: GroupCells) -> list[Cell]:
+    """The cells that `where` leaves."""
+    wanted: dict[str, list[str]] = {}
+    for axis, value in table.where.items():
+        key = f"where.{axis}"
+        if axis == table.axis or axis == "phase":
+            raise UsageError(f"key {key}: is the axis itself or the phase; write it in a, b or phase")
+        _check_axis(axis, group, key)
+        wanted[axis] = _values(axis, scalars(value), group, key)
+    return [
+        cell
+        for cell in group.cells
+        if all(coordinates(cell)[axis] in values for axis, values in wanted.items())
+    ]
+
+
+def _pairs(table: ContrastTable, cells: list[Cell], a: str, b: str) -> Iterator[tuple[Side, Side]]:
+    """Sides that differ in `axis` alone, in the order of the cells."""
+    if table.axis == "phase":
+        yield from ((Side(cell.cell, a, a), Side(cell.cell, b, b)) for cell in cells)
+        return
+    places = {tuple(coordinates(cell).items()): cell for cell in cells}
+    for cell in cells:
+        here = coordinates(cell)
+        if here[table.axis] != a:
+            continue
+        other = places.get(tuple({**here, table.axis: b}.items()))
+        if other is not None:
+            there = coordinates(other)
+            assert [axis for axis in here if here[axis] != there[axis]] == [table.axis]
+            yield Side(cell.cell, table.phase, a), Side(other.cell, table.phase, b)
+
+
+def _readable(group: GroupCells, axis: str, side: Side) -> Side:
+    return msgspec.structs.replace(side, value=readable_value(group.experiment, axis, side.value))

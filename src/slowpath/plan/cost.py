@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan costs in time: a rough model before the run, measured launches while it runs, and fitting to a budget.
+
+The model's constants are of the order of a slow 2-core machine; they only have to rank campaigns and to keep a
+promise such as "about a minute". `Progress` replaces them by measurement as soon as there is any.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import msgspec
+
+from slowpath.errors import UsageError
+from slowpath.plan.checks import side_values
+from slowpath.plan.model import Cell, Launch, Plan
+
+FEWEST_ROUNDS = 5  # below it a t interval over launches is too wide to decide anything (docs/statistics.md)
+_LEAST_ROUNDS = 2  # one launch has no spread between launches at all
+_UNKNOWN_EXPERIMENT_S = 0.1
+Kind = tuple[str, str]  # environment, placement
+
+
+class CostModel(msgspec.Struct, frozen=True):
+    """Assumed speeds of a machine that nothing is known about yet."""
+
+    launch_s: float = 0.3  # start and end of the MPI job
+    cell_s: float = 0.002  # agreement, gathering and flushing of one cell
+    allocation_s: float = 0.0001  # one fresh allocation and its release
+    touch_s_per_byte: float = 0.3e-9  # first write: 5 ms for 16 MiB in small pages
+    check_s_per_byte: float = 1.0e-9  # filling, poisoning and comparing
+    message_s: float = 10e-6
+    message_bytes_per_s: float = 4e9
+    batch_s: float = 5e-6  # a batch lasts at least 100 clock quanta
+    fewest_samples: int = 8
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """Estimated or measured cost of what is left of a plan."""
+
+    launches: int
+    wall_s: float
+    node_s: float
+    launch_s: dict[str, float]  # "environment, placement" -> seconds of one launch
+
+
+def cell_seconds(cell: Cell, model: CostModel) -> float:
+    """Seconds that one cell takes in one launch."""
+    if cell.experiment != "p2p":
+        return _UNKNOWN_EXPERIMENT_S
+    p = cell.parameters
+    message = int(p["message_bytes"])
+    buffers = [_buffer_bytes(p, side) for side in (0, 1)]
+    touched = max(buffers) if p["touch"] == "write" else 0
+    fresh = model.allocation_s + touched * model.touch_s_per_byte
+    if p["validate"] == "on":
+        fresh += message * model.check_s_per_byte
+    one = model.message_s + message / model.message_bytes_per_s
+    if p["pattern"] == "one_way":
+        moving = int(p["messages"]) * one
+    else:
+        operation = one * (2 if p["pattern"] == "ping_pong" else int(p["in_flight"]))
+        sampled = int(p["samples"]) * max(operation, model.batch_s)
+        steady = max(model.fewest_samples * operation, min(float(p["time_limit_s"]), sampled))
+        moving = steady + max(4 * operation, float(p["warmup_s"]))
+    return model.cell_s + int(p["allocations"]) * (fresh + moving)
+
+
+def _buffer_bytes(parameters: Mapping[str, str], side: int) -> int:
+    written = side_values(parameters["buffer_bytes"])[side]
+    length = int(parameters["message_bytes"] if written == "message" else written)
+    return length + int(side_values(parameters["overalloc_bytes"])[side])
+
+
+def launch_seconds(plan: Plan, model: CostModel | None = None) -> dict[Kind, float]:
+    """Estimated seconds of one launch of each pair of environment and placement."""
+    model = model or CostModel()
+    cells = {cell.cell: cell for cell in plan.cells}
+    seconds: dict[Kind, float] = {}
+    for launch in plan.launches:
+        if kind_of(launch) not in seconds:
+            seconds[kind_of(launch)] = model.launch_s + sum(
+                cell_seconds(cells[n], model) for n in launch.cells
+            )
+    return seconds
+
+
+def kind_of(launch: Launch) -> Kind:
+    """Launches of one kind cost alike."""
+    return launch.environment, launch.placement
+
+
+def estimate(plan: Plan, nodes: int = 1, model: CostModel | None = None) -> Cost:
+    """Cost of the whole plan before anything has run; `node_s` is what an allocation of `nodes` is charged."""
+    seconds = launch_seconds(plan, model)
+    wall_s = sum(seconds[kind_of(launch)] for launch in plan.launches)
+    per_kind = {", ".join(kind): value for kind, value in seconds.items()}
+    return Cost(len(plan.launches), wall_s, wall_s * nodes, per_kind)
+
+
+class Progress:
+    """Time left, from the launches measured so far; kinds not yet measured are scaled like the measured ones."""
+
+    def __init__(self, plan: Plan, model: CostModel | None = None) -> None:
+        self._estimate = launch_seconds(plan, model)
+        self._left = Counter(kind_of(launch) for launch in plan.launches)
+        self._measured: dict[Kind, list[float]] = {}
+
+    def finished(self, launch: Launch, wall_s: float) -> None:
+        """One planned launch is over, and took `wall_s` seconds with all its follow-ups."""
+        kind = kind_of(launch)
+        self._left[kind] -= 1
+        self._measured.setdefault(kind, []).append(wall_s)
+
+    def skipped(self, launch: Launch) -> None:
+        """One planned launch will not be started."""
+        self._left[kind_of(launch)] -= 1
+
+    @property
+    def launches_left(self) -> int:
+        """Planned launches that are not over."""
+        return sum(self._left.values())
+
+    def remaining_s(self) -> float:
+        """Seconds that the launches left will take."""
+        return sum(count * self._expected_s(kind) for kind, count in self._left.items())
+
+    def _expected_s(self, kind: Kind) -> float:
+        if kind in self._measured:
+            return sum(self._measured[kind]) / len(self._measured[kind])
+        known = {k: times for k, times in self._measured.items() if k in self._estimate}
+        expected = sum(self._estimate[k] * len(times) for k, times in known.items())
+        scale = sum(map(sum, known.values())) / expected if expected > 0 else 1.0
+        return self._estimate[kind] * scale
+
+
+def fit_budget(plan: Plan, budget_s: float, model: CostModel | None = None) -> tuple[Plan, str | None]:
+    """`plan` with as many of its rounds as `budget_s` seconds hold, and what to tell the user, None if nothing changed.
+
+    Raises: UsageError if not even two rounds fit, since one launch a cell shows no spread between launches.
+    """
+    round_s = sum(launch_seconds(plan, model).values())
+    rounds = plan.rounds if round_s <= 0 else min(plan.rounds, int(budget_s / round_s))
+    if rounds == plan.rounds:
+        return plan, None
+    if rounds < _LEAST_ROUNDS:
+        raise UsageError(
+            f"a budget of {budget_s:g} s is too small: one round takes about {round_s:.3g} s and {_LEAST_ROUNDS} are "
+            f"the least; give {_LEAST_ROUNDS * round_s:.0f} s or more, or take a smaller campaign"
+        )
+    reduced = msgspec.structs.replace(
+        plan, rounds=rounds, launches=[launch for launch in plan.launches if launch.round <= rounds]
+    )
+    note = f"{rounds} of {plan.rounds} rounds fit in {budget_s:g} s (one takes about {round_s:.3g} s)"
+    if rounds < FEWEST_ROUNDS:
+        note = (
+            f"warning: only {note}; with fewer than {FEWEST_ROUNDS} most contrasts stay undecided: "
+            f"give {FEWEST_ROUNDS * round_s:.0f} s or more"
+        )
+    return reduced, note

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of a campaign file, and their strict conversion from TOML.
+
+Every complaint names the file, the table, the key, what is wrong and the nearest valid word.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from slowpath.errors import UsageError
+from slowpath.plan.engine_description import nearest
+
+Scalar = str | int | float | bool
+Name = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$", max_length=80)]
+Names = list[str] | str
+Bind = Literal["core", "socket", "numa", "none"]
+
+
+class CampaignTable(msgspec.Struct, frozen=True):
+    """[campaign]: who it is, how many ranks, how often, and the smallest difference that counts."""
+
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)]
+    title: Name
+    ranks: Annotated[int, Meta(ge=1, le=1_000_000)] = 2
+    rounds: Annotated[int, Meta(ge=1, le=1000)] = 8
+    minimum_effect: Annotated[float, Meta(gt=0, le=1)] = 0.03
+
+
+class EnvironmentTable(msgspec.Struct, frozen=True):
+    """[[environment]]: variables, or a library-neutral setting that is resolved for the MPI in use."""
+
+    name: Name
+    setting: Name | None = None
+    variables: dict[str, str] = {}
+
+
+class PlacementTable(msgspec.Struct, frozen=True):
+    """[[placement]]: how the launcher is asked to bind ranks."""
+
+    name: Name
+    bind: Bind = "core"
+
+
+class CellsTable(msgspec.Struct, frozen=True):
+    """[[cells]]: one experiment at every combination of the listed values."""
+
+    name: Name
+    experiment: str
+    environment: Names | None = None
+    placement: Names | None = None
+    copies: Annotated[int, Meta(ge=1, le=1000)] = 1
+    parameters: dict[str, Scalar | list[Scalar]] = {}
+
+
+class ContrastTable(msgspec.Struct, frozen=True):
+    """[[contrast]]: pairs of cells that differ in `axis` and in nothing else; the claim is b over a."""
+
+    name: Name
+    question: Name | Annotated[str, Meta(min_length=1, max_length=400)]
+    cells: str
+    axis: str
+    a: Scalar
+    b: Scalar | list[Scalar]
+    metric: str
+    phase: Literal["steady", "first"] = "steady"
+    where: dict[str, Scalar | list[Scalar]] = {}
+    control: bool = False
+    remedy: str | None = None
+
+
+Table = TypeVar("Table", CampaignTable, EnvironmentTable, PlacementTable, CellsTable, ContrastTable)
+
+
+def wrong(source: str, table: str, key: str | None, problem: str) -> UsageError:
+    """The one line for a mistake in a campaign file."""
+    place = f"{table}: key {key}" if key else table
+    return UsageError(f"{source}: {place}: {problem}")
+
+
+def table_title(kind: str, raw: Any, index: int) -> str:
+    """`[[cells]] 'fresh'`, or the table's position when it has no usable name."""
+    name = raw.get("name") if isinstance(raw, dict) else None
+    return f"[[{kind}]] '{name}'" if isinstance(name, str) and name else f"[[{kind}]] number {index}"
+
+
+def scalars(value: Scalar | list[Scalar]) -> list[str]:
+    """The value or values of a key as text, as the engine would be given them."""
+    return [_text(item) for item in (value if isinstance(value, list) else [value])]
+
+
+def _text(value: Scalar) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def convert(raw: Any, kind: type[Table], source: str, title: str) -> Table:
+    """One table, checked.  Raises: UsageError."""
+    if not isinstance(raw, dict):
+        raise wrong(
+            source, title, None, f"must be a table, not {type(raw).__name__}; write {title.split(chr(32))[0]}"
+        )
+    fields = msgspec.structs.fields(kind)
+    for key in raw:
+        if key not in kind.__struct_fields__:
+            raise wrong(source, title, key, f"is unknown{nearest(key, kind.__struct_fields__)}")
+    for field in fields:
+        if field.required and field.name not in raw:
+            raise wrong(source, title, field.name, "is missing")
+    for key, value in raw.items():
+        _no_empty_list(source, title, key, value)
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise _translated(error, raw, source, title) from error
+
+
+def _no_empty_list(source: str, title: str, key: str, value: Any) -> None:
+    if value == []:
+        raise wrong(source, title, key, "is an empty list; list at least one value or leave the key out")
+    if isinstance(value, dict):
+        for inner, item in value.items():
+            _no_empty_list(source, title, f"{key}.{inner}", item)
+
+
+def _translated(error: msgspec.ValidationError, raw: dict[str, Any], source: str, title: str) -> UsageError:
+    """msgspec's complaint in the words of a campaign file."""
+    text, _, path = str(error).partition(" - at `$")
+    key = path.rstrip("`").lstrip(".") or None
+    text = text.replace("`", "'").replace("'str'", "text").replace("'int'", "a whole number")
+    text = text.replace("'float'", "a number").replace("'object'", "a table").replace("'array'", "a list")
+    choice = re.search(r"Invalid enum value '(.*)'", text)
+    if choice and key in ("bind", "phase"):
+        words = ["core", "socket", "numa", "none"] if key == "bind" else ["steady", "first"]
+        return wrong(
+            source, title, key, f"'{choice[1]}' is not one of {', '.join(words)}{nearest(choice[1], words)}"
+        )
+    if "matching regex" in text:
+        given = raw.get(key or "")
+        rule = (
+            "letters, digits, - and _ only"
+            if title == "[campaign]" and key == "name"
+            else "one printable line"
+        )
+        text = f"'{given}' is not allowed: write {rule}, not empty"
+    return wrong(source, title, key, text[:1].lower() + text[1:])

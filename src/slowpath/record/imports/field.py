@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`slowpath import`: logs of the two reproducers become a run folder like any other."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from slowpath import __version__
+from slowpath.errors import EnvironmentFailure, RecordError
+from slowpath.plan.files import write_plan
+from slowpath.plan.model import Cell, Plan
+from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
+from slowpath.record.folder import (
+    RUN_SCHEMA,
+    LaunchInfo,
+    RunInfo,
+    create_run_folder,
+    launch_folder,
+    write_atomically,
+    write_launch,
+    write_run,
+)
+from slowpath.record.imports.log import Log, Section, Time, read_log
+from slowpath.record.imports.plan import PLACEMENT, build_plan
+from slowpath.record.imports.suspect import suspects
+from slowpath.record.imports.toml import campaign_text
+from slowpath.record.writing import Block, write_blocks
+
+_NO_CLOCK_NS = 0  # a log says how long things took, never when
+_CONDITIONS = "Imported from logs, which do not state how they were launched: each condition is called by its file's name."
+
+
+def import_logs(paths: Sequence[Path | str], out: Path | None = None) -> Path:
+    """Reads every log, then writes a run folder: one launch a file, one cell a section.
+
+    Returns: the run folder, `out` or one made under slowpath-runs.
+    Raises: RecordError if a log can't be read, before anything is written; EnvironmentFailure if the folder can't be.
+    """
+    files = [Path(path) for path in paths]
+    if not files:
+        raise RecordError("no log to import; name at least one file")
+    for file in files:
+        if sum(file.resolve() == other.resolve() for other in files) > 1:
+            raise RecordError(f"{file}: is named twice; name each log once")
+    logs = [read_log(file) for file in files]
+    labels = _labels(files)
+    plan = build_plan(logs, labels)
+    folder = create_run_folder("imported", out)
+    write_plan(folder / "plan.json", plan)
+    campaign = campaign_text(plan, logs)
+    write_atomically(folder / "campaign.toml", campaign)
+    notes: list[str] = []
+    for number, (log, label) in enumerate(zip(logs, labels, strict=True), start=1):
+        notes += [f"{label}: {text}" for text in _write_launch(folder, number, log, label, plan)]
+    write_run(folder, _run_info(plan, logs, campaign, notes))
+    return folder
+
+
+def _labels(files: Sequence[Path]) -> list[str]:
+    """Stems; a stem that occurs again gets a number."""
+    labels: list[str] = []
+    for file in files:
+        label, again = file.stem, 1
+        while label in labels:
+            again += 1
+            label = f"{file.stem} ({again})"
+        labels.append(label)
+    return labels
+
+
+def _run_info(plan: Plan, logs: Sequence[Log], campaign: str, notes: list[str]) -> RunInfo:
+    content = hashlib.sha256(b"".join(hashlib.sha256(log.content).digest() for log in logs)).hexdigest()
+    imported = datetime.now().astimezone().isoformat(timespec="seconds")
+    return RunInfo(
+        schema=RUN_SCHEMA,
+        id=f"imported-{content[:12]}",
+        campaign=plan.campaign,
+        title=plan.title,
+        campaign_sha256=hashlib.sha256(campaign.encode()).hexdigest(),
+        slowpath=__version__,
+        status="complete",
+        ranks=plan.ranks,
+        imported=True,
+        command=["slowpath", "import", *(str(log.path) for log in logs)],
+        notes=[_CONDITIONS, f"Imported at {imported}; when the logs were measured is not known.", *notes],
+    )
+
+
+def _write_launch(folder: Path, number: int, log: Log, label: str, plan: Plan) -> list[str]:
+    """Everything of one launch. Returns: its notes, each with the line it is about."""
+    launch = launch_folder(folder, number)
+    try:
+        launch.mkdir()
+        cells = [cell for cell in plan.cells if cell.environment == label]
+        doubts = {cell.cell: _doubts(section) for cell, section in zip(cells, log.sections, strict=True)}
+        blocks = [
+            block
+            for cell, section in zip(cells, log.sections, strict=True)
+            for block in _blocks(number, cell, section, doubts[cell.cell])
+        ]
+        write_blocks(launch / "samples.blk", [*_warm_up(number, log, cells[0]), *blocks])
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise EnvironmentFailure(
+            f"cannot write {launch}: {reason}; free space or name another place"
+        ) from error
+    foreign = [f"line {line}, not the reproducer's: {text}" for line, text in log.notes]
+    events = list(_events(number, log, cells, foreign, doubts))
+    write_atomically(
+        launch / "events.jsonl", b"".join(msgspec.json.encode(event) + b"\n" for event in events)
+    )
+    write_atomically(launch / "stdout", log.content)
+    write_launch(folder, LaunchInfo(number, 1, label, PLACEMENT, ended="ok"))
+    return [*foreign, *(why for found in doubts.values() for why in found.values())]
+
+
+def _doubts(section: Section) -> dict[int, str]:
+    first = [time for time in section.times if time.message == 0]
+    later = [time for time in section.times if time.message > 0]
+    return {**suspects(first), **suspects(later)}
+
+
+def _warm_up(launch: int, log: Log, cell: Cell) -> list[Block]:
+    """`[-1]`: one message with a small allocation before everything else, start-up included; kept as phase init."""
+    if log.warm_up is None:
+        return []
+    return [Block(cell.cell, launch, "init", [log.warm_up.ns], flags=("imported",))]
+
+
+def _blocks(launch: int, cell: Cell, section: Section, doubts: dict[int, str]) -> Iterator[Block]:
+    """For each allocation the first message, then the later ones; a gap in their numbers begins another block."""
+    runs: list[list[Time]] = []
+    for time in sorted(section.times, key=lambda time: (time.allocation, time.message)):
+        last = runs[-1][-1] if runs else None
+        follows = last is not None and (last.allocation, last.message + 1) == (time.allocation, time.message)
+        if follows and time.message > 1:
+            runs[-1].append(time)
+        else:
+            runs.append([time])
+    for run in runs:
+        flags = ("imported", "suspect") if any(time.line in doubts for time in run) else ("imported",)
+        yield Block(
+            cell=cell.cell,
+            launch=launch,
+            phase="first" if run[0].message == 0 else "steady",
+            duration_ns=[time.ns for time in run],
+            allocation=run[0].allocation,
+            seq0=run[0].message,
+            flags=flags,
+        )
+
+
+def _events(
+    launch: int, log: Log, cells: Sequence[Cell], foreign: Sequence[str], doubts: dict[int, dict[int, str]]
+) -> Iterator[Event]:
+    yield LaunchBegin(_NO_CLOCK_NS, launch, log.ranks)
+    for text in foreign:
+        yield Note(_NO_CLOCK_NS, text)
+    for cell, section in zip(cells, log.sections, strict=True):
+        yield CellBegin(_NO_CLOCK_NS, cell.cell)
+        for text in [*doubts[cell.cell].values(), *_missing(section)]:
+            yield Note(_NO_CLOCK_NS, text, cell.cell)
+        later = sum(time.message > 0 for time in section.times)
+        yield CellEnd(_NO_CLOCK_NS, cell.cell, "ok", batch=1, steady_samples=later)
+    yield LaunchEnd(_NO_CLOCK_NS, cells_ok=len(cells), cells_skipped=0, cells_failed=0)
+
+
+def _missing(section: Section) -> Iterator[str]:
+    """A log that was cut short lacks messages of its last allocation."""
+    messages = max(time.message for time in section.times) + 1
+    for allocation in range(max(time.allocation for time in section.times) + 1):
+        have = {time.message for time in section.times if time.allocation == allocation}
+        lack = [f"[{allocation}:{message}]" for message in range(messages) if message not in have]
+        if lack:
+            yield f"the times {', '.join(lack)} of the section at line {section.line} are missing from the log"

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The printed output of the two reproducers, read line by line.
+
+gpudirect_p2p_overalloc prints p2p_size, buffer_size and overalloc_size, then two sections, with and without
+over-allocation; intranode_pinned_host_comm prints mem_type and p2p_size, then one section. `[-1]` is the warm-up with
+a small allocation, `[i:j]` sub-iteration j on the fresh allocation i. Any other line belongs to someone else (the
+launcher, the MPI library) and is kept as a note.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from slowpath.errors import RecordError
+
+MAX_LOG_BYTES = 64 * 2**20
+OVERALLOC = "gpudirect_p2p_overalloc"
+PINNED_HOST = "intranode_pinned_host_comm"
+_HEADER = re.compile(r"(mem_type|p2p_size|buffer_size|overalloc_size): (\S+)")
+_WARM_UP = re.compile(r"\[-1\] time: (\S+)")
+_SECTION = re.compile(
+    r"Doing MPI_Send/Recv from rank (\d+) to rank (\d+), of (\d+) bytes"
+    r"(?: from a buffer of (\d+) bytes \((with|without) overalloc\)\.)?"
+)
+_TIME = re.compile(r"\[(\d+):(\d+)\] time: (\S+)")
+_RANK_PREFIX = re.compile(r"\d+: ")  # srun --label
+_MEMORY_KINDS = ("host", "pinned_host", "device", "managed")
+_NS_PER_S = 10**9
+
+
+@dataclass(frozen=True)
+class Time:
+    """One printed time: of the message `message` on the allocation `allocation`; `text` holds the log's own digits."""
+
+    line: int
+    allocation: int
+    message: int
+    text: str
+    ns: int
+
+
+@dataclass
+class Section:
+    """The times under one heading. `buffer_bytes` is the sender's whole allocation."""
+
+    line: int
+    ranks: int
+    message_bytes: int
+    buffer_bytes: int
+    overallocated: bool
+    times: list[Time] = field(default_factory=list)
+
+
+@dataclass
+class Log:
+    """One log file, decoded. `notes` are (line number, text) of what is not the reproducer's."""
+
+    path: Path
+    content: bytes
+    header: dict[str, str] = field(default_factory=dict)
+    warm_up: Time | None = None
+    sections: list[Section] = field(default_factory=list)
+    notes: list[tuple[int, str]] = field(default_factory=list)
+
+    @property
+    def program(self) -> str:
+        """Which reproducer printed it."""
+        return OVERALLOC if "buffer_size" in self.header else PINNED_HOST
+
+    @property
+    def ranks(self) -> int:
+        """Ranks of the job, as far as the headings show."""
+        return max(section.ranks for section in self.sections)
+
+
+def read_log(path: Path) -> Log:
+    """Reads one log.  Raises: RecordError, one line, if it can't be read or isn't the output of a reproducer."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_LOG_BYTES + 1)
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read: {error.strerror or error}; name a log file") from error
+    if len(content) > MAX_LOG_BYTES:
+        raise RecordError(
+            f"{path}: is larger than {MAX_LOG_BYTES // 2**20} MiB; cut it down to the reproducer's lines"
+        )
+    return parse_log(path, content)
+
+
+def parse_log(path: Path, content: bytes) -> Log:
+    """Decodes the content of one log.  Raises: RecordError."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _not_text(path) from error
+    if "\0" in text:
+        raise _not_text(path)
+    log = Log(path, content)
+    # Not splitlines(): it also splits at form feeds and the like, and line numbers would not be the editor's.
+    for number, line in enumerate(text.split("\n"), start=1):
+        _read_line(log, number, line.rstrip("\r"))
+    _check_complete(log)
+    return log
+
+
+def _not_text(path: Path) -> RecordError:
+    return RecordError(f"{path}: is not a text file; name the captured output of a reproducer")
+
+
+def _read_line(log: Log, number: int, line: str) -> None:
+    own = _RANK_PREFIX.sub("", line, count=1).strip()
+    if header := _HEADER.fullmatch(own):
+        if header[1] in log.header:
+            raise _wrong(log, number, f"a second '{header[1]}': two outputs in one file; split it")
+        log.header[header[1]] = header[2]
+    elif warm_up := _WARM_UP.fullmatch(own):
+        log.warm_up = _time(log, number, 0, 0, warm_up[1])
+    elif section := _SECTION.fullmatch(own):
+        size = int(section[3])
+        buffer = int(section[4]) if section[4] else size
+        ranks = max(int(section[1]), int(section[2])) + 1
+        log.sections.append(Section(number, ranks, size, buffer, section[5] == "with"))
+    elif time := _TIME.fullmatch(own):
+        if not log.sections:
+            raise _wrong(
+                log, number, "a time before the heading 'Doing MPI_Send/Recv ...'; restore the missing lines"
+            )
+        _add(log, number, _time(log, number, int(time[1]), int(time[2]), time[3]))
+    elif line.strip():
+        log.notes.append((number, line.strip()))
+
+
+def _add(log: Log, number: int, time: Time) -> None:
+    times = log.sections[-1].times
+    if any((other.allocation, other.message) == (time.allocation, time.message) for other in times):
+        raise _wrong(
+            log, number, f"[{time.allocation}:{time.message}] for the second time; split outputs into files"
+        )
+    times.append(time)
+
+
+def _time(log: Log, number: int, allocation: int, message: int, text: str) -> Time:
+    """A printed time as integer nanoseconds, rounded from the digits themselves rather than from a double."""
+    try:
+        seconds = Decimal(text)
+    except InvalidOperation as error:
+        raise _wrong(log, number, f"'{text}' is not a time in seconds") from error
+    if not seconds.is_finite() or not 0 < seconds < 10**6:
+        raise _wrong(log, number, f"'{text}' is not a time in seconds above zero")
+    return Time(number, allocation, message, text, round(seconds * _NS_PER_S))
+
+
+def _wrong(log: Log, number: int, problem: str) -> RecordError:
+    return RecordError(f"{log.path}: line {number}: {problem}")
+
+
+def _check_complete(log: Log) -> None:
+    log.sections = [section for section in log.sections if section.times]
+    if not log.sections:
+        raise RecordError(
+            f"{log.path}: holds no '[i:j] time:' line; name the output of {OVERALLOC} or {PINNED_HOST}"
+        )
+    sizes = {"buffer_size", "overalloc_size"} & set(log.header)
+    needed = {"p2p_size", *(("buffer_size", "overalloc_size") if sizes else ("mem_type",))}
+    for name in sorted(needed - set(log.header)):
+        raise RecordError(f"{log.path}: lacks the line '{name}: ...'; restore the first lines of the output")
+    for name in sorted(needed - {"mem_type"}):
+        if not re.fullmatch(r"[0-9]{1,19}", log.header[name]):
+            raise RecordError(f"{log.path}: {name} '{log.header[name]}' is not a number of bytes")
+    if "mem_type" in needed and log.header["mem_type"] not in _MEMORY_KINDS:
+        known = ", ".join(_MEMORY_KINDS)
+        raise RecordError(f"{log.path}: mem_type '{log.header['mem_type']}' is not one of {known}")
+    for section in log.sections:
+        _check_section(log, section)
+
+
+def _check_section(log: Log, section: Section) -> None:
+    """A heading must agree with the header, or the two come from different runs."""
+    message = int(log.header["p2p_size"])
+    buffer = message
+    if log.program == OVERALLOC:
+        extra = int(log.header["overalloc_size"]) if section.overallocated else 0
+        buffer = int(log.header["buffer_size"]) + extra
+    if (section.message_bytes, section.buffer_bytes) != (message, buffer):
+        raise _wrong(
+            log,
+            section.line,
+            f"{section.message_bytes} bytes from {section.buffer_bytes} contradict the sizes above",
+        )
