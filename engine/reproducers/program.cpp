@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reproducers/program.hpp"
+
+#include <mpi.h>
+
+#include <climits>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "memory/cuda_driver.hpp"
+#include "mpi/check.hpp"
+#include "mpi/launch_info.hpp"
+#include "mpi/session.hpp"
+#include "mpi/transfer.hpp"
+
+namespace slowpath::reproducers {
+namespace {
+
+constexpr int exit_usage = 2;
+constexpr int exit_environment = 4;
+
+/// Without a launcher there is one process, which then is the one that speaks.
+bool first_process() {
+    return mpi::rank_from_environment().value_or(0) == 0;
+}
+
+void print_error(std::string_view program, const Ranks& ranks, const std::string& text,
+                 const std::string& where = {}) {
+    std::cerr << std::string(program) + ": error: " + text + " (rank " + std::to_string(ranks.rank) + " of " +
+                     std::to_string(ranks.size) + " on " + mpi::host_name() + where + ")\n"
+              << std::flush;
+}
+
+/// Why this rank can't take part; empty if it can.
+std::string obstacle(const Program& program, const Ranks& ranks) {
+    if (ranks.size < 2) {
+        const int started = mpi::size_from_environment().value_or(1);
+        return started > 1
+                   ? "the launcher started " + std::to_string(started) +
+                         " processes, and each is alone in MPI_COMM_WORLD: the launcher or its PMI does not "
+                         "belong to this MPI library"
+                   : "MPI_COMM_WORLD has 1 rank and 2 are needed: start it with, for example, mpiexec -n 2";
+    }
+    if (program.largest_message_bytes > INT_MAX && !mpi::has_large_counts)
+        return "p2p_size " + std::to_string(program.largest_message_bytes) + " is over " +
+               std::to_string(INT_MAX) + ", and this MPI library has no MPI_Send_c for such messages";
+    if (!ranks.sends() && !ranks.receives()) return {};
+    const auto reason = memory::unavailable(program.memory);
+    return reason ? std::string(memory::name(program.memory)) + " memory: " + *reason : std::string();
+}
+
+/// True when all ranks can start; otherwise the first rank that can't has said why.
+bool all_can_start(const Program& program, const Ranks& ranks) {
+    const std::string mine = obstacle(program, ranks);
+    const int candidate = mine.empty() ? ranks.size : ranks.rank;
+    int first = 0;
+    mpi::check(MPI_Allreduce(&candidate, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD), "MPI_Allreduce");
+    // Singletons are each the first of their own world.
+    if (first == ranks.rank && (ranks.size > 1 || first_process())) print_error(program.name, ranks, mine);
+    return first == ranks.size;
+}
+
+/// The ranks of a node take its visible GPUs in turn; 0 for memory that needs none.
+int device_for(memory::Kind kind, int node_rank) {
+    if (kind == memory::Kind::host) return 0;
+    const memory::CudaDriver* const driver = memory::CudaDriver::instance();
+    return driver == nullptr ? 0 : node_rank % driver->device_count();
+}
+
+/// A rank that waits elsewhere for this one can't be reached but by MPI_Abort (MPI-4.1 chapter 11).
+[[noreturn]] void abort_job() {
+    int initialized = 0;
+    MPI_Initialized(&initialized);
+    if (initialized != 0) MPI_Abort(MPI_COMM_WORLD, exit_environment);
+    std::_Exit(exit_environment);
+}
+
+int run_in_mpi(const Program& program) {
+    Ranks ranks{0, 1, 0};
+    try {
+        mpi::Session session;
+        ranks = {session.rank(), session.size(), 0};
+        const bool start = all_can_start(program, ranks);
+        ranks.device = device_for(program.memory, session.node_rank());
+        if (start) program.body(ranks);
+        session.finish();
+        return start ? 0 : exit_environment;
+    } catch (const mpi::Error& error) {
+        print_error(
+            program.name, ranks, error.what(),
+            std::string(", ") + error.where().file_name() + ':' + std::to_string(error.where().line()));
+    } catch (const std::exception& error) {
+        print_error(program.name, ranks, error.what());
+    }
+    abort_job();
+}
+
+int explain_usage(const UsageError& error, std::string_view name, std::string_view usage) {
+    if (first_process())
+        std::cerr << std::string(usage) + std::string(name) + ": error: " + error.what() + '\n';
+    return exit_usage;
+}
+
+}  // namespace
+
+int run(int argc, char** argv, std::string_view name, std::string_view usage, Program (*make)(Words words)) {
+    const std::vector<std::string_view> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+    if (words.size() == 1 && (words[0] == "--help" || words[0] == "-h")) {
+        if (first_process()) std::cout << usage;
+        return 0;
+    }
+    try {
+        return run_in_mpi(make(words));
+    } catch (const UsageError& error) {
+        return explain_usage(error, name, usage);
+    }
+}
+
+}  // namespace slowpath::reproducers
