@@ -119,9 +119,7 @@ def _expand_range(text: str, parse: Callable[[str], int]) -> list[int]:
     factor = parts["sign"] == "*"
     step = parse_count(parts["step"]) if factor else parse(parts["step"])
     if first > last:
-        raise UsageError(
-            f"'{text}' is an empty range: it begins above its end; write the smaller value first"
-        )
+        raise UsageError(f"'{text}' is an empty range: it begins above its end; write the smaller value first")
     if factor and (step < 2 or first == 0):
         raise UsageError(f"'{text}' never ends: a factor must be 2 or more and the first value 1 or more")
     if step < 1:
@@ -141,7 +139,10 @@ def spell_bytes(count: int) -> str:
 
 
 def format_bytes(count: int, *, fractions: bool = True) -> str:
-    """Exact length for people: `16 MiB`, `1 GiB + 1 B`, `2 MiB - 64 B`, `1.5 MiB`.  Raises: ValueError if count < 0."""
+    """Exact length for people: `16 MiB`, `1 GiB + 1 B`, `2 MiB - 64 B`, `1.5 MiB`.
+
+    Raises: ValueError if count < 0.
+    """
     if count < 0:
         raise ValueError(f"a length cannot be negative: {count}")
     unit = next((name for name in ("TiB", "GiB", "MiB", "KiB") if count >= _BINARY[name]), None)
@@ -177,7 +178,7 @@ def _rounded(value: float, half_width: float | None) -> str:
 
 
 def _scaled(value: float, half_width: float | None, scales: list[tuple[float, str]]) -> str:
-    """Number and unit; the unit is the largest whose rounded number is at least 1, or the smallest there is."""
+    """Number and unit: the largest unit whose rounded number is at least 1, or the smallest there is."""
     for scale, unit in scales:
         shown = _rounded(value / scale, None if half_width is None else half_width / scale)
         if abs(float(shown)) >= 1 or scale == scales[-1][0]:
@@ -187,9 +188,7 @@ def _scaled(value: float, half_width: float | None, scales: list[tuple[float, st
 
 def _finite(value: float, what: str) -> float:
     if not math.isfinite(value):
-        raise ValueError(
-            f"{what} must be finite, not {value}; a missing value is None and is shown with its reason"
-        )
+        raise ValueError(f"{what} must be finite, not {value}; a missing value is None and is shown with its reason")
     return value
 
 
@@ -198,19 +197,20 @@ _RATES = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")]
 
 
 def format_time(value_s: float, half_width_s: float | None = None) -> str:
-    """`2.919 ms`: ns, us, ms or s, with one digit beyond the interval's half-width, or three significant digits.
+    """`2.919 ms`: ns, us, ms or s, one digit beyond the interval's half-width, or three significant digits.
 
-    Args: value_s: seconds.  half_width_s: half the width of its interval, seconds, or None.  Raises: ValueError if not finite.
+    Args:   value_s: seconds.  half_width_s: half the width of its interval, seconds, or None.
+    Raises: ValueError if not finite.
     """
     return _scaled(_finite(value_s, "a time"), half_width_s, _TIMES)
 
 
 def format_ratio(ratio: float, half_width: float | None = None) -> str:
-    """`3.29`, with one digit beyond the interval's half-width, or three significant digits.  Raises: ValueError."""
+    """`3.29`: one digit beyond the interval's half-width, or three significant digits.  Raises: ValueError."""
     return _rounded(_finite(ratio, "a ratio"), half_width)
 
 
 def format_rate(value_per_s: float, half_width_per_s: float | None = None, unit: str = "B/s") -> str:
-    """`46.0 GB/s`: decimal prefixes (k, M, G, T), as network and memory rates are quoted.  Raises: ValueError."""
+    """`46.0 GB/s`: decimal prefixes, as vendors quote rates.  Raises: ValueError."""
     scales = [(scale, prefix + unit) for scale, prefix in _RATES]
     return _scaled(_finite(value_per_s, "a rate"), half_width_per_s, scales)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign file: read, decoded and checked in itself. What needs the engine or the MPI is checked by `plan.expand`."""
+"""A campaign file: read, decoded, checked in itself. `plan.expand` checks what needs the engine."""
 
 from __future__ import annotations
 
@@ -76,9 +76,7 @@ def _read(path: Path) -> bytes:
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}; check its permissions") from error
     if len(content) > MAX_FILE_BYTES:
-        raise UsageError(
-            f"{path}: is larger than 1 MiB, the limit for a campaign; use ranges, or several campaigns"
-        )
+        raise UsageError(f"{path}: is larger than 1 MiB, the limit for a campaign; use ranges, or several campaigns")
     return content
 
 
@@ -96,9 +94,7 @@ def decode(content: bytes, source: str) -> Campaign:
     cells = _tables(raw, "cells", CellsTable, source)
     contrasts = _tables(raw, "contrast", ContrastTable, source)
     if not cells:
-        raise wrong(
-            source, "table [[cells]]", None, "is missing; a campaign measures at least one group of cells"
-        )
+        raise wrong(source, "table [[cells]]", None, "is missing; a campaign measures at least one group of cells")
     for environment in environments:
         _check_environment(environment, source)
     for contrast in contrasts:
@@ -135,9 +131,7 @@ def _tables(raw: dict[str, Any], kind: str, struct: type[Table], source: str) ->
     given = raw.get(kind, [])
     if not isinstance(given, list):
         raise wrong(source, f"table [{kind}]", None, f"stands alone; write it with two brackets: [[{kind}]]")
-    tables = [
-        convert(item, struct, source, table_title(kind, item, i)) for i, item in enumerate(given, start=1)
-    ]
+    tables = [convert(item, struct, source, table_title(kind, item, i)) for i, item in enumerate(given, start=1)]
     _check_distinct([table.name for table in tables if not isinstance(table, CampaignTable)], kind, source)
     return tables
 
@@ -156,6 +150,4 @@ def _check_environment(environment: EnvironmentTable, source: str) -> None:
         if not _VARIABLE.fullmatch(name):
             raise wrong(source, title, f"variables.{name}", "is not a name of an environment variable")
         if "\0" in value or "\n" in value:
-            raise wrong(
-                source, title, f"variables.{name}", "holds a line break or a zero byte; write one line"
-            )
+            raise wrong(source, title, f"variables.{name}", "holds a line break or a zero byte; write one line")

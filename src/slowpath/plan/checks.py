@@ -40,23 +40,20 @@ def _check_p2p(parameters: Mapping[str, str], ranks: int) -> None:
         offset = int(side_values(parameters["offset_bytes"])[i])
         if offset + message > buffer + extra:
             raise UsageError(
-                f"a message of {format_bytes(message)} at offset {format_bytes(offset)} does not fit in the {side}'s "
-                f"buffer of {format_bytes(buffer)} with {format_bytes(extra)} over-allocated; enlarge buffer_bytes"
+                f"a message of {format_bytes(message)} at offset {format_bytes(offset)} does not fit in "
+                f"the {side}'s buffer of {format_bytes(buffer)} with {format_bytes(extra)} "
+                "over-allocated; enlarge buffer_bytes"
             )
         memory, pages = side_values(parameters["memory"])[i], side_values(parameters["pages"])[i]
         if memory != "host" and pages != "default":
-            raise UsageError(
-                f"pages={pages} holds for host memory only, but the {side}'s is {memory}; leave pages out"
-            )
+            raise UsageError(f"pages={pages} holds for host memory only, but the {side}'s is {memory}; leave pages out")
     pairs = int(parameters["pairs"])
     if parameters["pattern"] == "windowed" and ranks < 2 * pairs:
-        raise UsageError(
-            f"{pairs} pairs need {2 * pairs} ranks, but the campaign has {ranks}; set ranks or pairs"
-        )
+        raise UsageError(f"{pairs} pairs need {2 * pairs} ranks, but the campaign has {ranks}; set ranks or pairs")
 
 
 def _check_p2p_metric(parameters: Mapping[str, str], metric: str) -> None:
-    """With synchronise=inside the barrier is in the sample, so that nothing else can be told from it (docs/record.md)."""
+    """With synchronise=inside the sample holds the barrier too, and no other metric (docs/record.md)."""
     inside = parameters["pattern"] == "one_way" and parameters["synchronise"] == "inside"
     if inside and metric != "send_barrier_s":
         raise UsageError(f"{metric} is not measured with synchronise=inside; use send_barrier_s")

@@ -80,14 +80,10 @@ def contrasts_of(table: ContrastTable, group: GroupCells, source: str) -> list[C
 def _check_metric_name(table: ContrastTable, group: GroupCells) -> None:
     metrics = {metric.name: metric for metric in group.experiment.metrics}
     if table.metric not in metrics:
-        raise UsageError(
-            f"key metric: {group.experiment.name} has no metric '{table.metric}'{nearest(table.metric, metrics)}"
-        )
+        raise UsageError(f"key metric: {group.experiment.name} has no '{table.metric}'{nearest(table.metric, metrics)}")
     if not table.metric.endswith("_s") or table.metric.endswith("_per_s"):
         times = [name for name in metrics if name.endswith("_s") and not name.endswith("_per_s")]
-        raise UsageError(
-            f"key metric: '{table.metric}' is a rate; a contrast compares times: {', '.join(times)}"
-        )
+        raise UsageError(f"key metric: '{table.metric}' is a rate; a contrast compares times: {', '.join(times)}")
 
 
 def _check_measured(cell: Cell, experiment: Experiment, name: str) -> None:
@@ -142,11 +138,7 @@ def _selected(table: ContrastTable, group: GroupCells) -> list[Cell]:
             raise UsageError(f"key {key}: is the axis itself or the phase; write it in a, b or phase")
         _check_axis(axis, group, key)
         wanted[axis] = _values(axis, scalars(value), group, key)
-    return [
-        cell
-        for cell in group.cells
-        if all(coordinates(cell)[axis] in values for axis, values in wanted.items())
-    ]
+    return [cell for cell in group.cells if all(coordinates(cell)[axis] in values for axis, values in wanted.items())]
 
 
 def _pairs(table: ContrastTable, cells: list[Cell], a: str, b: str) -> Iterator[tuple[Side, Side]]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan costs in time: a rough model before the run, measured launches while it runs, and fitting to a budget.
+"""What a plan costs in time: a rough model before the run, measured launches during it, a budget.
 
-The model's constants are of the order of a slow 2-core machine; they only have to rank campaigns and to keep a
-promise such as "about a minute". `Progress` replaces them by measurement as soon as there is any.
+The model's constants are of the order of a slow 2-core machine; they only have to rank campaigns and to keep
+a promise such as "about a minute". `Progress` replaces them by measurement as soon as there is any.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class CostModel(msgspec.Struct, frozen=True):
     check_s_per_byte: float = 1.0e-9  # filling, poisoning and comparing
     message_s: float = 10e-6
     message_bytes_per_s: float = 4e9
+    device_bytes_per_s: float = 20e9
     batch_s: float = 5e-6  # a batch lasts at least 100 clock quanta
     fewest_samples: int = 8
 
@@ -51,12 +52,12 @@ def cell_seconds(cell: Cell, model: CostModel) -> float:
         return _UNKNOWN_EXPERIMENT_S
     p = cell.parameters
     message = int(p["message_bytes"])
-    buffers = [_buffer_bytes(p, side) for side in (0, 1)]
-    touched = max(buffers) if p["touch"] == "write" else 0
+    touched = max(_touched_bytes(p, side) for side in (0, 1))
     fresh = model.allocation_s + touched * model.touch_s_per_byte
     if p["validate"] == "on":
         fresh += message * model.check_s_per_byte
-    one = model.message_s + message / model.message_bytes_per_s
+    bytes_per_s = model.device_bytes_per_s if p["memory"] == "device" else model.message_bytes_per_s
+    one = model.message_s + message / bytes_per_s
     if p["pattern"] == "one_way":
         moving = int(p["messages"]) * one
     else:
@@ -67,7 +68,10 @@ def cell_seconds(cell: Cell, model: CostModel) -> float:
     return model.cell_s + int(p["allocations"]) * (fresh + moving)
 
 
-def _buffer_bytes(parameters: Mapping[str, str], side: int) -> int:
+def _touched_bytes(parameters: Mapping[str, str], side: int) -> int:
+    """Bytes that the CPU writes before the first message; device memory is not touched."""
+    if parameters["touch"] != "write" or side_values(parameters["memory"])[side] == "device":
+        return 0
     written = side_values(parameters["buffer_bytes"])[side]
     length = int(parameters["message_bytes"] if written == "message" else written)
     return length + int(side_values(parameters["overalloc_bytes"])[side])
@@ -80,9 +84,7 @@ def launch_seconds(plan: Plan, model: CostModel | None = None) -> dict[Kind, flo
     seconds: dict[Kind, float] = {}
     for launch in plan.launches:
         if kind_of(launch) not in seconds:
-            seconds[kind_of(launch)] = model.launch_s + sum(
-                cell_seconds(cells[n], model) for n in launch.cells
-            )
+            seconds[kind_of(launch)] = model.launch_s + sum(cell_seconds(cells[n], model) for n in launch.cells)
     return seconds
 
 
@@ -92,7 +94,7 @@ def kind_of(launch: Launch) -> Kind:
 
 
 def estimate(plan: Plan, nodes: int = 1, model: CostModel | None = None) -> Cost:
-    """Cost of the whole plan before anything has run; `node_s` is what an allocation of `nodes` is charged."""
+    """Cost of the whole plan before it runs; `node_s` is what an allocation of `nodes` is charged."""
     seconds = launch_seconds(plan, model)
     wall_s = sum(seconds[kind_of(launch)] for launch in plan.launches)
     per_kind = {", ".join(kind): value for kind, value in seconds.items()}
@@ -100,7 +102,7 @@ def estimate(plan: Plan, nodes: int = 1, model: CostModel | None = None) -> Cost
 
 
 class Progress:
-    """Time left, from the launches measured so far; kinds not yet measured are scaled like the measured ones."""
+    """Time left, from the launches measured so far; kinds not yet measured are scaled like those."""
 
     def __init__(self, plan: Plan, model: CostModel | None = None) -> None:
         self._estimate = launch_seconds(plan, model)
@@ -136,7 +138,9 @@ class Progress:
 
 
 def fit_budget(plan: Plan, budget_s: float, model: CostModel | None = None) -> tuple[Plan, str | None]:
-    """`plan` with as many of its rounds as `budget_s` seconds hold, and what to tell the user, None if nothing changed.
+    """`plan` with as many of its rounds as `budget_s` seconds hold, and what to tell the user.
+
+    The rounds are never more than the plan's; None in place of the text says that nothing changed.
 
     Raises: UsageError if not even two rounds fit, since one launch a cell shows no spread between launches.
     """
@@ -146,8 +150,8 @@ def fit_budget(plan: Plan, budget_s: float, model: CostModel | None = None) -> t
         return plan, None
     if rounds < _LEAST_ROUNDS:
         raise UsageError(
-            f"a budget of {budget_s:g} s is too small: one round takes about {round_s:.3g} s and {_LEAST_ROUNDS} are "
-            f"the least; give {_LEAST_ROUNDS * round_s:.0f} s or more, or take a smaller campaign"
+            f"a budget of {budget_s:g} s is too small: one round takes about {round_s:.3g} s and "
+            f"{_LEAST_ROUNDS} are the least; give {_LEAST_ROUNDS * round_s:.0f} s or more, or take a smaller campaign"
         )
     reduced = msgspec.structs.replace(
         plan, rounds=rounds, launches=[launch for launch in plan.launches if launch.round <= rounds]

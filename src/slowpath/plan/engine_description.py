@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the engine says it can do (`slowpath-engine describe --json`, docs/engine-interface.md), decoded and typed.
+"""What the engine says it can do (`slowpath-engine describe --json`, docs/engine-interface.md), typed.
 
 A campaign is validated against this, so that the engine's parameter table stays the only one.
 """
@@ -53,9 +53,8 @@ class Experiment(msgspec.Struct, frozen=True):
         for parameter in self.parameters:
             if parameter.name == name:
                 return parameter
-        raise UsageError(
-            f"experiment {self.name} has no parameter '{name}'{nearest(name, (p.name for p in self.parameters))}"
-        )
+        known = (parameter.name for parameter in self.parameters)
+        raise UsageError(f"experiment {self.name} has no parameter '{name}'{nearest(name, known)}")
 
     def defaults(self) -> dict[str, str]:
         """Every parameter at its default, in the engine's order and spelling."""
@@ -79,9 +78,7 @@ class EngineDescription(msgspec.Struct, frozen=True):
         for experiment in self.experiments:
             if experiment.name == name:
                 return experiment
-        raise UsageError(
-            f"the engine has no experiment '{name}'{nearest(name, (e.name for e in self.experiments))}"
-        )
+        raise UsageError(f"the engine has no experiment '{name}'{nearest(name, (e.name for e in self.experiments))}")
 
 
 def decode(description: dict[str, Any]) -> EngineDescription:
@@ -90,7 +87,7 @@ def decode(description: dict[str, Any]) -> EngineDescription:
         return msgspec.convert(description, EngineDescription)
     except msgspec.ValidationError as error:
         raise RecordError(
-            f"the engine's description cannot be read: {error}; rebuild the engine with: slowpath engine build"
+            f"the engine's description cannot be read: {error}; build it again with: slowpath engine build"
         ) from error
 
 
@@ -125,9 +122,7 @@ def _split(parameter: Parameter, item: str) -> list[str]:
     for part in item.split(","):
         if parse is not None and ".." in part:
             if ":" in part:
-                raise UsageError(
-                    f"'{part}' is a range with two sides; list its SENDER:RECEIVER values instead"
-                )
+                raise UsageError(f"'{part}' is a range with two sides; list its SENDER:RECEIVER values instead")
             parts += [str(value) for value in expand_values(part, parse)]
         else:
             parts.append(part.strip())
@@ -151,14 +146,11 @@ def _spell_one(parameter: Parameter, value: str) -> str:
     words = list(parameter.choices or ())
     if parameter.type == "flag":
         words = words or ["on", "off"]
-    if value in words or value == parameter.default:
-        # A word may stand for a number, such as buffer_bytes=message; a numeric default is spelled below.
-        if not value[:1].isdigit():
-            return value
+    # A word may stand for a number, such as buffer_bytes=message; a numeric default is spelled below.
+    if (value in words or value == parameter.default) and not value[:1].isdigit():
+        return value
     if parameter.type in ("choice", "flag"):
-        raise UsageError(
-            f"'{value}' is not one of {', '.join(words)}{nearest(value, words) if value else ''}"
-        )
+        raise UsageError(f"'{value}' is not one of {', '.join(words)}{nearest(value, words) if value else ''}")
     if parameter.type == "seconds":
         seconds = parse_seconds(value)
         _check_range(parameter, value, seconds)
@@ -166,9 +158,7 @@ def _spell_one(parameter: Parameter, value: str) -> str:
     if parameter.type not in ("bytes", "count"):
         raise UsageError(f"{parameter.name} is of type '{parameter.type}', which this slowpath does not know")
     if words and value[:1].isalpha():
-        raise UsageError(
-            f"'{value}' is neither a number nor one of {', '.join(words)}{nearest(value, words)}"
-        )
+        raise UsageError(f"'{value}' is neither a number nor one of {', '.join(words)}{nearest(value, words)}")
     number = parse_bytes(value) if parameter.type == "bytes" else parse_count(value)
     _check_range(parameter, value, number)
     return str(number)

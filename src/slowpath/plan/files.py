@@ -30,9 +30,7 @@ def read_plan(path: Path) -> Plan:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordError(f"{path}: is not a plan; the run folder is damaged") from error
     if not isinstance(schema, int) or schema > PLAN_SCHEMA:
-        raise RecordError(
-            f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it"
-        )
+        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
     try:
         return msgspec.json.decode(content, type=Plan)
     except msgspec.DecodeError as error:

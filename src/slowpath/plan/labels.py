@@ -28,9 +28,7 @@ def group_labels(group: str, experiment: Experiment, points: Sequence[Mapping[st
     """
     varying = [axis for axis in points[0] if len({point[axis] for point in points}) > 1]
     # The message's length is what people look for first, where a cell was measured last.
-    order = sorted(
-        varying, key=lambda axis: (axis != "message_bytes", axis in ("environment", "placement", "copy"))
-    )
+    order = sorted(varying, key=lambda axis: (axis != "message_bytes", axis in ("environment", "placement", "copy")))
     return [", ".join(_part(experiment, axis, point[axis]) for axis in order) or group for point in points]
 
 
@@ -45,7 +43,4 @@ def _part(experiment: Experiment, axis: str, value: str) -> str:
 def unique_labels(groups: Sequence[str], labels: Sequence[str]) -> list[str]:
     """`labels`, with the group's name in front where two groups would share one."""
     count = Counter(labels)
-    return [
-        f"{group}: {label}" if count[label] > 1 else label
-        for group, label in zip(groups, labels, strict=True)
-    ]
+    return [f"{group}: {label}" if count[label] > 1 else label for group, label in zip(groups, labels, strict=True)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a run: what plan.json holds. Pure data; built by `plan.expand`, executed by `run`, read by `analyse`."""
+"""The plan of a run: what plan.json holds. `plan.expand` builds it, `run` executes it, `analyse` reads it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     variables: dict[str, str] = {}
-    setting: str | None = (
-        None  # the library-neutral name that the variables came from, e.g. "single_copy_off"
-    )
+    setting: str | None = None  # the library-neutral name that the variables came from, e.g. "single_copy_off"
     unavailable: str | None = None  # why this MPI can't be put into this state; its cells are skipped
 
 
@@ -23,11 +21,15 @@ class Placement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where ranks go: how the launcher is asked to bind them."""
 
     name: str
-    bind: str = "core"  # core | socket | numa | none
+    bind: str = "core"  # core | socket | numa | none; unknown: an imported run
 
 
 class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One experiment at one point. `parameters` are the engine's, spelled as in plan.txt, byte values as plain integers."""
+    """One experiment at one point.
+
+    `parameters` holds all of the engine's, defaults included, spelled as in plan.txt: bytes as plain
+    integers. An imported cell has only those that its log states.
+    """
 
     cell: int
     key: str

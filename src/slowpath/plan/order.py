@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order of launches: randomised complete blocks.
 
-Each round starts each pair of environment and placement once, in a fresh random order, and shuffles the cells inside
-each launch, so that a slow drift of the machine falls on all cells alike (Box, Hunter, Hunter: Statistics for
-Experimenters, 2005, chapter 4). Launches of one round form the pairs of a contrast.
+Each round starts each pair of environment and placement once, in a fresh random order, and shuffles the cells
+inside each launch, so that a slow drift of the machine falls on all cells alike (Box, Hunter, Hunter:
+Statistics for Experimenters, 2005, chapter 4). Launches of one round form the pairs of a contrast.
 """
 
 from __future__ import annotations

@@ -102,9 +102,7 @@ def _text(value: Scalar) -> str:
 def convert(raw: Any, kind: type[Table], source: str, title: str) -> Table:
     """One table, checked.  Raises: UsageError."""
     if not isinstance(raw, dict):
-        raise wrong(
-            source, title, None, f"must be a table, not {type(raw).__name__}; write {title.split(chr(32))[0]}"
-        )
+        raise wrong(source, title, None, f"must be a table, not {type(raw).__name__}; write {title.split(chr(32))[0]}")
     fields = msgspec.structs.fields(kind)
     for key in raw:
         if key not in kind.__struct_fields__:
@@ -137,15 +135,9 @@ def _translated(error: msgspec.ValidationError, raw: dict[str, Any], source: str
     choice = re.search(r"Invalid enum value '(.*)'", text)
     if choice and key in ("bind", "phase"):
         words = ["core", "socket", "numa", "none"] if key == "bind" else ["steady", "first"]
-        return wrong(
-            source, title, key, f"'{choice[1]}' is not one of {', '.join(words)}{nearest(choice[1], words)}"
-        )
+        return wrong(source, title, key, f"'{choice[1]}' is not one of {', '.join(words)}{nearest(choice[1], words)}")
     if "matching regex" in text:
         given = raw.get(key or "")
-        rule = (
-            "letters, digits, - and _ only"
-            if title == "[campaign]" and key == "name"
-            else "one printable line"
-        )
+        rule = "letters, digits, - and _ only" if title == "[campaign]" and key == "name" else "one printable line"
         text = f"'{given}' is not allowed: write {rule}, not empty"
     return wrong(source, title, key, text[:1].lower() + text[1:])

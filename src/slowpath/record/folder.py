@@ -89,7 +89,7 @@ def _claim(path: Path) -> Path:
     """Of two runs that want one folder at the same time, the one whose mkdir of `launches` succeeds gets
     it.
     """
-    taken = f"{path}: is not empty; a run needs a folder of its own: name a new one, or continue with: slowpath resume"
+    taken = f"{path}: is not empty; a run needs its own folder: name a new one, or continue with: slowpath resume"
     try:
         path.mkdir(parents=True, exist_ok=True)
         if any(path.iterdir()):
@@ -161,16 +161,12 @@ def _json(info: RunInfo | LaunchInfo) -> bytes:
 def read_run(run: Path) -> RunInfo:
     """run.json of a run folder.  Raises: RecordError if it is missing, damaged or from a newer version."""
     if not run.is_dir():
-        raise RecordError(
-            f"{run}: {'is not a folder' if run.exists() else 'does not exist'}; name a run folder"
-        )
+        raise RecordError(f"{run}: {'is not a folder' if run.exists() else 'does not exist'}; name a run folder")
     path = run / "run.json"
     content = read_bytes(path)
     schema = _decoded(content, _Versioned, path).schema
     if schema > RUN_SCHEMA:
-        raise RecordError(
-            f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it"
-        )
+        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
     return _decoded(content, RunInfo, path)
 
 
@@ -199,6 +195,4 @@ def _decoded(content: bytes, kind: type[Decoded], path: Path) -> Decoded:
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RecordError(
-            f"{path}: is damaged: {error}; measure again, or restore the file from a copy"
-        ) from error
+        raise RecordError(f"{path}: is damaged: {error}; measure again, or restore the file from a copy") from error

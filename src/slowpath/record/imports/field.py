@@ -32,14 +32,17 @@ from slowpath.record.imports.toml import campaign_text
 from slowpath.record.writing import Block, write_blocks
 
 _NO_CLOCK_NS = 0  # a log says how long things took, never when
-_CONDITIONS = "Imported from logs, which do not state how they were launched: each condition is called by its file's name."
+_CONDITIONS = (
+    "Imported from logs, which do not state how they were launched: each condition is called by its file's name."
+)
 
 
 def import_logs(paths: Sequence[Path | str], out: Path | None = None) -> Path:
     """Reads every log, then writes a run folder: one launch a file, one cell a section.
 
     Returns: the run folder, `out` or one made under slowpath-runs.
-    Raises: RecordError if a log can't be read, before anything is written; EnvironmentFailure if the folder can't be.
+    Raises: RecordError if a log can't be read, before anything is written; EnvironmentFailure if the folder
+            can't be made.
     """
     files = [Path(path) for path in paths]
     if not files:
@@ -106,14 +109,10 @@ def _write_launch(folder: Path, number: int, log: Log, label: str, plan: Plan) -
         write_blocks(launch / "samples.blk", [*_warm_up(number, log, cells[0]), *blocks])
     except OSError as error:
         reason = error.strerror or str(error)
-        raise EnvironmentFailure(
-            f"cannot write {launch}: {reason}; free space or name another place"
-        ) from error
+        raise EnvironmentFailure(f"cannot write {launch}: {reason}; free space or name another place") from error
     foreign = [f"line {line}, not the reproducer's: {text}" for line, text in log.notes]
     events = list(_events(number, log, cells, foreign, doubts))
-    write_atomically(
-        launch / "events.jsonl", b"".join(msgspec.json.encode(event) + b"\n" for event in events)
-    )
+    write_atomically(launch / "events.jsonl", b"".join(msgspec.json.encode(event) + b"\n" for event in events))
     write_atomically(launch / "stdout", log.content)
     write_launch(folder, LaunchInfo(number, 1, label, PLACEMENT, ended="ok"))
     return [*foreign, *(why for found in doubts.values() for why in found.values())]
@@ -126,14 +125,14 @@ def _doubts(section: Section) -> dict[int, str]:
 
 
 def _warm_up(launch: int, log: Log, cell: Cell) -> list[Block]:
-    """`[-1]`: one message with a small allocation before everything else, start-up included; kept as phase init."""
+    """`[-1]`: the first message of all, from a small allocation, start-up included: phase init."""
     if log.warm_up is None:
         return []
     return [Block(cell.cell, launch, "init", [log.warm_up.ns], flags=("imported",))]
 
 
 def _blocks(launch: int, cell: Cell, section: Section, doubts: dict[int, str]) -> Iterator[Block]:
-    """For each allocation the first message, then the later ones; a gap in their numbers begins another block."""
+    """For each allocation the first message, then the later ones; a gap begins another block."""
     runs: list[list[Time]] = []
     for time in sorted(section.times, key=lambda time: (time.allocation, time.message)):
         last = runs[-1][-1] if runs else None
@@ -177,4 +176,4 @@ def _missing(section: Section) -> Iterator[str]:
         have = {time.message for time in section.times if time.allocation == allocation}
         lack = [f"[{allocation}:{message}]" for message in range(messages) if message not in have]
         if lack:
-            yield f"the times {', '.join(lack)} of the section at line {section.line} are missing from the log"
+            yield f"the section at line {section.line} lacks the times {', '.join(lack)}"

@@ -2,9 +2,9 @@
 """The printed output of the two reproducers, read line by line.
 
 gpudirect_p2p_overalloc prints p2p_size, buffer_size and overalloc_size, then two sections, with and without
-over-allocation; intranode_pinned_host_comm prints mem_type and p2p_size, then one section. `[-1]` is the warm-up with
-a small allocation, `[i:j]` sub-iteration j on the fresh allocation i. Any other line belongs to someone else (the
-launcher, the MPI library) and is kept as a note.
+over-allocation; intranode_pinned_host_comm prints mem_type and p2p_size, then one section. `[-1]` is the
+warm-up with a small allocation, `[i:j]` sub-iteration j on the fresh allocation i. Any other line belongs to
+someone else (the launcher, the MPI library) and is kept as a note.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NS_PER_S = 10**9
 
 @dataclass(frozen=True)
 class Time:
-    """One printed time: of the message `message` on the allocation `allocation`; `text` holds the log's own digits."""
+    """One printed time, `text` in the log's own digits, of message `message` on allocation `allocation`."""
 
     line: int
     allocation: int
@@ -77,16 +77,14 @@ class Log:
 
 
 def read_log(path: Path) -> Log:
-    """Reads one log.  Raises: RecordError, one line, if it can't be read or isn't the output of a reproducer."""
+    """Reads one log.  Raises: RecordError if it can't be read or isn't the output of a reproducer."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_LOG_BYTES + 1)
     except OSError as error:
         raise RecordError(f"{path}: cannot be read: {error.strerror or error}; name a log file") from error
     if len(content) > MAX_LOG_BYTES:
-        raise RecordError(
-            f"{path}: is larger than {MAX_LOG_BYTES // 2**20} MiB; cut it down to the reproducer's lines"
-        )
+        raise RecordError(f"{path}: is larger than {MAX_LOG_BYTES // 2**20} MiB; cut it down to the reproducer's lines")
     return parse_log(path, content)
 
 
@@ -125,9 +123,7 @@ def _read_line(log: Log, number: int, line: str) -> None:
         log.sections.append(Section(number, ranks, size, buffer, section[5] == "with"))
     elif time := _TIME.fullmatch(own):
         if not log.sections:
-            raise _wrong(
-                log, number, "a time before the heading 'Doing MPI_Send/Recv ...'; restore the missing lines"
-            )
+            raise _wrong(log, number, "a time before the heading 'Doing MPI_Send/Recv ...'; restore the missing lines")
         _add(log, number, _time(log, number, int(time[1]), int(time[2]), time[3]))
     elif line.strip():
         log.notes.append((number, line.strip()))
@@ -136,9 +132,7 @@ def _read_line(log: Log, number: int, line: str) -> None:
 def _add(log: Log, number: int, time: Time) -> None:
     times = log.sections[-1].times
     if any((other.allocation, other.message) == (time.allocation, time.message) for other in times):
-        raise _wrong(
-            log, number, f"[{time.allocation}:{time.message}] for the second time; split outputs into files"
-        )
+        raise _wrong(log, number, f"[{time.allocation}:{time.message}] for the second time; split outputs into files")
     times.append(time)
 
 
@@ -160,9 +154,7 @@ def _wrong(log: Log, number: int, problem: str) -> RecordError:
 def _check_complete(log: Log) -> None:
     log.sections = [section for section in log.sections if section.times]
     if not log.sections:
-        raise RecordError(
-            f"{log.path}: holds no '[i:j] time:' line; name the output of {OVERALLOC} or {PINNED_HOST}"
-        )
+        raise RecordError(f"{log.path}: holds no '[i:j] time:' line; name the output of {OVERALLOC} or {PINNED_HOST}")
     sizes = {"buffer_size", "overalloc_size"} & set(log.header)
     needed = {"p2p_size", *(("buffer_size", "overalloc_size") if sizes else ("mem_type",))}
     for name in sorted(needed - set(log.header)):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations, count
 
-from slowpath.plan.expand import cell_key
+from slowpath.plan.cells import cell_key
 from slowpath.plan.model import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side
 from slowpath.record.imports.log import OVERALLOC, Log, Section
 from slowpath.units import format_bytes
@@ -15,8 +15,8 @@ METRIC = "send_barrier_s"
 PLACEMENT = "as logged"
 _EXPERIMENT = "p2p"
 _MINIMUM_EFFECT = 0.03
-# Which of two files is the baseline, a, decides only how the ratio is turned; nothing else rests on a file's name.
-# Pageable memory comes before other kinds, and a file whose name says one of these words is compared with the rest.
+# Which of two files is the baseline, a, decides only how the ratio is turned; nothing else rests on a file's
+# name. Pageable memory comes before other kinds, and files named by these words are held against the rest.
 _MEMORY_ORDER = ("host", "pinned_host", "managed", "device")
 _QUESTIONED = ("unbound", "cma", "across")
 
@@ -72,9 +72,7 @@ def _cell(number: int, log: Log, section: Section, label: str) -> Cell:
     if log.program == OVERALLOC:
         name = f"{label}, {'with' if section.overallocated else 'without'} overalloc"
     key = cell_key(_EXPERIMENT, parameters, {"log": label}, "unknown", 1, section.ranks, "imported")
-    return Cell(
-        number, key, log.program, name, _EXPERIMENT, parameters, environment=label, placement=PLACEMENT
-    )
+    return Cell(number, key, log.program, name, _EXPERIMENT, parameters, environment=label, placement=PLACEMENT)
 
 
 def _contrasts_within(logs: Sequence[Log], cells: Sequence[Sequence[Cell]]) -> list[Contrast]:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which printed times are doubtful. They are flagged and kept: nothing is dropped.
 
-A time is suspect when, among the times of its cell and phase, it lies more than a factor 5 from the median and, in
-logarithms, beyond 14.826 median absolute deviations (10 robust standard deviations; Rousseeuw and Croux 1993). Times
-vary by factors rather than by sums, hence logarithms. First messages vary legitimately, often by a factor 4 between
-the first allocation of a process and the next, hence the factor. With fewer than 5 times nothing can be said.
+A time is suspect when, among the times of its cell and phase, it lies more than a factor 5 from the median
+and, in logarithms, beyond 14.826 median absolute deviations (10 robust standard deviations: that of a normal
+distribution is 1.4826 MAD; Rousseeuw and Croux, JASA 88, 1993). Times vary by factors rather than by sums,
+hence logarithms. First messages vary legitimately, often by a factor 4 between the first allocation of a
+process and the next, hence the factor. With fewer than 5 times nothing can be said.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def suspects(times: Sequence[Time]) -> dict[int, str]:
         if distance > math.log(FACTOR) and distance > DEVIATIONS * mad:
             side = "below" if value < middle else "above"
             found[time.line] = (
-                f"line {time.line}: {time.text} s is suspect: {math.exp(distance):.3g} times {side} the median "
-                f"{math.exp(middle) * 1e-9:.4g} s of the {len(times)} times of its phase ({RULE}); kept as it is"
+                f"line {time.line}: {time.text} s is suspect: {math.exp(distance):.3g} times {side} the "
+                f"median {math.exp(middle) * 1e-9:.4g} s of the {len(times)} times of its phase "
+                f"({RULE}); kept as it is"
             )
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""campaign.toml of an imported run: the logs' cells as a campaign, so that `slowpath run` can measure them here."""
+"""campaign.toml of an imported run: the logs' cells as a campaign that `slowpath run` measures here."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def campaign_text(plan: Plan, logs: Sequence[Log]) -> str:
 
 
 def _group(log: Log, label: str, cells: Sequence[Cell]) -> str:
-    # JSON text is TOML text for printable strings; labels are file stems and may hold anything, but only here.
+    # JSON text is TOML text for printable strings; a file's stem may hold anything.
     lines = [f"# from {json.dumps(log.path.name)}", "[[cells]]", f"name = {json.dumps(_printable(label))}",
              f"experiment = {json.dumps(cells[0].experiment)}", "[cells.parameters]"]  # fmt: skip
     for name in cells[0].parameters:
