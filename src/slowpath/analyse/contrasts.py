@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contrasts (docs/results.md) from the plan's pairs and the launches that were measured. Pure.
+
+A pair is one round: the launch of a and the launch of b in the same randomised block, or the same launch where a and
+b differ in something that the engine changes inside a process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from slowpath.analyse.reduce import Reduced
+from slowpath.plan.model import Cell, Contrast, Environment, Plan, Side
+from slowpath.stats import multiplicity
+from slowpath.stats.contrast import ContrastEstimate, paired, within_launch
+from slowpath.stats.estimate import estimate_over_launches
+from slowpath.stats.verdict import judge
+
+# (cell, metric, phase) -> round -> (launch number, what it measured)
+Measured = Mapping[tuple[int, str, str], Mapping[int, tuple[int, Reduced]]]
+
+
+@dataclass(frozen=True)
+class _Compared:
+    plan: Contrast
+    family: str
+    estimate: ContrastEstimate
+    a_s: float
+    b_s: float
+    pairs: list[list[float]]
+    same_launch: bool
+
+
+def _compare(contrast: Contrast, measured: Measured, family: str, minimum_effect: float) -> _Compared | str:
+    """The comparison, or why there is none."""
+    a = measured.get((contrast.a.cell, contrast.metric, contrast.a.phase), {})
+    b = measured.get((contrast.b.cell, contrast.metric, contrast.b.phase), {})
+    rounds = sorted(a.keys() & b.keys())
+    if not rounds:
+        empty = [side for side, values in (("a", a), ("b", b)) if not values]
+        return f"no samples of {' and '.join(empty)}" if empty else "a and b were never measured in the same round"
+    one, other = [a[r][1] for r in rounds], [b[r][1] for r in rounds]
+    if len(rounds) == 1:
+        found = within_launch(one[0].kept_s, other[0].kept_s, minimum_effect)
+    else:
+        found = paired([x.median_s for x in one], [x.median_s for x in other], minimum_effect)
+    return _Compared(
+        contrast,
+        family,
+        found,
+        estimate_over_launches([x.median_s for x in one]).value,
+        estimate_over_launches([x.median_s for x in other]).value,
+        [[x.median_s, y.median_s] for x, y in zip(one, other, strict=True)],
+        all(a[r][0] == b[r][0] for r in rounds),
+    )
+
+
+def build_contrasts(
+    plan: Plan, measured: Measured, interleaved: bool, suspects: Mapping[int, Sequence[str]]
+) -> list[dict[str, Any]]:
+    """Every contrast of the plan, judged within its family (experiment x metric) by Benjamini-Hochberg.
+
+    Args: suspects: cell -> what is doubtful about its values; shown beside each contrast that uses it.
+    """
+    cells = {cell.cell: cell for cell in plan.cells}
+    results = [
+        _compare(c, measured, f"{cells[c.a.cell].experiment} {c.metric}", plan.minimum_effect) for c in plan.contrasts
+    ]
+    families: dict[str, list[_Compared]] = {}
+    for result in results:
+        if isinstance(result, _Compared) and result.estimate.p is not None:
+            families.setdefault(result.family, []).append(result)
+    adjusted: dict[str, float] = {}
+    for family in families.values():
+        p_values = [c.estimate.p for c in family if c.estimate.p is not None]
+        for compared, p in zip(family, multiplicity.benjamini_hochberg(p_values), strict=True):
+            adjusted[compared.plan.id] = float(p)
+    sizes = {name: len(members) for name, members in families.items()}
+    return [
+        _entry(plan, cells, contrast, result, adjusted.get(contrast.id), sizes, interleaved, suspects)
+        for contrast, result in zip(plan.contrasts, results, strict=True)
+    ]
+
+
+def _entry(
+    plan: Plan,
+    cells: Mapping[int, Cell],
+    contrast: Contrast,
+    result: _Compared | str,
+    p_adjusted: float | None,
+    family_sizes: Mapping[str, int],
+    interleaved: bool,
+    suspects: Mapping[int, Sequence[str]],
+) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "id": contrast.id,
+        "group": contrast.group,
+        "question": contrast.question,
+        "axis": contrast.axis,
+        "a": _side(contrast.a, cells),
+        "b": _side(contrast.b, cells),
+        "where": _where(contrast, cells),
+        "metric": contrast.metric,
+        "control": contrast.control,
+        "minimum_effect": plan.minimum_effect,
+        "suspect": list(
+            dict.fromkeys(text for side in (contrast.a, contrast.b) for text in suspects.get(side.cell, ()))
+        ),
+    }
+    if isinstance(result, str):
+        missing = (
+            "a_value_s b_value_s ratio interval interval_kind level verdict p p_adjusted family family_size "
+            "more_pairs remedy within_launch"
+        )
+        return (
+            entry
+            | dict.fromkeys(missing.split())
+            | {"reason": result, "launches": 0, "pairs": [], "interleaved": interleaved}
+        )
+    found, verdict = result.estimate, judge(result.estimate, p_adjusted)
+    return entry | {
+        "a_value_s": result.a_s,
+        "b_value_s": result.b_s,
+        "ratio": found.ratio,
+        "interval": list(found.interval) if found.interval else None,
+        "interval_kind": found.kind,
+        "level": found.level,
+        "verdict": verdict.word,
+        "reason": verdict.reason,
+        "p": found.p,
+        "p_adjusted": p_adjusted,
+        "family": result.family,
+        "family_size": family_sizes.get(result.family),
+        "launches": len(result.pairs),
+        "pairs": result.pairs,
+        "within_launch": result.same_launch,
+        "interleaved": interleaved,
+        "more_pairs": verdict.more_pairs,
+        "remedy": _remedy(plan, contrast, verdict.word),
+    }
+
+
+def _side(side: Side, cells: Mapping[int, Cell]) -> dict[str, Any]:
+    return {"cell": side.cell, "phase": side.phase, "label": cells[side.cell].label, "value": side.value}
+
+
+def _where(contrast: Contrast, cells: Mapping[int, Cell]) -> str:
+    """What both sides have in common, in words: the labels' common parts."""
+    a, b = (cells[side.cell].label.split(", ") for side in (contrast.a, contrast.b))
+    return ", ".join(part for part in a if part in b)
+
+
+def _remedy(plan: Plan, contrast: Contrast, word: str) -> str | None:
+    """The line that moves the user to the faster side, when there is one and it is not where they are already."""
+    if word not in ("faster", "slower"):
+        return None
+    if contrast.axis == "environment":
+        faster = contrast.a if word == "slower" else contrast.b
+        environment = next(e for e in plan.environments if e.name == faster.value)
+        return _exports(environment) if word == "faster" else None
+    return contrast.remedy if word == "slower" else None
+
+
+def _exports(environment: Environment) -> str | None:
+    return "; ".join(f"export {name}={value}" for name, value in environment.variables.items()) or None

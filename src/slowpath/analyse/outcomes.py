@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was not measured, and why: one row for each cell and way of failing, with the job's last words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from slowpath.analyse.load import LaunchRecord
+from slowpath.plan.model import Plan
+
+LAST_LINES = 12
+LAST_BYTES = 4096
+
+
+def skipped_rows(plan: Plan, launches: Sequence[LaunchRecord], run: Path) -> list[dict[str, Any]]:
+    """Rows for results.json's `skipped`, in the order of cells, then whole launches that never began."""
+    rows: dict[tuple[int | None, str, str], dict[str, Any]] = {}
+    labels = {cell.cell: cell.label for cell in plan.cells}
+
+    def add(cell: int | None, label: str, status: str, reason: str, launch: LaunchRecord | None) -> None:
+        row = rows.setdefault(
+            (cell, status, reason),
+            {
+                "cell": cell,
+                "label": label,
+                "status": status,
+                "reason": reason,
+                "launches": 0,
+                "log": None,
+                "output": None,
+            },
+        )
+        if launch is not None:
+            row["launches"] += 1
+            row["log"], row["output"] = _last_words(launch, run)
+
+    for cell in plan.cells:
+        if cell.skip:
+            add(cell.cell, cell.label, "skipped", cell.skip, None)
+    for launch in launches:
+        ends = launch.events.cell_ends()
+        for number, end in ends.items():
+            if end.status != "ok":
+                add(
+                    number,
+                    labels.get(number, f"cell {number}"),
+                    end.status,
+                    end.reason or "no reason given",
+                    launch,
+                )
+        for failed in launch.info.failed_cells:
+            if failed.cell not in ends:
+                add(
+                    failed.cell,
+                    labels.get(failed.cell, f"cell {failed.cell}"),
+                    failed.status,
+                    failed.reason,
+                    launch,
+                )
+        if launch.info.ended != "ok" and not launch.info.failed_cells:
+            label = f"launch in environment '{launch.info.environment}', placement '{launch.info.placement}'"
+            add(None, label, launch.info.ended, launch.info.reason or "no reason given", launch)
+    return sorted(rows.values(), key=lambda row: (row["cell"] is None, row["cell"] or 0))
+
+
+def _last_words(launch: LaunchRecord, run: Path) -> tuple[str | None, str | None]:
+    """Path of the launch's stderr (or stdout) in the run folder, and its last lines."""
+    for name in ("stderr", "stdout"):
+        path = launch.folder / name
+        if path.is_file() and path.stat().st_size:
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - LAST_BYTES))
+                lines = file.read().decode(errors="replace").splitlines()
+            return str(path.relative_to(run)), "\n".join(lines[-LAST_LINES:])
+    return None, None

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line that measures one cell again, alone, without Python. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+ENGINE = "slowpath-engine"
+
+
+def command_line(
+    argv: Sequence[str], variables: Mapping[str, str], experiment: str, parameters: Mapping[str, str]
+) -> str | None:
+    """`UCX_TLS=tcp mpiexec -n 2 .../slowpath-engine p2p --message-bytes 8`, from the argv of a launch of that cell.
+
+    Returns: None when the argv holds no engine (an imported log).
+    """
+    position = next((i for i, word in enumerate(argv) if word.rsplit("/", 1)[-1] == ENGINE), None)
+    if position is None:
+        return None
+    words = [*argv[: position + 1], experiment]
+    for name, value in parameters.items():
+        words += [f"--{name.replace('_', '-')}", value]
+    settings = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
+    return " ".join([*settings, shlex.join(words)])

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The few sentences that stand on top of a report, taken from the contrasts alone.
+
+One line for each question that the campaign asks: the contrast with the strongest effect speaks for its group, and how
+many are decided is said. Nothing is claimed that is not a decided contrast.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from slowpath.units import format_ratio, format_time
+
+Contrast = Mapping[str, Any]
+DECIDED = ("faster", "slower")
+CLEAR_RATIO = 1.25  # from here on a decided difference is called a slow path; below it, a difference
+
+
+def _strength(contrast: Contrast) -> float:
+    return abs(math.log(contrast["ratio"])) if contrast["ratio"] else 0.0
+
+
+def _times(contrast: Contrast) -> str:
+    """`2.31 times as long [2.20, 2.41]: 1.02 ms against 0.44 ms`, always with the slower side named first."""
+    slow, fast, ratio, interval = contrast["b"], contrast["a"], contrast["ratio"], contrast["interval"]
+    slow_s, fast_s = contrast["b_value_s"], contrast["a_value_s"]
+    if ratio < 1:
+        slow, fast, slow_s, fast_s, ratio = fast, slow, fast_s, slow_s, 1 / ratio
+        interval = [1 / interval[1], 1 / interval[0]] if interval else None
+    span = f" [{format_ratio(interval[0])}, {format_ratio(interval[1])}]" if interval else ""
+    return (
+        f"{_side(contrast, slow)} takes {format_ratio(ratio)} times as long as {_side(contrast, fast)}{span}: "
+        f"{format_time(slow_s)} against {format_time(fast_s)}"
+    )
+
+
+def _side(contrast: Contrast, side: Mapping[str, Any]) -> str:
+    axis, value = contrast["axis"], side["value"]
+    if axis == "phase":
+        return "the first message of a fresh allocation" if side["phase"] == "first" else "a later one"
+    return str(value) if axis in ("environment", "placement", "copy") else f"{axis.replace('_', ' ')} {value}"
+
+
+def _group_line(contrasts: Sequence[Contrast]) -> dict[str, Any]:
+    """One line for one question: level, text, and the contrast that it rests on."""
+    decided = sorted((c for c in contrasts if c["verdict"] in DECIDED), key=_strength, reverse=True)
+    total, group = len(contrasts), contrasts[0]["group"]
+    if contrasts[0]["control"]:
+        return _control_line(contrasts, decided)
+    if decided:
+        top = decided[0]
+        level = "slow" if math.exp(_strength(top)) >= CLEAR_RATIO else "info"
+        where = f" ({top['where']})" if top.get("where") else ""
+        also = f"; {len(decided)} of {total} contrasts decided" if total > 1 else ""
+        return {"level": level, "text": f"{group}: {_times(top)}{where}{also}.", "contrast": top["id"]}
+    same = sum(c["verdict"] == "same" for c in contrasts)
+    if same == total:
+        limit = format_ratio(100 * contrasts[0]["minimum_effect"])
+        return {
+            "level": "ok",
+            "text": f"{group}: no difference beyond {limit} % in {total} of {total} contrasts.",
+            "contrast": None,
+        }
+    missing = sum(c["verdict"] is None for c in contrasts)
+    parts = [f"{same} same", f"{total - same - missing} undecided"] + ([f"{missing} not measured"] if missing else [])
+    return {
+        "level": "info",
+        "text": f"{group}: undecided; {', '.join(parts)} of {total} contrasts.",
+        "contrast": None,
+    }
+
+
+def _control_line(contrasts: Sequence[Contrast], decided: Sequence[Contrast]) -> dict[str, Any]:
+    """A control compares a cell with itself: any decision in it is a false alarm of this machine."""
+    total, group = len(contrasts), contrasts[0]["group"]
+    if decided:
+        text = (
+            f"{group}: {len(decided)} of {total} contrasts of a cell with itself came out as a difference. "
+            "This machine is too unsteady for effects of that size; repeat with more rounds or on quiet cores."
+        )
+        return {"level": "warning", "text": text, "contrast": decided[0]["id"]}
+    return {
+        "level": "ok",
+        "text": f"{group}: none of {total} contrasts of a cell with itself shows a difference.",
+        "contrast": None,
+    }
+
+
+def _grouped(contrasts: Iterable[Contrast]) -> list[list[Contrast]]:
+    groups: dict[str, list[Contrast]] = {}
+    for contrast in contrasts:
+        groups.setdefault(contrast["group"], []).append(contrast)
+    return list(groups.values())
+
+
+def _headline(lines: Sequence[Mapping[str, Any]], skipped: int) -> str:
+    slow = sum(line["level"] == "slow" for line in lines)
+    asked = len(lines)
+    if not asked:
+        text = "Measured; this run asks for no comparison"
+    elif slow:
+        text = f"{slow} slow path{'s' * (slow > 1)} in {asked} question{'s' * (asked > 1)}"
+    else:
+        text = f"No slow path in {asked} question{'s' * (asked > 1)}"
+    return text + (f"; {skipped} cells could not be measured" if skipped else "")
+
+
+def judge(contrasts: Sequence[Contrast], unmeasured: int) -> dict[str, Any]:
+    """The verdict of a run (docs/results.md): a headline, and one line for each question, the strongest effect first.
+
+    Args: contrasts: as in results.json, with ratio None where nothing could be compared.
+          unmeasured: cells without samples.
+    """
+    rank = {"warning": 0, "slow": 1, "info": 2, "ok": 3}
+    by_id = {c["id"]: c for c in contrasts}
+    lines = [_group_line(group) for group in _grouped(contrasts)]
+    lines.sort(
+        key=lambda line: (
+            rank[line["level"]],
+            -_strength(by_id[line["contrast"]]) if line["contrast"] else 0.0,
+        )
+    )
+    return {"headline": _headline(lines, unmeasured), "lines": lines}

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evidence beside the times: what the kernel did in each block, and what the allocations were made of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from slowpath.analyse.load import LaunchRecord
+from slowpath.record.events import Allocation
+
+PHASES = ("first", "steady")
+
+
+def witnesses(launches: Sequence[LaunchRecord], cell: int) -> dict[str, Any] | None:
+    """Per phase and role: page faults and system time per operation, involuntary switches; None when not measured."""
+    result: dict[str, Any] = {}
+    for phase in PHASES:
+        roles = {role: _role(launches, cell, phase, last) for role, last in (("send", False), ("receive", True))}
+        if any(roles.values()):
+            result[phase] = roles
+    return result or None
+
+
+def _role(launches: Sequence[LaunchRecord], cell: int, phase: str, last_rank: bool) -> dict[str, Any] | None:
+    totals = dict.fromkeys(("minor_faults", "major_faults", "system_time_ns", "involuntary_switches"), 0)
+    operations = 0
+    for launch in launches:
+        if launch.blocks is None:
+            continue
+        index = launch.blocks
+        rank = launch.size - 1 if last_rank else 0
+        seen = index.select(cell=cell, rank=rank, phase=phase)
+        heads = index.headers[seen[index.flag("witness")[seen]]]
+        operations += int((heads["n"] * heads["batch"]).sum())
+        for name in totals:
+            totals[name] += int(heads[name].sum())
+    if not operations:
+        return None
+    return {
+        "minor_faults_per_op": totals["minor_faults"] / operations,
+        "major_faults_per_op": totals["major_faults"] / operations,
+        "system_time_s_per_op": totals["system_time_ns"] * 1e-9 / operations,
+        "involuntary_switches": totals["involuntary_switches"],
+        "operations": operations,
+    }
+
+
+def allocations(launches: Iterable[LaunchRecord], cell: int) -> dict[str, Any] | None:
+    """What the buffers of a cell were, over all launches and ranks; None when nothing was recorded."""
+    seen: list[Allocation] = [a for launch in launches for a in launch.events.allocations(cell)]
+    if not seen:
+        return None
+    sizes = [(a.huge_bytes, a.allocation_bytes) for a in seen if a.huge_bytes is not None and a.allocation_bytes]
+    return {
+        "count": len(seen),
+        "reused_address": sum(bool(a.reused_address) for a in seen),
+        "pages_observed": dict(Counter(a.pages_observed for a in seen if a.pages_observed)),
+        "huge_ratio": float(np.mean([min(1.0, huge / size) for huge, size in sizes])) if sizes else None,
+        "mpi_memory_kinds": sorted({a.mpi_memory_kind for a in seen if a.mpi_memory_kind}),
+    }
+
+
+def validated(launches: Iterable[LaunchRecord], cell: int) -> tuple[int | None, int | None]:
+    """Bytes compared and bytes found wrong in a cell over all launches; None when the engine did not say."""
+    ends = [end for launch in launches if (end := launch.events.cell_ends().get(cell))]
+    checked = [end.validated_bytes for end in ends if end.validated_bytes is not None]
+    wrong = [end.wrong_bytes for end in ends if end.wrong_bytes is not None]
+    return (sum(checked) if checked else None), (sum(wrong) if wrong else None)
