@@ -80,7 +80,7 @@ def build_results(run: Path) -> dict[str, Any]:
 
 def _run(info: RunInfo, plan: Plan, launches: Sequence[LaunchRecord], run: Path) -> dict[str, Any]:
     failed = sum(launch.info.ended != "ok" for launch in launches)
-    begin = next((launch.events.launch_begin for launch in launches if launch.events.launch_begin), None)
+    begin = next((launch.events.begin for launch in launches if launch.events.begin), None)
     library = {"library": begin.mpi_library, "standard": begin.mpi_standard} if begin else {}
     return {
         "id": info.id,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from slowpath.analyse.metrics import Block
 from slowpath.record.blocks import BlockIndex, opened, read_from, scan
-from slowpath.record.events import Events, Rank, read_events
+from slowpath.record.events import LaunchEvents, Rank, read_events
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
 
 
@@ -19,20 +19,18 @@ class LaunchRecord:
 
     info: LaunchInfo
     folder: Path
-    events: Events
+    events: LaunchEvents
     blocks: BlockIndex | None
     notes: tuple[str, ...]
 
     @property
     def ranks(self) -> tuple[Rank, ...]:
-        begin = self.events.launch_begin
-        return begin.ranks if begin else ()
+        return self.events.ranks
 
     @property
     def size(self) -> int:
         """Ranks in the job; 2 for an imported log, which holds rank 0's times alone."""
-        begin = self.events.launch_begin
-        return begin.size if begin else 2
+        return self.events.size or 2
 
     @property
     def one_clock(self) -> bool:
@@ -49,7 +47,7 @@ class LaunchRecord:
         """Cells that this launch brought to a good end, ascending. An imported log has no engine that says so."""
         if self.blocks is None:
             return []
-        ends = self.events.cell_ends()
+        ends = self.events.cell_ends
         present = sorted({int(cell) for cell in self.blocks.headers["cell"]})
         return [cell for cell in present if not ends or (cell in ends and ends[cell].status == "ok")]
 
@@ -82,7 +80,7 @@ class LaunchRecord:
 def load_launch(run: Path, info: LaunchInfo) -> LaunchRecord:
     """One launch; what is missing or damaged in it is left out and noted."""
     folder = launch_folder(run, info.launch)
-    events, blocks = Events((), ()), None
+    events, blocks = LaunchEvents(), None
     if (folder / "events.jsonl").exists():
         events = read_events(folder / "events.jsonl")
     if (folder / "samples.blk").exists():

@@ -40,7 +40,7 @@ def skipped_rows(plan: Plan, launches: Sequence[LaunchRecord], run: Path) -> lis
         if cell.skip:
             add(cell.cell, cell.label, "skipped", cell.skip, None)
     for launch in launches:
-        ends = launch.events.cell_ends()
+        ends = launch.events.cell_ends
         for number, end in ends.items():
             if end.status != "ok":
                 add(

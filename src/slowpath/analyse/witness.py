@@ -66,7 +66,7 @@ def allocations(launches: Iterable[LaunchRecord], cell: int) -> dict[str, Any] |
 
 def validated(launches: Iterable[LaunchRecord], cell: int) -> tuple[int | None, int | None]:
     """Bytes compared and bytes found wrong in a cell over all launches; None when the engine did not say."""
-    ends = [end for launch in launches if (end := launch.events.cell_ends().get(cell))]
+    ends = [end for launch in launches if (end := launch.events.cell_ends.get(cell))]
     checked = [end.validated_bytes for end in ends if end.validated_bytes is not None]
     wrong = [end.wrong_bytes for end in ends if end.wrong_bytes is not None]
     return (sum(checked) if checked else None), (sum(wrong) if wrong else None)
