@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers as the report shows them: `slowpath.units` rounds, this adds intervals, missing values and words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.units import format_bytes, format_rate, format_ratio, format_time
+
+MISSING = "–"
+_FACTORS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
+_PREFIXES = {"T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3}
+_RATES = {"B/s": "B/s", "bytes/s": "B/s", "1/s": "/s", "messages/s": "/s"}
+Interval = Sequence[float] | None
+
+PHRASES = {
+    "one_way_s": "one-way time",
+    "send_s": "time in the send",
+    "receive_s": "time in the receive",
+    "send_barrier_s": "time of send and barrier",
+    "half_round_trip_latency_s": "half round-trip latency",
+    "time_per_message_s": "time per message",
+    "bandwidth_bytes_per_s": "bandwidth",
+    "message_rate_per_s": "message rate",
+}
+
+
+def metric_name(name: str) -> str:
+    """What a metric is called in prose."""
+    return PHRASES.get(name, name.removesuffix("_s").replace("_", " "))
+
+
+def _half(interval: Interval) -> float | None:
+    return (interval[1] - interval[0]) / 2 if interval else None
+
+
+def quantity(value: float | None, unit: str = "s", interval: Interval = None) -> str:
+    """`value` in `unit` ("s", "B/s", "1/s" or any other), with a prefix and rounded to its interval."""
+    if value is None:
+        return MISSING
+    if unit == "s":
+        return format_time(value, _half(interval)).replace(" us", " µs")
+    if unit in _RATES:
+        return format_rate(value, _half(interval), _RATES[unit])
+    return f"{format_ratio(value, _half(interval))} {unit}".rstrip()
+
+
+def quantity_interval(value: float | None, unit: str, interval: Interval) -> str | None:
+    """The interval of a quantity, in the unit and with the digits of the value itself; None where there is none."""
+    if value is None or interval is None:
+        return None
+    shown, _, name = quantity(value, unit, interval).partition(" ")
+    factor = _FACTORS.get(name, 1.0) if unit == "s" else _PREFIXES.get(name[:1], 1.0) if unit in _RATES else 1.0
+    return f"{_ends(shown, [end / factor for end in interval])} {name}".rstrip()
+
+
+def _ends(shown: str, interval: Sequence[float]) -> str:
+    """Both ends with as many decimals as the number `shown`."""
+    places = len(shown.partition(".")[2])
+    return f"[{interval[0]:.{places}f}, {interval[1]:.{places}f}]"
+
+
+def time(value_s: float | None, interval: Interval = None) -> str:
+    """Seconds, with ns, µs, ms or s."""
+    return quantity(value_s, "s", interval)
+
+
+def ratio(value: float | None, interval: Interval = None) -> str:
+    """A ratio, as 2.71×."""
+    return MISSING if value is None else f"{format_ratio(value, _half(interval))}×"
+
+
+def ratio_interval(value: float | None, interval: Interval) -> str | None:
+    """The interval of a ratio with the digits of the ratio itself; None where there is none."""
+    if value is None or interval is None:
+        return None
+    return _ends(format_ratio(value, _half(interval)), interval)
+
+
+def count_bytes(count: int | None) -> str:
+    """An exact number of bytes: 1 GiB + 1 B."""
+    return MISSING if count is None else format_bytes(int(count))
+
+
+def percent(share: float | None, places: int = 1) -> str:
+    """A share as a percentage."""
+    return MISSING if share is None else f"{100 * share:.{places}f} %"
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """`1 launch`, `8 launches`."""
+    word = one if count == 1 else many or (f"{one}es" if one.endswith("ch") else f"{one}s")
+    return f"{count} {word}"
+
+
+def duration(seconds: float | None) -> str:
+    """Wall time: 43 s, 12 min 5 s, 2 h 3 min."""
+    if seconds is None:
+        return MISSING
+    whole = round(seconds)
+    if whole < 120:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

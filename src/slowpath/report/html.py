@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report as one HTML file that opens without a network. Only the explorer needs JavaScript."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from slowpath.report import format as fmt
+from slowpath.report import samples, view_cells, view_contrasts, view_run
+from slowpath.report.svg import marks
+from slowpath.report.svg.element import element
+
+TEMPLATES = Path(__file__).parent / "templates"
+LEVELS = {
+    "slow": ("slower", "Slow"),
+    "ok": ("same", "OK"),
+    "info": ("info", "Note"),
+    "warning": ("undecided", "Warning"),
+}
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
+                       trim_blocks=True, lstrip_blocks=True)  # fmt: skip
+    made.globals.update(badge=badge, levels=LEVELS, missing=fmt.MISSING)
+    return made
+
+
+def badge(verdict: str) -> Markup:
+    """The marker of a verdict, to stand beside its word."""
+    d = marks.SHAPES.get(verdict, "M-2-7H2V-3H-2zM-2-1H2V7H-2z")
+    path = element("path", d=d, class_=f"mark {verdict}")
+    return Markup(element("svg", path, class_="badge", width=16, height=16, viewBox="-8 -8 16 16", aria_hidden="true"))
+
+
+def embedded_json(text: str) -> Markup:
+    """JSON that may stand in a script element: no `</script>` or `<!--` can end or open anything."""
+    return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
+
+
+def _inline(name: str) -> Markup:
+    lines = (TEMPLATES / name).read_text(encoding="utf-8").splitlines()
+    return Markup("\n".join(line.strip() for line in lines if "SPDX" not in line))
+
+
+def _labels(results: dict[str, Any]) -> dict[int, str]:
+    """Label of each cell, those that a verdict names first: the explorer opens with them and gives them up last."""
+    named = {line.get("contrast") for line in results["verdict"]["lines"]}
+    sides = [c[side]["cell"] for c in results["contrasts"] if c["id"] in named for side in ("b", "a")]
+    labels = {cell["cell"]: f"{cell['group']}: {cell['label']}" for cell in results["cells"]}
+    return {cell: labels[cell] for cell in dict.fromkeys([*sides, *labels]) if cell in labels}
+
+
+def render_html(results: dict[str, Any], series: Iterable[samples.Series] = ()) -> str:
+    """The whole page.
+
+    Args: results: as docs/results.md.  series: raw samples for the explorer; without any, the explorer says so.
+    """
+    groups = view_contrasts.groups(results)
+    witness_head, witness_rows = view_run.witnesses(results)
+    page = _environment().get_template("report.html.j2")
+    return page.render(
+        run=results["run"],
+        verdict=results["verdict"],
+        summary=view_run.summary(results),
+        status_note=view_run.status_note(results["run"]),
+        groups=groups,
+        first=view_cells.first_figures(results),
+        curves=view_cells.curve_figures(results),
+        spread=view_cells.distribution_figures(results),
+        skipped=results.get("skipped") or [],
+        explorer=samples.explore(series, _labels(results)),
+        embedded_json=embedded_json,
+        environment=view_run.environment(results["run"]),
+        run_command=view_run.run_command(results["run"]),
+        commands=view_run.commands(results),
+        witness_head=witness_head,
+        witness_rows=witness_rows,
+        notes=results.get("notes") or [],
+        style=_inline("style.css"),
+        script=_inline("explorer.js"),
+    )

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The SVG writer: strings of elements, every text and attribute escaped."""
+
+from __future__ import annotations
+
+from html import escape
+
+from markupsafe import Markup
+
+Attribute = str | float | int | None
+
+
+def number(value: float) -> str:
+    """A coordinate with one decimal at most: a tenth of a pixel is not seen, and the page stays small."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def element(name: str, content: str = "", /, **attributes: Attribute) -> str:
+    """One element around `content`, which is markup. `class_` is class, `text_anchor` text-anchor; None: left out."""
+    parts = [name]
+    for key, value in attributes.items():
+        if value is not None:
+            text = number(value) if isinstance(value, float) else escape(str(value))
+            parts.append(f'{key.rstrip("_").replace("_", "-")}="{text}"')
+    opened = " ".join(parts)
+    return f"<{opened}>{content}</{name}>" if content else f"<{opened}/>"
+
+
+def text(words: str, x: Attribute, y: Attribute, anchor: str | None = None, class_: str | None = None) -> str:
+    """A label. `anchor` is start (None), middle or end."""
+    return element("text", escape(words), x=x, y=y, text_anchor=anchor, class_=class_)
+
+
+def picture(
+    content: str, title: str, description: str, *, height: int, width: int | None = None, class_: str = ""
+) -> Markup:
+    """A whole picture. `width` None: as wide as its box, with x in percent; the text keeps its size in CSS pixels."""
+    words = element("title", escape(title)) + element("desc", escape(description))
+    across = "100%" if width is None else str(width)
+    box = None if width is None else f"0 0 {width} {height}"
+    return Markup(
+        element("svg", words + content, class_=class_ or None, role="img", width=across, height=height, viewBox=box)
+    )

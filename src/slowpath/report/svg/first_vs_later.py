@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""First message against later ones: a hollow marker for the first, a filled one for the later ones, joined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from slowpath.report import format as fmt
+from slowpath.report.svg import marks
+from slowpath.report.svg.element import element, picture
+from slowpath.report.svg.scale import LogScale, spanning
+
+
+def scale_of(estimates: Sequence[dict[str, Any]]) -> LogScale:
+    """One axis of time for all `estimates` and their intervals."""
+    values: list[float | None] = []
+    for one in estimates:
+        values += [one.get("value"), *(one.get("interval") or ())]
+    return LogScale(*(spanning(values, least=3.0, margin=1.15) or (1e-6, 1e-3)))
+
+
+def axis(scale: LogScale) -> Markup:
+    """Tick labels, in time."""
+    labels = [(tick, short_time(tick)) for tick in scale.ticks(7)]
+    words = "Time axis, logarithmic", f"From {fmt.time(scale.low)} to {fmt.time(scale.high)}."
+    return picture(marks.axis(scale, labels), *words, height=22, class_="axis")
+
+
+def short_time(tick_s: float) -> str:
+    """A tick without needless zeros: 10 µs, not 10.0 µs."""
+    number, _, unit = fmt.time(tick_s).partition(" ")
+    return f"{float(number):g} {unit}"
+
+
+def track(first: dict[str, Any], steady: dict[str, Any], scale: LogScale) -> Markup:
+    """One cell: both phases with their intervals, joined."""
+    content = marks.gridlines(scale, scale.ticks(7))
+    a, b = steady["value"], first["value"]
+    if a is not None and b is not None:
+        content += marks.bar(scale(a), scale(b), "join")
+    for one, kind in ((steady, "steady"), (first, "first")):
+        if one.get("interval"):
+            content += marks.bar(scale(one["interval"][0]), scale(one["interval"][1]), f"interval {kind}")
+    if a is not None:
+        content += marks.dot(scale(a), "dot steady", 4.5)
+    if b is not None:
+        content += element("circle", cx=marks.percent(scale(b)), cy=marks.MIDDLE, r=5, class_="dot first")
+    words = f"First {fmt.time(b, first.get('interval'))}, later {fmt.time(a, steady.get('interval'))}"
+    return picture(
+        content, words, "Hollow: first message. Filled: later messages.", height=marks.TRACK_HEIGHT, class_="track"
+    )

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Marks that several charts share. x is a percentage, so a track can be as wide as its box."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from slowpath.report.svg.element import element, number, text
+from slowpath.report.svg.scale import LogScale
+
+TRACK_HEIGHT = 30
+MIDDLE = TRACK_HEIGHT // 2
+
+# A shape and a word for each verdict: colour only repeats them.
+SHAPES = {
+    "slower": "M-5-6L7 0L-5 6z",
+    "faster": "M5-6L-7 0L5 6z",
+    "same": "M-5-5H5V5H-5z",
+    "undecided": "M0-7L7 0L0 7L-7 0z",
+}
+
+
+def percent(position: float) -> str:
+    """A position between 0 and 100 as an SVG length."""
+    return f"{number(position)}%"
+
+
+def gridlines(scale: LogScale, ticks: Iterable[float], height: int = TRACK_HEIGHT) -> str:
+    """Upright lines at the ticks; stacked tracks join them into the lines of one chart."""
+    places = [percent(scale(tick)) for tick in ticks]
+    return "".join(element("line", x1=x, x2=x, y1=0, y2=height, class_="grid") for x in places)
+
+
+def axis(scale: LogScale, labels: Iterable[tuple[float, str]], height: int = 22, keep: int = 0) -> str:
+    """Tick labels over a chart of tracks. A narrow box hides every second one, of class odd; never number `keep`."""
+    marks = []
+    for index, (tick, words) in enumerate(labels):
+        x = scale(tick)
+        anchor = "start" if x < 4 else "end" if x > 96 else "middle"
+        marks.append(text(words, percent(x), height - 7, anchor, "tick odd" if (index - keep) % 2 else "tick"))
+    return "".join(marks)
+
+
+def bar(low: float, high: float, class_: str, y: int = MIDDLE) -> str:
+    """An interval, from and to in percent."""
+    return element("line", x1=percent(low), x2=percent(high), y1=y, y2=y, class_=class_)
+
+
+def dot(x: float, class_: str, radius: float = 5.0, y: int = MIDDLE) -> str:
+    """A round marker."""
+    return element("circle", cx=percent(x), cy=y, r=radius, class_=class_)
+
+
+def shape(x: float, verdict: str, y: int = MIDDLE) -> str:
+    """The marker of a verdict. A path takes no percentages, so a nested picture of no size carries it there."""
+    path = element("path", d=SHAPES.get(verdict, SHAPES["undecided"]), class_=f"mark {verdict}")
+    return element("svg", path, x=percent(x), y=y, overflow="visible", width=1, height=1)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict for a terminal: plain ASCII where our own words are concerned, no colour, at most 100 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import PurePath
+from typing import Any
+
+from slowpath.report import format as fmt
+from slowpath.report import view_run
+from slowpath.report.view_contrasts import title
+
+WIDTH = 100
+LEVELS = {"slow": "SLOW", "ok": "ok", "info": "note", "warning": "WARNING"}
+_PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","})
+Json = dict[str, Any]
+
+
+def render_text(results: Json) -> str:
+    """The report as text: verdict, contrasts, what was skipped, where the page is. Ends with a newline."""
+    parts = [_verdict(results), _contrasts(results), _skipped(results), _where(results)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _wrap(words: str, first: str = "", rest: str | None = None) -> str:
+    after = " " * len(first) if rest is None else rest
+    lines = words.translate(_PLAIN).splitlines() or [""]
+    return textwrap.fill(" ".join(lines), WIDTH, initial_indent=first, subsequent_indent=after, break_long_words=False)
+
+
+def _verdict(results: Json) -> str:
+    verdict = results["verdict"]
+    lines = [_wrap(verdict["headline"]), _wrap(", ".join(view_run.summary(results)))]
+    note = view_run.status_note(results["run"])
+    if note:
+        lines.append(_wrap(note))
+    if results["run"].get("imported"):
+        lines.append(_wrap("Imported: the times come from a log, not from this program's engine."))
+    told = [_wrap(line["text"], f"  {LEVELS.get(line['level'], 'note'):<8} ") for line in verdict["lines"]]
+    return "\n".join(lines + (["", *told] if told else []))
+
+
+def _contrasts(results: Json) -> str:
+    found = results["contrasts"]
+    if not found:
+        return ""
+    rows = [_row(contrast) for contrast in found]
+    head = ("verdict", "ratio", "interval", "b", "a", "b against a: cell of b")
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(5)]
+    lines = ["Contrasts: b against a; a ratio above 1 means that b takes longer.", _line(head, widths)]
+    question = None
+    for contrast, row in zip(found, rows, strict=True):
+        if contrast["question"] != question:
+            question = contrast["question"]
+            lines.append(_wrap(question, "  "))
+        lines.append(_line(row, widths))
+    kinds = dict.fromkeys(c.get("interval_kind") for c in found if c.get("interval") and c.get("interval_kind"))
+    if kinds:
+        lines.append(_wrap(f"Intervals: {', '.join(kinds)}.", "  "))
+    lines += _without_interval(found) + _remedies(found)
+    return "\n".join(lines)
+
+
+def _line(row: tuple[str, ...], widths: list[int]) -> str:
+    fixed = "  ".join(text.ljust(width) for text, width in zip(row[:5], widths, strict=True))
+    return _wrap(row[5], f"    {fixed}  ")
+
+
+def _row(contrast: Json) -> tuple[str, ...]:
+    ratio, interval = contrast.get("ratio"), contrast.get("interval")
+    cells = (
+        contrast["verdict"],
+        fmt.ratio(ratio, interval),
+        fmt.ratio_interval(ratio, interval) or "no interval",
+        fmt.time(contrast["b_value_s"]),
+        fmt.time(contrast["a_value_s"]),
+        f"{title(contrast)}: {contrast['b']['label']}",
+    )
+    return tuple(cell.translate(_PLAIN) for cell in cells)
+
+
+def _without_interval(contrasts: list[Json]) -> list[str]:
+    whys = dict.fromkeys(c.get("interval_kind") or "no reason was recorded" for c in contrasts if not c.get("interval"))
+    return [_wrap(f"No interval where: {why.removeprefix('no interval: ')}.", "  ") for why in whys]
+
+
+def _remedies(contrasts: list[Json]) -> list[str]:
+    """Remedies of the contrasts that found their second side slower or faster, each once."""
+    lines = dict.fromkeys(c["remedy"] for c in contrasts if c.get("remedy") and c["verdict"] in ("slower", "faster"))
+    return ["", "Remedies to try:", *(f"  {line}" for line in lines)] if lines else []
+
+
+def _skipped(results: Json) -> str:
+    found = results.get("skipped") or []
+    if not found:
+        return ""
+    lines = ["Skipped and failed:"]
+    for one in found:
+        reason = one.get("reason") or "no reason was recorded"
+        log = f" ({one['log']})" if one.get("log") else ""
+        lines.append(_wrap(f"{one['label']}: {reason}{log}", f"  {one['status']:<8} "))
+    return "\n".join(lines)
+
+
+def _where(results: Json) -> str:
+    folder = results["run"].get("folder")
+    return f"Report: {PurePath(folder) / 'report.html'}" if folder else ""

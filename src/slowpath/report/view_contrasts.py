@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contrasts as the page shows them: words, rounded numbers and pictures. Nothing is judged here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from slowpath.report import format as fmt
+from slowpath.report.svg import contrast_forest, pairs
+
+WORDS = {"slower": "slower", "faster": "faster", "same": "same", "undecided": "undecided"}
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a contrast."""
+
+    cell: int
+    value: str
+    label: str
+    phase: str
+    time: str
+    command: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ContrastView:
+    """One contrast. `interval` is the interval in words, or "no interval" and why."""
+
+    id: str
+    title: str
+    detail: str
+    verdict: str
+    ratio: str
+    interval: str
+    a: Side
+    b: Side
+    track: Markup
+    pairs: Markup | None
+    facts: list[tuple[str, str]]
+    pair_rows: list[tuple[str, str]]
+    remedy: str | None
+    suspect: list[str]
+    opened: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ContrastGroup:
+    """Contrasts of one question, on one axis."""
+
+    name: str
+    question: str
+    axis: Markup
+    rows: list[ContrastView]
+    counts: str
+
+
+def interval_words(contrast: dict[str, Any]) -> str:
+    """`[2.55, 2.90], signed-rank 95 %`, or why there is none."""
+    kind = contrast.get("interval_kind")
+    shown = fmt.ratio_interval(contrast.get("ratio"), contrast.get("interval"))
+    if shown is None:
+        return kind if kind and "no interval" in kind else f"no interval: {kind or 'no reason was recorded'}"
+    return f"{shown}, {kind}" if kind else shown
+
+
+def _cell_interval(contrast: dict[str, Any], side: str, cells: dict[int, dict[str, Any]]) -> fmt.Interval:
+    """Interval of a side's own estimate, for rounding only."""
+    metric = cells.get(contrast[side]["cell"], {}).get("metrics", {}).get(contrast["metric"], {})
+    interval: fmt.Interval = metric.get("phases", {}).get(contrast[side]["phase"], {}).get("interval")
+    return interval
+
+
+def _side(contrast: dict[str, Any], side: str, cells: dict[int, dict[str, Any]]) -> Side:
+    given = contrast[side]
+    return Side(
+        given["cell"],
+        str(given["value"]),
+        given["label"],
+        given["phase"],
+        fmt.time(contrast[f"{side}_value_s"], _cell_interval(contrast, side, cells)),
+        (contrast.get("reproduce") or {}).get(side),
+    )
+
+
+def _facts(contrast: dict[str, Any]) -> list[tuple[str, str]]:
+    launches = contrast.get("launches") or 0
+    together = "in the same launches" if contrast.get("within_launch") else "in launches of their own"
+    mixed = (
+        "interleaved in random order" if contrast.get("interleaved") else "not interleaved: includes drift over time"
+    )
+    facts = [
+        ("Metric", fmt.metric_name(contrast["metric"])),
+        ("Differs in", contrast["axis"].replace("_", " ")),
+        ("Launch pairs", f"{launches}; both sides {together}, {mixed}"),
+    ]
+    if contrast.get("p") is not None:
+        adjusted = f"{contrast['p_adjusted']:.2g}" if contrast.get("p_adjusted") is not None else fmt.MISSING
+        family = f"{contrast.get('family_size') or fmt.MISSING} contrasts ({contrast.get('family') or 'no family'})"
+        facts.append(("p", f"{contrast['p']:.2g}; adjusted {adjusted} over {family}"))
+    if contrast.get("minimum_effect") is not None:
+        facts.append(("Called same", f"within {fmt.percent(contrast['minimum_effect'], 0)}"))
+    if contrast.get("more_pairs"):
+        facts.append(("To decide", f"about {fmt.plural(contrast['more_pairs'], 'more launch pair')}"))
+    if contrast.get("control"):
+        facts.append(("Control", "both sides are the same; expected: same"))
+    return facts
+
+
+def title(contrast: dict[str, Any]) -> str:
+    """What is compared: `small against huge`; a bare number gets the name of what it is."""
+    values = [str(contrast[side]["value"]) for side in "ba"]
+    axis = contrast["axis"].replace("_", " ")
+    named = [f"{axis} {value}" if value.isdecimal() else value for value in values]
+    return " against ".join(named)
+
+
+def _view(contrast: dict[str, Any], cells: dict[int, dict[str, Any]], scale: Any, opened: bool) -> ContrastView:
+    a, b = _side(contrast, "a", cells), _side(contrast, "b", cells)
+    detail = a.label if a.label == b.label else f"{b.label} / {a.label}"
+    return ContrastView(
+        contrast["id"],
+        title(contrast),
+        detail,
+        contrast["verdict"],
+        fmt.ratio(contrast.get("ratio"), contrast.get("interval")),
+        interval_words(contrast),
+        a,
+        b,
+        contrast_forest.track(contrast, scale),
+        pairs.chart(contrast),
+        _facts(contrast),
+        [(fmt.time(x), fmt.time(y)) for x, y in contrast.get("pairs") or ()],
+        contrast.get("remedy"),
+        list(contrast.get("suspect") or ()),
+        opened,
+    )
+
+
+def _counts(contrasts: Sequence[dict[str, Any]]) -> str:
+    found = [(sum(c["verdict"] == verdict for c in contrasts), word) for verdict, word in WORDS.items()]
+    return ", ".join(f"{count} {word}" for count, word in found if count)
+
+
+def groups(results: dict[str, Any]) -> list[ContrastGroup]:
+    """All contrasts by the campaign's contrast they come from, in the order of the results."""
+    cells = {cell["cell"]: cell for cell in results["cells"]}
+    opened = {line.get("contrast") for line in results["verdict"]["lines"] if line["level"] == "slow"}
+    by_group: dict[str, list[dict[str, Any]]] = {}
+    for contrast in results["contrasts"]:
+        by_group.setdefault(contrast["group"], []).append(contrast)
+    return [_group(name, rows, cells, opened) for name, rows in by_group.items()]
+
+
+def _group(
+    name: str, contrasts: list[dict[str, Any]], cells: dict[int, dict[str, Any]], opened: Iterable[str | None]
+) -> ContrastGroup:
+    scale = contrast_forest.scale_of(contrasts)
+    rows = [_view(contrast, cells, scale, contrast["id"] in set(opened)) for contrast in contrasts]
+    questions = list(dict.fromkeys(contrast["question"] for contrast in contrasts))
+    return ContrastGroup(name, " ".join(questions), contrast_forest.axis(scale), rows, _counts(contrasts))

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run as the page shows it: the line under the headline, the environment, the commands."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from slowpath.report import format as fmt
+
+Json = dict[str, Any]
+Facts = list[tuple[str, str]]
+
+
+def summary(results: Json) -> list[str]:
+    """What was measured, where and for how long."""
+    run, cells = results["run"], results["cells"]
+    done = sum(cell["status"] in ("ok", "partial") for cell in cells)
+    launches = run.get("launches") or {}
+    planned, ran = launches.get("planned"), launches.get("done")
+    parts = [f"{done} of {fmt.plural(len(cells), 'cell')} measured"]
+    if ran is not None:
+        some = f"{ran} of {planned} launches" if planned not in (None, ran) else fmt.plural(ran, "launch")
+        parts.append(some)
+    if run.get("wall_s") is not None:
+        parts.append(fmt.duration(run["wall_s"]))
+    mpi, machine = run.get("mpi") or {}, run.get("machine") or {}
+    parts += [str(found) for found in (mpi.get("name"), machine.get("host"), run.get("started")) if found]
+    return parts
+
+
+def status_note(run: Json) -> str | None:
+    """A warning when the run did not come to its end."""
+    if run.get("status") in (None, "complete"):
+        return None
+    launches = run.get("launches") or {}
+    what = {"interrupted": "The run was interrupted", "partial": "The run is partial"}.get(run["status"], run["status"])
+    done, planned, failed = (launches.get(name) for name in ("done", "planned", "failed"))
+    if done is None or planned is None:
+        return f"{what}."
+    lost = f"; {fmt.plural(failed, 'launch')} failed" if failed else ""
+    return f"{what}: {done} of {fmt.plural(planned, 'launch')} ended{lost}."
+
+
+def environment(run: Json) -> list[tuple[str, Facts]]:
+    """Everything recorded about the MPI, the machine and the run, as titled lists."""
+    machine = dict(run.get("machine") or {})
+    own = (
+        "id",
+        "folder",
+        "campaign",
+        "title",
+        "started",
+        "finished",
+        "wall_s",
+        "seed",
+        "engine",
+        "slowpath",
+        "imported",
+        "status",
+    )
+    lists = [("MPI", run.get("mpi") or {}), ("Run", {key: run[key] for key in own if key in run})]
+    lists += [(_words(key), machine.pop(key)) for key in list(machine) if isinstance(machine[key], dict)]
+    lists.insert(1, ("Machine", machine))
+    return [(title, list(_flat(found))) for title, found in lists if found]
+
+
+def _flat(found: Json, above: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in found.items():
+        name = f"{above} {_words(key)}".strip() if _is_ours(key) else f"{above} {key}".strip()
+        if isinstance(value, dict) and value:
+            yield from _flat(value, name)
+        else:
+            yield name, _value(key, value)
+
+
+def _is_ours(key: str) -> bool:
+    """Names of environment variables stay as they are; our own keys become words."""
+    return key.islower()
+
+
+def _words(key: str) -> str:
+    for suffix in ("_bytes", "_ns", "_s"):
+        key = key.removesuffix(suffix)
+    words = key.replace("_", " ")
+    return {"mpi": "MPI", "cpu": "CPU", "gpus": "GPUs", "os": "operating system", "abi": "ABI", "id": "identity"}.get(
+        words, words
+    )
+
+
+def _value(key: str, value: Any) -> str:
+    if value is None or value == "":
+        return f"{fmt.MISSING} not recorded"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple, dict)):
+        return ", ".join(_value("", one) for one in value) if value else "none"
+    if isinstance(value, (int, float)):
+        if key.endswith("_bytes"):
+            return f"{value:,} B".replace(",", " ")
+        if key.endswith("_ns"):
+            return f"{value:g} ns"
+        if key.endswith("_s"):
+            return fmt.duration(float(value))
+    return str(value)
+
+
+def run_command(run: Json) -> str | None:
+    """How to run it again, as one line for a shell."""
+    command = run.get("command")
+    return shlex.join(command) if isinstance(command, list) else command
+
+
+def commands(results: Json) -> list[tuple[int, str, str, str]]:
+    """Cell, its label, its group and the command that measures it alone; cells without a command say why."""
+    why = (
+        "imported: the log does not state its command" if results["run"].get("imported") else "no command was recorded"
+    )
+    return [
+        (
+            cell["cell"],
+            cell["label"],
+            cell["group"],
+            cell.get("reproduce") or f"{fmt.MISSING} {cell.get('reason') or why}",
+        )
+        for cell in results["cells"]
+    ]
+
+
+def witnesses(results: Json) -> tuple[list[str], list[list[str]]]:
+    """What the operating system counted: one row for each cell, phase and role that has a witness."""
+    names = ("minor_faults_per_op", "major_faults_per_op", "system_time_s_per_op", "involuntary_switches")
+    rows = []
+    for cell in results["cells"]:
+        for phase, roles in (cell.get("witness") or {}).items():
+            for role, one in (roles or {}).items():
+                if isinstance(one, dict):
+                    rows.append([cell["label"], phase, role, *(_count(name, one.get(name)) for name in names)])
+    head = ["Cell", "Phase", "Role", "Minor faults / operation", "Major faults / operation", "System time / operation"]
+    return [*head, "Involuntary switches"], rows
+
+
+def _count(name: str, value: float | None) -> str:
+    if value is None:
+        return f"{fmt.MISSING} not counted"
+    return fmt.time(value) if "_s_" in name else f"{value:.3g}"

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The derived files of a run folder, each written beside its name and renamed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from slowpath.record.folder import write_atomically
+from slowpath.report import csv, html, samples, text
+
+FILES = ("results.json", "cells.csv", "contrasts.csv", "report.txt", "report.html")
+
+
+def write_all(folder: Path, results: dict[str, Any]) -> list[Path]:
+    """Write the five `FILES` into `folder`; existing ones are replaced.
+
+    Returns: their paths, in that order.  Raises: EnvironmentFailure when one cannot be written.
+    """
+    contents = (
+        json.dumps(results, ensure_ascii=False, allow_nan=False, indent=1) + "\n",
+        csv.cells_csv(results),
+        csv.contrasts_csv(results),
+        text.render_text(results),
+        html.render_html(results, samples.read_series(folder)),
+    )
+    paths = [folder / name for name in FILES]
+    for path, content in zip(paths, contents, strict=True):
+        write_atomically(path, content)
+    return paths
