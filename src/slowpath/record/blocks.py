@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""samples.blk: scan it, read a block. Headers are kept in memory, payloads are read when asked for."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slowpath.errors import RecordError
+from slowpath.record.layout import COLUMN_START, Layout, columns_in, layout
+from slowpath.record.walk import Header, as_array, damaged_note, damaged_payloads, walk
+from slowpath.record.writing import Block, Witness, write_blocks
+
+__all__ = [
+    "PHASES", "Block", "BlockIndex", "Samples", "Witness", "opened", "read", "read_from", "scan", "write_blocks",
+]  # fmt: skip
+
+PHASES: Mapping[int, str] = layout().phases  # number in the header -> name
+
+THREADS = 2  # checksums and selections release the interpreter's lock; more gains little where disks are shared
+
+
+@dataclass(frozen=True)
+class BlockIndex:
+    """The blocks of one file, in file order.
+
+    headers: structured array, shape (blocks,), fields and units of schema/block.json.
+    payload_offsets: int64, shape (blocks,), bytes from the start of the file.
+    notes: what was damaged and left out, one line each.
+    """
+
+    path: Path
+    headers: NDArray[Any]
+    payload_offsets: NDArray[np.int64]
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return int(self.headers.size)
+
+    def select(
+        self,
+        cell: int | None = None,
+        launch: int | None = None,
+        rank: int | None = None,
+        phase: str | None = None,
+    ) -> NDArray[np.intp]:
+        """Positions of the blocks that match everything given, in file order."""
+        chosen = np.ones(len(self), dtype=bool)
+        for name, value in (("cell", cell), ("launch", launch), ("rank", rank)):
+            if value is not None:
+                chosen &= self.headers[name] == value
+        if phase is not None:
+            chosen &= self.headers["phase"] == layout().phase_number(phase)
+        positions: NDArray[np.intp] = np.flatnonzero(chosen)
+        return positions
+
+    def phase(self, i: int) -> str:
+        """Name of the phase of block i."""
+        number = int(self.headers["phase"][i])
+        return PHASES.get(number, f"phase {number}")
+
+    def flag(self, name: str) -> NDArray[np.bool_]:
+        """Where the flag of this name (witness, reused_address, ...) is set, shape (blocks,)."""
+        set_: NDArray[np.bool_] = (self.headers["flags"] & layout().flags[name]) != 0
+        return set_
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Payload of one block: undivided times of `batch` operations, and when each began, relative to t0_ns."""
+
+    duration_ns: NDArray[np.int64]  # shape (n,)
+    start_ns: NDArray[np.int64] | None  # shape (n,); None: the block does not carry it
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[int]:
+    """File descriptor for `read_from`. Raises: RecordError when the file cannot be opened."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read: {error.strerror}; is this the folder of a launch?") from None
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def scan(path: str | os.PathLike[str], *, verify: bool = True) -> BlockIndex:
+    """Find all blocks that are whole.
+
+    Args:   verify: also read every payload and check its CRC; without it only headers and lengths are
+            checked.
+    Returns: index of the good blocks; what was damaged is left out and noted. An empty file gives an empty
+             index.
+    Raises: RecordError: no such file, not a block file, or written by a newer version.
+    """
+    path = Path(path)
+    known = layout()
+    with opened(path) as descriptor:
+        headers, notes = walk(path, descriptor, known)
+        bad = _verify(path, descriptor, headers, known) if verify else set()
+    notes += [damaged_note(path, headers[i]) for i in sorted(bad)]
+    if not headers:
+        notes.append(f"{path.name}: no samples")
+    kept = [header for i, header in enumerate(headers) if i not in bad]
+    offsets = np.array([header.payload_offset for header in kept], dtype=np.int64)
+    return BlockIndex(path, as_array(kept, known), offsets, tuple(notes))
+
+
+def _verify(path: Path, descriptor: int, headers: list[Header], known: Layout) -> set[int]:
+    """Positions of the headers whose payload is damaged; contiguous parts of the file go to one thread
+    each.
+    """
+    cuts = np.linspace(0, len(headers), THREADS + 1).astype(int)
+    parts = [headers[a:b] for a, b in itertools.pairwise(cuts)]
+    with ThreadPoolExecutor(THREADS) as pool:
+        found = pool.map(lambda part: damaged_payloads(path, descriptor, part, known), parts)
+        return {int(start) + i for start, bad in zip(cuts[:-1], found, strict=True) for i in bad}
+
+
+def read_from(descriptor: int, index: BlockIndex, i: int) -> Samples:
+    """`read` from a file that is open already."""
+    header = index.headers[i]
+    n, columns = int(header["n"]), columns_in(int(header["columns"]))
+    values: NDArray[np.int64] = np.empty((columns, n), dtype="<i8")
+    target = values.reshape(-1).view(np.uint8).data
+    got = 0
+    while got < values.nbytes:  # one call returns at most 2 GiB
+        more = os.preadv(descriptor, [target[got:]], int(index.payload_offsets[i]) + got)
+        if more == 0:
+            break
+        got += more
+    if got != values.nbytes:
+        raise RecordError(f"{index.path}: became shorter while it was read; was it overwritten by another run?")
+    with_start = bool(int(header["columns"]) & COLUMN_START)
+    native = values.astype(np.int64, copy=False)
+    return Samples(native[0], native[1] if with_start else None)
+
+
+def read(index: BlockIndex, i: int) -> Samples:
+    """Samples of block i. For many blocks, open the file once: `opened` and `read_from`.
+
+    Raises: RecordError: the file is gone or became shorter since the scan.
+    """
+    with opened(index.path) as descriptor:
+        return read_from(descriptor, index, i)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slowpath.errors import RecordError
+from slowpath.record.events import CellBegin, LaunchEvents, Note, read_events
+
+BEGIN = (
+    '{"event":"launch_begin","t_ns":1,"launch":42,"seed":7,"engine":"0.1.0","mpi_library":"X","mpi_standard":"5.0",'
+    '"size":2,"ranks":[{"rank":0,"host":"n1","pid":5,"cpus_allowed":"0-1","cpu":0,"numa_node":null,'
+    '"clock":{"quantum_ns":10,"overhead_ns":22.5,"max_gap_ns":900,"getres_ns":1,"wtick_s":1e-9,"source":"tsc"}}]}'
+)
+CELLS = [
+    '{"event":"cell_begin","t_ns":2,"cell":3}',
+    '{"event":"allocation","t_ns":3,"cell":3,"rank":0,"index":0,"role":"send","memory":"host","reused_address":false,'
+    '"pages_observed":"huge","huge_bytes":4194304,"device":null,"base":140000}',
+    '{"event":"cell_end","t_ns":4,"cell":3,"status":"skipped","reason":"no GPU","batch":null}',
+    '{"event":"cell_begin","t_ns":5,"cell":9}',
+]
+
+
+def written(tmp_path: Path, *lines: str, end: str = "\n") -> LaunchEvents:
+    path = tmp_path / "events.jsonl"
+    path.write_text("\n".join(lines) + end)
+    return read_events(path)
+
+
+def test_a_launch_that_died_in_a_cell(tmp_path: Path) -> None:
+    found = written(tmp_path, BEGIN, *CELLS)
+    assert found.notes == ()
+    assert found.begin is not None
+    assert (found.begin.launch, found.size) == (42, 2)
+    clock = found.ranks[0].clock
+    assert clock is not None
+    assert (clock.quantum_ns, clock.source) == (10.0, "tsc")
+    assert found.allocations(3)[0].huge_bytes == 4194304
+    assert found.allocations(9) == []
+    assert found.cell_ends[3].reason == "no GPU"
+    assert found.open_cell == 9
+    assert found.end is None
+
+
+def test_a_launch_that_ended(tmp_path: Path) -> None:
+    last = '{"event":"launch_end","t_ns":9,"cells_ok":1,"cells_skipped":0,"cells_failed":0}'
+    found = written(tmp_path, BEGIN, *CELLS[:3], last)
+    assert found.open_cell is None
+    assert found.end is not None
+    assert found.end.cells_ok == 1
+
+
+def test_a_half_written_last_line(tmp_path: Path) -> None:
+    found = written(tmp_path, BEGIN, CELLS[0], CELLS[1][:40], end="")
+    assert len(found.events) == 2
+    assert found.notes == ("events.jsonl: line 3 is unfinished (was the job killed?); left out",)
+
+
+@pytest.mark.parametrize("line", ["{broken", '{"event":"surprise","t_ns":1}', '{"event":"cell_begin"}', "\x00\x00"])
+def test_a_damaged_line_in_the_middle(tmp_path: Path, line: str) -> None:
+    found = written(tmp_path, line, CELLS[0])
+    assert [event.cell for event in found.of(CellBegin)] == [3]
+    assert found.notes[0].startswith("events.jsonl: line 1 cannot be read")
+
+
+def test_bytes_that_are_not_text(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(b'{"event":"note","t_ns":1,"text":"\xff\xfe"}\n{"event":"note","t_ns":2,"text":"ok"}\n')
+    found = read_events(path)
+    assert [note.text for note in found.of(Note)] == ["ok"]
+    assert len(found.notes) == 1
+
+
+def test_fields_of_a_later_engine_are_ignored(tmp_path: Path) -> None:
+    found = written(tmp_path, '{"event":"cell_begin","t_ns":2,"cell":3,"mood":"calm"}')
+    assert found.open_cell == 3
+
+
+def test_empty_and_missing(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    with pytest.raises(RecordError, match=r"events\.jsonl: cannot be read: No such file"):
+        read_events(path)
+    path.touch()
+    found = read_events(path)
+    assert (found.events, found.ranks, found.size, found.open_cell) == ((), (), None, None)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as reference
+
+from slowpath.stats.contrast import ContrastEstimate, paired, unpaired, within_launch
+from slowpath.stats.verdict import judge, pairs_needed
+
+JITTER = np.exp(np.array([0.0, 0.01, -0.01, 0.005, -0.005, 0.012, -0.012, 0.001]))
+BASE = np.array([1.0, 3.0, 0.5, 2.0, 1.5, 0.8, 4.0, 1.1])
+
+
+def of_ratio(ratio: float, n: int = 8, effect: float = 0.03) -> ContrastEstimate:
+    return paired(BASE[:n], BASE[:n] * ratio * JITTER[:n], effect)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "word"),
+    [(1.2, "slower"), (0.8, "faster"), (1.0, "same"), (1.04, "slower"), (1.02, "same"), (1.028, "undecided")],
+)
+def test_words(ratio: float, word: str) -> None:
+    found = of_ratio(ratio)
+    verdict = judge(found, found.p)
+    assert verdict.word == word
+    assert (verdict.more_pairs is None) == (word != "undecided")
+    assert verdict.reason
+
+
+def test_drift_that_both_sides_share_cancels() -> None:
+    drift = np.linspace(1.0, 10.0, 8)
+    assert paired(BASE * drift, BASE * drift * 1.2 * JITTER, 0.03).interval == pytest.approx(of_ratio(1.2).interval)
+
+
+def test_a_large_family_makes_it_undecided() -> None:
+    found = of_ratio(1.2)
+    assert judge(found, 0.06).word == "undecided"
+    assert "contrasts" in judge(found, 0.06).reason
+    assert judge(found, None).word == "undecided"
+    assert judge(found, 0.05).word == "slower"
+
+
+def test_a_small_but_certain_difference_is_not_slower() -> None:
+    found = of_ratio(1.02)
+    assert found.low is not None
+    assert found.low > 1.0
+    assert judge(found, found.p).word in ("undecided", "same")
+
+
+def test_large_but_uncertain_is_undecided() -> None:
+    noisy = paired(BASE, BASE * np.array([1.9, 0.9, 1.8, 0.8, 1.7, 0.9, 1.6, 1.5]), 0.03)
+    assert noisy.ratio > 1.03
+    verdict = judge(noisy, noisy.p)
+    assert verdict.word == "undecided"
+    assert verdict.more_pairs is not None
+    assert verdict.more_pairs > 8
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_and_two_pairs_are_never_decided(n: int) -> None:
+    found = of_ratio(5.0, n)
+    assert (found.level, found.p) == (None, None)
+    assert judge(found, 0.0).word == "undecided"
+    assert judge(found, None).more_pairs == 8 - n
+
+
+def test_method_follows_the_number_of_pairs() -> None:
+    assert of_ratio(1.2, 2).kind == "range of 2 pairs, no interval"
+    assert {of_ratio(1.2, n).kind for n in (3, 5)} == {"t 95 % on log ratios of pairs"}
+    assert {of_ratio(1.2, n).kind for n in (6, 8)} == {"signed-rank 95 %"}
+    assert of_ratio(1.2, 8).t is not None
+    assert of_ratio(1.2, 8).p_signed_rank == 0.0078125
+
+
+def test_p_is_the_paired_t_test() -> None:
+    b = BASE * 1.2 * JITTER
+    assert paired(BASE, b, 0.03).p == pytest.approx(reference.ttest_rel(np.log(b), np.log(BASE)).pvalue)
+
+
+def test_identical_sides() -> None:
+    eight = paired(BASE, BASE, 0.03)
+    assert judge(eight, eight.p).word == "same"
+    three = paired(BASE[:3], BASE[:3], 0.03)
+    assert three.interval is None
+    assert judge(three, three.p).word == "undecided"
+
+
+@given(st.lists(st.tuples(st.floats(0.5, 2), st.floats(0.5, 2)), min_size=1, max_size=12))
+def test_swapping_the_sides_inverts_the_ratio(pairs: list[tuple[float, float]]) -> None:
+    a, b = np.array(pairs).T
+    there, back = paired(a, b, 0.03), paired(b, a, 0.03)
+    assert back.ratio == pytest.approx(1 / there.ratio)
+    assert back.p == pytest.approx(there.p)
+    if there.interval is not None and back.interval is not None:
+        assert back.interval == pytest.approx((1 / there.interval[1], 1 / there.interval[0]))
+    opposite = {"slower": "faster", "faster": "slower"}
+    word = judge(there, there.p).word
+    near_limit = any(abs(abs(there.ratio - 1) - limit) < 2e-3 for limit in (0.03, 1 / 0.97 - 1, 1 - 1 / 1.03))
+    if word in opposite and not near_limit:
+        assert judge(back, back.p).word == opposite[word]
+
+
+@given(st.floats(1.0, 3.0), st.integers(3, 8))
+def test_never_both_beyond_and_same(ratio: float, n: int) -> None:
+    found = of_ratio(ratio, n)
+    if judge(found, 0.0).word == "slower":
+        inner = found.equivalence
+        assert inner is not None
+        assert not (inner.low > 0.97 and inner.high < 1.03)
+
+
+def test_within_one_launch_of_a_log() -> None:
+    with_overallocation = [0.454265, 0.456158, 0.454067, 0.458347, 0.462559]
+    without = [0.000880008, 0.00345239, 0.00360752, 0.00340928, 0.00341379]
+    found = within_launch(without, with_overallocation, 0.03)
+    assert found.ratio == pytest.approx(0.456158 / 0.00341379)
+    assert found.p == pytest.approx(2 / math.comb(10, 5))
+    assert found.interval is not None
+    assert found.interval[0] > 100
+    assert found.within_launch
+    assert "within one launch" in found.kind
+    assert judge(found, found.p).word == "slower"
+
+
+def test_within_one_launch_too_few() -> None:
+    found = within_launch([1.0, 1.1], [5.0, 5.1], 0.03)
+    assert (found.interval, found.level) == (None, None)
+    assert judge(found, found.p).word == "undecided"
+    assert judge(found, found.p).more_pairs == 8
+
+
+def test_unpaired_is_welch_and_says_so() -> None:
+    b = BASE[:5] * 1.5
+    found = unpaired(BASE, b, 0.03)
+    assert found.p == pytest.approx(reference.ttest_ind(np.log(b), np.log(BASE), equal_var=False).pvalue)
+    assert "not interleaved" in found.kind
+    assert unpaired([1.0], [1.0, 2.0], 0.03).interval is None
+
+
+@pytest.mark.parametrize(("sd", "effect", "pairs"), [(0.02, 0.03, 6), (0.0, 0.03, 2), (0.05, 0.03, 25)])
+def test_pairs_needed(sd: float, effect: float, pairs: int) -> None:
+    assert pairs_needed(sd, effect) == pairs
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ValueError, match="pairs need one of each"):
+        paired([1.0, 2.0], [1.0], 0.03)
+    with pytest.raises(ValueError, match="> 0"):
+        paired([0.0], [1.0], 0.03)
+    with pytest.raises(ValueError, match="minimum effect"):
+        judge(dataclasses.replace(of_ratio(1.0), minimum_effect=1.0), 0.5)

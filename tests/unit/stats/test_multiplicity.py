@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
+
+from slowpath.stats.multiplicity import benjamini_hochberg, holm
+
+# Benjamini and Hochberg 1995, section 4.1.
+PAPER = [
+    0.0001,
+    0.0004,
+    0.0019,
+    0.0095,
+    0.0201,
+    0.0278,
+    0.0298,
+    0.0344,
+    0.0459,
+    0.3240,
+    0.4262,
+    0.5719,
+    0.6528,
+    0.7590,
+    1.0,
+]
+
+
+def test_the_paper() -> None:
+    assert (benjamini_hochberg(PAPER) <= 0.05).sum() == 4
+    assert (holm(PAPER) <= 0.05).sum() == 3
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
+def test_as_statsmodels(p: list[float]) -> None:
+    assert benjamini_hochberg(p) == pytest.approx(multipletests(p, method="fdr_bh")[1])
+    assert holm(p) == pytest.approx(multipletests(p, method="holm")[1])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
+def test_adjusting_never_helps_and_holm_is_stricter(p: list[float]) -> None:
+    fdr, family = benjamini_hochberg(p), holm(p)
+    assert (fdr >= p).all()
+    assert (family >= fdr - 1e-12).all()
+
+
+@pytest.mark.parametrize("bad", [[], [1.1], [-0.1], [float("nan")]])
+def test_wrong_values_are_refused(bad: list[float]) -> None:
+    with pytest.raises(ValueError, match="p values"):
+        benjamini_hochberg(bad)
