@@ -14,6 +14,7 @@ from slowpath.errors import UsageError
 
 MAX_BYTES = 2**63 - 1  # the engine holds lengths in a signed 64-bit integer (MPI_Count)
 MAX_VALUES = 100_000  # of one list or range
+_READABLE = 10_000  # numbers below it are read at a glance
 _BINARY = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _TERM = re.compile(r"([+-]?)([0-9]+)(KiB|MiB|GiB|TiB)?")
 _SUFFIX_LIKE = re.compile(r"([0-9.]+) *([kmgt])i?b?", re.IGNORECASE)
@@ -134,12 +135,19 @@ def _expand_range(text: str, parse: Callable[[str], int]) -> list[int]:
 
 
 def spell_bytes(count: int) -> str:
-    """Shortest spelling that `parse_bytes` reads back exactly: `1GiB+1`.  Raises: ValueError if count < 0."""
-    return format_bytes(count, fractions=False).replace(" B", "").replace(" ", "")
+    """Short spelling that `parse_bytes` reads back exactly: `1536KiB`, `1GiB+1`.
+
+    Raises: ValueError if count < 0.
+    """
+    for unit, size in reversed(_BINARY.items()):
+        if count >= size and count % size == 0 and count // size < _READABLE:
+            return f"{count // size}{unit}"
+    text = format_bytes(count).replace(" B", "").replace(" ", "")
+    return str(count) if "." in text else text
 
 
-def format_bytes(count: int, *, fractions: bool = True) -> str:
-    """Exact length for people: `16 MiB`, `1 GiB + 1 B`, `2 MiB - 64 B`, `1.5 MiB`.
+def format_bytes(count: int) -> str:
+    """Exact length for people: `16 MiB`, `1 GiB + 1 B`, `2 MiB - 64 B`, `1.5 MiB`, `1000000000 B`.
 
     Raises: ValueError if count < 0.
     """
@@ -150,24 +158,26 @@ def format_bytes(count: int, *, fractions: bool = True) -> str:
         return f"{count} B"
     size = _BINARY[unit]
     whole, rest = divmod(count, size)
-    if rest == 0:
-        return f"{whole} {unit}"
-    if fractions and rest * 4 % size == 0:
-        return f"{whole + rest / size:g} {unit}" if whole < 1000 else f"{count // (size // 4) * 0.25} {unit}"
-    if size - rest <= size // 16:
-        return f"{format_bytes((whole + 1) * size)} - {_one_term(size - rest)}"
-    return f"{whole} {unit} + {_one_term(rest)}"
+    if rest * 4 % size == 0:
+        return f"{whole}{('', '.25', '.5', '.75')[rest * 4 // size]} {unit}"
+    if size - rest <= size // 16 and (whole + 1) * size <= MAX_BYTES:
+        return _sum(count, (whole + 1) * size, "-")
+    return _sum(count, whole * size, "+")
 
 
-def _one_term(count: int) -> str:
-    unit = next((name for name in ("GiB", "MiB", "KiB") if count % _BINARY[name] == 0), None)
-    return f"{count // _BINARY[unit]} {unit}" if unit else f"{count} B"
+def _sum(count: int, near: int, sign: str) -> str:
+    """`near` and what is between it and `count`, unless that takes too many digits to be read."""
+    between = abs(count - near)
+    unit = next((name for name in ("GiB", "MiB", "KiB") if between % _BINARY[name] == 0), None)
+    number = between // _BINARY[unit] if unit else between
+    return f"{format_bytes(near)} {sign} {number} {unit or 'B'}" if number < _READABLE else f"{count} B"
 
 
 def _decimals(value: float, half_width: float | None) -> int:
     """Digits behind the point: one beyond the first digit of the half-width, or three significant ones."""
     if half_width is not None and half_width > 0 and math.isfinite(half_width):
-        return min(6, 1 - math.floor(math.log10(half_width)))
+        # The small addition keeps a half-width of exactly 0.01 from falling into the decade below.
+        return min(6, 1 - math.floor(math.log10(half_width) + 1e-9))
     return min(6, 2 - math.floor(math.log10(abs(value)))) if value else 0
 
 

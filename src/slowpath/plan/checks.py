@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from slowpath.errors import UsageError
-from slowpath.units import format_bytes
+from slowpath.units import MAX_BYTES, format_bytes
 
+_PLACE_BYTES = 64  # a cache line
 _SIDES = ("sender", "receiver")
 
 
@@ -31,25 +32,40 @@ def side_values(value: str) -> tuple[str, str]:
     return (sender, receiver) if colon else (sender, sender)
 
 
-def _check_p2p(parameters: Mapping[str, str], ranks: int) -> None:
+def p2p_message_span(parameters: Mapping[str, str], side: int) -> int:
+    """Bytes from the first to the last one that a side's messages occupy.
+
+    The receiver of a window has a place for each message in flight, on a multiple of 64 bytes, as the engine does.
+    """
     message = int(parameters["message_bytes"])
+    places = int(parameters["in_flight"]) if parameters["pattern"] == "windowed" and side == 1 else 1
+    return (places - 1) * (-(-message // _PLACE_BYTES) * _PLACE_BYTES) + message
+
+
+def p2p_buffer_bytes(parameters: Mapping[str, str], side: int) -> int:
+    """Length of a side's allocation without over-allocation."""
+    written = side_values(parameters["buffer_bytes"])[side]
+    return p2p_message_span(parameters, side) if written == "message" else int(written)
+
+
+def _check_p2p(parameters: Mapping[str, str], ranks: int) -> None:
     for i, side in enumerate(_SIDES):
-        written = side_values(parameters["buffer_bytes"])[i]
-        buffer = message if written == "message" else int(written)
+        span, buffer = p2p_message_span(parameters, i), p2p_buffer_bytes(parameters, i)
         extra = int(side_values(parameters["overalloc_bytes"])[i])
         offset = int(side_values(parameters["offset_bytes"])[i])
-        if offset + message > buffer + extra:
+        if offset + span > buffer + extra:
             raise UsageError(
-                f"a message of {format_bytes(message)} at offset {format_bytes(offset)} does not fit in "
-                f"the {side}'s buffer of {format_bytes(buffer)} with {format_bytes(extra)} "
-                "over-allocated; enlarge buffer_bytes"
+                f"a message of {format_bytes(span)} at offset {format_bytes(offset)} does not fit in the {side}'s "
+                f"buffer of {format_bytes(buffer)} with {format_bytes(extra)} over-allocated; raise buffer_bytes"
             )
+        if buffer + extra > MAX_BYTES:
+            raise UsageError(f"the {side}'s buffer of {buffer} + {extra} bytes exceeds 2^63 - 1; shorten it")
         memory, pages = side_values(parameters["memory"])[i], side_values(parameters["pages"])[i]
         if memory != "host" and pages != "default":
-            raise UsageError(f"pages={pages} holds for host memory only, but the {side}'s is {memory}; leave pages out")
+            raise UsageError(f"pages={pages} is for host memory, not for the {side}'s {memory}; leave pages out")
     pairs = int(parameters["pairs"])
     if parameters["pattern"] == "windowed" and ranks < 2 * pairs:
-        raise UsageError(f"{pairs} pairs need {2 * pairs} ranks, but the campaign has {ranks}; set ranks or pairs")
+        raise UsageError(f"{pairs} pairs need {2 * pairs} ranks, not {ranks}; change ranks or pairs")
 
 
 def _check_p2p_metric(parameters: Mapping[str, str], metric: str) -> None:

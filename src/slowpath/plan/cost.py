@@ -7,13 +7,14 @@ a promise such as "about a minute". `Progress` replaces them by measurement as s
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 
 import msgspec
 
 from slowpath.errors import UsageError
-from slowpath.plan.checks import side_values
+from slowpath.plan.checks import p2p_buffer_bytes, side_values
 from slowpath.plan.model import Cell, Launch, Plan
 
 FEWEST_ROUNDS = 5  # below it a t interval over launches is too wide to decide anything (docs/statistics.md)
@@ -72,9 +73,7 @@ def _touched_bytes(parameters: Mapping[str, str], side: int) -> int:
     """Bytes that the CPU writes before the first message; device memory is not touched."""
     if parameters["touch"] != "write" or side_values(parameters["memory"])[side] == "device":
         return 0
-    written = side_values(parameters["buffer_bytes"])[side]
-    length = int(parameters["message_bytes"] if written == "message" else written)
-    return length + int(side_values(parameters["overalloc_bytes"])[side])
+    return p2p_buffer_bytes(parameters, side) + int(side_values(parameters["overalloc_bytes"])[side])
 
 
 def launch_seconds(plan: Plan, model: CostModel | None = None) -> dict[Kind, float]:
@@ -151,7 +150,7 @@ def fit_budget(plan: Plan, budget_s: float, model: CostModel | None = None) -> t
     if rounds < _LEAST_ROUNDS:
         raise UsageError(
             f"a budget of {budget_s:g} s is too small: one round takes about {round_s:.3g} s and "
-            f"{_LEAST_ROUNDS} are the least; give {_LEAST_ROUNDS * round_s:.0f} s or more, or take a smaller campaign"
+            f"{_LEAST_ROUNDS} are the least; give {math.ceil(_LEAST_ROUNDS * round_s)} s or more"
         )
     reduced = msgspec.structs.replace(
         plan, rounds=rounds, launches=[launch for launch in plan.launches if launch.round <= rounds]
@@ -160,6 +159,6 @@ def fit_budget(plan: Plan, budget_s: float, model: CostModel | None = None) -> t
     if rounds < FEWEST_ROUNDS:
         note = (
             f"warning: only {note}; with fewer than {FEWEST_ROUNDS} most contrasts stay undecided: "
-            f"give {FEWEST_ROUNDS * round_s:.0f} s or more"
+            f"give {math.ceil(FEWEST_ROUNDS * round_s)} s or more"
         )
     return reduced, note

@@ -166,7 +166,7 @@ def _spell_one(parameter: Parameter, value: str) -> str:
 
 def _check_range(parameter: Parameter, value: str, number: float) -> None:
     convert = float if parameter.type == "seconds" else int
-    if parameter.minimum is not None and number < convert(parameter.minimum):
+    if parameter.minimum and number < convert(parameter.minimum):
         raise UsageError(f"'{value}' is too small; {parameter.name} begins at {parameter.minimum}")
-    if parameter.maximum is not None and number > convert(parameter.maximum):
+    if parameter.maximum and number > convert(parameter.maximum):
         raise UsageError(f"'{value}' is too large; {parameter.name} ends at {parameter.maximum}")
