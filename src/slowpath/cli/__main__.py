@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m slowpath.cli"""
+
+from slowpath.cli.main import main
+
+main()

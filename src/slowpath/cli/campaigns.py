@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath campaigns"""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("campaigns", epilog="Example: slowpath campaigns checkup > mine.toml; slowpath run mine.toml")
+@click.argument("name", required=False)
+def command(name: str | None) -> int:
+    """List the campaigns that come with Slowpath, or print one.
+
+    A printed campaign is a file to start your own from.
+    """
+    from slowpath.plan.campaign import load, shipped
+
+    if name is not None:
+        click.echo(load(name).text.decode().rstrip("\n"))
+        return 0
+    names = list(shipped())
+    width = max((len(name) for name in names), default=0)
+    for name in names:
+        click.echo(f"{name:<{width}}  {load(name).title}")
+    return 0

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath engine"""
+
+from __future__ import annotations
+
+import click
+
+EPILOG = "Example: srun -n 2 $(slowpath engine path) p2p --message-bytes 8"
+
+
+@click.group("engine", epilog=EPILOG)
+def command() -> None:
+    """Build, list and find the compiled engines.
+
+    The engine is the program that MPI starts. It is compiled once for each MPI and kept in the cache
+    (SLOWPATH_CACHE_DIR, else the user's cache folder).
+    """
+
+
+@command.command("list")
+def list_() -> int:
+    """List the engines in the cache."""
+    from slowpath.engine.cache import engines_folder, list_engines
+
+    engines = list_engines()
+    if not engines:
+        click.echo(f"no engine in {engines_folder()}; build one: slowpath engine build", err=True)
+    for engine in engines:
+        note = engine.note
+        click.echo(f"{engine.program}\n  {note.mpi}, {note.abi} ABI, {note.compiler}, built {note.built}")
+    return 0
+
+
+@command.command("build", epilog="Example: slowpath engine build --mpi openmpi")
+@click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded.  [default: PATH]")
+@click.option("--force", is_flag=True, help="Build even if the cache has it.")
+def build(mpi: str | None, force: bool) -> int:
+    """Build the engine for an MPI, unless the cache has it, and print its path."""
+    from slowpath.engine.build import engine_for
+    from slowpath.launch.find import find_mpi
+
+    found = find_mpi(mpi)
+    engine = engine_for(found, tell=lambda line: click.echo(line, err=True), rebuild=force)
+    click.echo(engine.program)
+    return 0
+
+
+@command.command("path", epilog="Example: srun -n 2 $(slowpath engine path) p2p --message-bytes 8")
+@click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded.  [default: PATH]")
+def path(mpi: str | None) -> int:
+    """Print the path of the engine for an MPI; builds it if need be."""
+    from slowpath.engine.build import engine_for
+    from slowpath.launch.find import find_mpi
+
+    engine = engine_for(find_mpi(mpi), tell=lambda line: click.echo(line, err=True))
+    click.echo(engine.program)
+    return 0

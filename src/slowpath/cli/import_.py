@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath import"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("import", epilog="Example: slowpath import overalloc-0.txt overalloc-64KiB.txt --out field")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Run folder.  [default: slowpath-runs/NAME-DATE]")
+@click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
+def command(files: tuple[Path, ...], out: Path | None, as_json: bool) -> int:
+    """Make a run folder from logs of the reproducers.
+
+    FILES are what gpudirect_p2p_overalloc and intranode_pinned_host_comm print. Each file is one launch; the folder is
+    reported like any other run.
+    """
+    from slowpath.cli.finish import exit_code_of, rebuild, show
+    from slowpath.record.imports.field import import_logs
+
+    run = import_logs(list(files), out)
+    results = rebuild(run)
+    show(run, results, "json" if as_json else "text")
+    return exit_code_of(results)

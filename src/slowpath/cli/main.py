@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `slowpath`: which commands there are, and what becomes of errors."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from slowpath import __version__
+from slowpath.errors import SlowpathError
+
+# By use. A command's module is imported only when it is called, so that --help stays fast.
+COMMANDS: tuple[tuple[str, str, str], ...] = (
+    ("run", "slowpath.cli.run", "Measure a campaign on this machine and say what is slow."),
+    ("report", "slowpath.cli.report", "Build the report of a run folder anew."),
+    ("resume", "slowpath.cli.resume", "Go on with a run that was interrupted."),
+    ("doctor", "slowpath.cli.doctor", "Show what this machine has, and what can be measured on it."),
+    ("import", "slowpath.cli.import_", "Make a run folder from logs of the reproducers."),
+    ("campaigns", "slowpath.cli.campaigns", "List the campaigns that come with Slowpath, or print one."),
+    ("describe", "slowpath.cli.describe", "Show the parameters and metrics of an experiment."),
+    ("engine", "slowpath.cli.engine", "Build, list and find the compiled engines."),
+)
+EXIT_INTERRUPTED = 130
+EXIT_DEFECT = 70  # EX_SOFTWARE of sysexits.h
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports each when it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names, in the order of COMMANDS."""
+        return [name for name, _, _ in COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name; None if there is none."""
+        for name, module, _ in COMMANDS:
+            if name == cmd_name:
+                command: click.Command = importlib.import_module(module).command
+                return command
+        return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with the nearest name for a misspelt one."""
+        names = self.list_commands(ctx)
+        if args and not args[0].startswith("-") and args[0] not in names:
+            near = difflib.get_close_matches(args[0], names, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"choose from: {', '.join(names)}"
+            ctx.fail(f"no such command '{args[0]}'; {hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, _, summary in COMMANDS])
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={
+        "auto_envvar_prefix": "SLOWPATH",
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+    },
+    epilog="Start with: slowpath run",
+)
+@click.version_option(__version__, "-V", "--version", prog_name="slowpath")
+def slowpath() -> None:
+    """Find, explain and prove slow paths in MPI communication.
+
+    Results go to stdout, progress to stderr. Each option can be set by a variable, too: --rounds of run by
+    SLOWPATH_RUN_ROUNDS. Exit codes: 0 done, 1 a message arrived with wrong bytes, 2 wrong usage, 4 the
+    machine or a file refused, 130 interrupted.
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and exit."""
+    sys.exit(exit_code(list(sys.argv[1:] if argv is None else argv)))
+
+
+def exit_code(argv: list[str]) -> int:
+    """Run the command line; what a user can meet becomes one line, anything else a traceback."""
+    try:
+        result = slowpath.main(args=argv, prog_name="slowpath", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.ClickException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # click 8.2; before, click exits with 0 by itself
+            error.show()
+            return error.exit_code
+        _tell(error.format_message())
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            click.echo(f"Try: {error.ctx.command_path} --help", err=True)
+        return error.exit_code
+    except SlowpathError as error:
+        _tell(str(error))
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        _tell("interrupted")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()  # else Python complains once more when it flushes stdout at exit
+        return 0
+    except Exception:
+        traceback.print_exc()
+        _tell(f"this is a defect of slowpath {__version__}, please report it with the lines above")
+        return EXIT_DEFECT
+
+
+def _tell(message: str) -> None:
+    click.echo(f"slowpath: error: {message}", err=True)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath report"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("report", epilog="Example: slowpath report slowpath-runs/checkup-20260131-120000 --format csv")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "html", "json", "csv"]),
+    default="text",
+    show_default=True,
+    help="What to print on stdout; all files are written in any case. csv: the contrasts.",
+)
+def command(run: Path, form: str) -> int:
+    """Build the report of a run folder anew.
+
+    RUN may be unfinished: what has been measured so far is reported. Only derived files are written: results.json,
+    report.html, report.txt, cells.csv, contrasts.csv.
+    """
+    from slowpath.cli.finish import exit_code_of, rebuild, show
+
+    results = rebuild(run)
+    show(run, results, form)
+    return exit_code_of(results)

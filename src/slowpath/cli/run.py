@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath run"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from slowpath.cli.values import DURATION
+
+if TYPE_CHECKING:
+    from slowpath.run.session import Prepared
+
+EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
+
+
+@click.command("run", epilog=EPILOG)
+@click.argument("campaign", default="checkup")
+@click.option("--ranks", type=click.IntRange(1), help="MPI ranks, in place of the campaign's.")
+@click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded.  [default: PATH]")
+@click.option("--out", type=click.Path(path_type=Path), help="Run folder.  [default: slowpath-runs/CAMPAIGN-DATE]")
+@click.option("--rounds", type=click.IntRange(1), help="Times that everything is launched.")
+@click.option("--seed", type=click.IntRange(0, 2**48 - 1), help="Repeats the order of another run.")
+@click.option("--budget", type=DURATION, help="Time for the whole run (90s, 10m, 1h); takes fewer rounds.")
+@click.option(
+    "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
+)
+@click.option("--dry-run", is_flag=True, help="Print the command lines and the cost, start nothing.")
+@click.option("--quiet", is_flag=True, help="No progress; failures are still told.")
+@click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
+def command(
+    campaign: str,
+    ranks: int | None,
+    mpi: str | None,
+    out: Path | None,
+    rounds: int | None,
+    seed: int | None,
+    budget: float | None,
+    cell_timeout: float,
+    dry_run: bool,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Measure a campaign on this machine and say what is slow.
+
+    CAMPAIGN is the name of a shipped campaign (see: slowpath campaigns) or a TOML file. Inside an allocation of a
+    batch system the run uses that allocation. Everything measured is kept in the run folder.
+    """
+    from slowpath.cli.finish import exit_code_of, rebuild, show
+    from slowpath.run.execute import Limitations
+    from slowpath.run.launching import command_lines
+    from slowpath.run.progress import choose
+    from slowpath.run.session import create, measure, prepare
+
+    def tell(line: str) -> None:
+        if not quiet:
+            click.echo(line, err=True)
+
+    prepared = prepare(campaign, os.environ, tell, mpi, ranks, rounds, seed, budget)
+    for line in summary(prepared):
+        tell(line)
+    if dry_run:
+        for line in command_lines(prepared.starter, prepared.plan, out or Path("RUN")):
+            click.echo(line)
+        return 0
+    run = create(prepared, out, ["slowpath", *sys.argv[1:]])
+    tell(f"run folder: {run}")
+    measure(run, prepared.plan, prepared.starter, Limitations(cell_timeout, budget), choose(quiet))
+    results = rebuild(run)
+    show(run, results, "json" if as_json else "text")
+    return exit_code_of(results)
+
+
+def summary(prepared: Prepared) -> list[str]:
+    """What the run will do and cost, and what it leaves out."""
+    from slowpath.launch.cores import allocated_nodes
+    from slowpath.plan.cost import estimate
+    from slowpath.run.progress import duration
+
+    plan, mpi = prepared.plan, prepared.mpi
+    cost = estimate(plan, allocated_nodes(prepared.starter.environ))
+    skipped = sum(cell.skip is not None for cell in plan.cells)
+    lines = [
+        f"{plan.campaign}: {len(plan.cells) - skipped} cells, {plan.rounds} rounds, {cost.launches} launches of "
+        f"{plan.ranks} ranks, about {duration(cost.wall_s)} ({cost.node_s:.0f} node-seconds), seed {plan.seed}",
+        f"MPI: {mpi.identity} ({mpi.source}) {shlex.quote(str(mpi.mpiexec))}",
+    ]
+    if plan.ranks > prepared.starter.cores:
+        lines.append(
+            f"warning: {plan.ranks} ranks share {prepared.starter.cores} cores, so times include waiting for them"
+        )
+    reasons: dict[str, int] = {}
+    for cell in plan.cells:
+        if cell.skip is not None:
+            reasons[cell.skip] = reasons.get(cell.skip, 0) + 1
+    lines += [f"skipped: {count} cells: {reason}" for reason, count in reasons.items()]
+    return [*lines, *prepared.notes]

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Option values of the command line."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    FloatParameter = click.ParamType[float]
+else:
+    FloatParameter = click.ParamType  # generic only from click 8.2 on
+
+UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+class Duration(FloatParameter):
+    """90, 90s, 10m or 1h, as seconds."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds, more than zero."""
+        if isinstance(value, int | float):
+            return float(value)
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?", str(value).strip())
+        if found is None or float(found[1]) == 0:
+            self.fail(f"'{value}' is not a time; write for example 90s, 10m or 1h", param, ctx)
+        return float(found[1]) * UNITS_S[found[2] or ""]
+
+
+DURATION = Duration()

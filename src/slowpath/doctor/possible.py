@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the checks: what can be measured here, and what can't and why. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from slowpath.doctor.check import Check
+
+
+class Ability(msgspec.Struct, frozen=True):
+    """One thing to measure, whether it can be here, and why not."""
+
+    what: str
+    possible: bool
+    why: str | None = None
+
+
+# What to measure, and the checks without which it can't be.
+NEEDS = (
+    (
+        "two ranks on this machine: latency, bandwidth, first against later messages",
+        ("MPI", "C++20 compiler", "CMake"),
+    ),
+    ("page kinds of host memory", ("transparent huge pages",)),
+    ("one copy against two inside a node", ("CMA",)),
+    ("GPU memory: device, managed, pinned_host", ("GPU",)),
+)
+
+
+def abilities(checks: Sequence[Check]) -> list[Ability]:
+    """What NEEDS says of these checks."""
+    by_name = {check.name: check for check in checks}
+    return [Ability(what, *_possible([by_name[name] for name in names if name in by_name])) for what, names in NEEDS]
+
+
+def _possible(needed: list[Check]) -> tuple[bool, str | None]:
+    for check in needed:
+        if check.status == "missing" or check.value in ("refused", "never"):
+            return False, check.means
+    return True, None

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All checks, in the order in which they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from slowpath.doctor import clock, gpu, memory, processor, scheduler, single_copy, toolchain
+from slowpath.doctor.check import Check
+
+CHECKS: tuple[Callable[[], Check], ...] = (
+    toolchain.mpi_in_use,
+    toolchain.other_mpis,
+    toolchain.compiler,
+    toolchain.cmake,
+    scheduler.allocation,
+    gpu.gpus,
+    single_copy.cma,
+    single_copy.ptrace_scope,
+    single_copy.xpmem,
+    single_copy.knem,
+    memory.transparent_huge_pages,
+    memory.reserved_huge_pages,
+    memory.locked_memory,
+    processor.cores,
+    processor.numa,
+    processor.threads,
+    processor.cpu_limit,
+    processor.load,
+    processor.governor,
+    clock.clock,
+    clock.kernel,
+)
+
+
+def run_checks() -> list[Check]:
+    """Every check's answer. A check that fails itself says so in its own place and spoils no other."""
+    return [_guarded(check) for check in CHECKS]
+
+
+def _guarded(check: Callable[[], Check]) -> Check:
+    try:
+        return check()
+    except Exception as error:  # an unforeseen /proc or /sys must not hide the other answers
+        name = check.__name__.replace("_", " ")
+        return Check(
+            name,
+            None,
+            "warn",
+            f"this check failed itself ({type(error).__name__}: {error}); please report it",
+        )

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MPI, compiler and CMake: what it takes to measure at all."""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+from slowpath.doctor.check import Check
+from slowpath.engine.toolchain import find_cmake, find_compiler
+from slowpath.errors import SlowpathError
+from slowpath.launch.find import find_all, find_mpi
+from slowpath.launch.mpi import Mpi
+
+
+def mpi_in_use() -> Check:
+    """The MPI that `slowpath run` takes."""
+    try:
+        mpi = find_mpi(None)
+    except SlowpathError as error:
+        return Check("MPI", None, "missing", str(error), "install an MPI, or: pip install 'slowpath[mpich]'")
+    if mpi.mpicxx is None:
+        return Check(
+            "MPI",
+            _line(mpi),
+            "missing",
+            "it has no mpicxx, so the engine can't be compiled for it",
+            "install its development package, or choose another MPI with --mpi",
+        )
+    how = {
+        "embedded": "the one that came with this Python",
+        "PATH": "the first on the PATH",
+        "environment": "named by SLOWPATH_MPI",
+    }
+    return Check("MPI", _line(mpi), "ok", f"used by slowpath run: {how.get(mpi.source, mpi.source)}")
+
+
+def other_mpis() -> Check:
+    """MPIs that --mpi could name."""
+    try:
+        others = find_all()[1:]
+    except SlowpathError as error:
+        return Check("other MPIs", None, "warn", str(error), "correct SLOWPATH_MPI")
+    if not others:
+        return Check("other MPIs", "none", "ok", "nothing else to compare with here")
+    return Check("other MPIs", "; ".join(map(_line, others)), "ok", "measure with one by: slowpath run --mpi PATH")
+
+
+def compiler() -> Check:
+    """The C++20 compiler for the engine."""
+    try:
+        found = find_compiler(os.environ)
+    except SlowpathError as error:
+        return Check("C++20 compiler", None, "missing", str(error), "install GCC 10 or later, or set CXX")
+    return Check("C++20 compiler", f"{shlex.join(found.command)}: {found.line}", "ok", "compiles the engine")
+
+
+def cmake() -> Check:
+    """The CMake for the engine."""
+    try:
+        found = find_cmake(os.environ)
+    except SlowpathError as error:
+        return Check("CMake", None, "missing", str(error), "pip install cmake")
+    return Check("CMake", str(found), "ok", "builds the engine")
+
+
+def _line(mpi: Mpi) -> str:
+    abi = f"{mpi.abi} ABI" + (", standard ABI" if mpi.standard_abi else "")
+    return f"{mpi.identity} ({abi}; launcher {mpi.launcher}) {mpi.mpiexec}"

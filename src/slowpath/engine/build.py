@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiling the engine for the MPI in use, once, into the cache."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from slowpath.engine.cache import (
+    NOTE,
+    PROGRAM,
+    Engine,
+    EngineNote,
+    cached_engine,
+    engine_key,
+    engines_folder,
+    source_hash,
+)
+from slowpath.engine.toolchain import Compiler, find_cmake, find_compiler
+from slowpath.errors import EnvironmentFailure
+from slowpath.launch.mpi import Mpi
+from slowpath.resources import data_folder
+
+BUILD_LIMIT_S = 900.0
+LOG_LINES_SHOWN = 12
+# Kept beside the engine when the source builds them: the original reproducers' commands.
+OTHER_PROGRAMS = ("gpudirect_p2p_overalloc", "intranode_pinned_host_comm")
+
+
+def engine_for(
+    mpi: Mpi,
+    environ: Mapping[str, str] | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+    source: Path | None = None,
+    rebuild: bool = False,
+) -> Engine:
+    """The engine for `mpi`: from the cache, or built now.
+
+    tell: takes one line before a build, which lasts up to a minute.
+    Raises: EnvironmentFailure: no compiler wrapper, compiler or CMake, a failed build, a cache that can't be written.
+    """
+    environ = mpi.environ(os.environ if environ is None else environ)
+    source = source or data_folder("engine")
+    hash_of_source = source_hash(source)
+    compiler = find_compiler(environ)
+    key = engine_key(mpi, hash_of_source, compiler.line)
+    folder = engines_folder(environ) / key
+    ready = None if rebuild else cached_engine(folder)
+    if ready is not None:
+        return ready
+    if mpi.mpicxx is None:
+        raise EnvironmentFailure(
+            f"{mpi.identity} at {mpi.prefix} has no mpicxx, so the engine can't be compiled for it; install its "
+            "development package, or use another MPI with --mpi"
+        )
+    tell(f"building the engine for {mpi.identity} (once; kept in {folder})")
+    note = EngineNote(
+        key=key,
+        mpi=mpi.identity,
+        abi=mpi.abi,
+        mpicxx=str(mpi.mpicxx),
+        compiler=compiler.line,
+        source=hash_of_source,
+        built=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    try:
+        return _build_into(folder, source, mpi.mpicxx, compiler, environ, note)
+    except OSError as error:
+        raise EnvironmentFailure(
+            f"the engine can't be kept in {folder.parent}: {error.strerror or error}; "
+            "set SLOWPATH_CACHE_DIR to a folder that can be written"
+        ) from error
+
+
+def _build_into(
+    folder: Path, source: Path, mpicxx: Path, compiler: Compiler, environ: Mapping[str, str], note: EngineNote
+) -> Engine:
+    """Build beside `folder` and rename into place, so that a half-built engine is never seen."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    log = folder.parent / f"{folder.name}.log"
+    try:
+        _run_cmake(source, work / "build", mpicxx, compiler, environ, log)
+        staged = work / "staged"
+        staged.mkdir()
+        for name in (PROGRAM, *OTHER_PROGRAMS):
+            for built in (path for path in (work / "build").rglob(name) if path.is_file()):
+                shutil.copy2(built, staged / name)
+        if not (staged / PROGRAM).exists():
+            raise EnvironmentFailure(f"the build made no {PROGRAM}; see {log}")
+        (staged / NOTE).write_bytes(msgspec.json.encode(note))
+        _put_into_place(staged, folder)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    engine = cached_engine(folder)
+    if engine is None:
+        raise EnvironmentFailure(f"the engine in {folder} is not whole; remove that folder and try again")
+    return engine
+
+
+def _put_into_place(staged: Path, folder: Path) -> None:
+    """Rename, over an older build of the same key if need be. Another process may have been faster: its is as good."""
+    old = staged.parent / "old"
+    with contextlib.suppress(FileNotFoundError):
+        folder.rename(old)
+    try:
+        staged.rename(folder)
+    except OSError:
+        if cached_engine(folder) is None:
+            raise
+
+
+def _run_cmake(
+    source: Path, build: Path, mpicxx: Path, compiler: Compiler, environ: Mapping[str, str], log: Path
+) -> None:
+    cmake = find_cmake(environ)
+    jobs = max(1, min(8, len(os.sched_getaffinity(0))))
+    configure = [
+        str(cmake),
+        *("-S", str(source), "-B", str(build)),
+        "-DCMAKE_BUILD_TYPE=Release",
+        "-DSLOWPATH_TESTS=OFF",
+        f"-DMPI_CXX_COMPILER={mpicxx}",
+    ]
+    # The first word only: CMake takes a launcher such as ccache by a variable of its own.
+    if len(compiler.command) == 1:
+        configure.append(f"-DCMAKE_CXX_COMPILER={compiler.command[0]}")
+    steps = (("configure", configure), ("compile", [str(cmake), "--build", str(build), "-j", str(jobs)]))
+    with log.open("wb") as out:
+        for what, argv in steps:
+            out.write(f"$ {' '.join(argv)}\n".encode())
+            out.flush()
+            try:
+                code = subprocess.run(
+                    argv,
+                    env=dict(environ),
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    timeout=BUILD_LIMIT_S,
+                    check=False,
+                ).returncode
+            except subprocess.TimeoutExpired:
+                raise EnvironmentFailure(f"the engine did not {what} within {BUILD_LIMIT_S:g} s; see {log}") from None
+            if code != 0:
+                raise EnvironmentFailure(f"the engine did not {what}: {_why(log)}\nThe whole log: {log}")
+
+
+def _why(log: Path) -> str:
+    """The log's first error line, then its last lines."""
+    lines = log.read_text(errors="replace").splitlines()
+    errors = [line.strip() for line in lines if "error" in line.lower()]
+    last = "\n".join(f"  {line}" for line in lines[-LOG_LINES_SHOWN:])
+    return f"{errors[0] if errors else 'no error message'}\n{last}"

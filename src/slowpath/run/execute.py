@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executing a plan into a run folder, launch by launch, whatever the launches do."""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from slowpath.errors import EnvironmentFailure
+from slowpath.launch.process import Limits, Outcome, run_job
+from slowpath.plan.cost import Progress as TimeLeft
+from slowpath.plan.files import engine_plan_text
+from slowpath.plan.model import Launch, Plan
+from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, write_atomically, write_launch
+from slowpath.run.account import Account, read_account
+from slowpath.run.launching import Starter
+from slowpath.run.progress import Progress
+from slowpath.run.schedule import Schedule, Task
+
+DEFAULT_CELL_TIMEOUT_S = 60.0
+SUPERSEDED = "superseded"  # marks a launch folder that was cut off; it has no launch.json
+
+
+@dataclass(frozen=True)
+class Limitations:
+    """cell_timeout_s: time without progress after which a launch counts as hung.  budget_s: wall time of the run."""
+
+    cell_timeout_s: float = DEFAULT_CELL_TIMEOUT_S
+    budget_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """How the run ended: status complete, partial (the budget ended it, or launches failed) or interrupted."""
+
+    status: str
+    launches: int
+    launches_ok: int
+    cells_ok: int
+    first_reason: str | None
+    notes: tuple[str, ...]
+
+
+class Execution:
+    """One pass over a plan; `schedule` may already know the launches of an earlier pass."""
+
+    def __init__(
+        self,
+        run: Path,
+        plan: Plan,
+        starter: Starter,
+        limits: Limitations,
+        progress: Progress,
+        schedule: Schedule | None = None,
+        job: Callable[..., Outcome] = run_job,
+    ) -> None:
+        self._run, self._plan, self._starter, self._job = run, plan, starter, job
+        self._limits, self._progress = limits, progress
+        self._schedule = schedule or Schedule(plan)
+        self._time_left = TimeLeft(plan)
+        self._todo = {launch.launch for launch in self._schedule.launches_left()}
+        for launch in plan.launches:
+            if launch.launch not in self._todo:
+                self._time_left.skipped(launch)
+        self._spent: dict[int, float] = {}
+        self._first_reason: str | None = None
+        self._notes: list[str] = []
+        self._launches = self._launches_ok = 0
+
+    def execute(self) -> Result:
+        """Run all that is left. Raises EnvironmentFailure if the disk refuses; what is there stays readable."""
+        begun = time.monotonic()
+        status = "complete"
+        try:
+            while (task := self._schedule.next()) is not None:
+                self._tell(task)
+                if self._over_budget(time.monotonic() - begun):
+                    status = "partial"
+                    break
+                if self._one(task).ended == "interrupted":
+                    status = "interrupted"
+                    break
+        except KeyboardInterrupt:
+            status = "interrupted"
+        finally:
+            self._tell(None)
+            self._progress.close()
+        if status == "complete" and self._schedule.dead:
+            status = "partial"
+        self._notes += self._schedule.dead.values()
+        done = (self._launches, self._launches_ok, self._schedule.cells_ok)
+        return Result(status, *done, self._first_reason, tuple(self._notes))
+
+    def _one(self, task: Task) -> Outcome:
+        number = self._number_for(task.planned)
+        folder = launch_folder(self._run, number)
+        numbered = msgspec.structs.replace(task.planned, launch=number)
+        try:
+            folder.mkdir(parents=True)
+        except OSError as error:
+            raise disk_failure(error, self._run) from error
+        write_atomically(folder / "plan.txt", engine_plan_text(self._plan, numbered, task.cells))
+        made = self._starter.command(self._plan, task.planned, folder.absolute())
+        started = datetime.now(UTC)
+        outcome = self._start(list(made.argv), dict(made.variables), folder)
+        account = read_account(folder / "events.jsonl")
+        how, reason = _judge(outcome, account, self._limits.cell_timeout_s)
+        failed = self._schedule.ended(task.planned, number, task.cells, how, reason, account)
+        info = LaunchInfo(
+            launch=number,
+            round=task.planned.round,
+            environment=task.planned.environment,
+            placement=task.planned.placement,
+            argv=list(made.argv),
+            variables=dict(made.variables),
+            started=started.isoformat(timespec="milliseconds"),
+            finished=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            wall_s=outcome.wall_s,
+            return_code=outcome.return_code,
+            ended=how,
+            reason=reason,
+            failed_cells=failed,
+            continues=task.continues,
+        )
+        write_launch(self._run, info)
+        self._launches += 1
+        self._launches_ok += how == "ok"
+        self._spent[task.planned.launch] = self._spent.get(task.planned.launch, 0.0) + outcome.wall_s
+        self._report(info, failed)
+        return outcome
+
+    def _start(self, argv: list[str], variables: dict[str, str], folder: Path) -> Outcome:
+        try:
+            return self._job(
+                argv,
+                {**self._starter.environ, **variables},
+                folder / "stdout",
+                folder / "stderr",
+                [folder / "events.jsonl", folder / "samples.blk"],
+                Limits(idle_s=self._limits.cell_timeout_s),
+            )
+        except OSError as error:
+            raise disk_failure(error, self._run) from error
+
+    def _number_for(self, planned: Launch) -> int:
+        """The planned number for a first try, else the next that neither plan nor folder knows."""
+        if not launch_folder(self._run, planned.launch).exists():
+            return planned.launch
+        highest = max(launch.launch for launch in self._plan.launches)
+        folders = [int(path.name) for path in (self._run / "launches").iterdir() if path.name.isdigit()]
+        return max([highest, *folders]) + 1
+
+    def _report(self, info: LaunchInfo, failed: list[FailedCell]) -> None:
+        labels = {cell.cell: cell.label for cell in self._plan.cells}
+        bad = [cell for cell in failed if cell.status != "skipped"]
+        for cell in bad[:3]:
+            self._progress.note(f"launch {info.launch:06d}: {labels[cell.cell]}: {cell.status}: {cell.reason}")
+        if len(bad) > 3:
+            self._progress.note(f"launch {info.launch:06d}: {len(bad) - 3} more cells failed")
+        if info.ended not in ("ok", "interrupted"):
+            self._first_reason = self._first_reason or info.reason
+            if not bad:
+                self._progress.note(f"launch {info.launch:06d} {info.ended}: {info.reason}")
+            if info.reason and "no space left on device" in info.reason.lower():
+                raise disk_failure(OSError(errno.ENOSPC, "No space left on device"), self._run)
+
+    def _tell(self, task: Task | None) -> None:
+        """Tell how far the run is; planned launches without cells left are over."""
+        left = {launch.launch for launch in self._schedule.launches_left()}
+        for launch in self._plan.launches:
+            if launch.launch in self._todo - left:
+                if launch.launch in self._spent:
+                    self._time_left.finished(launch, self._spent[launch.launch])
+                else:
+                    self._time_left.skipped(launch)
+        self._todo &= left
+        total = len(self._plan.launches)
+        what = f"{task.planned.environment}, {task.planned.placement}" if task else ""
+        self._progress.step(total - len(left), total, self._time_left.remaining_s(), what)
+
+    def _over_budget(self, spent_s: float) -> bool:
+        """Whether the budget is used up; a launch that has begun is always finished."""
+        if self._limits.budget_s is None or spent_s < self._limits.budget_s:
+            return False
+        left = len(self._schedule.launches_left())
+        self._notes.append(f"the budget of {self._limits.budget_s:g} s ended the run with {left} launches not started")
+        self._progress.note(self._notes[-1])
+        return True
+
+
+def disk_failure(error: OSError, run: Path) -> EnvironmentFailure:
+    """The one line for a disk that refuses."""
+    return EnvironmentFailure(
+        f"{run}: {error.strerror or error}; what was measured is kept and can be read; "
+        f"make room and go on with: slowpath resume {run}"
+    )
+
+
+def _judge(outcome: Outcome, account: Account, cell_timeout_s: float) -> tuple[str, str | None]:
+    """How the launch ended, in the words of LaunchInfo, and why."""
+    if outcome.ended == "hung":
+        return "hung", f"no progress for {cell_timeout_s:g} s (--cell-timeout), so it was ended"
+    if outcome.ended == "failed" and account.complete:
+        failed = sum(end.status == "failed" for end in account.ended.values())
+        return "failed", outcome.reason if failed == 0 else f"{failed} cells failed"
+    if outcome.ended == "ok" and not account.complete:
+        return "failed", "the launcher reports success, but the engine did not come to its end"
+    return outcome.ended, outcome.reason

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What run.json says about the machine. A fact that can't be had is null."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+# Variables of the user that steer MPI, its transports or threads: without them a run can't be repeated.
+TELLING_PREFIXES = (
+    *("MPICH_", "MPIR_", "HYDRA_", "OMPI_", "PRTE_", "PMIX_", "I_MPI_", "UCX_", "FI_", "OPAL_"),
+    *("SLURM_", "PBS_", "FLUX_", "CUDA_", "SLOWPATH_", "OMP_", "MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD"),
+)
+
+
+def machine_facts(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Host, kernel, processor, cores, memory, page settings, and the variables that steer MPI."""
+    return {
+        "host": platform.node(),
+        "system": " ".join([platform.system(), platform.machine()]),
+        "kernel": platform.release(),
+        "distribution": _release_name(),
+        "processor": first_value("/proc/cpuinfo", "model name"),
+        "processors": os.cpu_count(),
+        "processors_allowed": ranges(sorted(os.sched_getaffinity(0))),
+        "numa_nodes": read_line("/sys/devices/system/node/online"),
+        "memory_bytes": _memory_bytes(),
+        "huge_pages": bracketed("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "governor": read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "load": list(os.getloadavg()),
+        "python": platform.python_version(),
+        "variables": {k: v for k, v in sorted(environ.items()) if k.startswith(TELLING_PREFIXES)},
+    }
+
+
+def read_line(path: str | Path) -> str | None:
+    """The first line of a file, None if there is no such file or it may not be read."""
+    try:
+        return Path(path).read_text().strip().splitlines()[0]
+    except (OSError, IndexError, UnicodeDecodeError):
+        return None
+
+
+def bracketed(path: str | Path) -> str | None:
+    """The chosen one of `always [madvise] never`."""
+    words = (read_line(path) or "").split()
+    return next((word.strip("[]") for word in words if word.startswith("[")), None)
+
+
+def first_value(path: str | Path, key: str) -> str | None:
+    """Value of the first `key : value` line."""
+    try:
+        lines = Path(path).read_text(errors="replace").splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        name, _, value = line.partition(":")
+        if name.strip() == key:
+            return value.strip()
+    return None
+
+
+def ranges(numbers: list[int]) -> str:
+    """[0, 1, 2, 5] -> "0-2,5"."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][1] + 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in parts)
+
+
+def _memory_bytes() -> int | None:
+    value = first_value("/proc/meminfo", "MemTotal")
+    return int(value.split()[0]) * 1024 if value else None
+
+
+def _release_name() -> str | None:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME")
+    except OSError:
+        return None

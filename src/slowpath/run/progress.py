@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Telling the user how far the run is: on stderr, a bar on a terminal, plain lines elsewhere.
+
+Nothing is drawn while a launch runs: the cores belong to the measurement.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichBar
+
+PLAIN_EVERY_S = 10.0
+
+
+class Progress(Protocol):
+    """What `execute` tells. `done` and `total` count planned launches; left_s is None while unknown."""
+
+    def step(self, done: int, total: int, left_s: float | None, what: str) -> None: ...
+    def note(self, text: str) -> None: ...
+    def close(self) -> None: ...
+
+
+class Quiet:
+    """Notes only: a failure must be seen."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+
+    def step(self, done: int, total: int, left_s: float | None, what: str) -> None:
+        """Nothing."""
+
+    def note(self, text: str) -> None:
+        """One line."""
+        print(text, file=self._stream, flush=True)
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+class Plain(Quiet):
+    """A line now and then, for logs."""
+
+    def __init__(self, stream: TextIO | None = None, every_s: float = PLAIN_EVERY_S) -> None:
+        super().__init__(stream)
+        self._every_s = every_s
+        self._last: float | None = None
+
+    def step(self, done: int, total: int, left_s: float | None, what: str) -> None:
+        """A line at the first and last step, and in between at most every `every_s` seconds."""
+        now = time.monotonic()
+        if done < total and self._last is not None and now - self._last < self._every_s:
+            return
+        self._last = now
+        left = f", {duration(left_s)} left" if left_s is not None and done < total else ""
+        self.note(f"launch {done} of {total} done{left}" if done else f"{total} launches{left}")
+
+
+class Bar:
+    """A bar on a terminal, redrawn between launches only."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as RichBar
+
+        self._bar: RichBar = RichBar(
+            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            BarColumn(),
+            TextColumn("{task.description}", markup=False),
+            console=Console(file=stream or sys.stderr),
+            auto_refresh=False,  # its thread would wake ten times a second on a measured core
+            transient=True,
+        )
+        self._task = self._bar.add_task("", total=None)
+        self._bar.start()
+
+    def step(self, done: int, total: int, left_s: float | None, what: str) -> None:
+        """Redraw."""
+        left = f"{duration(left_s)} left  " if left_s is not None else ""
+        self._bar.update(self._task, completed=done, total=total, description=f"{left}{what}")
+        self._bar.refresh()
+
+    def note(self, text: str) -> None:
+        """A line above the bar."""
+        self._bar.console.print(text, markup=False, highlight=False)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._bar.stop()
+
+
+def choose(quiet: bool, stream: TextIO | None = None) -> Progress:
+    """The progress that fits the stream: nothing, lines or a bar."""
+    stream = stream or sys.stderr
+    if quiet:
+        return Quiet(stream)
+    if stream.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        return Bar(stream)
+    return Plain(stream)
+
+
+def duration(seconds: float) -> str:
+    """ "1 h 02 min", "3 min 20 s" or "45 s"."""
+    whole = round(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    if whole >= 60:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole} s"

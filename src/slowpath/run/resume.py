@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an earlier pass over a plan left to do. Deletes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from slowpath.plan.model import Launch, Plan
+from slowpath.record.folder import read_launches, write_atomically
+from slowpath.run.account import read_account
+from slowpath.run.execute import SUPERSEDED
+from slowpath.run.schedule import Schedule
+
+
+def schedule_after(run: Path, plan: Plan) -> Schedule:
+    """Schedule of `plan` that knows all launches in the folder.
+
+    A launch that ended is taken as its launch.json says. A folder without launch.json was cut off in the middle: it is
+    marked and left, and its planned launch is run again, whole, under a new number.
+    """
+    schedule = Schedule(plan)
+    infos = {info.launch: info for info in read_launches(run)}
+    folders = sorted(path for path in (run / "launches").iterdir() if path.name.isdigit())
+    for folder in folders:
+        number = int(folder.name)
+        cells, planned = _told(folder, plan, number)
+        if planned is None:
+            continue
+        info = infos.get(number)
+        if info is None:
+            _mark(folder)
+            schedule.superseded(planned, number)
+        else:
+            account = read_account(folder / "events.jsonl")
+            schedule.ended(planned, number, cells, info.ended, info.reason, account)
+    return schedule
+
+
+def _told(folder: Path, plan: Plan, number: int) -> tuple[tuple[int, ...], Launch | None]:
+    """Cells in this launch's plan.txt and the planned launch that it serves.
+
+    Follow-up launches have the seed of the launch that they continue, and no two planned launches share one.
+    """
+    by_seed = {launch.seed: launch for launch in plan.launches}
+    by_number = {launch.launch: launch for launch in plan.launches}
+    try:
+        words = [line.split() for line in (folder / "plan.txt").read_text().splitlines()]
+    except (OSError, UnicodeDecodeError):
+        return (), by_number.get(number)
+    seeds = [int(line[1]) for line in words if len(line) == 2 and line[0] == "seed" and line[1].isdigit()]
+    cells = tuple(int(line[1]) for line in words if len(line) > 2 and line[0] == "cell" and line[1].isdigit())
+    return cells, by_seed.get(seeds[0]) if seeds else by_number.get(number)
+
+
+def _mark(folder: Path) -> None:
+    text = "This launch was cut off before its end was recorded. It is not used; a later launch measures its cells.\n"
+    if not (folder / SUPERSEDED).exists():
+        write_atomically(folder / SUPERSEDED, text)
+
+
+def newest_run(parent: Path) -> Path | None:
+    """The run folder under `parent` that was begun last; None if there is none."""
+    runs = [path for path in parent.iterdir() if (path / "run.json").is_file()] if parent.is_dir() else []
+    return max(runs, key=lambda path: (path / "run.json").stat().st_mtime, default=None)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is still to be run: which planned launch, with which of its cells, given all that ended so far. Pure.
+
+The same rules serve a running run (each launch is told as it ends) and a resumed one (the old launches are told first).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from slowpath.plan.model import Launch, Plan
+from slowpath.record.folder import FailedCell
+from slowpath.run.account import Account
+
+# A cell that ends two launches by force, or fails in two, would do so again: its time is better spent on the others.
+CELL_FAILURES = 2
+# Two starts in a row that reach no cell are not chance: this environment and placement don't work here.
+START_FAILURES = 2
+
+Kind = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One launch to start now: cells of `planned` that are left; continues the launch of that number, if any."""
+
+    planned: Launch
+    cells: tuple[int, ...]
+    continues: int | None
+
+
+class Schedule:
+    """Keeps account of a plan's launches."""
+
+    def __init__(self, plan: Plan) -> None:
+        skipped = {cell.cell for cell in plan.cells if cell.skip is not None}
+        self._plan = plan
+        self._left = {launch.launch: [c for c in launch.cells if c not in skipped] for launch in plan.launches}
+        self._last: dict[int, int] = {}
+        self._failures: Counter[int] = Counter()
+        self._starts: Counter[Kind] = Counter()
+        self._dead: dict[Kind, str] = {}
+        self.cells_ok = 0
+
+    def next(self) -> Task | None:
+        """The launch to start now; None when nothing is left."""
+        for launch in self._plan.launches:
+            cells = self._cells_of(launch)
+            if cells:
+                return Task(launch, tuple(cells), self._last.get(launch.launch))
+        return None
+
+    def launches_left(self) -> list[Launch]:
+        """Planned launches that still have cells to run."""
+        return [launch for launch in self._plan.launches if self._cells_of(launch)]
+
+    @property
+    def dead(self) -> dict[Kind, str]:
+        """Environments and placements in which no launch starts, and why."""
+        return dict(self._dead)
+
+    def superseded(self, planned: Launch, number: int) -> None:
+        """Launch `number` of `planned` was cut off without a record of its end: all its cells are run again."""
+        self._last[planned.launch] = number
+
+    def ended(
+        self,
+        planned: Launch,
+        number: int,
+        cells: tuple[int, ...],
+        how: str,
+        reason: str | None,
+        account: Account,
+    ) -> list[FailedCell]:
+        """Take in the end of launch `number`. Returns its cells without usable samples, each with why.
+
+        how: as LaunchInfo.ended.  cells: those that it was told to run.
+        """
+        self._last[planned.launch] = number
+        failed = [
+            FailedCell(cell, end.status, end.reason or "no reason given")
+            for cell, end in account.ended.items()
+            if end.status != "ok"
+        ]
+        self.cells_ok += sum(end.status == "ok" for end in account.ended.values())
+        left = [cell for cell in cells if cell not in account.ended]
+        if how == "interrupted":
+            pass
+        elif how == "ok":
+            failed += [FailedCell(cell, "failed", "the engine ended without running it") for cell in left]
+            left = []
+        elif not account.begun:
+            failed += self._not_started(planned, left, how, reason)
+        else:
+            culprit = account.running
+            if culprit is not None:
+                failed.append(FailedCell(culprit, _status(how), reason or f"the launch {how}"))
+                left = [cell for cell in left if cell != culprit]
+        if account.begun:
+            self._starts[_kind(planned)] = 0
+        self._failures.update(cell.cell for cell in failed if cell.status != "skipped")
+        self._left[planned.launch] = left
+        return failed
+
+    def _not_started(self, planned: Launch, left: list[int], how: str, reason: str | None) -> list[FailedCell]:
+        kind = _kind(planned)
+        self._starts[kind] += 1
+        if self._starts[kind] < START_FAILURES:
+            return []
+        why = f"no launch starts in environment '{kind[0]}', placement '{kind[1]}': {reason or how}"
+        self._dead[kind] = why
+        return [FailedCell(cell, "failed", why) for cell in left]
+
+    def _cells_of(self, launch: Launch) -> list[int]:
+        if _kind(launch) in self._dead:
+            return []
+        return [cell for cell in self._left[launch.launch] if self._failures[cell] < CELL_FAILURES]
+
+
+def _kind(launch: Launch) -> Kind:
+    return launch.environment, launch.placement
+
+
+def _status(how: str) -> str:
+    return how if how in ("hung", "crashed") else "failed"

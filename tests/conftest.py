@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures that need a real MPI. The embedded one is always tested, others by SLOWPATH_TEST_MPIS=path:path."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from slowpath.engine.build import engine_for
+from slowpath.engine.cache import Engine
+from slowpath.errors import SlowpathError
+from slowpath.launch.find import find_mpi
+from slowpath.launch.mpi import Mpi
+
+MPI_OPTIONS = ["embedded", *filter(None, os.environ.get("SLOWPATH_TEST_MPIS", "").split(":"))]
+
+
+@pytest.fixture(scope="session", params=MPI_OPTIONS)
+def mpi(request: pytest.FixtureRequest) -> Mpi:
+    """Each MPI to test with, in turn. One that was asked for and is not there is an error, not a skip."""
+    if request.param != "embedded":
+        return find_mpi(request.param)
+    try:
+        return find_mpi("embedded")
+    except SlowpathError as error:
+        pytest.skip(f"{error}")
+
+
+@pytest.fixture(scope="session")
+def engine_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Cache folder of this test session, unless SLOWPATH_CACHE_DIR names one to share between sessions."""
+    given = os.environ.get("SLOWPATH_CACHE_DIR")
+    return Path(given) if given else tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def engine(mpi: Mpi, engine_cache: Path) -> Engine:
+    """The engine for `mpi`, built once a session."""
+    return engine_for(mpi, {**os.environ, "SLOWPATH_CACHE_DIR": str(engine_cache)})

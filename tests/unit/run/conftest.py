@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run of the fake engine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from slowpath.launch import process
+from slowpath.launch.mpi import Mpi
+from slowpath.plan.model import PLAN_SCHEMA, Cell, Environment, Launch, Placement, Plan
+from slowpath.run.launching import Starter
+
+FAKES = Path(__file__).parent / "fakes"
+MakePlan = Callable[..., Plan]
+
+
+def plan_of(behaviours: list[str], rounds: int = 1, environments: list[Environment] | None = None) -> Plan:
+    """One cell for each behaviour in each environment; every round launches each environment."""
+    environments = environments or [Environment("default")]
+    cells = [
+        Cell(
+            cell=len(behaviours) * e + b,
+            key=f"key{e}-{b}",
+            group="g",
+            label=f"{behaviour} {e}",
+            experiment="fake",
+            parameters={"behave": behaviour},
+            environment=environment.name,
+            placement="free",
+        )
+        for e, environment in enumerate(environments)
+        for b, behaviour in enumerate(behaviours)
+    ]
+    launches = [
+        Launch(
+            launch=1 + round_ * len(environments) + e,
+            round=round_ + 1,
+            environment=environment.name,
+            placement="free",
+            cells=[cell.cell for cell in cells if cell.environment == environment.name],
+            seed=1000 + 10 * round_ + e,
+        )
+        for round_ in range(rounds)
+        for e, environment in enumerate(environments)
+    ]
+    return Plan(
+        schema=PLAN_SCHEMA,
+        campaign="fake",
+        title="Fake",
+        ranks=2,
+        rounds=rounds,
+        seed=1,
+        minimum_effect=0.03,
+        environments=environments,
+        placements=[Placement("free", "none")],
+        cells=cells,
+        contrasts=[],
+        launches=launches,
+    )
+
+
+@pytest.fixture(autouse=True)
+def _short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fake engine ignores SIGTERM where it hangs, so waiting for it is of no use."""
+    monkeypatch.setattr(process, "GRACE_S", 0.2)
+
+
+@pytest.fixture
+def make_plan() -> MakePlan:
+    """`plan_of`."""
+    return plan_of
+
+
+@pytest.fixture
+def fake_starter() -> Starter:
+    """Starts the fake engine through the fake launcher."""
+    mpi = Mpi(
+        name="unknown",
+        version=None,
+        source="option",
+        prefix=FAKES,
+        mpiexec=FAKES / "mpiexec",
+        mpicxx=None,
+        abi="unknown",
+        standard_abi=False,
+        launcher="mpiexec",
+        vendor_line="fake",
+    )
+    return Starter(mpi, FAKES / "engine.py", dict(os.environ), cores=2)
+
+
+@pytest.fixture
+def run_folder(tmp_path: Path) -> Path:
+    """An empty run folder."""
+    folder = tmp_path / "run"
+    (folder / "launches").mkdir(parents=True)
+    return folder

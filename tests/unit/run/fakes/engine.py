@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""An engine that measures nothing and does to each cell what its parameter `behave` says.
+
+behave: ok, skip, wrong (wrong bytes), crash, hang, error (exit 4), orphan (leaves a process behind, then hangs).
+The variables FAKE_INIT=fail|hang and FAKE_JUNK=1 act before any cell.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+plan = Path(sys.argv[sys.argv.index("--plan") + 1])
+out = Path(sys.argv[sys.argv.index("--out") + 1])
+if os.environ.get("FAKE_INIT") == "fail":
+    sys.exit("Fatal error in internal_Init: no network")
+if os.environ.get("FAKE_INIT") == "hang":
+    time.sleep(1000)
+if os.environ.get("FAKE_JUNK"):
+    print("\x00\xff junk \x1b[31m" * 100)
+events = (out / "events.jsonl").open("a", buffering=1)
+
+
+def tell(event: str, **fields: object) -> None:
+    events.write(json.dumps({"event": event, "t_ns": time.monotonic_ns(), **fields}) + "\n")
+
+
+def end(cell: int, status: str = "ok", reason: "str | None" = None) -> None:
+    with (out / "samples.blk").open("ab") as samples:
+        samples.write(b"x" * 64)
+    tell("cell_end", cell=cell, status=status, reason=reason)
+
+
+tell("launch_begin", launch=0, seed=0)
+code = 0
+for line in plan.read_text().splitlines():
+    words = line.split()
+    if words[0] != "cell":
+        continue
+    cell = int(words[1])
+    behave = dict(word.split("=", 1) for word in words[3:]).get("behave", "ok")
+    tell("cell_begin", cell=cell)
+    if behave == "crash":
+        print("about to crash", file=sys.stderr, flush=True)
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if behave == "error":
+        print("slowpath-engine: error: MPI_Send: no route (rank 0 of 2 on here, x.cpp:1)", file=sys.stderr)
+        sys.exit(4)
+    if behave == "orphan":
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], start_new_session=True)
+    if behave in ("hang", "orphan"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(1000)
+    if behave == "slow":
+        time.sleep(0.4)
+    if behave == "wrong":
+        end(cell, "failed", "3 wrong bytes, the first at 17")
+        code = 1
+    elif behave == "skip":
+        end(cell, "skipped", "no such memory here")
+    else:
+        end(cell)
+tell("launch_end")
+sys.exit(code)

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runner against an engine that does what it shouldn't."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from slowpath.errors import EnvironmentFailure
+from slowpath.launch.leftovers import MARKER
+from slowpath.plan.model import Environment, Plan
+from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
+from slowpath.run.account import read_account
+from slowpath.run.execute import Execution, Limitations, Result
+from slowpath.run.launching import Starter
+from slowpath.run.progress import Quiet
+from slowpath.run.resume import schedule_after
+
+MakePlan = Callable[..., Plan]
+FAST = Limitations(cell_timeout_s=1.5)
+
+
+def execute(folder: Path, plan: Plan, starter: Starter, limits: Limitations = FAST) -> tuple[Result, list[LaunchInfo]]:
+    result = Execution(folder, plan, starter, limits, Quiet(io.StringIO())).execute()
+    return result, read_launches(folder)
+
+
+def ended_cells(folder: Path, launch: int) -> dict[int, str]:
+    account = read_account(launch_folder(folder, launch) / "events.jsonl")
+    return {cell: end.status for cell, end in account.ended.items()}
+
+
+def fake_processes() -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and f"{MARKER}=".encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_all_cells_ok(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
+    plan = make_plan(["ok", "ok"], rounds=3)
+    result, infos = execute(run_folder, plan, fake_starter)
+    assert (result.status, result.launches, result.launches_ok, result.cells_ok) == ("complete", 3, 3, 6)
+    assert [(info.launch, info.ended, info.return_code, info.continues) for info in infos] == [
+        (n, "ok", 0, None) for n in (1, 2, 3)
+    ]
+    assert (launch_folder(run_folder, 1) / "plan.txt").read_text().splitlines()[:3] == [
+        "slowpath-plan 1",
+        "launch 1",
+        "seed 1000",
+    ]
+
+
+@pytest.mark.parametrize(("behave", "how"), [("crash", "crashed"), ("hang", "hung"), ("error", "failed")])
+def test_bad_cell_is_a_row_and_the_others_go_on(
+    behave: str, how: str, run_folder: Path, make_plan: MakePlan, fake_starter: Starter
+) -> None:
+    plan = make_plan(["ok", behave, "ok", "ok"], rounds=1)
+    result, infos = execute(run_folder, plan, fake_starter)
+    assert [(info.launch, info.ended, info.continues) for info in infos] == [(1, how, None), (2, "ok", 1)]
+    assert [(cell.cell, cell.status) for cell in infos[0].failed_cells] == [(1, how)]
+    assert infos[0].failed_cells[0].reason
+    assert ended_cells(run_folder, 1) == {0: "ok"}
+    assert ended_cells(run_folder, 2) == {2: "ok", 3: "ok"}
+    assert result.cells_ok == 3
+    assert not fake_processes()
+
+
+def test_reasons_tell(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
+    _, infos = execute(run_folder, make_plan(["error", "crash", "hang"]), fake_starter)
+    assert infos[0].reason is not None
+    assert infos[0].reason.startswith("slowpath-engine: error: MPI_Send")
+    assert infos[1].return_code == -signal.SIGSEGV
+    assert infos[2].reason == "no progress for 1.5 s (--cell-timeout), so it was ended"
+    assert (launch_folder(run_folder, infos[1].launch) / "stderr").read_text() == "about to crash\n"
+
+
+def test_cell_that_failed_twice_is_not_tried_again(
+    run_folder: Path, make_plan: MakePlan, fake_starter: Starter
+) -> None:
+    _, infos = execute(run_folder, make_plan(["ok", "crash", "ok"], rounds=4), fake_starter)
+    failures = [cell.cell for info in infos for cell in info.failed_cells]
+    assert failures == [1, 1]
+    assert [info.ended for info in infos].count("ok") == 4
+
+
+def test_wrong_bytes_are_a_failed_cell(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
+    result, infos = execute(run_folder, make_plan(["wrong", "ok"]), fake_starter)
+    assert [(info.ended, info.return_code) for info in infos] == [("failed", 1)]
+    assert infos[0].failed_cells[0].reason == "3 wrong bytes, the first at 17"
+    assert result.cells_ok == 1
+
+
+def test_skipped_cell_has_its_reason(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
+    _, infos = execute(run_folder, make_plan(["skip", "ok"]), fake_starter)
+    assert infos[0].ended == "ok"
+    assert [(cell.status, cell.reason) for cell in infos[0].failed_cells] == [("skipped", "no such memory here")]
+
+
+def test_environment_that_does_not_start_is_given_up(
+    run_folder: Path, make_plan: MakePlan, fake_starter: Starter
+) -> None:
+    environments = [Environment("bad", {"FAKE_INIT": "fail"}), Environment("good")]
+    result, infos = execute(run_folder, make_plan(["ok", "ok"], 3, environments), fake_starter)
+    bad = [info for info in infos if info.environment == "bad"]
+    assert len(bad) == 2
+    assert [cell.cell for cell in bad[1].failed_cells] == [0, 1]
+    assert "Fatal error in internal_Init: no network" in bad[1].failed_cells[0].reason
+    assert sum(info.ended == "ok" for info in infos if info.environment == "good") == 3
+    assert result.status == "partial"
+    assert "environment 'bad'" in result.notes[0]
+
+
+def test_hang_in_the_library_start_up(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
+    environments = [Environment("bad", {"FAKE_INIT": "hang"})]
+    result, infos = execute(run_folder, make_plan(["ok"], 1, environments), fake_starter)
+    assert [info.ended for info in infos] == ["hung", "hung"]
+    assert (result.launches_ok, result.cells_ok) == (0, 0)
+
+
+def test_processes_that_left_the_group_are_ended(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
+    _, infos = execute(run_folder, make_plan(["orphan"]), fake_starter)
+    assert infos[0].ended == "hung"
+    assert not fake_processes()
+
+
+def test_junk_on_stdout_is_kept_and_harms_nothing(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
+    environments = [Environment("junk", {"FAKE_JUNK": "1"})]
+    result, _ = execute(run_folder, make_plan(["ok", "crash"], 1, environments), fake_starter)
+    assert result.cells_ok == 1
+    assert b"junk" in (launch_folder(run_folder, 1) / "stdout").read_bytes()
+
+
+def test_missing_launcher(run_folder: Path, make_plan: MakePlan, fake_starter: Starter, tmp_path: Path) -> None:
+    import dataclasses
+
+    mpi = dataclasses.replace(fake_starter.mpi, mpiexec=tmp_path / "none")
+    starter = Starter(mpi, fake_starter.engine, fake_starter.environ, 2)
+    result, infos = execute(run_folder, make_plan(["ok"]), starter)
+    assert infos[0].ended == "not started"
+    assert infos[0].reason is not None
+    assert "No such file" in infos[0].reason
+    assert result.launches_ok == 0
+
+
+def test_interrupt_keeps_what_was_measured_and_resume_does_the_rest(
+    run_folder: Path, make_plan: MakePlan, fake_starter: Starter
+) -> None:
+    plan = make_plan(["ok", "slow", "slow", "slow", "slow", "slow"], rounds=2)
+    events = launch_folder(run_folder, 1) / "events.jsonl"
+
+    def stop_in_the_middle() -> None:
+        while not events.exists() or events.read_text().count("cell_end") < 2:
+            time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    stopper = threading.Thread(target=stop_in_the_middle)
+    stopper.start()
+    result, infos = execute(run_folder, plan, fake_starter)
+    stopper.join()
+    assert result.status == "interrupted"
+    assert [info.ended for info in infos] == ["interrupted"]
+    assert not fake_processes()
+    before = events.read_bytes()
+    kept = set(ended_cells(run_folder, 1))
+    assert kept
+
+    schedule = schedule_after(run_folder, plan)
+    result = Execution(run_folder, plan, fake_starter, FAST, Quiet(io.StringIO()), schedule).execute()
+    infos = read_launches(run_folder)
+    assert result.status == "complete"
+    assert events.read_bytes() == before
+    assert [(info.launch, info.ended, info.continues) for info in infos] == [
+        (1, "interrupted", None),
+        (2, "ok", None),
+        (3, "ok", 1),
+    ]
+    assert set(ended_cells(run_folder, 3)) == set(range(6)) - kept
+    assert not schedule_after(run_folder, plan).launches_left()
+
+
+def test_launch_cut_off_without_a_record_is_run_again_whole(
+    run_folder: Path, make_plan: MakePlan, fake_starter: Starter
+) -> None:
+    plan = make_plan(["ok", "ok"], rounds=2)
+    execute(run_folder, plan, fake_starter)
+    (launch_folder(run_folder, 2) / "launch.json").unlink()
+    schedule = schedule_after(run_folder, plan)
+    assert [launch.launch for launch in schedule.launches_left()] == [2]
+    Execution(run_folder, plan, fake_starter, FAST, Quiet(io.StringIO()), schedule).execute()
+    assert [info.launch for info in read_launches(run_folder)] == [1, 3]
+    assert set(ended_cells(run_folder, 3)) == {0, 1}
+    assert (launch_folder(run_folder, 2) / "superseded").exists()
+    assert (launch_folder(run_folder, 2) / "events.jsonl").exists()
+    assert not schedule_after(run_folder, plan).launches_left()
+
+
+def test_resume_knows_cells_that_were_given_up(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
+    plan = make_plan(["ok", "crash", "ok"], rounds=2)
+    execute(run_folder, plan, fake_starter)
+    assert not schedule_after(run_folder, plan).launches_left()
+
+
+def test_budget_ends_between_launches(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
+    limits = Limitations(cell_timeout_s=5, budget_s=0.3)
+    result, infos = execute(run_folder, make_plan(["slow"], rounds=50), fake_starter, limits)
+    assert result.status == "partial"
+    assert len(infos) == 1
+    assert infos[0].ended == "ok"
+    assert "49 launches not started" in result.notes[0]
+
+
+def test_disk_that_refuses_is_one_clear_line(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
+    plan = make_plan(["ok"], rounds=2)
+    (run_folder / "launches").rmdir()
+    (run_folder / "launches").write_text("in the way")
+    with pytest.raises(EnvironmentFailure, match="what was measured is kept"):
+        execute(run_folder, plan, fake_starter)
+
+
+def test_launch_json_is_what_the_record_says(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
+    execute(run_folder, make_plan(["ok"], 1, [Environment("e", {"A": "1"})]), fake_starter)
+    info = json.loads((launch_folder(run_folder, 1) / "launch.json").read_text())
+    assert info["variables"] == {"A": "1"}
+    assert info["argv"][:3] == [str(fake_starter.mpi.mpiexec), "-n", "2"]
+    assert info["wall_s"] > 0
+    assert info["started"] < info["finished"]
