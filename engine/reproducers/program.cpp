@@ -3,10 +3,12 @@
 
 #include <mpi.h>
 
+#include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <iostream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/error.hpp"
@@ -72,6 +74,8 @@ int device_for(memory::Kind kind, int node_rank) {
 
 /// A rank that waits elsewhere for this one can't be reached but by MPI_Abort (MPI-4.1 chapter 11).
 [[noreturn]] void abort_job() {
+    // mpiexec of MPICH 5.0.2 ends the job at once, and what it has not forwarded of stderr is lost.
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
     int initialized = 0;
     MPI_Initialized(&initialized);
     if (initialized != 0) MPI_Abort(MPI_COMM_WORLD, exit_environment);
@@ -98,9 +102,13 @@ int run_in_mpi(const Program& program) {
     abort_job();
 }
 
+/// Only one process speaks. The others end later: a launcher may kill the whole job when the first process
+/// fails, and none of them can wait for the speaker by MPI, which has not started.
 int explain_usage(const UsageError& error, std::string_view name, std::string_view usage) {
     if (first_process())
         std::cerr << std::string(usage) + std::string(name) + ": error: " + error.what() + '\n';
+    else
+        std::this_thread::sleep_for(std::chrono::seconds(1));
     return exit_usage;
 }
 

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two reproducer commands under a real MPI: their lines, their errors, their exit codes.
+
+SLOWPATH_TEST_BIN names the folder of the built commands, SLOWPATH_TEST_MPIEXEC the command line of an mpiexec.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+STUB_SOURCE = REPOSITORY / "engine" / "memory" / "tests" / "stub_cuda.c"
+TIME_LIMIT_S = 60
+Done = subprocess.CompletedProcess[str]
+# What ostream prints of a double: 6 significant digits, no trailing zeros.
+SECONDS = r"(?=[0-9])(?:[0-9]{1,6}(?:\.[0-9]*[1-9])?|[0-9](?:\.[0-9]{0,4}[1-9])?e[-+][0-9]{2,3})"
+NO_DRIVER = "libslowpath-no-such-driver.so"
+
+
+@dataclass(frozen=True)
+class Commands:
+    """The built commands and how to start them on several ranks."""
+
+    folder: Path
+    mpiexec: list[str]
+    env: dict[str, str]
+
+    def run(self, ranks: int, words: str, env: dict[str, str] | None = None) -> Done:
+        name, *arguments = shlex.split(words)
+        return subprocess.run(
+            [*self.mpiexec, "-n", str(ranks), str(self.folder / name), *arguments],
+            env={**self.env, **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=TIME_LIMIT_S,
+        )
+
+
+@pytest.fixture(scope="session")
+def commands() -> Commands:
+    """The commands under test, from the environment."""
+    folder, mpiexec = os.environ.get("SLOWPATH_TEST_BIN"), os.environ.get("SLOWPATH_TEST_MPIEXEC")
+    if not folder or not mpiexec:
+        pytest.skip("set SLOWPATH_TEST_BIN and SLOWPATH_TEST_MPIEXEC to the built commands and an mpiexec")
+    return Commands(Path(folder).resolve(), shlex.split(mpiexec), dict(os.environ))
+
+
+@pytest.fixture(scope="session")
+def stub(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CUDA driver without a GPU."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler for the stub of the CUDA driver")
+    library = tmp_path_factory.mktemp("stub") / "libstub_cuda.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(STUB_SOURCE)], check=True)
+    return library
+
+
+def lines_match(text: str, patterns: list[str]) -> None:
+    lines = text.splitlines()
+    assert len(lines) == len(patterns), text
+    for line, pattern in zip(lines, patterns, strict=True):
+        assert re.fullmatch(pattern, line), f"{line!r} is not {pattern!r}"
+
+
+def times(iterations: int, sub_iterations: int) -> list[str]:
+    return [rf"\[{i}:{j}\] time: {SECONDS}" for i in range(iterations) for j in range(sub_iterations)]
+
+
+def overalloc_lines(last: int, iterations: int, sub_iterations: int, p2p: int, buffer: int, over: int) -> list[str]:
+    def part(length: int, word: str) -> list[str]:
+        heading = (
+            f"Doing MPI_Send/Recv from rank 0 to rank {last}, of {p2p} bytes from a buffer of {length} bytes "
+            f"({word} overalloc)."
+        )
+        return [re.escape(heading), *times(iterations, sub_iterations)]
+
+    return [
+        f"p2p_size: {p2p}",
+        f"buffer_size: {buffer}",
+        f"overalloc_size: {over}",
+        rf"\[-1\] time: {SECONDS}",
+        *part(buffer + over, "with"),
+        *part(buffer, "without"),
+    ]
+
+
+def pinned_lines(memory: str, last: int, iterations: int, sub_iterations: int, p2p: int) -> list[str]:
+    return [
+        f"mem_type: {memory}",
+        f"p2p_size: {p2p}",
+        rf"\[-1\] time: {SECONDS}",
+        f"Doing MPI_Send/Recv from rank 0 to rank {last}, of {p2p} bytes",
+        *times(iterations, sub_iterations),
+    ]
+
+
+@pytest.mark.parametrize("text", ["0.00281", "2.8895e-05", "0.0244", "3", "1e-07", "123456", "1.23457e+06"])
+def test_seconds_pattern_takes_what_ostream_prints(text: str) -> None:
+    assert re.fullmatch(SECONDS, text)
+
+
+@pytest.mark.parametrize("text", ["", "0.0028100", "1.2345678e-05", "-1", "nan", "2.8895E-05"])
+def test_seconds_pattern_refuses_other_spellings(text: str) -> None:
+    assert not re.fullmatch(SECONDS, text)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("sizes", [(1024, 1048576, 1), (0, 0, 0), (65537, 65537, 2097152)])
+def test_overalloc_prints_the_lines_of_the_field_logs(
+    commands: Commands, ranks: int, sizes: tuple[int, int, int]
+) -> None:
+    p2p, buffer, over = sizes
+    done = commands.run(ranks, f"gpudirect_p2p_overalloc 3 2 {p2p} {buffer} {over} --memory host")
+    assert done.returncode == 0, done.stderr
+    lines_match(done.stdout, overalloc_lines(ranks - 1, 3, 2, p2p, buffer, over))
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("p2p", [0, 1, 134217])
+def test_pinned_host_prints_the_lines_of_the_field_logs(commands: Commands, ranks: int, p2p: int) -> None:
+    done = commands.run(ranks, f"intranode_pinned_host_comm 2 5 host {p2p}")
+    assert done.returncode == 0, done.stderr
+    lines_match(done.stdout, pinned_lines("host", ranks - 1, 2, 5, p2p))
+
+
+@pytest.mark.parametrize("memory", ["pinned_host", "device"])
+def test_pinned_host_with_a_driver(commands: Commands, stub: Path, memory: str) -> None:
+    env = {"SLOWPATH_CUDA_DRIVER": str(stub)}
+    done = commands.run(2, f"intranode_pinned_host_comm 2 2 {memory} 100000", env)
+    assert done.returncode == 0, done.stderr
+    lines_match(done.stdout, pinned_lines(memory, 1, 2, 2, 100000))
+
+
+@pytest.mark.parametrize("option", ["", " --memory managed", " --memory=pinned_host"])
+def test_overalloc_with_a_driver(commands: Commands, stub: Path, option: str) -> None:
+    env = {"SLOWPATH_CUDA_DRIVER": str(stub), "SLOWPATH_STUB_CUDA_DEVICES": "2"}
+    done = commands.run(2, f"gpudirect_p2p_overalloc 2 2 1024 65536 1{option}", env)
+    assert done.returncode == 0, done.stderr
+    lines_match(done.stdout, overalloc_lines(1, 2, 2, 1024, 65536, 1))
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("gpudirect_p2p_overalloc", "5 arguments are needed, 0 were given"),
+        ("gpudirect_p2p_overalloc 5 3 1024 1048576", "5 arguments are needed, 4 were given"),
+        ("gpudirect_p2p_overalloc 5 3 1KiB 1048576 1", "p2p_size is '1KiB': it must be a whole number"),
+        ("gpudirect_p2p_overalloc 5 3 -1 1048576 1", "p2p_size is '-1': it must be at least 0"),
+        ("gpudirect_p2p_overalloc 5 3 9 8 1", "the message must fit without overalloc_size too"),
+        ("gpudirect_p2p_overalloc 5 3 8 8 1 --memory mpi", "--memory is 'mpi': it must be one of device"),
+        ("intranode_pinned_host_comm 2 5 host", "4 arguments are needed, 3 were given"),
+        (
+            "intranode_pinned_host_comm 2 5 gpu 8",
+            "mem_type is 'gpu': it must be one of host, pinned",
+        ),
+        ("intranode_pinned_host_comm 2 0 host 8", "num_sub_iterations is '0': it must be at least 1"),
+    ],
+)
+def test_wrong_arguments_are_explained_once(commands: Commands, words: str, reason: str) -> None:
+    done = commands.run(2, words)
+    name = words.split()[0]
+    assert done.returncode == 2
+    assert done.stdout == "" or "error" not in done.stdout
+    assert done.stderr.count(f"usage: {name} <num_iterations> <num_sub_iterations>") == 1
+    assert done.stderr.count(reason) == 1
+
+
+@pytest.mark.parametrize("name", ["gpudirect_p2p_overalloc", "intranode_pinned_host_comm"])
+def test_usage_needs_no_launcher(commands: Commands, name: str) -> None:
+    helped = subprocess.run([commands.folder / name, "--help"], capture_output=True, text=True, timeout=TIME_LIMIT_S)
+    assert (helped.returncode, helped.stderr) == (0, "")
+    assert helped.stdout.startswith(f"usage: {name} ")
+    wrong = subprocess.run([commands.folder / name, "1"], capture_output=True, text=True, timeout=TIME_LIMIT_S)
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+
+
+def test_one_rank_is_too_few(commands: Commands) -> None:
+    done = commands.run(1, "intranode_pinned_host_comm 1 1 host 8")
+    assert done.returncode == 4
+    assert "error: MPI_COMM_WORLD has 1 rank and 2 are needed" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("env", "reason"),
+    [
+        ({"SLOWPATH_CUDA_DRIVER": NO_DRIVER}, f"device memory: no CUDA driver ({NO_DRIVER}: "),
+        ({"SLOWPATH_STUB_CUDA_DEVICES": "0"}, "device memory: CUDA driver found but no device"),
+    ],
+)
+def test_memory_that_is_not_there_is_named_once(
+    commands: Commands, stub: Path, env: dict[str, str], reason: str
+) -> None:
+    done = commands.run(3, "gpudirect_p2p_overalloc 1 1 8 8 1", {"SLOWPATH_CUDA_DRIVER": str(stub), **env})
+    assert done.returncode == 4
+    assert done.stderr.count(reason) == 1
+    assert re.search(r"\(rank 0 of 3 on \S+\)", done.stderr)
+    assert "time:" not in done.stdout
+
+
+@pytest.mark.parametrize("call", ["cuMemAlloc_v2", "cuMemFree_v2", "cuDevicePrimaryCtxRetain"])
+def test_a_failing_driver_call_ends_the_job(commands: Commands, stub: Path, call: str) -> None:
+    env = {"SLOWPATH_CUDA_DRIVER": str(stub), "SLOWPATH_STUB_CUDA_FAIL": f"{call}=2"}
+    done = commands.run(2, "gpudirect_p2p_overalloc 1 1 8 8 1", env)
+    assert done.returncode == 4
+    error = rf"error: {call}: CUDA_ERROR_OUT_OF_MEMORY, out of memory \(8 bytes\) \(rank [01] of 2 on \S+\)"
+    assert re.search(error, done.stderr), done.stderr
+
+
+def test_too_much_memory_ends_the_job(commands: Commands) -> None:
+    done = commands.run(2, f"gpudirect_p2p_overalloc 1 1 8 8 {2**60} --memory host")
+    assert done.returncode == 4
+    assert re.search(r"error: mmap: Cannot allocate memory \(\d+ bytes\) \(rank 0 of 2 on \S+\)", done.stderr)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full to write to")
+def test_a_full_disk_ends_the_job(commands: Commands, tmp_path: Path) -> None:
+    script = tmp_path / "to_full.sh"
+    script.write_text('#!/bin/sh\nexec "$@" > /dev/full\n')
+    script.chmod(0o755)
+    command = [*commands.mpiexec, "-n", "2", str(script), str(commands.folder / "intranode_pinned_host_comm")]
+    done = subprocess.run(
+        [*command, "1", "1", "host", "8"],
+        env=commands.env,
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT_S,
+    )
+    assert done.returncode == 4
+    assert "error: stdout takes no more lines" in done.stderr
