@@ -17,7 +17,7 @@ import numpy as np
 
 from slowpath.stats import ranksum, signedrank, student
 from slowpath.stats.estimate import SIGNED_RANK_LAUNCHES, T_LAUNCHES
-from slowpath.stats.inputs import Floats, Values, positive
+from slowpath.stats.inputs import Floats, Values, group_medians, positive
 from slowpath.stats.interval import Interval, percent
 
 EQUIVALENCE_LEVEL = 0.90  # two one-sided tests at 5 % each: Schuirmann 1987, doi 10.1007/BF01068419
@@ -150,18 +150,26 @@ def unpaired(a: Values, b: Values, minimum_effect: float, *, level: float = 0.95
 
 
 def within_launch(
-    a_samples: Values, b_samples: Values, minimum_effect: float, *, level: float = 0.95
+    a_samples: Values, b_samples: Values, minimum_effect: float, *, level: float = 0.95, lag: int = 1
 ) -> ContrastEstimate:
     """Contrast inside one launch, or of logs that hold one launch each: what an imported log allows.
 
-    Args:    a_samples: shape (n_a,).  b_samples: shape (n_b,). Times, > 0, one unit, independent of each
-             other.
-    Returns: ratio of the medians; interval of the shift of logarithms by the exact rank-sum law (None when
-             the samples are too few); its p. Spread between launches is not in it, and `kind` says so.
+    Args:    a_samples: shape (n_a,).  b_samples: shape (n_b,). Times, > 0, one unit, in the order of measurement.
+             lag: 1 for independent samples, such as first messages of fresh allocations; for consecutive samples the
+             number over which they are correlated: medians of that many take their place in the test.
+    Returns: ratio of the medians; interval of the shift of logarithms by the exact rank-sum law (None when the samples
+             are too few); its p. Spread between launches is not in it, and `kind` says so.
     """
+    if lag < 1:
+        raise ValueError(f"lag: at least 1, got {lag}")
     first, second = positive(a_samples, "a"), positive(b_samples, "b")
     ratio = float(np.median(second)) / float(np.median(first))
-    logs_a, logs_b = np.log(first), np.log(second)
+    if lag > 1 and min(first.size, second.size) < lag:
+        kind = f"{min(first.size, second.size)} samples within one launch, correlated over {lag}, no interval"
+        return ContrastEstimate(
+            ratio, None, None, kind, None, min(first.size, second.size), minimum_effect, within_launch=True
+        )
+    logs_a, logs_b = np.log(group_medians(first, lag)), np.log(group_medians(second, lag))
     n = min(first.size, second.size)
     found = ranksum.shift(logs_a, logs_b, level)
     p = ranksum.p_value(logs_a, logs_b)

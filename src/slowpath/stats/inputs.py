@@ -37,6 +37,13 @@ def positive(values: Values, name: str = "values") -> Floats:
     return array
 
 
+def group_medians(array: Floats, size: int) -> Floats:
+    """Medians of `size` consecutive values, shape (n // size,); what is left over at the end is not used."""
+    groups = array.size // size
+    medians: Floats = np.median(array[: groups * size].reshape(groups, size), axis=1)
+    return medians
+
+
 def check_level(level: float) -> None:
     """Raises: ValueError unless 0 < level < 1."""
     if not 0.0 < level < 1.0:

@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from slowpath.stats.inputs import Floats, Values, positive
+from slowpath.stats.inputs import Floats, Values, group_medians, positive
 
 SteadyClass = Literal["flat", "warm-up", "slowdown", "no steady state"]
 
@@ -45,9 +45,7 @@ class SteadyState:
 
 def _condense(logs: Floats) -> tuple[Floats, int]:
     size = max(round(logs.size / _POINTS), min(_GROUP, logs.size // _FEWEST_POINTS))
-    points = logs.size // size
-    medians: Floats = np.median(logs[: points * size].reshape(points, size), axis=1)
-    return medians, size
+    return group_medians(logs, size), size
 
 
 def _noise(z: Floats) -> float:

@@ -135,6 +135,17 @@ def test_within_one_launch_too_few() -> None:
     assert judge(found, found.p).more_pairs == 8
 
 
+def test_correlated_samples_of_one_launch_are_grouped_first() -> None:
+    rng = np.random.default_rng(4)
+    a, b = (np.repeat(np.exp(rng.normal(0, 0.1, 12)), 10) for _ in range(2))
+    apart, grouped = within_launch(a, b, 0.03), within_launch(a, b, 0.03, lag=10)
+    assert grouped.p == pytest.approx(within_launch(a[::10], b[::10], 0.03).p)
+    assert apart.p is not None
+    assert grouped.p is not None
+    assert apart.p < grouped.p
+    assert within_launch(a[:9], b, 0.03, lag=10).interval is None
+
+
 def test_unpaired_is_welch_and_says_so() -> None:
     b = BASE[:5] * 1.5
     found = unpaired(BASE, b, 0.03)
