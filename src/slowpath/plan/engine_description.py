@@ -105,14 +105,14 @@ def expand_parameter(parameter: Parameter, written: list[str]) -> list[str]:
 
     Raises: UsageError if a value is wrong, or stands there twice.
     """
-    values: list[str] = []
+    values: dict[str, None] = {}  # a set that keeps its order
     for item in written:
         for value in _split(parameter, item):
             spelled = spell_value(parameter, value)
             if spelled in values:
                 raise UsageError(f"'{value}' stands there twice; write each value once")
-            values.append(spelled)
-    return values
+            values[spelled] = None
+    return list(values)
 
 
 def _split(parameter: Parameter, item: str) -> list[str]:

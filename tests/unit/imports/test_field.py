@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Imported logs: the nine field logs against their authors' findings, and files that are not logs."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from slowpath.errors import EnvironmentFailure, RecordError
+from slowpath.plan.campaign import load
+from slowpath.plan.files import read_plan
+from slowpath.plan.model import Contrast, Plan
+from slowpath.record.blocks import read, scan
+from slowpath.record.events import CellEnd, Note, read_events
+from slowpath.record.folder import launch_folder, read_launches, read_run
+from slowpath.record.imports.field import import_logs
+from slowpath.record.imports.log import parse_log
+
+FIELD = sorted((Path(__file__).parents[2] / "data" / "field").glob("*.txt"))
+TIMES = re.compile(r"\[(\d+):(\d+)\] time: (\S+)")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The nine field logs, imported."""
+    assert len(FIELD) == 9
+    return import_logs(FIELD, tmp_path_factory.mktemp("imports") / "run")
+
+
+@pytest.fixture(scope="module")
+def plan(run: Path) -> Plan:
+    return read_plan(run / "plan.json")
+
+
+@pytest.fixture(scope="module")
+def samples(run: Path, plan: Plan) -> dict[tuple[int, str], list[int]]:
+    """(cell, phase) -> nanoseconds."""
+    found: dict[tuple[int, str], list[int]] = {}
+    for launch in plan.launches:
+        index = scan(launch_folder(run, launch.launch) / "samples.blk")
+        assert index.notes == ()
+        for i in range(len(index)):
+            key = int(index.headers["cell"][i]), index.phase(i)
+            found.setdefault(key, []).extend(read(index, i).duration_ns.tolist())
+    return found
+
+
+def ratio(contrast: Contrast, samples: dict[tuple[int, str], list[int]]) -> float:
+    a, b = (median(samples[side.cell, side.phase]) for side in (contrast.a, contrast.b))
+    return b / a
+
+
+def between(plan: Plan, a: str, b: str) -> Contrast:
+    return next(c for c in plan.contrasts if c.axis == "environment" and (c.a.value, c.b.value) == (a, b))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ("pinned_host-nic-within-node", "pinned_host-cma", 3.29),
+        ("host-bound", "pinned_host-cma", 6.49),
+        ("pinned_host-cma", "pinned_host-unbound", 0.51),
+        ("pinned_host-nic-within-node", "pinned_host-nic-across-nodes", 0.97),
+    ],
+)
+def test_ratios_between_files(
+    plan: Plan, samples: dict[tuple[int, str], list[int]], a: str, b: str, expected: float
+) -> None:
+    assert ratio(between(plan, a, b), samples) == pytest.approx(expected, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("file", "first", "later"),
+    [
+        ("overalloc-1B", 133.6, 1.199),
+        ("overalloc-64KiB", 14.51, 1.070),
+        ("overalloc-2MiB", 0.762, 1.124),
+        ("overalloc-1B-full-buffer", 40.65, 1.000),
+    ],
+)
+def test_ratios_of_over_allocation(
+    plan: Plan, samples: dict[tuple[int, str], list[int]], file: str, first: float, later: float
+) -> None:
+    mine = {cell.cell for cell in plan.cells if cell.environment == file}
+    found = {c.b.phase: c for c in plan.contrasts if c.axis == "overalloc_bytes" and c.a.cell in mine}
+    assert ratio(found["first"], samples) == pytest.approx(first, rel=1e-3)
+    assert ratio(found["steady"], samples) == pytest.approx(later, rel=1e-3)
+    assert found["first"].a.value == "0 B"
+
+
+def test_every_file_has_first_over_later_for_each_cell(plan: Plan) -> None:
+    assert len(plan.cells) == 4 * 2 + 5
+    phases = [c for c in plan.contrasts if c.axis == "phase"]
+    assert sorted(c.a.cell for c in phases) == [cell.cell for cell in plan.cells]
+    assert len([c for c in plan.contrasts if c.axis == "environment"]) == 10
+    assert len({c.id for c in plan.contrasts}) == len(plan.contrasts)
+
+
+def test_questions_say_what_the_logs_do_not(plan: Plan) -> None:
+    assert "differ in mem_type (host, pinned_host) and file" in between(plan, "host-bound", "pinned_host-cma").question
+    assert "do not state how they were launched" in between(plan, "pinned_host-cma", "pinned_host-unbound").question
+
+
+def test_every_printed_digit_is_kept(run: Path, plan: Plan, samples: dict[tuple[int, str], list[int]]) -> None:
+    for launch in plan.launches:
+        printed = launch_folder(run, launch.launch).joinpath("stdout").read_text()
+        asked = sorted(round(Decimal(text) * 10**9) for _, _, text in TIMES.findall(printed))
+        kept = sorted(ns for cell in launch.cells for phase in ("first", "steady") for ns in samples[cell, phase])
+        assert kept == asked
+
+
+def test_blocks_are_one_first_and_one_later_for_each_allocation(run: Path, plan: Plan) -> None:
+    launch = next(launch for launch in plan.launches if launch.environment == "overalloc-1B")
+    index = scan(launch_folder(run, launch.launch) / "samples.blk")
+    assert index.phase(0) == "init"
+    assert read(index, 0).duration_ns.tolist() == [2_175_810_000]
+    for cell in launch.cells:
+        first, later = index.select(cell=cell, phase="first"), index.select(cell=cell, phase="steady")
+        assert index.headers["n"][first].tolist() == [1] * 5
+        assert index.headers["n"][later].tolist() == [2] * 5
+        assert index.headers["allocation"][later].tolist() == [0, 1, 2, 3, 4]
+        assert set(index.headers["seq0"][later].tolist()) == {1}
+    assert index.flag("imported").all()
+    assert not index.flag("witness").any()
+
+
+def test_the_suspect_line_is_flagged_and_kept(run: Path, plan: Plan, samples: dict[tuple[int, str], list[int]]) -> None:
+    flagged = {}
+    for launch in plan.launches:
+        index = scan(launch_folder(run, launch.launch) / "samples.blk")
+        notes = [e.text for e in read_events(launch_folder(run, launch.launch) / "events.jsonl").of(Note)]
+        doubts = [text for text in notes if "is suspect" in text]
+        assert int(index.flag("suspect").sum()) == len(doubts)
+        if doubts:
+            flagged[launch.environment] = [int(text.split(" ")[1].rstrip(":")) for text in doubts]
+    # The second is a later message that took 77 times as long as its neighbours.
+    assert flagged == {"overalloc-64KiB": [36], "overalloc-1B": [10]}
+    cell = next(c.cell for c in plan.cells if c.label == "overalloc-64KiB, without overalloc")
+    assert min(samples[cell, "steady"]) == 1786
+
+
+def test_foreign_lines_are_kept_with_their_numbers(run: Path) -> None:
+    notes = [note for note in read_run(run).notes if "not the reproducer's" in note]
+    assert len(notes) == 6
+    assert notes[0].startswith("pinned_host-nic-within-node: line 1, ")
+    assert notes[0].endswith("MPICH_NO_LOCAL is set to 1.")
+
+
+def test_the_folder_is_a_run_like_any_other(run: Path, plan: Plan) -> None:
+    info = read_run(run)
+    assert info.imported
+    assert info.status == "complete"
+    assert info.started is None
+    assert [launch.launch for launch in read_launches(run)] == list(range(1, 10))
+    for launch in plan.launches:
+        events = read_events(launch_folder(run, launch.launch) / "events.jsonl")
+        assert events.notes == ()
+        assert {end.cell for end in events.of(CellEnd) if end.status == "ok"} == set(launch.cells)
+    assert len(load(run / "campaign.toml").cells) == 9
+
+
+GOOD = (
+    "mem_type: host\np2p_size: 8\n[-1] time: 1\nDoing MPI_Send/Recv from rank 0 to rank 1, of 8 bytes\n"
+    "[0:0] time: 3e-6\n[0:1] time: 1e-6\n[1:0] time: 3e-6\n[1:1] time: 1e-6\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("", "holds no '[i:j] time:' line"),
+        ("hello\n", "holds no '[i:j] time:' line"),
+        (GOOD.replace("mem_type: host\n", ""), "lacks the line 'mem_type: ...'"),
+        (GOOD.replace("p2p_size: 8\n", ""), "lacks the line 'p2p_size: ...'"),
+        (GOOD.replace("mem_type: host", "mem_type: hots"), "mem_type 'hots' is not one of"),
+        (GOOD.replace("p2p_size: 8", "p2p_size: -8"), "p2p_size '-8' is not a number of bytes"),
+        (GOOD.replace("of 8 bytes", "of 9 bytes"), "line 4: 9 bytes from 9 contradict the sizes above"),
+        (GOOD.replace("1e-6", "nan"), "line 6: 'nan' is not a time"),
+        (GOOD.replace("1e-6", "-1e-6"), "line 6: '-1e-6' is not a time"),
+        (GOOD.replace("1e-6", "fast"), "line 6: 'fast' is not a time"),
+        (GOOD + GOOD, "line 9: a second 'mem_type'"),
+        (GOOD + "[1:1] time: 1e-6\n", "line 9: [1:1] for the second time"),
+        ("[0:0] time: 1\n" + GOOD, "line 1: a time before the heading"),
+        (b"\x7fELF\x00\x01\xff", "is not a text file"),
+        (GOOD + "\0", "is not a text file"),
+    ],
+)
+def test_files_that_are_not_logs(tmp_path: Path, content: str | bytes, expected: str) -> None:
+    path = tmp_path / "log.txt"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(RecordError) as error:
+        import_logs([path], tmp_path / "run")
+    assert str(error.value).startswith(f"{path}: ")
+    assert expected in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "run").exists(), "nothing is written before every log is read"
+
+
+def test_folders_missing_files_and_repeats(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="cannot be read: Is a directory"):
+        import_logs([tmp_path])
+    with pytest.raises(RecordError, match="cannot be read: No such file"):
+        import_logs([tmp_path / "none"])
+    with pytest.raises(RecordError, match="named twice"):
+        import_logs([FIELD[0], FIELD[0]])
+    with pytest.raises(RecordError, match="no log"):
+        import_logs([])
+
+
+def test_two_imports_do_not_share_a_folder(run: Path) -> None:
+    with pytest.raises(EnvironmentFailure, match="is not empty"):
+        import_logs(FIELD, run)
+
+
+def test_a_log_cut_short_keeps_what_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "cut.txt"
+    path.write_text(GOOD[: GOOD.index("[1:1]")])
+    run = import_logs([path], tmp_path / "run")
+    notes = [event.text for event in read_events(launch_folder(run, 1) / "events.jsonl").of(Note)]
+    assert notes == ["the section at line 4 lacks the times [1:1]"]
+    index = scan(launch_folder(run, 1) / "samples.blk")
+    assert [index.phase(i) for i in range(len(index))] == ["init", "first", "steady", "first"]
+
+
+def test_files_of_one_name_and_labelled_ranks(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.txt").write_text("".join(f"0: {line}\r\n" for line in GOOD.splitlines()))
+    run = import_logs([tmp_path / "a" / "x.txt", tmp_path / "b" / "x.txt"], tmp_path / "run")
+    assert [cell.label for cell in read_plan(run / "plan.json").cells] == ["x", "x (2)"]
+
+
+def test_half_nanoseconds_round_from_the_digits() -> None:
+    log = parse_log(Path("x"), GOOD.replace("1e-6", "1.7855e-06").encode())
+    assert log.sections[0].times[1].ns == 1786

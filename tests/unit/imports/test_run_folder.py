@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run folder: claimed once, written whole, read with one line for whatever is wrong."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from slowpath.errors import EnvironmentFailure, RecordError
+from slowpath.record.folder import (
+    RUN_SCHEMA,
+    FailedCell,
+    LaunchInfo,
+    RunInfo,
+    create_run_folder,
+    launch_folder,
+    read_launches,
+    read_run,
+    write_atomically,
+    write_launch,
+    write_run,
+)
+
+INFO = RunInfo(RUN_SCHEMA, "id", "checkup", "Check-up", "ab", "0.1.0", machine={"host": "here", "cores": 2})
+
+
+def test_the_default_place_carries_campaign_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    now = datetime(2026, 11, 20, 9, 5, 7)
+    assert create_run_folder("checkup", now=now) == Path("slowpath-runs/checkup-20261120-090507")
+    assert create_run_folder("checkup", now=now) == Path("slowpath-runs/checkup-20261120-090507-2")
+
+
+def test_a_folder_is_used_once(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert create_run_folder("x", empty) == empty
+    with pytest.raises(EnvironmentFailure, match="is not empty"):
+        create_run_folder("x", empty)
+    (tmp_path / "file").touch()
+    with pytest.raises(EnvironmentFailure, match="is a file"):
+        create_run_folder("x", tmp_path / "file")
+    with pytest.raises(EnvironmentFailure, match="cannot make the run folder"):
+        create_run_folder("x", tmp_path / "file" / "below")
+
+
+def test_of_many_runs_at_once_one_gets_the_folder(tmp_path: Path) -> None:
+    def claim(_: int) -> bool:
+        try:
+            create_run_folder("x", tmp_path / "run")
+        except EnvironmentFailure:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(claim, range(32))) == 1
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.json"
+    write_atomically(path, "old")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(EnvironmentFailure, match=r"cannot write .*No space left") as error:
+        write_atomically(path, "new")
+    assert "\n" not in str(error.value)
+    assert [p.name for p in tmp_path.iterdir()] == ["x.json"]
+    assert path.read_text() == "old"
+
+
+def test_run_and_launches_are_read_back(tmp_path: Path) -> None:
+    run = create_run_folder("checkup", tmp_path / "run")
+    write_run(run, INFO)
+    assert read_run(run) == INFO
+    failed = [FailedCell(3, "crashed", "signal 11")]
+    infos = [LaunchInfo(n, 1, "default", "bound", ["mpiexec"], ended="crashed", failed_cells=failed) for n in (10, 2)]
+    for info in infos:
+        launch_folder(run, info.launch).mkdir()
+        write_launch(run, info)
+    launch_folder(run, 5).mkdir()  # cut short: it has no launch.json
+    assert read_launches(run) == infos[::-1]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (None, "is missing"),
+        (b"", "is damaged"),
+        (b"{}", "is damaged"),
+        (b'{"schema": 1}', "is damaged"),
+        (b'{"schema": "1"}', "is damaged"),
+        (b"\xff", "is damaged"),
+        (b'{"schema": 99, "other": 1}', "was written by a newer slowpath"),
+    ],
+)
+def test_run_json_that_cannot_be_read(tmp_path: Path, content: bytes | None, expected: str) -> None:
+    if content is not None:
+        (tmp_path / "run.json").write_bytes(content)
+    with pytest.raises(RecordError, match=expected) as error:
+        read_run(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_not_a_run_folder(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="does not exist"):
+        read_run(tmp_path / "none")
+    with pytest.raises(RecordError, match="launches: is missing"):
+        read_launches(tmp_path)
+
+
+def test_fields_of_a_later_version_are_ignored(tmp_path: Path) -> None:
+    content = msgspec.to_builtins(INFO) | {"later": 1}
+    (tmp_path / "run.json").write_bytes(msgspec.json.encode(content))
+    assert read_run(tmp_path) == INFO

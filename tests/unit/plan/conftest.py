@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An engine's description, and campaigns written in a line or two."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slowpath.plan.campaign import Campaign, decode
+from slowpath.plan.expand import expand
+from slowpath.plan.model import Plan
+
+HEAD = '[campaign]\nname = "try"\ntitle = "A try"\n'
+
+
+def resolve(setting: str) -> tuple[dict[str, str], str | None]:
+    """A library that has one of the two settings."""
+    if setting == "network_path":
+        return {}, "this library has no such switch"
+    return {"SINGLE_COPY": "0"}, None
+
+
+@pytest.fixture(scope="session")
+def description() -> dict[str, Any]:
+    """What `slowpath-engine describe --json` says, kept beside the tests."""
+    loaded: dict[str, Any] = json.loads((Path(__file__).parent / "describe.json").read_text())
+    return loaded
+
+
+@pytest.fixture
+def campaign_of() -> Callable[[str], Campaign]:
+    """Campaign of a text, to which [campaign] is added."""
+    return lambda text: decode((HEAD + text).encode(), "try.toml")
+
+
+@pytest.fixture
+def plan_of(description: dict[str, Any], campaign_of: Callable[[str], Campaign]) -> Callable[..., Plan]:
+    """Plan of a text; seed 1 and an MPI called `mpi` unless told."""
+
+    def build(text: str, seed: int = 1, mpi: str = "mpi", **more: Any) -> Plan:
+        return expand(campaign_of(text), description, mpi, resolve, seed, **more)
+
+    return build
