@@ -60,6 +60,13 @@ def _ends(shown: str, interval: Sequence[float]) -> str:
     return f"[{interval[0]:.{places}f}, {interval[1]:.{places}f}]"
 
 
+def with_kind(shown: str | None, kind: str | None) -> str:
+    """An interval with its kind, or "no interval" and why: every number that is shown has the one or the other."""
+    if shown is None:
+        return kind if kind and "no interval" in kind else f"no interval: {kind or 'no reason was recorded'}"
+    return f"{shown}, {kind}" if kind else shown
+
+
 def time(value_s: float | None, interval: Interval = None) -> str:
     """Seconds, with ns, µs, ms or s."""
     return quantity(value_s, "s", interval)

@@ -29,7 +29,7 @@ LEVELS = {
 def _environment() -> Environment:
     made = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
                        trim_blocks=True, lstrip_blocks=True)  # fmt: skip
-    made.globals.update(badge=badge, levels=LEVELS, missing=fmt.MISSING)
+    made.globals.update(anchor=view_contrasts.anchor, badge=badge, levels=LEVELS, missing=fmt.MISSING)
     return made
 
 
@@ -72,6 +72,7 @@ def render_html(results: dict[str, Any], series: Iterable[samples.Series] = ()) 
         summary=view_run.summary(results),
         status_note=view_run.status_note(results["run"]),
         groups=groups,
+        known={contrast["id"] for contrast in results["contrasts"]},
         first=view_cells.first_figures(results),
         curves=view_cells.curve_figures(results),
         spread=view_cells.distribution_figures(results),

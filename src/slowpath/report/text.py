@@ -9,7 +9,7 @@ from typing import Any
 
 from slowpath.report import format as fmt
 from slowpath.report import view_run
-from slowpath.report.view_contrasts import title
+from slowpath.report.view_contrasts import common, title, word
 
 WIDTH = 100
 LEVELS = {"slow": "SLOW", "ok": "ok", "info": "note", "warning": "WARNING"}
@@ -46,7 +46,7 @@ def _contrasts(results: Json) -> str:
     if not found:
         return ""
     rows = [_row(contrast) for contrast in found]
-    head = ("verdict", "ratio", "interval", "b", "a", "b against a: cell of b")
+    head = ("verdict", "ratio", "interval", "b", "a", "b against a")
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(5)]
     lines = ["Contrasts: b against a; a ratio above 1 means that b takes longer.", _line(head, widths)]
     question = None
@@ -70,19 +70,21 @@ def _line(row: tuple[str, ...], widths: list[int]) -> str:
 def _row(contrast: Json) -> tuple[str, ...]:
     ratio, interval = contrast.get("ratio"), contrast.get("interval")
     cells = (
-        contrast["verdict"],
+        word(contrast),
         fmt.ratio(ratio, interval),
         fmt.ratio_interval(ratio, interval) or "no interval",
         fmt.time(contrast["b_value_s"]),
         fmt.time(contrast["a_value_s"]),
-        f"{title(contrast)}: {contrast['b']['label']}",
+        f"{title(contrast)}: {common(contrast)}",
     )
     return tuple(cell.translate(_PLAIN) for cell in cells)
 
 
 def _without_interval(contrasts: list[Json]) -> list[str]:
-    whys = dict.fromkeys(c.get("interval_kind") or "no reason was recorded" for c in contrasts if not c.get("interval"))
-    return [_wrap(f"No interval where: {why.removeprefix('no interval: ')}.", "  ") for why in whys]
+    whys = dict.fromkeys(
+        fmt.with_kind(None, c.get("interval_kind") or c.get("reason")) for c in contrasts if not c.get("interval")
+    )
+    return [_wrap(f"{why[0].upper()}{why[1:]}.", "  ") for why in whys]
 
 
 def _remedies(contrasts: list[Json]) -> list[str]:

@@ -75,21 +75,18 @@ def main_metric(cell: Json) -> str | None:
 def shown_interval(estimate: Json, unit: str = "s") -> str:
     """`[1.20, 1.27] ms, signed-rank 95 %`, or "no interval" and why."""
     shown = fmt.quantity_interval(estimate.get("value"), unit, estimate.get("interval"))
-    kind = estimate.get("interval_kind")
-    if shown is None:
-        return kind if kind and "no interval" in kind else f"no interval: {kind or 'no reason was recorded'}"
-    return f"{shown}, {kind}" if kind else shown
+    return fmt.with_kind(shown, estimate.get("interval_kind"))
 
 
 def first_figures(results: Json) -> list[Figure]:
     """First message against later ones, one figure for each group of cells."""
     contrasts = {(c["a"]["cell"], c["metric"]): c for c in results["contrasts"] if c["axis"] == "phase"}
-    figures = []
+    figures: list[Figure] = []
     for (group, metric), cells in _by(results["cells"], lambda c: (c["group"], main_metric(c))).items():
         both = [(c, c["metrics"][metric]["phases"]) for c in cells if metric]
         both = [(c, p) for c, p in both if _has_value(p, "first") and _has_value(p, "steady")]
         if both:
-            figures.append(_first_figure(group, metric, both, contrasts))
+            figures.append(_first_figure(f"grid-first-{len(figures)}", group, metric, both, contrasts))
     return figures
 
 
@@ -97,7 +94,9 @@ def _has_value(phases: Json, phase: str) -> bool:
     return bool(phases.get(phase)) and phases[phase].get("value") is not None
 
 
-def _first_figure(group: str, metric: str, both: list[tuple[Json, Json]], contrasts: dict[Any, Json]) -> Figure:
+def _first_figure(
+    grid: str, group: str, metric: str, both: list[tuple[Json, Json]], contrasts: dict[Any, Json]
+) -> Figure:
     scale = first_vs_later.scale_of([phases[name] for _, phases in both for name in ("first", "steady")])
     rows, numbers = [], []
     for cell, phases in both:
@@ -107,17 +106,31 @@ def _first_figure(group: str, metric: str, both: list[tuple[Json, Json]], contra
             f"{fmt.time(steady['value'], steady.get('interval'))} → {fmt.time(first['value'], first.get('interval'))}"
         )
         ratio = f"{fmt.ratio(contrast['ratio'], contrast['interval'])} {interval_words(contrast)}" if contrast else ""
-        rows.append(Row(cell["label"], cell["cell"], first_vs_later.track(first, steady, scale), value, ratio))
+        rows.append(Row(cell["label"], cell["cell"], first_vs_later.track(first, steady, scale, grid), value, ratio))
         shown = [(fmt.time(e["value"], e.get("interval")), shown_interval(e)) for e in (first, steady)]
         numbers.append([cell["label"], *shown[0], *shown[1], ratio or "no contrast was asked for"])
     head = ["Cell", "First", "Interval", "Later", "Interval", "First over later"]
-    return Figure(_title(metric), group, Table(head, numbers), first_vs_later.axis(scale), rows)
+    return Figure(_title(metric), group, Table(head, numbers), first_vs_later.axis(scale, grid), rows)
+
+
+def _turned_over(cell: Json) -> Json:
+    """`cell` with the bandwidth that stands beside a time as a metric of its own, so that it has a panel of its own."""
+    metrics = dict(cell.get("metrics") or {})
+    for metric in list(metrics.values()):
+        phases = {
+            phase: one | {"value": one["bandwidth_bytes_per_s"], "interval": one.get("bandwidth_interval")}
+            for phase, one in metric["phases"].items()
+            if one.get("bandwidth_bytes_per_s")
+        }
+        if phases:
+            metrics.setdefault("bandwidth_bytes_per_s", {"unit": "B/s", "better": "higher", "phases": phases})
+    return cell | {"metrics": metrics}
 
 
 def curve_figures(results: Json) -> list[Figure]:
     """Each metric over message size, where a group of cells has at least three sizes."""
     figures: list[Figure] = []
-    for group, cells in _by(results["cells"], lambda c: c["group"]).items():
+    for group, cells in _by([_turned_over(c) for c in results["cells"]], lambda c: c["group"]).items():
         names = dict.fromkeys(name for cell in cells for name, _ in _metrics(cell))
         for name in names:
             figures += _panels(group, name, [c for c in cells if name in (c.get("metrics") or {})])
@@ -181,7 +194,7 @@ def _curve_table(cells: Sequence[Json], metric: str, unit: str) -> Table:
 
 def distribution_figures(results: Json) -> list[Figure]:
     """Launch medians and quantiles of every cell, one figure for each group and metric."""
-    figures = []
+    figures: list[Figure] = []
     for (group, metric), cells in _by(results["cells"], lambda c: (c["group"], main_metric(c))).items():
         if metric is None:
             continue
@@ -189,21 +202,21 @@ def distribution_figures(results: Json) -> list[Figure]:
         phases = [(c, c["metrics"][metric]["phases"]) for c in cells]
         known = [(c, found[phase]) for c, found in phases if _has_value(found, phase)]
         if known:
-            figures.append(_distribution(group, metric, phase, known))
+            figures.append(_distribution(f"grid-spread-{len(figures)}", group, metric, phase, known))
     return figures
 
 
-def _distribution(group: str, metric: str, phase: str, known: list[tuple[Json, Json]]) -> Figure:
+def _distribution(grid: str, group: str, metric: str, phase: str, known: list[tuple[Json, Json]]) -> Figure:
     scales = distributions.scales_of([one for _, one in known])
     rows = [
-        Row(cell["label"], cell["cell"], distributions.track(one, "s", scales), _centre(one), _remarks(one))
+        Row(cell["label"], cell["cell"], distributions.track(one, "s", scales, grid), _centre(one), _remarks(one))
         for cell, one in known
     ]
     numbers = [[cell["label"], *_quantiles(one)] for cell, one in known]
     head = ["Cell", "Median", "Interval", "90 %", "99 %", "99.9 %", "Max", "Launches", "Samples"]
     head += ["Spread within launches", "Spread between launches", "Severe outliers"]
     title = _title(metric, "later messages" if phase == "steady" else "first messages")
-    return Figure(title, group, Table(head, numbers), distributions.axis(scales), rows)
+    return Figure(title, group, Table(head, numbers), distributions.axis(scales, grid), rows)
 
 
 def _centre(one: Json) -> str:

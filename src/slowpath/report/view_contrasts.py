@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from markupsafe import Markup
 
 from slowpath.report import format as fmt
 from slowpath.report.svg import contrast_forest, pairs
+from slowpath.report.svg.scale import LogScale
 
-WORDS = {"slower": "slower", "faster": "faster", "same": "same", "undecided": "undecided"}
+WORDS = ("slower", "faster", "same", "undecided", "not measured")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,13 @@ class ContrastGroup:
 
 def interval_words(contrast: dict[str, Any]) -> str:
     """`[2.55, 2.90], signed-rank 95 %`, or why there is none."""
-    kind = contrast.get("interval_kind")
     shown = fmt.ratio_interval(contrast.get("ratio"), contrast.get("interval"))
-    if shown is None:
-        return kind if kind and "no interval" in kind else f"no interval: {kind or 'no reason was recorded'}"
-    return f"{shown}, {kind}" if kind else shown
+    return fmt.with_kind(shown, contrast.get("interval_kind") or contrast.get("reason"))
+
+
+def word(contrast: dict[str, Any]) -> str:
+    """The verdict, or that there is none."""
+    return contrast.get("verdict") or "not measured"
 
 
 def _cell_interval(contrast: dict[str, Any], side: str, cells: dict[int, dict[str, Any]]) -> fmt.Interval:
@@ -96,7 +100,7 @@ def _facts(contrast: dict[str, Any]) -> list[tuple[str, str]]:
     facts = [
         ("Metric", fmt.metric_name(contrast["metric"])),
         ("Differs in", contrast["axis"].replace("_", " ")),
-        ("Launch pairs", f"{launches}; both sides {together}, {mixed}"),
+        ("Launch pairs", f"{launches}; both sides {together}, {mixed}" if launches else "none"),
     ]
     if contrast.get("p") is not None:
         adjusted = f"{contrast['p_adjusted']:.2g}" if contrast.get("p_adjusted") is not None else fmt.MISSING
@@ -104,11 +108,18 @@ def _facts(contrast: dict[str, Any]) -> list[tuple[str, str]]:
         facts.append(("p", f"{contrast['p']:.2g}; adjusted {adjusted} over {family}"))
     if contrast.get("minimum_effect") is not None:
         facts.append(("Called same", f"within {fmt.percent(contrast['minimum_effect'], 0)}"))
+    if contrast.get("reason"):
+        facts.append(("Why", contrast["reason"]))
     if contrast.get("more_pairs"):
         facts.append(("To decide", f"about {fmt.plural(contrast['more_pairs'], 'more launch pair')}"))
     if contrast.get("control"):
         facts.append(("Control", "both sides are the same; expected: same"))
     return facts
+
+
+def anchor(contrast_id: str) -> str:
+    """Id of a contrast's place in the page: any text becomes one word that a link can hold."""
+    return "contrast-" + quote(contrast_id, safe="").replace("%", "_")
 
 
 def title(contrast: dict[str, Any]) -> str:
@@ -119,19 +130,27 @@ def title(contrast: dict[str, Any]) -> str:
     return " against ".join(named)
 
 
-def _view(contrast: dict[str, Any], cells: dict[int, dict[str, Any]], scale: Any, opened: bool) -> ContrastView:
+def common(contrast: dict[str, Any]) -> str:
+    """What both sides have in common; their labels, if nothing was recorded."""
+    a, b = contrast["a"], contrast["b"]
+    where = str(contrast.get("where") or (b["label"] if a["label"] == b["label"] else f"{b['label']} / {a['label']}"))
+    return f"{where}, first message" if a["phase"] == b["phase"] == "first" else where
+
+
+def _view(
+    contrast: dict[str, Any], cells: dict[int, dict[str, Any]], scale: LogScale, grid: str, opened: bool
+) -> ContrastView:
     a, b = _side(contrast, "a", cells), _side(contrast, "b", cells)
-    detail = a.label if a.label == b.label else f"{b.label} / {a.label}"
     return ContrastView(
-        contrast["id"],
+        anchor(contrast["id"]),
         title(contrast),
-        detail,
-        contrast["verdict"],
+        common(contrast),
+        word(contrast),
         fmt.ratio(contrast.get("ratio"), contrast.get("interval")),
         interval_words(contrast),
         a,
         b,
-        contrast_forest.track(contrast, scale),
+        contrast_forest.track(contrast, scale, grid),
         pairs.chart(contrast),
         _facts(contrast),
         [(fmt.time(x), fmt.time(y)) for x, y in contrast.get("pairs") or ()],
@@ -142,8 +161,8 @@ def _view(contrast: dict[str, Any], cells: dict[int, dict[str, Any]], scale: Any
 
 
 def _counts(contrasts: Sequence[dict[str, Any]]) -> str:
-    found = [(sum(c["verdict"] == verdict for c in contrasts), word) for verdict, word in WORDS.items()]
-    return ", ".join(f"{count} {word}" for count, word in found if count)
+    found = [(sum(word(c) == verdict for c in contrasts), verdict) for verdict in WORDS]
+    return ", ".join(f"{count} {verdict}" for count, verdict in found if count)
 
 
 def groups(results: dict[str, Any]) -> list[ContrastGroup]:
@@ -153,13 +172,17 @@ def groups(results: dict[str, Any]) -> list[ContrastGroup]:
     by_group: dict[str, list[dict[str, Any]]] = {}
     for contrast in results["contrasts"]:
         by_group.setdefault(contrast["group"], []).append(contrast)
-    return [_group(name, rows, cells, opened) for name, rows in by_group.items()]
+    return [_group(f"grid-{i}", name, rows, cells, opened) for i, (name, rows) in enumerate(by_group.items())]
 
 
 def _group(
-    name: str, contrasts: list[dict[str, Any]], cells: dict[int, dict[str, Any]], opened: Iterable[str | None]
+    grid: str,
+    name: str,
+    contrasts: list[dict[str, Any]],
+    cells: dict[int, dict[str, Any]],
+    opened: Iterable[str | None],
 ) -> ContrastGroup:
     scale = contrast_forest.scale_of(contrasts)
-    rows = [_view(contrast, cells, scale, contrast["id"] in set(opened)) for contrast in contrasts]
+    rows = [_view(contrast, cells, scale, grid, contrast["id"] in set(opened)) for contrast in contrasts]
     questions = list(dict.fromkeys(contrast["question"] for contrast in contrasts))
-    return ContrastGroup(name, " ".join(questions), contrast_forest.axis(scale), rows, _counts(contrasts))
+    return ContrastGroup(name, " ".join(questions), contrast_forest.axis(scale, grid), rows, _counts(contrasts))

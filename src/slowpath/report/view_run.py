@@ -44,26 +44,33 @@ def status_note(run: Json) -> str | None:
 
 
 def environment(run: Json) -> list[tuple[str, Facts]]:
-    """Everything recorded about the MPI, the machine and the run, as titled lists."""
+    """Everything recorded about the MPI, the machine, the run and how it was bound, as titled lists."""
     machine = dict(run.get("machine") or {})
-    own = (
-        "id",
-        "folder",
-        "campaign",
-        "title",
-        "started",
-        "finished",
-        "wall_s",
-        "seed",
-        "engine",
-        "slowpath",
-        "imported",
-        "status",
-    )
-    lists = [("MPI", run.get("mpi") or {}), ("Run", {key: run[key] for key in own if key in run})]
+    own = {key: value for key, value in run.items() if key not in _ELSEWHERE}
+    lists = [("MPI", run.get("mpi") or {}), ("Machine", machine), ("Run", own)]
     lists += [(_words(key), machine.pop(key)) for key in list(machine) if isinstance(machine[key], dict)]
-    lists.insert(1, ("Machine", machine))
-    return [(title, list(_flat(found))) for title, found in lists if found]
+    shown = [(title, list(_flat(found))) for title, found in lists if found]
+    shown.append(("Environments", [(e["name"], _settings(e)) for e in run.get("environments") or ()]))
+    shown.append(("Placements", [(p["name"], _binding(p)) for p in run.get("placements") or ()]))
+    return [(title, facts) for title, facts in shown if facts]
+
+
+_ELSEWHERE = ("mpi", "machine", "launches", "command", "environments", "placements", "notes")
+
+
+def _settings(environment: Json) -> str:
+    """The variables of an environment, or why this MPI cannot be put into it."""
+    if environment.get("unavailable"):
+        return f"{fmt.MISSING} {environment['unavailable']}"
+    variables = environment.get("variables") or {}
+    return ", ".join(f"{name}={value}" for name, value in variables.items()) or "as found"
+
+
+def _binding(placement: Json) -> str:
+    """What was asked of the launcher, and the processors that the ranks found themselves on."""
+    asked = f"asked: {placement.get('bind') or fmt.MISSING + ' not recorded'}"
+    ranks = [f"rank {one['rank']} on {one['cpus_allowed']}" for one in placement.get("observed") or ()]
+    return f"{asked}; observed: {', '.join(ranks) if ranks else fmt.MISSING + ' no launch told'}"
 
 
 def _flat(found: Json, above: str = "") -> Iterator[tuple[str, str]]:

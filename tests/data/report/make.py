@@ -75,19 +75,16 @@ def cell(number: int, group: str, label: str, parameters: Json, environment: str
 
 def measure(rng: random.Random, target: Json, name: str, steady_s: float, first_s: float | None = None,
             spread: float = 0.02, launches: int = LAUNCHES) -> Json:  # fmt: skip
-    """Give `target` a metric in seconds, and the bandwidth that follows from it in a windowed cell."""
+    """Give `target` a metric in seconds, and the bandwidth that is the same turned over."""
     phases = {"steady": estimate(rng, steady_s, spread, launches)}
     if first_s is not None:
         phases["first"] = estimate(rng, first_s, 2 * spread, launches, 4)
     target["metrics"][name] = {"unit": "s", "better": "lower", "phases": phases}
-    if target["parameters"]["pattern"] == "windowed":
-        size, one = int(target["parameters"]["message_bytes"]), phases["steady"]
-        band = {k: (size / v if isinstance(v, float) and k in ("value", "p50", "p90", "p99", "max", "min") else v)
-                for k, v in one.items()}  # fmt: skip
-        band["interval"] = [size / one["interval"][1], size / one["interval"][0]] if one["interval"] else None
-        band["launch_values"] = [size / v for v in one["launch_values"]]
-        phases = {"steady": band}
-        target["metrics"]["bandwidth_bytes_per_s"] = {"unit": "B/s", "better": "higher", "phases": phases}
+    size = int(target["parameters"].get("message_bytes", 0))
+    for one in phases.values() if name != "send_barrier_s" else ():
+        low, high = one["interval"] or (None, None)
+        one["bandwidth_bytes_per_s"] = size / one["value"]
+        one["bandwidth_interval"] = [size / high, size / low] if low and high else None
     return target
 
 
@@ -148,6 +145,11 @@ def device_cells(start: int) -> list[Json]:
     return cells
 
 
+def common(a: str, b: str) -> str:
+    """The parts that two labels share."""
+    return ", ".join(part for part in a.split(", ") if part in b.split(", "))
+
+
 def contrast(cells: list[Json], number: int, group: str, question: str, axis: str, a: tuple[int, str, str],
              b: tuple[int, str, str], metric: str, **more: Any) -> Json:  # fmt: skip
     """A contrast of two estimates, pair by pair."""
@@ -167,7 +169,7 @@ def contrast(cells: list[Json], number: int, group: str, question: str, axis: st
         "launches": len(pairs), "pairs": pairs, "within_launch": axis != "environment", "interleaved": True,
         "control": more.get("control", False), "more_pairs": 11 if verdict == "undecided" else None,
         "remedy": more.get("remedy"), "reproduce": {k: by[s[0]]["reproduce"] for k, s in (("a", a), ("b", b))},
-        "suspect": more.get("suspect", []),
+        "suspect": more.get("suspect", []), "where": common(sides[0]["label"], sides[1]["label"]), "reason": None,
     }  # fmt: skip
 
 
@@ -214,14 +216,15 @@ def results() -> Json:
     for c in found:
         if c["control"]:
             c.update(verdict="same", ratio=1.004, interval=[0.992, 1.013])
-    nothing = dict.fromkeys(("a_value_s", "b_value_s", "ratio", "interval", "level", "p", "p_adjusted"))
+    nothing = dict.fromkeys(("a_value_s", "b_value_s", "ratio", "interval", "interval_kind", "level", "p", "p_adjusted",
+                             "verdict", "remedy"))  # fmt: skip
     found.append(found[-1] | nothing | {
         "id": "c99", "group": "network path", "question": "Is the network faster than shared memory inside a node?",
-        "axis": "environment", "metric": "half_round_trip_latency_s", "verdict": "undecided", "launches": 0,
+        "axis": "environment", "metric": "half_round_trip_latency_s", "launches": 0, "reason": "no samples of b",
         "pairs": [],
         "a": {"cell": 9, "phase": "steady", "value": "default", "label": "16 MiB"},
         "b": {"cell": cells[-1]["cell"], "phase": "steady", "value": "network path", "label": "16 MiB, network path"},
-        "interval_kind": "no interval: one side has no samples", "control": False, "suspect": [], "more_pairs": None,
+        "control": False, "suspect": [], "more_pairs": None, "where": "16 MiB",
     })  # fmt: skip
     return {"schema": 1, "run": run(), "verdict": verdict(found), "cells": cells, "contrasts": found, "findings": [],
             "skipped": skipped(cells), "notes": ["CPU frequency governor could not be read.",
@@ -240,10 +243,17 @@ def run() -> Json:
                     "memory_bytes": 24_900_000_000, "kernel": "6.18.1", "os": "Debian GNU/Linux 12",
                     "transparent_huge_pages": "madvise", "governor": None, "gpus": [],
                     "clock": {"quantum_ns": 10, "overhead_ns": 21, "source": "tsc"},
-                    "binding": {"asked": "core", "observed": {"0": "0", "1": "1"}},
                     "variables": {"MPIR_CVAR_ENABLE_GPU": "0", "UCX_TLS": "self,sm"}},
         "launches": {"planned": 32, "done": 31, "failed": 1}, "status": "partial",
-        "command": "slowpath run checkup --ranks 2 --seed 20261120",
+        "command": ["slowpath", "run", "checkup", "--ranks", "2", "--seed", "20261120"], "rounds": 8,
+        "environments": [{"name": "default", "setting": None, "variables": {}, "unavailable": None},
+                         {"name": "no single copy", "setting": "single_copy_off", "unavailable": None,
+                          "variables": {"MPIR_CVAR_CH4_CMA_ENABLE": "0"}},
+                         {"name": "network path", "setting": "network_path", "variables": {"MPIR_CVAR_NO_LOCAL": "1"},
+                          "unavailable": None}],
+        "placements": [{"name": "bound", "bind": "core", "observed": [
+            {"rank": 0, "host": "node01", "cpus_allowed": "0", "cpu": 0},
+            {"rank": 1, "host": "node01", "cpus_allowed": "1", "cpu": 1}]}],
     }  # fmt: skip
 
 
@@ -251,12 +261,13 @@ def verdict(found: list[Json]) -> Json:
     """Headline and lines."""
     slow = next(c for c in found if c["group"] == "page kind" and c["b"]["label"] == "16 MiB, pages small")
     first = next(c for c in found if c["group"] == "first message" and c["verdict"] == "slower")
+    control = next(c["id"] for c in found if c["control"])
     return {"headline": "Messages of 16 MiB take 2.5 times as long from small pages as from huge pages.", "lines": [
         {"level": "slow", "contrast": slow["id"], "text": "16 MiB from small pages: 3.1 ms, from huge pages 1.2 ms."
          " Huge pages for large buffers remove it."},
         {"level": "slow", "contrast": first["id"], "text": "The first message of a fresh allocation takes about a third"
          " longer than the later ones, except from huge pages."},
-        {"level": "ok", "contrast": "c24", "text": "The control saw no difference where there is none."},
+        {"level": "ok", "contrast": control, "text": "The control saw no difference where there is none."},
         {"level": "warning", "contrast": None, "text": "16 MiB, network path: 3 launches aborted inside MPI_Recv."},
         {"level": "info", "contrast": None, "text": "2 cells need a GPU and were skipped."}]}  # fmt: skip
 
@@ -289,7 +300,8 @@ def imported() -> Json:
     kind = "no interval: one launch, run-to-run spread unknown"
     found[0].update(interval=None, interval_kind=kind, level=None, interleaved=False, verdict="undecided", p=None)
     found[1].update(interval=[0.93, 1.31], interval_kind="rank-sum 95 % within one launch", interleaved=False)
-    info = run() | {"imported": True, "title": "Imported logs", "campaign": "import", "engine": None, "command": None,
+    info = run() | {"imported": True, "environments": [], "placements": [],
+                    "title": "Imported logs", "campaign": "import", "engine": None, "command": None,
                     "launches": {"planned": 1, "done": 1, "failed": 0}, "status": "complete", "machine": {},
                     "seed": None, "wall_s": None,
                     "mpi": dict.fromkeys(("name", "vendor", "library", "standard", "mpiexec", "abi"))}  # fmt: skip

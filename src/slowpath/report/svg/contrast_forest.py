@@ -28,15 +28,17 @@ def ticks_of(scale: LogScale) -> list[float]:
     return sorted([*found, 1.0])
 
 
-def axis(scale: LogScale) -> Markup:
-    """The tick labels over the tracks."""
+def axis(scale: LogScale, grid: str) -> Markup:
+    """The tick labels over the tracks, and the lines that the tracks use, under the id `grid`."""
     found = ticks_of(scale)
     labels = [(tick, f"{tick:g}×") for tick in found]
     words = "Ratio axis, logarithmic", f"From {scale.low:.3g} to {scale.high:.3g}; above 1 takes longer."
-    return picture(marks.axis(scale, labels, keep=found.index(1.0)), *words, height=22, class_="axis")
+    lines = marks.gridlines(scale, found) + marks.gridlines(scale, [1.0], "one")
+    content = marks.defined(grid, lines) + marks.axis(scale, labels, keep=found.index(1.0))
+    return picture(content, *words, height=22, class_="axis")
 
 
-def track(contrast: dict[str, Any], scale: LogScale) -> Markup:
+def track(contrast: dict[str, Any], scale: LogScale, grid: str) -> Markup:
     """One contrast: band of no effect, interval, marker of its verdict. Without a ratio, only the axis."""
     ratio, interval = contrast.get("ratio"), contrast.get("interval")
     effect = contrast.get("minimum_effect") or 0.0
@@ -44,15 +46,15 @@ def track(contrast: dict[str, Any], scale: LogScale) -> Markup:
     content = element(
         "rect", x=marks.percent(low), width=marks.percent(high - low), y=0, height=marks.TRACK_HEIGHT, class_="band"
     )
-    content += marks.gridlines(scale, ticks_of(scale))
-    one = marks.percent(scale(1.0))
-    content += element("line", x1=one, x2=one, y1=0, y2=marks.TRACK_HEIGHT, class_="one")
-    verdict = str(contrast.get("verdict", "undecided"))
+    content += marks.used(grid)
+    verdict = contrast.get("verdict") or "not measured"
     if interval:
         content += marks.bar(scale(interval[0]), scale(interval[1]), f"interval {verdict}")
     if ratio is not None:
         content += marks.shape(scale(ratio), verdict)
     shown = fmt.ratio(ratio, interval)
-    spread = fmt.ratio_interval(ratio, interval) or contrast.get("interval_kind") or "no interval"
+    spread = (
+        fmt.ratio_interval(ratio, interval) or contrast.get("interval_kind") or contrast.get("reason") or "no interval"
+    )
     title = f"{contrast['b']['value']} against {contrast['a']['value']}: {verdict}"
     return picture(content, title, f"Ratio {shown}, {spread}", height=marks.TRACK_HEIGHT, class_="track")

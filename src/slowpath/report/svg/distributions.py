@@ -47,12 +47,13 @@ def scales_of(estimates: Sequence[dict[str, Any]]) -> Scales:
     )
 
 
-def axis(scales: Scales) -> Markup:
-    """Tick labels of both halves, and what each shows."""
+def axis(scales: Scales, grid: str) -> Markup:
+    """Tick labels of both halves, what each shows, and the lines that the tracks use, under the id `grid`."""
     left = [(tick, f"{tick:g}×") for tick in _medians_ticks(scales)]
     right = [(tick, f"{tick:g}×") for tick in _tail_ticks(scales)]
     words = "Axes in multiples of the cell's median, logarithmic", "Left: launch medians. Right: samples."
-    content = marks.axis(scales.launches, left, 40) + marks.axis(scales.tail, right, 40)
+    lines = marks.gridlines(scales.launches, _medians_ticks(scales)) + marks.gridlines(scales.tail, _tail_ticks(scales))
+    content = marks.defined(grid, lines) + marks.axis(scales.launches, left, 40) + marks.axis(scales.tail, right, 40)
     content += element("text", "launch medians", x="0%", y=13, class_="tick")
     content += element("text", "samples", x=marks.percent(_TAIL_BEGINS), y=13, class_="tick")
     return picture(content, *words, height=40, class_="axis")
@@ -66,11 +67,9 @@ def _tail_ticks(scales: Scales) -> list[float]:
     return scales.tail.ticks(5)
 
 
-def track(estimate: dict[str, Any], unit: str, scales: Scales) -> Markup:
+def track(estimate: dict[str, Any], unit: str, scales: Scales, grid: str) -> Markup:
     """Left: launch medians over the interval. Right: from the smallest to the largest sample, quantiles as ticks."""
-    content = marks.gridlines(scales.launches, _medians_ticks(scales)) + marks.gridlines(
-        scales.tail, _tail_ticks(scales)
-    )
+    content = marks.used(grid)
     content += _launches(estimate, scales.launches) + _samples(estimate, scales.tail)
     title = f"Median {fmt.quantity(estimate.get('value'), unit, estimate.get('interval'))}"
     return picture(content, title, describe(estimate, unit), height=marks.TRACK_HEIGHT, class_="track")
@@ -80,9 +79,11 @@ def _launches(estimate: dict[str, Any], scale: LogScale) -> str:
     interval = _relative(estimate, estimate.get("interval") or ())
     content = marks.bar(scale(interval[0]), scale(interval[1]), "interval spread", 15) if interval else ""
     content += _tick(scale(1.0), 4, 26, "centre") if estimate.get("value") else ""
-    for index, value in enumerate(_relative(estimate, estimate.get("launch_values") or ())):
-        content += marks.dot(scale(value), "dot launch", 3, 9 + 6 * (index % _LINES))
-    return content
+    dots = "".join(
+        element("circle", cx=marks.percent(scale(value)), cy=9 + 6 * (index % _LINES), r=3)
+        for index, value in enumerate(_relative(estimate, estimate.get("launch_values") or ()))
+    )
+    return content + element("g", dots, class_="dot launch")
 
 
 def _samples(estimate: dict[str, Any], scale: LogScale) -> str:

@@ -22,11 +22,13 @@ def scale_of(estimates: Sequence[dict[str, Any]]) -> LogScale:
     return LogScale(*(spanning(values, least=3.0, margin=1.15) or (1e-6, 1e-3)))
 
 
-def axis(scale: LogScale) -> Markup:
-    """Tick labels, in time."""
-    labels = [(tick, short_time(tick)) for tick in scale.ticks(7)]
+def axis(scale: LogScale, grid: str) -> Markup:
+    """Tick labels, in time, and the lines that the tracks use, under the id `grid`."""
+    ticks = scale.ticks(7)
+    labels = [(tick, short_time(tick)) for tick in ticks]
+    content = marks.defined(grid, marks.gridlines(scale, ticks)) + marks.axis(scale, labels)
     words = "Time axis, logarithmic", f"From {fmt.time(scale.low)} to {fmt.time(scale.high)}."
-    return picture(marks.axis(scale, labels), *words, height=22, class_="axis")
+    return picture(content, *words, height=22, class_="axis")
 
 
 def short_time(tick_s: float) -> str:
@@ -35,9 +37,9 @@ def short_time(tick_s: float) -> str:
     return f"{float(number):g} {unit}"
 
 
-def track(first: dict[str, Any], steady: dict[str, Any], scale: LogScale) -> Markup:
+def track(first: dict[str, Any], steady: dict[str, Any], scale: LogScale, grid: str) -> Markup:
     """One cell: both phases with their intervals, joined."""
-    content = marks.gridlines(scale, scale.ticks(7))
+    content = marks.used(grid)
     a, b = steady["value"], first["value"]
     if a is not None and b is not None:
         content += marks.bar(scale(a), scale(b), "join")

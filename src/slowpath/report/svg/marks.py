@@ -17,6 +17,7 @@ SHAPES = {
     "faster": "M5-6L-7 0L5 6z",
     "same": "M-5-5H5V5H-5z",
     "undecided": "M0-7L7 0L0 7L-7 0z",
+    "not measured": "M-6-1H6V1H-6z",
 }
 
 
@@ -25,10 +26,20 @@ def percent(position: float) -> str:
     return f"{number(position)}%"
 
 
-def gridlines(scale: LogScale, ticks: Iterable[float], height: int = TRACK_HEIGHT) -> str:
+def gridlines(scale: LogScale, ticks: Iterable[float], class_: str = "grid") -> str:
     """Upright lines at the ticks; stacked tracks join them into the lines of one chart."""
     places = [percent(scale(tick)) for tick in ticks]
-    return "".join(element("line", x1=x, x2=x, y1=0, y2=height, class_="grid") for x in places)
+    return "".join(element("line", x1=x, x2=x, y1=0, y2=TRACK_HEIGHT, class_=class_) for x in places)
+
+
+def defined(grid: str, lines: str) -> str:
+    """Lines that are written once, in the axis, for all tracks below it: a page of many rows stays small."""
+    return element("defs", element("g", lines, id=grid))
+
+
+def used(grid: str) -> str:
+    """The lines of `defined`, in a track."""
+    return element("use", href=f"#{grid}")
 
 
 def axis(scale: LogScale, labels: Iterable[tuple[float, str]], height: int = 22, keep: int = 0) -> str:

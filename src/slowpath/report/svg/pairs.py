@@ -32,7 +32,7 @@ def chart(contrast: dict[str, Any]) -> Markup | None:
     scale = LogScale(*ends, _FRAME.bottom, _FRAME.top)
     content = _FRAME.y_axis(scale, short_time, 5)
     lines = "".join(f"M{_LEFT} {number(scale(a))}L{_RIGHT} {number(scale(b))}" for a, b in pairs)
-    content += element("path", d=lines, class_=f"pair {contrast.get('verdict', 'undecided')}")
+    content += element("path", d=lines, class_=f"pair {contrast.get('verdict') or 'undecided'}")
     for x, side, class_ in ((_LEFT, 0, "dot a"), (_RIGHT, 1, "dot b")):
         content += "".join(element("circle", cx=x, cy=float(scale(pair[side])), r=3.5, class_=class_) for pair in pairs)
     sides = (str(contrast["a"]["value"]), str(contrast["b"]["value"]))

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real browser, offline, with the reports of tests/data/report. Skipped where Chromium or selenium is not installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slowpath.report import render_html
+
+webdriver = pytest.importorskip("selenium.webdriver")
+
+DATA = Path(__file__).parents[1] / "data" / "report"
+OPTIONS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+Start = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Starts a browser with a fresh profile; `preferences` are Chromium's own."""
+    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not browser or not driver:
+        pytest.skip("chromium and chromedriver are not installed")
+    started = []
+
+    def go(**preferences: Any) -> Any:
+        options = webdriver.ChromeOptions()
+        options.binary_location = browser
+        for option in (*OPTIONS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+            options.add_argument(option)
+        options.add_experimental_option("prefs", preferences)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        service = webdriver.chrome.service.Service(driver)
+        started.append(webdriver.Chrome(options=options, service=service))
+        return started[-1]
+
+    yield go
+    for one in started:
+        one.quit()
+
+
+@pytest.fixture(scope="session")
+def browser(start: Start) -> Any:
+    """One browser for all tests that need no preferences."""
+    return start()
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """file: addresses of a check-up and of an imported run."""
+    spec = importlib.util.spec_from_file_location("report_data", DATA / "make.py")
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    folder, found = tmp_path_factory.mktemp("reports"), {}
+    for name in ("results", "imported"):
+        document = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+        path = folder / f"{name}.html"
+        path.write_text(render_html(document, made.series(document)), encoding="utf-8")
+        found[name] = path.as_uri()
+    return found

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report in a real browser: drawn, readable at both widths, in both colour schemes, by keyboard, without scripts."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+NAMES = ("results", "imported")
+WIDTHS = (400, 1600)
+SCHEMES = ("light", "dark")
+
+# Every text that is shown: its colour against the nearest background that is not see-through (WCAG 2.2, 1.4.3).
+CONTRAST = """
+const channel = (v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
+const parse = (c) => (c.match(/[\\d.]+/g) || []).map(Number);
+const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+const behind = (e) => { for (; e; e = e.parentElement) {
+  const c = parse(getComputedStyle(e).backgroundColor); if (c.length && (c.length < 4 || c[3] > 0)) return c; }
+  return [255, 255, 255]; };
+const poor = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+let seen = 0;
+while (walker.nextNode()) {
+  const node = walker.currentNode, e = node.parentElement;
+  if (!node.data.trim() || e.closest("script, style, title, desc, noscript, option")) continue;
+  if (!e.getClientRects().length) continue;
+  const style = getComputedStyle(e);
+  const ink = light(parse(e.closest("svg") ? style.fill : style.color)), paper = light(behind(e));
+  const ratio = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+  seen += 1;
+  if (ratio < 4.5) poor.push([node.data.trim().slice(0, 40), ratio.toFixed(2)]);
+}
+return [seen, poor];
+"""
+
+
+def show(browser: Any, address: str, width: int = 1600, scheme: str = "light") -> None:
+    """Open a page at a width of CSS pixels, in a colour scheme."""
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    )
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    browser.get("about:blank")
+    browser.get_log("browser")
+    browser.get_log("performance")
+    browser.get(address)
+
+
+def unfold(browser: Any) -> None:
+    """Open everything that is folded."""
+    browser.execute_script("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+
+
+def press(browser: Any, *keys: str) -> None:
+    """Keys to whatever has the focus."""
+    for key in keys:
+        browser.switch_to.active_element.send_keys(key)
+
+
+def read_out(browser: Any) -> str:
+    """What the live region says."""
+    return str(browser.find_element(By.ID, "x-read").text)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_opens_offline_without_errors(browser: Any, pages: dict[str, str], name: str) -> None:
+    show(browser, pages[name])
+    time.sleep(0.3)
+    assert browser.get_log("browser") == []
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    assert [url for url in asked if not url.startswith(("file:", "data:", "about:"))] == []
+    assert pages[name] in asked
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_chart_is_drawn(browser: Any, pages: dict[str, str], name: str, width: int) -> None:
+    show(browser, pages[name], width)
+    unfold(browser)
+    sizes = browser.execute_script(
+        """return [...document.querySelectorAll("main svg[role=img]")].map((s) => {
+             const box = s.getBBox(); return [s.clientWidth, s.clientHeight, box.width, box.height, s.childElementCount]; })"""
+    )
+    assert len(sizes) > 5
+    assert all(min(size) > 0 for size in sizes), [size for size in sizes if min(size) <= 0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_page_never_scrolls_sideways(browser: Any, pages: dict[str, str], name: str, width: int) -> None:
+    show(browser, pages[name], width)
+    for _ in range(2):
+        inner = browser.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
+        assert inner[0] <= inner[1] == width
+        unfold(browser)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_words_in_charts_are_readable_and_inside(browser: Any, pages: dict[str, str], width: int) -> None:
+    show(browser, pages["results"], width)
+    unfold(browser)
+    words = browser.execute_script(
+        """return [...document.querySelectorAll("main svg text")].filter((t) => t.getClientRects().length).map((t) => {
+             const box = t.getBoundingClientRect();
+             const scale = t.getScreenCTM().a;
+             return [t.textContent, parseFloat(getComputedStyle(t).fontSize) * scale, box.left, box.right]; })"""
+    )
+    assert len(words) > 50
+    for text, pixels, left, right in words:
+        assert pixels >= 11, text
+        assert left >= 0, text
+        assert right <= width, text
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_labels_of_an_axis_do_not_overlap(browser: Any, pages: dict[str, str], width: int) -> None:
+    show(browser, pages["results"], width)
+    unfold(browser)
+    overlaps = browser.execute_script(
+        """const found = [];
+           for (const svg of document.querySelectorAll("main svg[role=img]")) {
+             const texts = [...svg.querySelectorAll("text")].filter((t) => t.getClientRects().length);
+             const boxes = texts.map((t) => t.getBoundingClientRect());
+             boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b, j) => {
+               if (a.left < b.right - 1 && b.left < a.right - 1 && a.top + 3 < b.bottom - 3 && b.top + 3 < a.bottom - 3)
+                 found.push(texts[i].textContent + " / " + texts[i + 1 + j].textContent); }));
+           }
+           return found;"""
+    )
+    assert overlaps == []
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("name", NAMES)
+def test_text_has_contrast(browser: Any, pages: dict[str, str], name: str, scheme: str) -> None:
+    show(browser, pages[name], 1600, scheme)
+    unfold(browser)
+    seen, poor = browser.execute_script(CONTRAST)
+    assert seen > 100
+    assert poor == []
+
+
+def test_dark_is_dark(browser: Any, pages: dict[str, str]) -> None:
+    colours = []
+    for scheme in SCHEMES:
+        show(browser, pages["results"], 1600, scheme)
+        colours.append(browser.execute_script("return getComputedStyle(document.body).backgroundColor"))
+    assert colours[0] == "rgb(255, 255, 255)"
+    assert colours[1] != colours[0]
+
+
+def test_explorer_works_by_keyboard_alone(browser: Any, pages: dict[str, str]) -> None:
+    show(browser, pages["results"])
+    browser.execute_script("document.getElementById('x-cell').focus()")
+    before = browser.execute_script("return document.querySelector('#x-plot svg').outerHTML")
+    press(browser, Keys.ARROW_DOWN)
+    assert browser.execute_script("return document.querySelector('#x-plot svg').outerHTML") != before
+    press(browser, Keys.TAB, Keys.TAB, Keys.ARROW_DOWN, Keys.TAB, Keys.TAB)
+    assert Select(browser.find_element(By.ID, "x-view")).first_selected_option.text == "cumulative share"
+    assert browser.switch_to.active_element.get_attribute("id") == "x-plot"
+    assert "% of the samples take at most this" in read_out(browser)
+    first = read_out(browser)
+    press(browser, Keys.ARROW_RIGHT)
+    second = read_out(browser)
+    press(browser, Keys.ARROW_DOWN)
+    third = read_out(browser)
+    assert len({first, second, third}) == 3
+    assert ("launch 0" in second, "launch 1" in third) == (True, True)
+    press(browser, Keys.END)
+    assert "100.0 %" in read_out(browser)
+    assert browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle") != "none"
+    assert browser.get_log("browser") == []
+
+
+@pytest.mark.parametrize("view", ["time", "ecdf"])
+@pytest.mark.parametrize("scale", ["log", "linear"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_explorer_draws_every_view(browser: Any, pages: dict[str, str], view: str, scale: str, width: int) -> None:
+    show(browser, pages["results"], width)
+    Select(browser.find_element(By.ID, "x-view")).select_by_value(view)
+    Select(browser.find_element(By.ID, "x-scale")).select_by_value(scale)
+    for phase in ("first", "steady"):
+        Select(browser.find_element(By.ID, "x-phase")).select_by_value(phase)
+        paths = browser.execute_script(
+            "return [...document.querySelectorAll('#x-plot .samples')].map((p) => [p.getBBox().width, p.getAttribute('d')])"
+        )
+        assert len(paths) == 8
+        assert all(across > 20 and "NaN" not in d for across, d in paths)
+    assert browser.get_log("browser") == []
+
+
+def test_explorer_follows_the_pointer(browser: Any, pages: dict[str, str]) -> None:
+    show(browser, pages["results"])
+    plot = browser.find_element(By.ID, "x-plot")
+    browser.execute_script("arguments[0].scrollIntoView({behavior: 'instant', block: 'center'})", plot)
+    before = read_out(browser)
+    box = browser.execute_script(
+        "const b = arguments[0].getBoundingClientRect(); return [b.left + b.width / 2, b.top + 90]", plot
+    )
+    browser.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": box[0], "y": box[1]})
+    time.sleep(0.2)
+    assert read_out(browser) != before
+    assert browser.find_element(By.CSS_SELECTOR, ".tip").is_displayed()
+
+
+def test_evidence_opens_its_contrast(browser: Any, pages: dict[str, str]) -> None:
+    show(browser, pages["results"])
+    link = browser.find_element(By.LINK_TEXT, "Evidence")
+    target = str(link.get_attribute("href")).rpartition("#")[2]
+    browser.execute_script("document.getElementById(arguments[0]).open = false", target)
+    link.click()
+    time.sleep(0.2)
+    assert browser.execute_script("return document.getElementById(arguments[0]).open", target)
+
+
+def test_skip_link_is_the_first_stop(browser: Any, pages: dict[str, str]) -> None:
+    show(browser, pages["results"])
+    browser.find_element(By.TAG_NAME, "body").send_keys(Keys.TAB)
+    active = browser.switch_to.active_element
+    assert active.text == "Skip to the verdict"
+    active.send_keys(Keys.ENTER)
+    assert browser.switch_to.active_element.get_attribute("id") == "main"
+
+
+def test_readable_without_scripts(start: Callable[..., Any], pages: dict[str, str]) -> None:
+    plain = start(**{"profile.managed_default_content_settings.javascript": 2})
+    plain.get(pages["results"])
+    text = plain.find_element(By.TAG_NAME, "body").text
+    assert "Messages of 16 MiB take 2.5 times as long" in text
+    assert "This explorer needs JavaScript" in text
+    assert "slower" in text
+    assert not plain.find_element(By.ID, "x-cell").is_displayed()
+    folded = plain.find_element(By.CSS_SELECTOR, "details.contrast:not([open]) > summary")
+    folded.click()
+    assert plain.find_element(By.CSS_SELECTOR, "details.contrast[open] .card").is_displayed()

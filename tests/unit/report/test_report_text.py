@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text, CSV, formats and writing."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slowpath.errors import EnvironmentFailure
+from slowpath.report import cells_csv, contrasts_csv, render_text, write_all
+from slowpath.report import format as fmt
+
+Json = dict[str, Any]
+
+
+def test_text_begins_with_the_verdict_and_fits_the_terminal(results: Json) -> None:
+    text = render_text(results)
+    assert text.startswith(results["verdict"]["headline"])
+    assert max(map(len, text.splitlines())) <= 100
+    assert text.endswith("\n")
+    assert text.isascii()
+
+
+def test_text_names_every_contrast_skip_and_the_report(results: Json) -> None:
+    text = render_text(results)
+    for contrast in results["contrasts"]:
+        assert fmt.ratio(contrast["ratio"], contrast["interval"]).replace("×", "x").replace("–", "-") in text
+    assert "no GPU driver: libcuda.so.1 was not found" in text
+    assert "No interval: no samples of b." in text
+    assert text.rstrip().endswith("report.html")
+
+
+def test_text_columns_are_aligned(results: Json) -> None:
+    lines = [line for line in render_text(results).splitlines() if line.startswith("    slower ")]
+    assert len(lines) > 10
+    assert len({line.index("[") for line in lines}) == 1
+
+
+def test_text_of_an_imported_run(imported: Json) -> None:
+    text = render_text(imported)
+    assert "Imported: the times come from a log" in text
+    assert "No interval: one launch, run-to-run spread unknown." in text
+
+
+def test_cells_csv_reads_back_exactly(results: Json) -> None:
+    rows = list(csv.DictReader(io.StringIO(cells_csv(results))))
+    first = results["cells"][0]["metrics"]["half_round_trip_latency_s"]["phases"]["steady"]
+    assert float(rows[0]["value"]) == first["value"]
+    assert float(rows[0]["interval_low"]) == first["interval"][0]
+    assert rows[0]["p999"] == ""
+    assert json.loads(rows[0]["parameters"]) == results["cells"][0]["parameters"]
+    skipped = [row for row in rows if row["status"] == "skipped"]
+    assert [row["value"] for row in skipped] == ["", ""]
+    assert all(row["reason"] for row in skipped)
+    assert {int(row["cell"]) for row in rows} == {cell["cell"] for cell in results["cells"]}
+
+
+def test_contrasts_csv_reads_back_exactly(results: Json) -> None:
+    rows = list(csv.DictReader(io.StringIO(contrasts_csv(results))))
+    assert [row["id"] for row in rows] == [contrast["id"] for contrast in results["contrasts"]]
+    assert float(rows[0]["ratio"]) == results["contrasts"][0]["ratio"]
+    assert rows[0]["b_phase"] == "first"
+    assert rows[0]["interleaved"] == "true"
+    assert rows[-1]["ratio"] == ""
+
+
+def test_write_all_leaves_five_whole_files(tmp_path: Path, results: Json) -> None:
+    paths = write_all(tmp_path, results)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in paths)
+    assert len(paths) == 5
+    assert json.loads((tmp_path / "results.json").read_text(encoding="utf-8")) == results
+    before = (tmp_path / "report.html").read_bytes()
+    write_all(tmp_path, results)
+    assert (tmp_path / "report.html").read_bytes() == before
+
+
+def test_write_all_into_no_folder_is_one_line(tmp_path: Path, results: Json) -> None:
+    with pytest.raises(EnvironmentFailure) as failure:
+        write_all(tmp_path / "missing", results)
+    assert "\n" not in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "interval", "shown", "ends"),
+    [
+        (2.919e-3, [2.81e-3, 3.03e-3], "2.92 ms", "[2.81, 3.03] ms"),
+        (1.5e-6, None, "1.50 µs", None),
+        (0.4542, [0.4532, 0.4552], "454.2 ms", "[453.2, 455.2] ms"),
+        (None, None, "–", None),
+    ],
+)
+def test_times_are_rounded_to_their_interval(
+    value: float | None, interval: list[float] | None, shown: str, ends: str | None
+) -> None:
+    assert fmt.time(value, interval) == shown
+    assert fmt.quantity_interval(value, "s", interval) == ends
+
+
+def test_ratio_and_interval_have_the_same_digits() -> None:
+    assert fmt.ratio(2.712, [2.55, 2.9]) == "2.71×"
+    assert fmt.ratio_interval(2.712, [2.55, 2.9]) == "[2.55, 2.90]"
+
+
+def test_rates_and_lengths() -> None:
+    assert fmt.quantity(46.0e9, "B/s") == "46.0 GB/s"
+    assert fmt.quantity_interval(46.0e9, "B/s", [45e9, 47e9]) == "[45.0, 47.0] GB/s"
+    assert fmt.count_bytes((1 << 30) + 1) == "1 GiB + 1 B"
+    assert fmt.duration(3725) == "62 min 5 s"
+    assert fmt.plural(1, "launch") == "1 launch"
+    assert fmt.plural(3, "launch") == "3 launches"
