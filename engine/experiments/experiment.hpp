@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What an experiment is to the rest of the engine.  Adding one: its folder, a line in registry.cpp, a test.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/block.hpp"
+#include "core/parameters.hpp"
+
+namespace slowpath {
+
+struct Context;  // experiments/context.hpp, which needs mpi.h
+
+struct Metric {
+    std::string_view name;
+    std::string_view unit;
+    std::string_view pattern;
+    std::string_view meaning;
+};
+
+enum class Status { ok, skipped, failed };
+
+const char* name(Status status);
+
+/// How a cell ended; the same status on every rank.
+struct Outcome {
+    Status status = Status::ok;
+    std::optional<std::string> reason;
+    std::uint32_t batch = 1;
+    std::int64_t steady_samples = 0;  ///< on the first rank that stores
+    std::optional<std::string> stopped_because;
+    std::int64_t validated_bytes = 0;  ///< compared, over all ranks
+    std::int64_t wrong_bytes = 0;
+};
+
+/// A cell's numbers on rank 0, for the table on stdout.
+struct CellNumbers {
+    std::vector<Block> blocks;
+    bool one_node;  ///< all ranks share one clock
+    int size;
+};
+
+struct TableRow {
+    std::vector<std::string_view> columns;  ///< titles, the first one for the message size
+    std::int64_t size_bytes;
+    std::vector<std::optional<double>> numbers;
+};
+
+struct Experiment {
+    std::string_view name;
+    std::string_view summary;
+    int min_ranks;
+    std::span<const Parameter> (
+        *parameters)();  ///< a function, since tables of other files may not be there yet
+    std::span<const Metric> (*metrics)();
+    std::string_view swept;  ///< the parameter that has its own column in tables
+    /// What single values can't show.  @throws UsageError naming the numbers.
+    void (*validate)(const Assignment&);
+    /// Collective over all ranks.
+    Outcome (*run)(Context&, const Assignment&);
+    TableRow (*tabulate)(const Assignment&, const CellNumbers&);
+};
+
+}  // namespace slowpath

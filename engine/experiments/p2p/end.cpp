@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/p2p/end.hpp"
+
+#include "core/json.hpp"
+#include "core/pattern.hpp"
+#include "memory/cuda_driver.hpp"
+#include "mpi/agree.hpp"
+
+namespace slowpath::p2p {
+namespace {
+
+/// Ranks of a node take its devices in turn.
+int device_for(memory::Kind kind, int node_rank) {
+    if (kind == memory::Kind::host || kind == memory::Kind::mpi) return 0;
+    const memory::CudaDriver* const driver = memory::CudaDriver::instance();
+    return driver == nullptr || driver->device_count() == 0 ? 0 : node_rank % driver->device_count();
+}
+
+std::int64_t integer_of(const std::byte* address) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address));
+}
+
+}  // namespace
+
+memory::Request request_for(const Context& context, const Config& config, Side side) {
+    const SideConfig& memory = config.side(side);
+    return {.kind = memory.kind,
+            .pages = memory.pages,
+            .bytes = static_cast<std::size_t>(memory.allocation_bytes()),
+            .offset_bytes = static_cast<std::size_t>(memory.offset_bytes),
+            .touch = config.touch,
+            .device = device_for(memory.kind, context.session.node_rank())};
+}
+
+End::End(Context& context, const Config& config)
+    : context_(context),
+      config_(config),
+      roles_(roles_of(config, context.session.rank(), context.session.size())),
+      barrier_(context.session.control(), roles_.ranks) {}
+
+std::optional<std::string> End::renew(std::int64_t allocation) {
+    if (!roles_.side) return std::nullopt;
+    allocation_ = allocation;
+    try {
+        buffer_.reset();
+        buffer_.emplace(request_for(context_, config_, *roles_.side));
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+    reused_address_ =
+        context_.addresses.note(reinterpret_cast<std::uintptr_t>(buffer_->base()), buffer_->bytes());
+    return std::nullopt;
+}
+
+void End::record_allocation() {
+    const SideConfig& memory = config_.side(*roles_.side);
+    const memory::Observed observed = buffer_->observe();
+    JsonObject event;
+    event.integer("cell", context_.cell)
+        .integer("rank", context_.session.rank())
+        .integer("index", allocation_);
+    event.text("role", roles_.sends() ? "send" : "receive").text("memory", memory::name(memory.kind));
+    event.text("mpi_memory_kind", observed.mpi_memory_kind).text("pages_asked", memory::name(memory.pages));
+    event.text("pages_observed", observed.pages);
+    if (observed.huge_bytes)
+        event.unsigned_integer("huge_bytes", *observed.huge_bytes);
+    else
+        event.null("huge_bytes");
+    event.unsigned_integer("page_bytes", observed.page_bytes).integer("base", integer_of(buffer_->base()));
+    event.integer("address", integer_of(buffer_->data()))
+        .unsigned_integer("allocation_bytes", buffer_->bytes());
+    event.integer("offset_bytes", memory.offset_bytes).boolean("reused_address", reused_address_);
+    if (observed.device)
+        event.integer("device", *observed.device);
+    else
+        event.null("device");
+    context_.record.events += "allocation " + event.fields() + "\n";
+}
+
+std::uint64_t End::seed(std::uint64_t number) const {
+    const int sender = roles_.sends() ? context_.session.rank() : roles_.peer;
+    std::uint64_t made = mix(context_.seed, context_.cell);
+    made = mix(made, static_cast<std::uint64_t>(allocation_));
+    made = mix(made, static_cast<std::uint64_t>(sender));
+    return mix(made, number);
+}
+
+void End::prepare(std::uint64_t number, Side from) {
+    const Payload payload(config_, *roles_.side);
+    // Poison first on both: it also marks the bytes around the message.
+    payload.poison(*buffer_, seed(number));
+    if (*roles_.side == from) payload.fill(*buffer_, seed(number));
+}
+
+void End::compare(std::uint64_t number, const char* when) {
+    const Payload::Result result = Payload(config_, *roles_.side).compare(*buffer_, seed(number));
+    compared_bytes += result.compared_bytes;
+    wrong_bytes += result.wrong_bytes;
+    if (!result.first_wrong || first_wrong) return;
+    first_wrong = "wrong payload: " + std::to_string(result.wrong_bytes) + " of " +
+                  std::to_string(result.compared_bytes) + " bytes, the first at index " +
+                  std::to_string(*result.first_wrong) + " of the message, on rank " +
+                  std::to_string(context_.session.rank()) + ", allocation " + std::to_string(allocation_) +
+                  ", " + when;
+}
+
+void End::begin_block(std::int64_t capacity) {
+    samples_.start(static_cast<std::size_t>(capacity));
+    block_witness_ = read_witness();
+    block_begin_ns_ = context_.clock.now_ns();
+}
+
+void End::end_block(Phase phase, std::uint32_t batch_of_block, std::int64_t first_sample, bool with_starts) {
+    const Witness after = read_witness();
+    if (samples_.size() == 0) return;
+    BlockHeader header;
+    header.cell = context_.cell;
+    header.launch = context_.launch;
+    header.rank = static_cast<std::uint32_t>(context_.session.rank());
+    header.phase = phase;
+    header.batch = batch_of_block;
+    header.allocation = static_cast<std::uint32_t>(allocation_);
+    header.t0_ns = block_begin_ns_;
+    header.seq0 = static_cast<std::uint64_t>(first_sample);
+    if (reused_address_) header.flags |= block_flag::reused_address;
+    store_witness(header, block_witness_, after);
+    append_block(context_.record.blocks, header, samples_.durations_ns(),
+                 with_starts ? samples_.begins_ns() : std::span<const std::int64_t>{});
+}
+
+std::int64_t End::decide(std::int64_t mine) const {
+    return mpi::decision_of_first(context_.session.control(), roles_.ranks, mine);
+}
+
+}  // namespace slowpath::p2p

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/p2p/init.hpp"
+
+#include <algorithm>
+
+#include "mpi/check.hpp"
+#include "mpi/transfer.hpp"
+
+namespace slowpath::p2p {
+namespace {
+
+/// Beyond the switch from eager to rendezvous of the usual libraries, and quick in any memory.
+constexpr std::int64_t longest_bytes = 1 << 20;
+/// A GPU driver may put small allocations into one block of 2 MiB and share that block as a whole: a longer
+/// one stands alone, so that it makes no part of a measured buffer known beforehand.
+constexpr std::int64_t apart_bytes = 4 << 20;
+
+}  // namespace
+
+InitExchange::InitExchange(End& end) : end_(end) {
+    if (!end.roles().side) return;
+    memory::Request request = request_for(end.context(), end.config(), *end.roles().side);
+    const std::int64_t message = std::min(end.config().message_bytes, longest_bytes);
+    const bool host = request.kind == memory::Kind::host || request.kind == memory::Kind::mpi;
+    request.bytes = static_cast<std::size_t>(host ? message : std::max(message, apart_bytes));
+    request.offset_bytes = 0;
+    request.touch = true;
+    try {
+        buffer_.emplace(request);
+        end.context().addresses.note(reinterpret_cast<std::uintptr_t>(buffer_->base()), buffer_->bytes());
+    } catch (const std::exception& error) {
+        failure_ = error.what();
+    }
+}
+
+void InitExchange::run() {
+    if (!buffer_) return;
+    const mpi::SmallTransfer transfer{static_cast<int>(std::min(end_.config().message_bytes, longest_bytes))};
+    const int peer = end_.roles().peer;
+    end_.barrier().wait();
+    if (end_.roles().receives()) {
+        mpi::check(transfer.receive(buffer_->data(), peer, message_tag), "MPI_Recv");
+        mpi::check(transfer.send(buffer_->data(), peer, message_tag), "MPI_Send");
+        return;
+    }
+    end_.begin_block(1);
+    const std::int64_t begin_ns = end_.context().clock.now_ns();
+    const int sent = transfer.send(buffer_->data(), peer, message_tag);
+    const int received = transfer.receive(buffer_->data(), peer, message_tag);
+    const std::int64_t end_ns = end_.context().clock.now_ns();
+    mpi::check(sent, "MPI_Send");
+    mpi::check(received, "MPI_Recv");
+    end_.samples().add(begin_ns, end_ns);
+    end_.end_block(Phase::init, 1, 0, false);
+}
+
+}  // namespace slowpath::p2p

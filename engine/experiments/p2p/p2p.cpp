@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/p2p/p2p.hpp"
+
+#include <climits>
+
+#include "experiments/p2p/init.hpp"
+#include "experiments/p2p/patterns.hpp"
+#include "experiments/p2p/table.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/transfer.hpp"
+
+namespace slowpath::p2p {
+namespace {
+
+Outcome skipped(std::string reason) {
+    Outcome outcome;
+    outcome.status = Status::skipped;
+    outcome.reason = std::move(reason);
+    return outcome;
+}
+
+/// What keeps this rank from running the cell; known before anything is allocated.
+std::optional<std::string> obstacle(const Context& context, const Config& config) {
+    const int size = context.session.size();
+    if (config.pattern == Pattern::windowed && 2 * config.pairs > size)
+        return "pairs=" + std::to_string(config.pairs) + " needs " + std::to_string(2 * config.pairs) +
+               " ranks, the job has " + std::to_string(size);
+    if (config.message_bytes > INT_MAX && !mpi::has_large_counts)
+        return "message_bytes " + std::to_string(config.message_bytes) + " is over " +
+               std::to_string(INT_MAX) + ", and this MPI library has no MPI_Send_c (MPI-4.0)";
+    const Roles roles = roles_of(config, context.session.rank(), size);
+    if (!roles.side) return std::nullopt;
+    const memory::Kind kind = config.side(*roles.side).kind;
+    const std::optional<std::string> reason = memory::unavailable(kind);
+    return reason ? std::optional("memory=" + std::string(memory::name(kind)) + ": " + *reason)
+                  : std::nullopt;
+}
+
+Steps steps_of(End& end) {
+    switch (end.config().pattern) {
+        case Pattern::one_way:
+            return one_way(end);
+        case Pattern::ping_pong:
+            return ping_pong(end);
+        case Pattern::windowed:
+            return windowed(end);
+    }
+    throw std::logic_error("unknown pattern");
+}
+
+/// Numbers of a message's content within one allocation.
+enum Number : std::uint64_t { timed = 0, check_forth = 1, check_back = 2 };
+
+/// One message with new content, so that what came earlier can't stand in for it.
+void check_fresh_content(End& end, const Steps& steps, Number number, Side from) {
+    end.prepare(number, from);
+    steps.check_only(from);
+    if (end.roles().side != from) end.compare(number, "in a message after the timed ones");
+}
+
+void run_allocation(End& end, const Steps& steps) {
+    const Config& config = end.config();
+    // Filling and comparing writes to memory that was to be left untouched.
+    const bool check_timed = config.validate && config.touch;
+    const bool compares = check_timed && (end.roles().receives() || steps.echoes);
+    if (check_timed) end.prepare(timed, Side::sender);
+    if (config.touch) end.record_allocation();
+    steps.first();
+    if (compares) end.compare(timed, "after the first message");
+    steps.rest();
+    if (compares) end.compare(timed, "after the last message");
+    if (!config.touch) end.record_allocation();
+    if (config.validate) check_fresh_content(end, steps, check_forth, Side::sender);
+    if (config.validate && steps.echoes) check_fresh_content(end, steps, check_back, Side::receiver);
+}
+
+/// Collective: what the ranks found, put together.
+Outcome finish(Context& context, const Config& config, const End& end) {
+    const MPI_Comm control = context.session.control();
+    Outcome outcome;
+    const std::array mine{end.compared_bytes, end.wrong_bytes};
+    const std::vector<std::int64_t> all = mpi::reduce(control, mine, MPI_SUM);
+    outcome.validated_bytes = all[0];
+    outcome.wrong_bytes = all[1];
+    outcome.reason = mpi::first_text(control, end.first_wrong);
+    if (outcome.reason) outcome.status = Status::failed;
+    outcome.batch = end.batch == 0 ? 1 : end.batch;
+    outcome.steady_samples = end.steady_samples;
+    if (config.pattern != Pattern::one_way) outcome.stopped_because = end.cut_by_time ? "time" : "samples";
+    return outcome;
+}
+
+Outcome run(Context& context, const Assignment& assignment) {
+    const Config config = configure(assignment);
+    const MPI_Comm control = context.session.control();
+    if (const auto reason = mpi::first_text(control, obstacle(context, config))) return skipped(*reason);
+    End end(context, config);
+    InitExchange init(end);
+    if (const auto reason = mpi::first_text(control, init.failure())) return skipped(*reason);
+    init.run();
+    const Steps steps = steps_of(end);
+    for (std::int64_t allocation = 0; allocation < config.allocations; ++allocation) {
+        if (const auto reason = mpi::first_text(control, end.renew(allocation)))
+            return skipped("allocation " + std::to_string(allocation) + ": " + *reason);
+        if (end.roles().side)
+            run_allocation(end, steps);
+        else
+            stand_by(config);
+    }
+    return finish(context, config, end);
+}
+
+}  // namespace
+
+const Experiment experiment{
+    .name = "p2p",
+    .summary = "point-to-point messages: the first one from fresh memory, and the later ones",
+    .min_ranks = 2,
+    .parameters = parameters,
+    .metrics = metrics,
+    .swept = "message_bytes",
+    .validate = [](const Assignment& assignment) { static_cast<void>(configure(assignment)); },
+    .run = run,
+    .tabulate = tabulate,
+};
+
+}  // namespace slowpath::p2p

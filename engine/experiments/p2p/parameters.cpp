@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/p2p/parameters.hpp"
+
+#include "core/error.hpp"
+
+namespace slowpath::p2p {
+namespace {
+
+const char* name(Side side) {
+    return side == Side::sender ? "sender" : "receiver";
+}
+
+std::string sum_text(const SideConfig& side) {
+    return "buffer_bytes " + std::to_string(side.buffer_bytes) + " + overalloc_bytes " +
+           std::to_string(side.overalloc_bytes);
+}
+
+Pattern pattern_of(const std::string& word) {
+    if (word == "one_way") return Pattern::one_way;
+    if (word == "ping_pong") return Pattern::ping_pong;
+    return Pattern::windowed;
+}
+
+/// Bytes that the side's messages need; throws where the sum leaves 63 bits.
+std::int64_t needed_bytes(const Config& config, Side which) {
+    std::int64_t rounded = 0, needed = 0;
+    bool overflow = __builtin_add_overflow(config.message_bytes, 63, &rounded);
+    overflow = __builtin_mul_overflow(rounded, config.slots(which), &needed) || overflow;
+    if (overflow && config.slots(which) > 1)
+        throw UsageError(std::to_string(config.in_flight) + " messages in flight of message_bytes " +
+                         std::to_string(config.message_bytes) +
+                         " don't fit in 2^63 bytes; take fewer or shorter ones");
+    return config.slots(which) == 1 ? config.message_bytes : config.span_bytes(which);
+}
+
+SideConfig side_config(const Assignment& assignment, const Config& config, Side which) {
+    SideConfig side{};
+    side.kind = memory::kind_from(assignment.text("memory", which)).value();
+    side.pages = memory::pages_from(assignment.text("pages", which)).value();
+    const std::int64_t needed = needed_bytes(config, which);
+    side.buffer_bytes = assignment.text("buffer_bytes", which) == "message"
+                            ? needed
+                            : assignment.integer("buffer_bytes", which);
+    side.overalloc_bytes = assignment.integer("overalloc_bytes", which);
+    side.offset_bytes = assignment.integer("offset_bytes", which);
+    if (side.kind != memory::Kind::host && side.pages != memory::Pages::system_default)
+        throw UsageError("pages=" + std::string(memory::name(side.pages)) + " is for host memory; the " +
+                         name(which) + " has memory=" + memory::name(side.kind) +
+                         ", which takes pages=default only");
+    std::int64_t allocation = 0, end = 0;
+    if (__builtin_add_overflow(side.buffer_bytes, side.overalloc_bytes, &allocation))
+        throw UsageError(sum_text(side) + " is over 2^63-1 bytes (" + name(which) + ")");
+    if (__builtin_add_overflow(side.offset_bytes, needed, &end) || end > allocation)
+        throw UsageError(
+            "the message leaves the buffer (" + std::string(name(which)) + "): offset_bytes " +
+            std::to_string(side.offset_bytes) + " + " + std::to_string(needed) + " bytes of " +
+            (config.slots(which) > 1 ? std::to_string(config.slots(which)) + " messages" : "message") +
+            " > " + sum_text(side) + "; raise buffer_bytes or overalloc_bytes");
+    return side;
+}
+
+}  // namespace
+
+Config configure(const Assignment& assignment) {
+    Config config{};
+    config.pattern = pattern_of(assignment.text("pattern"));
+    config.message_bytes = assignment.integer("message_bytes");
+    config.allocations = assignment.integer("allocations");
+    config.messages = assignment.integer("messages");
+    config.barrier_inside = assignment.text("synchronise") == "inside";
+    config.in_flight = assignment.integer("in_flight");
+    config.pairs = assignment.integer("pairs");
+    config.samples = assignment.integer("samples");
+    config.time_limit_s = assignment.seconds("time_limit_s");
+    config.warmup_s = assignment.seconds("warmup_s");
+    config.touch = assignment.text("touch") == "write";
+    config.validate = assignment.flag("validate");
+    config.sides = {side_config(assignment, config, Side::sender),
+                    side_config(assignment, config, Side::receiver)};
+    return config;
+}
+
+}  // namespace slowpath::p2p

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The tables of p2p, and a cell's parameters as numbers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "core/parameters.hpp"
+#include "experiments/experiment.hpp"
+#include "memory/buffer.hpp"
+
+namespace slowpath::p2p {
+
+std::span<const Parameter> parameters();
+std::span<const Metric> metrics();
+
+enum class Pattern { one_way, ping_pong, windowed };
+
+/// Memory of one side.
+struct SideConfig {
+    memory::Kind kind;
+    memory::Pages pages;
+    std::int64_t buffer_bytes;
+    std::int64_t overalloc_bytes;
+    std::int64_t offset_bytes;
+    std::int64_t allocation_bytes() const { return buffer_bytes + overalloc_bytes; }
+};
+
+struct Config {
+    Pattern pattern;
+    std::array<SideConfig, 2> sides;  ///< by Side
+    std::int64_t message_bytes;
+    std::int64_t allocations;
+    std::int64_t messages;
+    bool barrier_inside;
+    std::int64_t in_flight;
+    std::int64_t pairs;
+    std::int64_t samples;
+    double time_limit_s;
+    double warmup_s;
+    bool touch;
+    bool validate;
+
+    const SideConfig& side(Side which) const { return sides[which == Side::sender ? 0 : 1]; }
+    /// Bytes from one message to the next in a receiver's window: messages begin on cache lines of their own.
+    std::int64_t stride_bytes() const { return (message_bytes + 63) / 64 * 64; }
+    /// Messages that stand side by side in a buffer: pending receives must not share memory (MPI-4.1
+    /// section 3.7.2); pending sends may (section 3.7.2, since MPI-2.2).
+    std::int64_t slots(Side which) const {
+        return pattern == Pattern::windowed && which == Side::receiver ? in_flight : 1;
+    }
+    /// From the first byte of the first message to the last byte of the last one.
+    std::int64_t span_bytes(Side which) const {
+        return slots(which) == 1 ? message_bytes : (slots(which) - 1) * stride_bytes() + message_bytes;
+    }
+};
+
+/// @throws UsageError: a message that leaves its buffer, pages asked of memory other than host, ...
+Config configure(const Assignment& assignment);
+
+}  // namespace slowpath::p2p

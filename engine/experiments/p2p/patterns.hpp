@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The three ways of exchanging messages.  Each gives the same three steps for one fresh allocation.
+#pragma once
+
+#include <functional>
+
+#include "experiments/p2p/end.hpp"
+
+namespace slowpath::p2p {
+
+struct Steps {
+    std::function<void()> first;                ///< the first message from fresh memory, timed
+    std::function<void()> rest;                 ///< all others, timed
+    std::function<void(Side from)> check_only;  ///< one more from that side, not timed, for its payload
+    bool echoes;                                ///< the receiver sends the message back
+};
+
+Steps one_way(End& end);
+Steps ping_pong(End& end);
+Steps windowed(End& end);
+
+/// Ranks that take no part: they are needed only where the timed region holds a barrier over MPI_COMM_WORLD.
+void stand_by(const Config& config);
+
+}  // namespace slowpath::p2p

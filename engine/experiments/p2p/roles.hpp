@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Who sends to whom.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "experiments/p2p/parameters.hpp"
+
+namespace slowpath::p2p {
+
+struct Roles {
+    std::optional<Side> side;  ///< nullopt: this rank waits
+    int peer = -1;
+    std::vector<int> ranks;  ///< all that take part; the first one decides
+
+    bool sends() const { return side == Side::sender; }
+    bool receives() const { return side == Side::receiver; }
+};
+
+/// one_way, ping_pong: rank 0 and the last rank; windowed: rank i of the first `pairs` and rank i + pairs.
+/// @param size Enough ranks: 2, or 2 * pairs.
+Roles roles_of(const Config& config, int rank, int size);
+
+}  // namespace slowpath::p2p

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/p2p/stages.hpp"
+
+#include <algorithm>
+
+namespace slowpath::p2p {
+namespace {
+
+constexpr std::int64_t fewest_warmup = 4;
+constexpr std::int64_t most_warmup = 4096;           // operations kept one by one
+constexpr std::int64_t most_warmup_batches = 65536;  // so that a long warm-up needs little memory
+
+struct WarmUp {
+    std::int64_t operations = 0;
+    double operation_ns = 0;  ///< on the rank that decides
+    double left_ns = 0;       ///< of the time asked for
+};
+
+/// Operations one by one, in chunks that double, until the time is up or enough were kept.
+WarmUp warm_up_singly(End& end, bool stores, const RunSamples& run) {
+    const double limit_ns = end.config().warmup_s * 1e9;
+    const std::int64_t begin_ns = end.context().clock.now_ns();
+    WarmUp warmup;
+    end.begin_block(most_warmup);
+    std::int64_t chunk = fewest_warmup;
+    double elapsed_ns = 0;
+    while (chunk > 0) {
+        run(chunk, 1);
+        warmup.operations += chunk;
+        elapsed_ns = static_cast<double>(end.context().clock.now_ns() - begin_ns);
+        const double each_ns = elapsed_ns / static_cast<double>(warmup.operations);
+        const auto fitting =
+            static_cast<std::int64_t>(std::clamp((limit_ns - elapsed_ns) / each_ns, 0.0, 1e6));
+        chunk = end.decide(std::min({warmup.operations, fitting, most_warmup - warmup.operations}));
+    }
+    warmup.left_ns = std::max(0.0, limit_ns - elapsed_ns);
+    // The later half: the first operations are what a warm-up is for.
+    const auto samples = end.samples().durations_ns();
+    if (!samples.empty()) warmup.operation_ns = central_mean_ns(samples.subspan(samples.size() / 2));
+    if (stores) end.end_block(Phase::warmup, 1, 1, false);
+    return warmup;
+}
+
+/// What the time asked for leaves after most_warmup single operations.
+std::int64_t warm_up_in_batches(End& end, bool stores, const RunSamples& run, const WarmUp& warmup) {
+    const double sample_ns = std::max(1.0, end.batch * warmup.operation_ns);
+    const auto fitting = static_cast<std::int64_t>(
+        std::min(warmup.left_ns / sample_ns, static_cast<double>(most_warmup_batches)));
+    const std::int64_t samples = end.decide(warmup.operations < most_warmup ? 0 : fitting);
+    if (samples == 0) return 0;
+    end.begin_block(samples);
+    run(samples, end.batch);
+    if (stores) end.end_block(Phase::warmup, end.batch, 1 + warmup.operations, false);
+    return samples;
+}
+
+}  // namespace
+
+void run_first(End& end, bool stores, const RunSamples& run) {
+    end.barrier().wait();
+    end.begin_block(1);
+    run(1, 1);
+    if (stores) end.end_block(Phase::first, 1, 0, false);
+}
+
+void run_rest(End& end, bool stores, const RunSamples& run) {
+    const WarmUp warmup = warm_up_singly(end, stores, run);
+    if (end.batch == 0) {
+        const std::uint32_t batch = batch_size(warmup.operation_ns, end.context().calibration);
+        end.batch = static_cast<std::uint32_t>(end.decide(batch));
+    }
+    const std::int64_t batches = warm_up_in_batches(end, stores, run, warmup);
+    const SampleBudget budget =
+        sample_budget(end.batch * warmup.operation_ns, end.config().time_limit_s, end.config().samples);
+    const std::int64_t samples = end.decide(budget.samples);
+    end.cut_by_time = end.cut_by_time || budget.cut_by_time;
+    end.barrier().wait();
+    end.begin_block(samples);
+    run(samples, end.batch);
+    if (stores) end.end_block(Phase::steady, end.batch, 1 + warmup.operations + batches, false);
+    end.steady_samples += samples;
+}
+
+}  // namespace slowpath::p2p

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/registry.hpp"
+
+#include <array>
+
+#include "core/error.hpp"
+#include "core/nearest.hpp"
+#include "experiments/p2p/p2p.hpp"
+
+namespace slowpath {
+namespace {
+
+const std::array<const Experiment*, 1> all{
+    &p2p::experiment,
+};
+
+}  // namespace
+
+std::span<const Experiment* const> experiments() {
+    return all;
+}
+
+const Experiment& find_experiment(std::string_view name) {
+    std::vector<std::string_view> names{"describe"};
+    for (const Experiment* const experiment : all) {
+        if (experiment->name == name) return *experiment;
+        names.push_back(experiment->name);
+    }
+    throw UsageError("unknown experiment '" + std::string(name) + "'" + suggestion(name, names));
+}
+
+const char* name(Status status) {
+    switch (status) {
+        case Status::ok:
+            return "ok";
+        case Status::skipped:
+            return "skipped";
+        case Status::failed:
+            return "failed";
+    }
+    throw std::logic_error("unnamed status");
+}
+
+}  // namespace slowpath

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+/// slowpath-engine: docs/engine-interface.md.
+#include <array>
+#include <cstdio>
+#include <string_view>
+#include <vector>
+
+#include "core/error.hpp"
+#include "experiments/describe.hpp"
+#include "mpi/check.hpp"
+#include "mpi/launch_info.hpp"
+#include "run.hpp"
+#include "version.hpp"
+
+namespace {
+
+using namespace slowpath;
+
+void complain(const std::string& text) {
+    std::fputs(("slowpath-engine: error: " + text + "\n").c_str(), stderr);
+}
+
+/// No one else can stop the other ranks, which may wait for this one for ever.
+[[noreturn]] void abort_job(const mpi::Session& session, const std::string& text, const std::string& place) {
+    complain(text + " (rank " + std::to_string(session.rank()) + " of " + std::to_string(session.size()) +
+             " on " + mpi::host_name() + place + ")");
+    std::fflush(nullptr);
+    MPI_Abort(MPI_COMM_WORLD, exit_environment);
+    std::_Exit(exit_environment);
+}
+
+int run_with_mpi(const Arguments& arguments) {
+    mpi::Session session;
+    try {
+        int code = exit_usage;
+        try {
+            code = run_cells(session, arguments);
+        } catch (const UsageError& error) {
+            // Only found before the first cell, and by all ranks alike.
+            if (session.rank() == 0) complain(error.what());
+        }
+        session.finish();
+        return code;
+    } catch (const mpi::Error& error) {
+        const std::string_view file = error.where().file_name();
+        abort_job(session, error.what(),
+                  ", " + std::string(file.substr(file.rfind('/') + 1)) + ":" +
+                      std::to_string(error.where().line()));
+    } catch (const std::exception& error) {
+        abort_job(session, error.what(), "");
+    }
+}
+
+int print_and_leave(const std::string& text) {
+    std::fputs(text.c_str(), stdout);
+    return std::fflush(stdout) == 0 ? exit_ok : exit_environment;
+}
+
+int run(const Arguments& arguments) {
+    switch (arguments.action) {
+        case Action::help:
+            return print_and_leave(arguments.experiment.empty() ? general_help()
+                                                                : experiment_help(arguments.experiment));
+        case Action::version:
+            return print_and_leave(std::string("slowpath-engine ") + engine_version + "\n");
+        case Action::describe:
+            return print_and_leave(arguments.json ? describe_json(engine_version)
+                                                  : describe_text(engine_version));
+        case Action::run_experiment:
+            static_cast<void>(plan_of(arguments));
+            break;  // judged before MPI starts
+        case Action::run_plan:
+            break;
+    }
+    return run_with_mpi(arguments);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        const std::vector<std::string_view> words(argv + 1, argv + argc);
+        return run(parse_arguments(words));
+    } catch (const UsageError& error) {
+        // All processes of the job read the same command line; one complains.
+        if (mpi::rank_from_environment().value_or(0) == 0) complain(error.what());
+        return exit_usage;
+    } catch (const std::exception& error) {
+        complain(error.what());
+        return exit_environment;
+    }
+}

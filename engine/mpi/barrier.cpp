@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/barrier.hpp"
+
+#include <algorithm>
+
+#include "mpi/check.hpp"
+#include "mpi/tags.hpp"
+
+namespace slowpath::mpi {
+
+Barrier::Barrier(MPI_Comm communicator, std::vector<int> ranks) : communicator_(communicator) {
+    int rank = 0;
+    check(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank");
+    const auto mine = std::find(ranks.begin(), ranks.end(), rank);
+    if (mine == ranks.end()) return;
+    const auto count = ranks.size();
+    const auto index = static_cast<std::size_t>(mine - ranks.begin());
+    for (std::size_t distance = 1; distance < count; distance *= 2)
+        rounds_.push_back({ranks[(index + distance) % count], ranks[(index + count - distance) % count]});
+}
+
+void Barrier::wait() const {
+    // One tag does: messages between two ranks don't overtake each other (MPI-4.1 section 3.5).
+    for (const Round& round : rounds_)
+        check(MPI_Sendrecv(nullptr, 0, MPI_BYTE, round.to, tag::barrier, nullptr, 0, MPI_BYTE, round.from,
+                           tag::barrier, communicator_, MPI_STATUS_IGNORE),
+              "MPI_Sendrecv");
+}
+
+}  // namespace slowpath::mpi

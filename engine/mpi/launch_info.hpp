@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Who runs where, and whether the launcher and the MPI library understood each other.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/calibration.hpp"
+
+namespace slowpath::mpi {
+
+std::string host_name();
+
+/// This rank's entry in launch_begin, docs/record.md; JSON.
+std::string rank_description(int rank, const Calibration& calibration);
+
+/// This process's rank as the launcher set it in the environment, known before MPI_Init; nullopt without
+/// launcher.
+std::optional<int> rank_from_environment();
+
+/// The number of processes that the launcher says it started; nullopt without launcher.
+std::optional<int> size_from_environment();
+
+}  // namespace slowpath::mpi

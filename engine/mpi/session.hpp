@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/// MPI from MPI_Init to MPI_Finalize, and a communicator for what is not measured.
+#pragma once
+
+#include <mpi.h>
+
+namespace slowpath::mpi {
+
+/// All ranks make one, once.  Errors return codes from here on (MPI-4.1 section 9.3).
+class Session {
+  public:
+    Session();
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+    /// Position of this rank among those of its node, 0-based.
+    int node_rank() const { return node_rank_; }
+    /// A duplicate of MPI_COMM_WORLD: barriers, decisions and gathering never match measured messages.
+    MPI_Comm control() const { return control_; }
+    /// Collective; frees and finalises.  Not called when an error is on its way: the destructor does nothing
+    /// then.
+    void finish();
+
+  private:
+    int rank_ = 0;
+    int size_ = 0;
+    int node_rank_ = 0;
+    MPI_Comm control_ = MPI_COMM_NULL;
+};
+
+}  // namespace slowpath::mpi

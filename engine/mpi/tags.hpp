@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Tags of the control communicator, one for each kind of traffic.
+#pragma once
+
+namespace slowpath::mpi::tag {
+
+inline constexpr int barrier = 1;
+inline constexpr int decision = 2;
+inline constexpr int gather = 3;
+
+}  // namespace slowpath::mpi::tag

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The measured calls with one message bound to them: int counts where they suffice, MPI_Count beyond
+/// INT_MAX.
+#pragma once
+
+#include <mpi.h>
+
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+
+namespace slowpath::mpi {
+
+/// Up to INT_MAX bytes (MPI-4.1 section 3.2).
+struct SmallTransfer {
+    int bytes;
+    int send(const std::byte* data, int to, int tag) const {
+        return MPI_Send(data, bytes, MPI_BYTE, to, tag, MPI_COMM_WORLD);
+    }
+    int receive(std::byte* data, int from, int tag) const {
+        return MPI_Recv(data, bytes, MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    int start_send(const std::byte* data, int to, int tag, MPI_Request* request) const {
+        return MPI_Isend(data, bytes, MPI_BYTE, to, tag, MPI_COMM_WORLD, request);
+    }
+    int start_receive(std::byte* data, int from, int tag, MPI_Request* request) const {
+        return MPI_Irecv(data, bytes, MPI_BYTE, from, tag, MPI_COMM_WORLD, request);
+    }
+};
+
+#ifdef SLOWPATH_HAVE_MPI_COUNT
+/// Any length, by the large-count functions (MPI-4.1 section 3.2.1, since MPI-4.0).
+struct LargeTransfer {
+    MPI_Count bytes;
+    int send(const std::byte* data, int to, int tag) const {
+        return MPI_Send_c(data, bytes, MPI_BYTE, to, tag, MPI_COMM_WORLD);
+    }
+    int receive(std::byte* data, int from, int tag) const {
+        return MPI_Recv_c(data, bytes, MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    int start_send(const std::byte* data, int to, int tag, MPI_Request* request) const {
+        return MPI_Isend_c(data, bytes, MPI_BYTE, to, tag, MPI_COMM_WORLD, request);
+    }
+    int start_receive(std::byte* data, int from, int tag, MPI_Request* request) const {
+        return MPI_Irecv_c(data, bytes, MPI_BYTE, from, tag, MPI_COMM_WORLD, request);
+    }
+};
+inline constexpr bool has_large_counts = true;
+#else
+inline constexpr bool has_large_counts = false;
+#endif
+
+/// Call `body` with the transfer for this length: decided before anything is timed.
+/// @param bytes At most INT_MAX unless has_large_counts.
+template <class Body>
+void with_transfer(std::int64_t bytes, Body&& body) {
+#ifdef SLOWPATH_HAVE_MPI_COUNT
+    if (bytes > INT_MAX) return body(LargeTransfer{static_cast<MPI_Count>(bytes)});
+#endif
+    body(SmallTransfer{static_cast<int>(bytes)});
+}
+
+}  // namespace slowpath::mpi
