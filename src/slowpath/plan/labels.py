@@ -41,6 +41,7 @@ def _part(experiment: Experiment, axis: str, value: str) -> str:
 
 
 def unique_labels(groups: Sequence[str], labels: Sequence[str]) -> list[str]:
-    """`labels`, with the group's name in front where two groups would share one."""
+    """`labels`, with the group's name in front of all labels of a group that shares one with another group."""
     count = Counter(labels)
-    return [f"{group}: {label}" if count[label] > 1 else label for group, label in zip(groups, labels, strict=True)]
+    shared = {group for group, label in zip(groups, labels, strict=True) if count[label] > 1}
+    return [f"{group}: {label}" if group in shared else label for group, label in zip(groups, labels, strict=True)]

@@ -57,7 +57,7 @@ def test_every_combination_is_a_cell(plan_of: Callable[..., Plan]) -> None:
 def test_labels_leave_out_what_is_constant(plan_of: Callable[..., Plan]) -> None:
     one = '[[cells]]\nname = "{}"\nexperiment = "p2p"\n[cells.parameters]\nmessage_bytes = {}\n'
     plan = plan_of(one.format("a", "[8, 64]") + one.format("b", "[8, 4096]") + one.format("c", "16"))
-    assert [cell.label for cell in plan.cells] == ["a: 8 B", "64 B", "b: 8 B", "4 KiB", "c"]
+    assert [cell.label for cell in plan.cells] == ["a: 8 B", "a: 64 B", "b: 8 B", "b: 4 KiB", "c"]
 
 
 def test_keys_tell_apart_what_differs_and_only_that(plan_of: Callable[..., Plan]) -> None:
