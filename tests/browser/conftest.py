@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real browser, offline, with the reports of tests/data/report. Skipped where Chromium or selenium is not installed."""
+"""A real browser with the reports of tests/data/report. Skipped where Chromium or selenium is not installed."""
 
 from __future__ import annotations
 

@@ -49,15 +49,14 @@ def quantity_interval(value: float | None, unit: str, interval: Interval) -> str
     """The interval of a quantity, in the unit and with the digits of the value itself; None where there is none."""
     if value is None or interval is None:
         return None
-    shown, _, name = quantity(value, unit, interval).partition(" ")
+    name = quantity(value, unit, interval).partition(" ")[2]
     factor = _FACTORS.get(name, 1.0) if unit == "s" else _PREFIXES.get(name[:1], 1.0) if unit in _RATES else 1.0
-    return f"{_ends(shown, [end / factor for end in interval])} {name}".rstrip()
+    return f"{_ends([end / factor for end in interval])} {name}".rstrip()
 
 
-def _ends(shown: str, interval: Sequence[float]) -> str:
-    """Both ends with as many decimals as the number `shown`."""
-    places = len(shown.partition(".")[2])
-    return f"[{interval[0]:.{places}f}, {interval[1]:.{places}f}]"
+def _ends(interval: Sequence[float]) -> str:
+    """Both ends, rounded as the value between them is."""
+    return f"[{format_ratio(interval[0], _half(interval))}, {format_ratio(interval[1], _half(interval))}]"
 
 
 def with_kind(shown: str | None, kind: str | None) -> str:
@@ -81,7 +80,7 @@ def ratio_interval(value: float | None, interval: Interval) -> str | None:
     """The interval of a ratio with the digits of the ratio itself; None where there is none."""
     if value is None or interval is None:
         return None
-    return _ends(format_ratio(value, _half(interval)), interval)
+    return _ends(interval)
 
 
 def count_bytes(count: int | None) -> str:

@@ -70,6 +70,7 @@ def render_html(results: dict[str, Any], series: Iterable[samples.Series] = ()) 
         run=results["run"],
         verdict=results["verdict"],
         summary=view_run.summary(results),
+        spread_note=view_run.spread_note(results),
         status_note=view_run.status_note(results["run"]),
         groups=groups,
         known={contrast["id"] for contrast in results["contrasts"]},

@@ -9,7 +9,7 @@ from typing import Any
 
 from slowpath.report import format as fmt
 from slowpath.report import view_run
-from slowpath.report.view_contrasts import common, title, word
+from slowpath.report.view_contrasts import common, questions, title, word
 
 WIDTH = 100
 LEVELS = {"slow": "SLOW", "ok": "ok", "info": "note", "warning": "WARNING"}
@@ -32,9 +32,8 @@ def _wrap(words: str, first: str = "", rest: str | None = None) -> str:
 def _verdict(results: Json) -> str:
     verdict = results["verdict"]
     lines = [_wrap(verdict["headline"]), _wrap(", ".join(view_run.summary(results)))]
-    note = view_run.status_note(results["run"])
-    if note:
-        lines.append(_wrap(note))
+    notes = (view_run.status_note(results["run"]), view_run.spread_note(results))
+    lines += [_wrap(note) for note in notes if note]
     if results["run"].get("imported"):
         lines.append(_wrap("Imported: the times come from a log, not from this program's engine."))
     told = [_wrap(line["text"], f"  {LEVELS.get(line['level'], 'note'):<8} ") for line in verdict["lines"]]
@@ -49,12 +48,13 @@ def _contrasts(results: Json) -> str:
     head = ("verdict", "ratio", "interval", "b", "a", "b against a")
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(5)]
     lines = ["Contrasts: b against a; a ratio above 1 means that b takes longer.", _line(head, widths)]
-    question = None
+    groups: dict[str, list[tuple[Json, tuple[str, ...]]]] = {}
     for contrast, row in zip(found, rows, strict=True):
-        if contrast["question"] != question:
-            question = contrast["question"]
-            lines.append(_wrap(question, "  "))
-        lines.append(_line(row, widths))
+        groups.setdefault(contrast["group"], []).append((contrast, row))
+    for group, members in groups.items():
+        asked = questions([contrast for contrast, _ in members])
+        lines.append(_wrap(asked[0] if len(asked) == 1 else group, "  "))
+        lines += [_line(row, widths) for _, row in members]
     kinds = dict.fromkeys(c.get("interval_kind") for c in found if c.get("interval") and c.get("interval_kind"))
     if kinds:
         lines.append(_wrap(f"Intervals: {', '.join(kinds)}.", "  "))
@@ -75,7 +75,7 @@ def _row(contrast: Json) -> tuple[str, ...]:
         fmt.ratio_interval(ratio, interval) or "no interval",
         fmt.time(contrast["b_value_s"]),
         fmt.time(contrast["a_value_s"]),
-        f"{title(contrast)}: {common(contrast)}",
+        ": ".join(part for part in (title(contrast), common(contrast)) if part),
     )
     return tuple(cell.translate(_PLAIN) for cell in cells)
 

@@ -220,8 +220,12 @@ def _distribution(grid: str, group: str, metric: str, phase: str, known: list[tu
 
 
 def _centre(one: Json) -> str:
-    centre, tail, most = fmt.time(one["value"], one.get("interval")), fmt.time(one.get("p99")), fmt.time(one.get("max"))
-    return f"{centre}, 99 % {tail}, max {most}"
+    found = [fmt.time(one["value"], one.get("interval"))]
+    if one.get("p99") is not None:
+        found.append(f"99 % {fmt.time(one['p99'])}")
+    if one.get("max") is not None:
+        found.append(f"max {fmt.time(one['max'])}")
+    return ", ".join(found)
 
 
 def _remarks(one: Json) -> str:
@@ -239,18 +243,20 @@ def _remarks(one: Json) -> str:
     return "; ".join(found)
 
 
+def _tail(one: Json, name: str) -> str:
+    """A quantile, or why there is none."""
+    if one.get(name) is not None:
+        return fmt.time(one[name])
+    return f"{fmt.MISSING} {one.get('p999_reason') or 'not recorded'}"
+
+
 def _quantiles(one: Json) -> list[str]:
     severe = (one.get("outliers") or {}).get("severe")
     share = (one.get("outliers") or {}).get("severe_time_ratio")
-    p999 = fmt.time(one.get("p999"))
-    if one.get("p999") is None:
-        p999 = f"{fmt.MISSING} {one.get('p999_reason') or 'not recorded'}"
     return [
         fmt.time(one["value"], one.get("interval")),
         shown_interval(one),
-        fmt.time(one.get("p90")),
-        fmt.time(one.get("p99")),
-        p999,
+        *(_tail(one, name) for name in ("p90", "p99", "p999")),
         fmt.time(one.get("max")),
         str(one.get("launches", fmt.MISSING)),
         str(one.get("samples", fmt.MISSING)),

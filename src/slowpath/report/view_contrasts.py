@@ -35,6 +35,7 @@ class ContrastView:
 
     id: str
     title: str
+    question: str
     detail: str
     verdict: str
     ratio: str
@@ -131,10 +132,16 @@ def title(contrast: dict[str, Any]) -> str:
 
 
 def common(contrast: dict[str, Any]) -> str:
-    """What both sides have in common; their labels, if nothing was recorded."""
+    """What both sides have in common; their labels, if nothing was recorded and the title does not name them."""
     a, b = contrast["a"], contrast["b"]
-    where = str(contrast.get("where") or (b["label"] if a["label"] == b["label"] else f"{b['label']} / {a['label']}"))
-    return f"{where}, first message" if a["phase"] == b["phase"] == "first" else where
+    labels = list(dict.fromkeys(side["label"] for side in (b, a) if side["label"] != side["value"]))
+    first = ["first message"] if a["phase"] == b["phase"] == "first" else []
+    return ", ".join([found for found in [contrast.get("where") or " / ".join(labels)] if found] + first)
+
+
+def questions(contrasts: Sequence[dict[str, Any]]) -> list[str]:
+    """The questions of a group, each once: one is its heading, several stand at their contrasts."""
+    return list(dict.fromkeys(contrast["question"] for contrast in contrasts))
 
 
 def _view(
@@ -144,6 +151,7 @@ def _view(
     return ContrastView(
         anchor(contrast["id"]),
         title(contrast),
+        contrast["question"],
         common(contrast),
         word(contrast),
         fmt.ratio(contrast.get("ratio"), contrast.get("interval")),
@@ -184,5 +192,7 @@ def _group(
 ) -> ContrastGroup:
     scale = contrast_forest.scale_of(contrasts)
     rows = [_view(contrast, cells, scale, grid, contrast["id"] in set(opened)) for contrast in contrasts]
-    questions = list(dict.fromkeys(contrast["question"] for contrast in contrasts))
-    return ContrastGroup(name, " ".join(questions), contrast_forest.axis(scale, grid), rows, _counts(contrasts))
+    asked = questions(contrasts)
+    return ContrastGroup(
+        name, asked[0] if len(asked) == 1 else name, contrast_forest.axis(scale, grid), rows, _counts(contrasts)
+    )

@@ -30,6 +30,17 @@ def summary(results: Json) -> list[str]:
     return parts
 
 
+def spread_note(results: Json) -> str | None:
+    """A warning when no cell was measured in more than one launch: then no interval knows the run-to-run spread."""
+    counts = [
+        estimate.get("launches") or 0
+        for cell in results["cells"]
+        for metric in (cell.get("metrics") or {}).values()
+        for estimate in metric["phases"].values()
+    ]
+    return "Each cell in one launch: run-to-run spread unknown." if counts and max(counts) == 1 else None
+
+
 def status_note(run: Json) -> str | None:
     """A warning when the run did not come to its end."""
     if run.get("status") in (None, "complete"):

@@ -24,7 +24,7 @@ def scale_of(contrasts: Sequence[dict[str, Any]]) -> LogScale:
 
 def ticks_of(scale: LogScale) -> list[float]:
     """Ratios to mark; always with 1."""
-    found = [tick for tick in scale.ticks(7) if abs(scale(tick) - scale(1.0)) > 7]
+    found = [tick for tick in scale.ticks(7) if abs(scale(tick) - scale(1.0)) > marks.NEAREST]
     return sorted([*found, 1.0])
 
 

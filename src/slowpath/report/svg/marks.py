@@ -9,6 +9,7 @@ from slowpath.report.svg.element import element, number, text
 from slowpath.report.svg.scale import LogScale
 
 TRACK_HEIGHT = 30
+NEAREST = 9.0  # percent of a track between two labels, so that they do not touch
 MIDDLE = TRACK_HEIGHT // 2
 
 # A shape and a word for each verdict: colour only repeats them.
@@ -44,9 +45,15 @@ def used(grid: str) -> str:
 
 def axis(scale: LogScale, labels: Iterable[tuple[float, str]], height: int = 22, keep: int = 0) -> str:
     """Tick labels over a chart of tracks. A narrow box hides every second one, of class odd; never number `keep`."""
-    marks = []
-    for index, (tick, words) in enumerate(labels):
-        x = scale(tick)
+    marks: list[str] = []
+    places = [(scale(tick), words) for tick, words in labels]
+    kept = places[keep][0] if places else 0.0
+    shown = [(x, words) for x, words in places if x == kept or abs(x - kept) >= NEAREST]
+    last = -NEAREST
+    for index, (x, words) in enumerate(shown):
+        if x != kept and x - last < NEAREST:
+            continue
+        last = x
         anchor = "start" if x < 4 else "end" if x > 96 else "middle"
         marks.append(text(words, percent(x), height - 7, anchor, "tick odd" if (index - keep) % 2 else "tick"))
     return "".join(marks)

@@ -99,6 +99,6 @@ def _labels(curves: Sequence[Curve], y: LogScale, frame: Frame) -> str:
     wanted = [y(curve.points[-1].value) + 4 for _, curve in named]
     places = spread_apart(wanted, 15, frame.top + 4, frame.bottom)
     return "".join(
-        text(_shown(curve.label), frame.right + 2, place, None, f"name {STYLES[index % len(STYLES)]}")
+        text(_shown(curve.label), frame.right + 2, place, None, f"curve {STYLES[index % len(STYLES)]}")
         for (index, curve), place in zip(named, places, strict=True)
     )
