@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -31,6 +32,7 @@ from slowpath.resources import data_folder
 
 BUILD_LIMIT_S = 900.0
 LOG_LINES_SHOWN = 12
+ERROR_LINE = re.compile(r"\berror: |^CMake Error|undefined reference|No space left")
 # Kept beside the engine when the source builds them: the original reproducers' commands.
 OTHER_PROGRAMS = ("gpudirect_p2p_overalloc", "intranode_pinned_host_comm")
 
@@ -157,6 +159,6 @@ def _run_cmake(
 def _why(log: Path) -> str:
     """The log's first error line, then its last lines."""
     lines = log.read_text(errors="replace").splitlines()
-    errors = [line.strip() for line in lines if "error" in line.lower()]
+    errors = [line.strip() for line in lines if ERROR_LINE.search(line)]
     last = "\n".join(f"  {line}" for line in lines[-LOG_LINES_SHOWN:])
     return f"{errors[0] if errors else 'no error message'}\n{last}"

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong input: one line that says what and what to do, and the right exit code."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from slowpath.cli import main
+from slowpath.errors import RecordError
+
+Slowpath = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["rn"], 2, "did you mean 'run'?"),
+        (["xyzzy"], 2, "choose from: run, report"),
+        (["run", "--bogus"], 2, "--bogus"),
+        (["run", "--ranks", "0"], 2, "--ranks"),
+        (["run", "--budget", "soon"], 2, "write for example 90s, 10m or 1h"),
+        (["run", "--budget", "0"], 2, "write for example 90s, 10m or 1h"),
+        (["run", "chekup"], 2, "checkup"),
+        (["run", "--mpi", "/nowhere"], 2, "/nowhere"),
+        (["report"], 2, "RUN"),
+        (["report", "nowhere"], 4, "nowhere"),
+        (["report", "x", "--format", "pdf"], 2, "pdf"),
+        (["resume", "nowhere"], 4, "nowhere"),
+        (["import", "nowhere.txt"], 4, "nowhere.txt"),
+        (["campaigns", "nope"], 2, "nope"),
+        (["engine", "explode"], 2, "explode"),
+    ],
+)
+def test_wrong_input(slowpath: Slowpath, arguments: list[str], code: int, said: str) -> None:
+    done = slowpath(*arguments)
+    assert done.returncode == code
+    first = done.stderr.splitlines()[0]
+    assert first.startswith("slowpath: error: ")
+    assert said in first
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_no_mpi_at_all(slowpath: Slowpath, tmp_path: Path) -> None:
+    done = slowpath("run", env={"SLOWPATH_MPI": str(tmp_path)})
+    assert done.returncode == 2
+    assert "SLOWPATH_MPI" in done.stderr
+
+
+def test_option_by_variable(slowpath: Slowpath) -> None:
+    done = slowpath("run", env={"SLOWPATH_RUN_BUDGET": "soon"})
+    assert done.returncode == 2
+    assert "soon" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (RecordError("bad record"), 4, "slowpath: error: bad record"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (ZeroDivisionError("oops"), 70, "this is a defect"),
+    ],
+)
+def test_what_becomes_of_errors(
+    error: BaseException,
+    code: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(main.slowpath, "main", fail)
+    assert main.exit_code([]) == code
+    told = capsys.readouterr().err
+    assert said in told
+    assert ("Traceback" in told) == (code == 70)
+
+
+def test_campaigns_are_listed_and_printed(slowpath: Slowpath) -> None:
+    listed = slowpath("campaigns")
+    assert listed.returncode == 0
+    assert listed.stdout.startswith("checkup ")
+    assert slowpath("campaigns", "checkup").stdout.count("[[cells]]") > 0

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Help is quick, complete and current."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from slowpath.cli.main import COMMANDS
+from slowpath.cli.main import slowpath as program
+from slowpath.cli.reference import reference
+
+Slowpath = Callable[..., subprocess.CompletedProcess[str]]
+# Imported by commands that need them, never for help.
+HEAVY = ("numpy", "scipy", "rich", "jinja2", "msgspec", "platformdirs", "tomllib", "subprocess")
+
+
+def all_commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command, help_option_names=["-h", "--help"])
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            assert child is not None
+            yield from all_commands(child, f"{path} {name}")
+
+
+EVERY = list(all_commands(program, ""))
+
+
+def imported(*arguments: str) -> set[str]:
+    """Top-level modules that a call imports."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "slowpath.cli", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    lines = [line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return {line.split(".")[0] for line in lines}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["run", "--help"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    modules = imported(*arguments)
+    assert "click" in modules
+    assert modules.isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize(("path", "command"), EVERY, ids=[path or "slowpath" for path, _ in EVERY])
+def test_every_command_explains_itself(path: str, command: click.Command) -> None:
+    text = command.get_help(click.Context(command, info_name="x", help_option_names=["-h", "--help"]))
+    assert command.help
+    assert command.epilog or path.startswith(" engine list")
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, f"{path} {parameter.name} has no help"
+    assert "Usage:" in text
+
+
+@pytest.mark.parametrize(("name", "module", "summary"), COMMANDS)
+def test_summary_is_the_commands_own(name: str, module: str, summary: str) -> None:
+    command: click.Command = importlib.import_module(module).command
+    assert command.name == name
+    assert (command.help or "").splitlines()[0] == summary
+
+
+def test_reference_page_is_current() -> None:
+    page = Path(__file__).parents[2] / "docs" / "cli.md"
+    assert page.read_text() == reference().rstrip("\n") + "\n", "run: python -m slowpath.cli.reference > docs/cli.md"
+
+
+def test_version(slowpath: Slowpath) -> None:
+    done = slowpath("--version")
+    assert done.returncode == 0
+    assert done.stdout.startswith("slowpath, version ")

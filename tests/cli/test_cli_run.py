@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole runs under a real MPI."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from slowpath.engine.cache import Engine
+from slowpath.launch.mpi import Mpi
+
+Slowpath = Callable[..., subprocess.CompletedProcess[str]]
+CAMPAIGN = """
+[campaign]
+name = "small"
+title = "A small one"
+ranks = 2
+rounds = 2
+[[environment]]
+name = "default"
+[[environment]]
+name = "no single copy"
+setting = "single_copy_off"
+[[placement]]
+name = "bound"
+[[cells]]
+name = "latency"
+experiment = "p2p"
+environment = "*"
+[cells.parameters]
+message_bytes = ["8", "1MiB"]
+samples = "20"
+time_limit_s = "0.02"
+[[contrast]]
+name = "single copy"
+question = "Does it matter?"
+cells = "latency"
+axis = "environment"
+a = "default"
+b = "no single copy"
+metric = "half_round_trip_latency_s"
+"""
+
+
+@pytest.fixture
+def env(mpi: Mpi, engine: Engine) -> dict[str, str]:
+    """The MPI under test, and the cache in which its engine lies."""
+    return {"SLOWPATH_MPI": str(mpi.mpiexec), "SLOWPATH_CACHE_DIR": str(engine.program.parents[2])}
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    """A campaign of seconds."""
+    path = tmp_path / "small.toml"
+    path.write_text(CAMPAIGN)
+    return path
+
+
+def test_run_report_and_results(slowpath: Slowpath, env: dict[str, str], campaign: Path, tmp_path: Path) -> None:
+    done = slowpath("run", str(campaign), "--out", "r", "--seed", "7", env=env)
+    assert done.returncode == 0, done.stderr
+    assert "launches of 2 ranks, about" in done.stderr
+    assert done.stdout.strip()
+    results = json.loads((tmp_path / "r" / "results.json").read_text())
+    default = [cell for cell in results["cells"] if cell["environment"] == "default"]
+    assert len(default) == 2
+    for cell in default:
+        assert cell["status"] == "ok", cell["reason"]
+        assert cell["metrics"]["half_round_trip_latency_s"]["phases"]["steady"]["launches"] == 2
+        assert cell["wrong_bytes"] == 0
+    assert json.loads((tmp_path / "r" / "run.json").read_text())["status"] == "complete"
+
+    printed = slowpath("report", "r", "--format", "json")
+    assert printed.returncode == 0, printed.stderr
+    assert json.loads(printed.stdout)["run"]["seed"] == 7
+    for name in ("report.html", "report.txt", "cells.csv", "contrasts.csv"):
+        assert (tmp_path / "r" / name).stat().st_size > 0
+
+    again = slowpath("run", str(campaign), "--out", "r", env=env)
+    assert again.returncode == 4
+    assert "not empty" in again.stderr
+
+
+def test_dry_run_starts_nothing(slowpath: Slowpath, env: dict[str, str], campaign: Path, tmp_path: Path) -> None:
+    done = slowpath("run", str(campaign), "--out", "r", "--dry-run", env=env)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "r").exists()
+    lines = done.stdout.splitlines()
+    assert all("--plan r/launches/00" in line or f"{tmp_path}" in line for line in lines)
+    assert len(lines) in (2, 4)  # 2 where the MPI can't switch single copy off
+    assert "node-seconds" in done.stderr
+
+
+def test_interrupt_and_resume(slowpath: Slowpath, env: dict[str, str], campaign: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "slowpath.cli", "run", str(campaign), "--out", "r", "--rounds", "40"],
+        cwd=tmp_path,
+        env={**os.environ, **env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while process.poll() is None and not (tmp_path / "r/launches/000002/events.jsonl").exists():
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert out == ""
+    assert "slowpath resume r" in err
+    assert json.loads((tmp_path / "r/run.json").read_text())["status"] == "interrupted"
+    kept = {path.name: path.read_bytes() for path in (tmp_path / "r/launches/000001").iterdir()}
+
+    limited = slowpath("resume", "r", "--budget", "1s", env=env)
+    assert limited.returncode == 0, limited.stderr
+    assert json.loads((tmp_path / "r/run.json").read_text())["status"] == "partial"
+    assert {path.name: path.read_bytes() for path in (tmp_path / "r/launches/000001").iterdir()} == kept
+
+
+def test_engine_path_and_describe(slowpath: Slowpath, env: dict[str, str], engine: Engine) -> None:
+    assert slowpath("engine", "path", env=env).stdout.strip() == str(engine.program)
+    assert str(engine.program) in slowpath("engine", "list", env=env).stdout
+    described = slowpath("describe", "p2p", env=env)
+    assert "message_bytes" in described.stdout
+    assert "p2p" in json.loads(slowpath("describe", "--json", env=env).stdout)["experiments"][0]["name"]

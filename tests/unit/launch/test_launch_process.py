@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs of small scripts: their ends, their limits, and that nothing stays behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from slowpath.launch import process
+from slowpath.launch.leftovers import MARKER, marked_processes
+from slowpath.launch.process import Limits, Outcome, run_job
+
+
+@pytest.fixture(autouse=True)
+def _short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "GRACE_S", 0.3)
+    monkeypatch.setattr(process, "WAKE_S", 0.1)
+
+
+def job(folder: Path, script: str, limits: Limits | None = None, watch: list[Path] | None = None) -> Outcome:
+    return run_job(
+        ["/bin/sh", "-c", script],
+        dict(os.environ),
+        folder / "out",
+        folder / "err",
+        watch or [],
+        limits or Limits(),
+    )
+
+
+def test_ok_and_output_in_files(tmp_path: Path) -> None:
+    outcome = job(tmp_path, "echo data; echo note >&2")
+    assert (outcome.ended, outcome.return_code, outcome.reason) == ("ok", 0, None)
+    assert (tmp_path / "out").read_text() == "data\n"
+    assert (tmp_path / "err").read_text() == "note\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "ended"), [(1, "failed"), (2, "failed"), (4, "failed"), (3, "crashed"), (15, "crashed")]
+)
+def test_exit_codes(tmp_path: Path, code: int, ended: str) -> None:
+    outcome = job(tmp_path, f"echo 'error: why' >&2; exit {code}")
+    assert (outcome.ended, outcome.return_code, outcome.reason) == (ended, code, "error: why")
+
+
+def test_silent_failure_still_has_a_reason(tmp_path: Path) -> None:
+    assert job(tmp_path, "exit 3").reason == "exit code 3 without a message"
+
+
+def test_signal(tmp_path: Path) -> None:
+    outcome = job(tmp_path, "kill -SEGV $$")
+    assert (outcome.ended, outcome.signal) == ("crashed", "SIGSEGV")
+    assert outcome.reason == "ended by SIGSEGV"
+
+
+def test_not_started(tmp_path: Path) -> None:
+    outcome = run_job([str(tmp_path / "no")], {}, tmp_path / "out", tmp_path / "err", [], Limits())
+    assert (outcome.ended, outcome.return_code) == ("not started", None)
+
+
+def test_idle_limit_counts_from_the_last_growth(tmp_path: Path) -> None:
+    grows = tmp_path / "events"
+    script = f"for i in 1 2 3 4 5 6; do echo x >> {grows}; sleep 0.2; done; exec sleep 1000"
+    outcome = job(tmp_path, script, Limits(idle_s=0.6), [grows])
+    assert outcome.ended == "hung"
+    assert grows.read_text().count("x") == 6
+
+
+def test_total_limit(tmp_path: Path) -> None:
+    outcome = job(tmp_path, "exec sleep 1000", Limits(total_s=0.3))
+    assert (outcome.ended, outcome.reason) == ("hung", "not done after 0.3 s")
+
+
+def test_own_session_and_marker(tmp_path: Path) -> None:
+    job(tmp_path, f"echo ${MARKER}; ps -o sid= -p $$ || true")
+    lines = (tmp_path / "out").read_text().split()
+    assert len(lines[0]) == 32
+    assert str(os.getsid(0)) not in lines[1:]
+
+
+ESCAPE = (
+    "import os, signal, time\n"
+    "os.setsid(); signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    "open({path!r}, 'w').write(os.environ['SLOWPATH_JOB']); time.sleep(1000)\n"
+)
+
+
+@pytest.mark.parametrize("limit", [Limits(), Limits(idle_s=0.6)])
+def test_orphans_are_found_and_ended(tmp_path: Path, limit: Limits) -> None:
+    """A process in a session of its own that ignores SIGTERM, its parent gone (no limit) or hanging."""
+    told = tmp_path / "told"
+    program = tmp_path / "escape.py"
+    program.write_text(ESCAPE.format(path=str(told)))
+    last = "exec sleep 1000" if limit.idle_s else "exit 0"
+    script = f"{sys.executable} {program} & while [ ! -s {told} ]; do sleep 0.05; done; {last}"
+    outcome = job(tmp_path, script, limit)
+    assert outcome.ended == ("hung" if limit.idle_s else "ok")
+    assert marked_processes(told.read_text()) == []
+
+
+def interrupt_after(seconds: float, times: int = 1) -> threading.Thread:
+    def send() -> None:
+        for _ in range(times):
+            time.sleep(seconds)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    return thread
+
+
+def test_interrupt_ends_the_job(tmp_path: Path) -> None:
+    thread = interrupt_after(0.5)
+    outcome = job(tmp_path, "exec sleep 1000")
+    thread.join()
+    assert (outcome.ended, outcome.return_code) == ("interrupted", -signal.SIGTERM)
+
+
+def test_second_interrupt_does_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "GRACE_S", 100.0)
+    thread = interrupt_after(0.5, times=2)
+    outcome = job(tmp_path, "trap '' TERM; while :; do sleep 0.1; done")
+    thread.join()
+    assert (outcome.ended, outcome.return_code) == ("interrupted", -signal.SIGKILL)

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings become variables, or a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from slowpath.launch.find import LIBRARIES
+from slowpath.launch.settings import NAMES, REFUSALS, SETTINGS, Setting, resolve, resolver, version_tuple
+
+
+@pytest.mark.parametrize("row", SETTINGS, ids=lambda row: f"{row.name}-{row.library}-{row.first}")
+def test_row_is_reached_and_says_how_it_was_verified(row: Setting) -> None:
+    first = ".".join(map(str, row.first))
+    assert resolve(row.name, row.library, first) == (dict(row.variables), None)
+    assert row.does
+    assert row.verified
+    assert row.library in LIBRARIES
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("library", [*LIBRARIES, "unknown"])
+@pytest.mark.parametrize("version", ["0.1", "2", "4.1.4", "5.0.2", "2021.18.1", None])
+def test_variables_or_a_reason_never_both_nor_neither(name: str, library: str, version: str | None) -> None:
+    variables, reason = resolve(name, library, version)
+    assert bool(variables) != bool(reason)
+
+
+def test_version_decides_open_mpis_spelling() -> None:
+    assert "OMPI_MCA_smsc" in resolve("single_copy_off", "openmpi", "5.0.11")[0]
+    assert "OMPI_MCA_btl_vader_single_copy_mechanism" in resolve("single_copy_off", "openmpi", "4.1.4")[0]
+
+
+def test_no_two_rows_hold_for_one_version() -> None:
+    for version in ("1.0", "2.0", "3.4", "4.1.4", "5.0", "6.0", "2019", "2021.18.1"):
+        number = version_tuple(version)
+        assert number is not None
+        keys = [
+            (row.name, row.library)
+            for row in (*SETTINGS, *REFUSALS)
+            if number >= row.first and (row.below is None or number < row.below)
+        ]
+        assert len(keys) == len(set(keys))
+
+
+def test_unknown_setting_and_library() -> None:
+    assert "known are" in (resolve("nope", "mpich", "5")[1] or "")
+    assert "unknown of unknown version" in (resolver("unknown", None)("network_path")[1] or "")
+
+
+@pytest.mark.parametrize(("text", "number"), [("5.0.2rc1", (5, 0, 2)), ("2021.18.1", (2021, 18, 1)), ("x", None)])
+def test_version_tuple(text: str, number: tuple[int, ...] | None) -> None:
+    assert version_tuple(text) == number
