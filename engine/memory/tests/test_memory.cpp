@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -65,19 +66,39 @@ void observed_pages() {
     }
 }
 
-void neighbours_do_not_merge() {
-    const std::string enabled = setting("enabled");
-    // Others' memory that was there first, and that nobody has touched: merged with it, ours would be
-    // `unknown`.
-    if (enabled == "madvise" || enabled == "never") {
-        void* const other = mmap(nullptr, mib, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        EXPECT_TEXT(Buffer(host(Pages::system_default, 64 * 1024)).observe().pages, "small");
-        munmap(other, mib);
+/// The flags of the mapping that holds `at`, as smaps spells them: hg MADV_HUGEPAGE, nh MADV_NOHUGEPAGE.
+std::string flags_at(const std::byte* at) {
+    std::ifstream smaps("/proc/self/smaps");
+    bool inside = false;
+    for (std::string line; std::getline(smaps, line);) {
+        unsigned long begin = 0, end = 0;
+        if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
+            inside =
+                begin <= reinterpret_cast<std::uintptr_t>(at) && reinterpret_cast<std::uintptr_t>(at) < end;
+        else if (inside && line.rfind("VmFlags:", 0) == 0)
+            return line;
     }
-    std::vector<Buffer> buffers;
-    for (int i = 0; i < 8; ++i)
-        buffers.emplace_back(host(i % 2 == 0 ? Pages::small : Pages::system_default, 64 * 1024));
-    for (const Buffer& buffer : buffers) EXPECT_TEXT(buffer.observe().pages, "small");
+    return {};
+}
+
+void advice() {
+    if (setting("enabled").empty()) return;  // a kernel without transparent huge pages takes no advice
+    EXPECT_IN(" hg", flags_at(Buffer(host(Pages::huge, 8 * mib)).base()));
+    EXPECT_IN(" nh", flags_at(Buffer(host(Pages::small, 8 * mib)).base()));
+    const std::string plain = flags_at(Buffer(host(Pages::system_default, 8 * mib)).base());
+    EXPECT(!plain.empty() && plain.find(" hg") == std::string::npos &&
+           plain.find(" nh") == std::string::npos);
+}
+
+/// Untouched neighbours: an area that they share with a buffer would make its pages `unknown`. The lengths
+/// are such that no hole but the large one below all mappings takes them, one beside the other.
+void neighbours_do_not_merge() {
+    const std::size_t bytes = 32 * mib;
+    void* const other = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT(Buffer(host(Pages::system_default, bytes)).observe().huge_bytes.has_value());
+    munmap(other, bytes);
+    const Buffer untouched(host(Pages::system_default, bytes, false));
+    EXPECT(Buffer(host(Pages::system_default, bytes)).observe().huge_bytes.has_value());
 }
 
 void alignment() {
@@ -202,6 +223,7 @@ int main() {
     test_pages();
     names();
     observed_pages();
+    advice();
     neighbours_do_not_merge();
     alignment();
     freshness();
