@@ -76,7 +76,7 @@ class Bar:
             auto_refresh=False,  # its thread would wake ten times a second on a measured core
             transient=True,
         )
-        self._task = self._bar.add_task("", total=None)
+        self._task = self._bar.add_task("", total=1)
         self._bar.start()
 
     def step(self, done: int, total: int, left_s: float | None, what: str) -> None:
