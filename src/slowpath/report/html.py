@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from slowpath.report import format as fmt
-from slowpath.report import samples, view_cells, view_contrasts, view_run
+from slowpath.report import samples, view_cells, view_contrasts, view_curves, view_run
 from slowpath.report.svg import marks
 from slowpath.report.svg.element import element
 
@@ -75,7 +75,7 @@ def render_html(results: dict[str, Any], series: Iterable[samples.Series] = ()) 
         groups=groups,
         known={contrast["id"] for contrast in results["contrasts"]},
         first=view_cells.first_figures(results),
-        curves=view_cells.curve_figures(results),
+        curves=view_curves.curve_figures(results),
         spread=view_cells.distribution_figures(results),
         skipped=results.get("skipped") or [],
         explorer=samples.explore(series, _labels(results)),
