@@ -29,16 +29,25 @@ void complain(const std::string& text) {
     std::_Exit(exit_environment);
 }
 
+/// What all ranks find alike, before the first cell, needs no MPI_Abort; one of them says it.
+int run_or_complain(const mpi::Session& session, const Arguments& arguments) {
+    // Singletons are all rank 0; the launcher knows better.
+    const bool speaks = session.rank() == 0 && mpi::rank_from_environment().value_or(0) == 0;
+    try {
+        return run_cells(session, arguments);
+    } catch (const UsageError& error) {
+        if (speaks) complain(error.what());
+        return exit_usage;
+    } catch (const AgreedFailure& error) {
+        if (speaks) complain(error.what());
+        return exit_environment;
+    }
+}
+
 int run_with_mpi(const Arguments& arguments) {
     mpi::Session session;
     try {
-        int code = exit_usage;
-        try {
-            code = run_cells(session, arguments);
-        } catch (const UsageError& error) {
-            // Only found before the first cell, and by all ranks alike.
-            if (session.rank() == 0) complain(error.what());
-        }
+        const int code = run_or_complain(session, arguments);
         session.finish();
         return code;
     } catch (const mpi::Error& error) {

@@ -42,25 +42,25 @@ Calibration worst_of(const mpi::Session& session, const Calibration& mine) {
     const std::vector<std::int64_t> all = mpi::reduce(session.control(), numbers, MPI_MAX);
     constexpr std::int64_t coarsest_ns = 1000;
     if (all[0] > coarsest_ns)
-        throw EnvironmentFailure("the clock CLOCK_MONOTONIC advances in steps of " + std::to_string(all[0]) +
-                                 " ns (clock source " + clock_source() + "); at most 1000 ns are of use");
+        throw AgreedFailure("the clock CLOCK_MONOTONIC advances in steps of " + std::to_string(all[0]) +
+                            " ns (clock source " + clock_source() + "); at most 1000 ns are of use");
     return {all[0], all[1], all[2]};
 }
 
 void require_ranks(const mpi::Session& session, const Plan& plan) {
     const std::optional<int> started = mpi::size_from_environment();
     if (session.size() == 1 && started.value_or(1) > 1)
-        throw EnvironmentFailure(
+        throw AgreedFailure(
             "the MPI library was started by the wrong launcher or PMI: " + std::to_string(*started) +
             " singletons; use the mpiexec of the library that this engine was built with, or "
             "srun --mpi=... of its kind");
     for (const PlannedCell& cell : plan.cells) {
         const Experiment& experiment = find_experiment(cell.experiment);
         if (session.size() < experiment.min_ranks)
-            throw EnvironmentFailure(cell.experiment + " needs " + std::to_string(experiment.min_ranks) +
-                                     " ranks, the job has " + std::to_string(session.size()) +
-                                     "; start it as: mpiexec -n " + std::to_string(experiment.min_ranks) +
-                                     " slowpath-engine ...");
+            throw AgreedFailure(cell.experiment + " needs " + std::to_string(experiment.min_ranks) +
+                                " ranks, the job has " + std::to_string(session.size()) +
+                                "; start it as: mpiexec -n " + std::to_string(experiment.min_ranks) +
+                                " slowpath-engine ...");
     }
 }
 

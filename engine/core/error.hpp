@@ -18,4 +18,10 @@ class EnvironmentFailure : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// The same on every rank at the same point, so that the job can end in good order.
+class AgreedFailure : public EnvironmentFailure {
+  public:
+    using EnvironmentFailure::EnvironmentFailure;
+};
+
 }  // namespace slowpath

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calibrator against clocks whose step is known, and the rules that follow from it.
+#include <cmath>
+#include <cstdint>
+#include <random>
+
+#include "core/batch.hpp"
+#include "core/calibration.hpp"
+#include "tests/check.hpp"
+
+using namespace slowpath;
+
+namespace {
+
+/// Reads true time, which passes by a cost with jitter at each call, in steps; now and then one step too far,
+/// and now and then after a long interruption.
+class FakeClock {
+  public:
+    FakeClock(double quantum_ns, double cost_ns, bool bumps)
+        : quantum_ns_(quantum_ns), cost_ns_(cost_ns), bumps_(bumps) {}
+
+    std::int64_t now_ns() {
+        true_ns_ += cost_ns_ * (1.0 + 4.0 * uniform_(random_) * uniform_(random_));
+        if (uniform_(random_) < 1e-4) true_ns_ += 5e4;
+        double ticks = std::floor(true_ns_ / quantum_ns_);
+        if (bumps_ && uniform_(random_) < 0.02) ticks += 1;
+        const auto now = static_cast<std::int64_t>(std::floor(ticks * quantum_ns_));
+        last_ns_ = now > last_ns_ ? now : last_ns_;
+        return last_ns_;
+    }
+
+  private:
+    double quantum_ns_;
+    double cost_ns_;
+    bool bumps_;
+    double true_ns_ = 1e9;
+    std::int64_t last_ns_ = 0;
+    std::mt19937_64 random_{42};
+    std::uniform_real_distribution<double> uniform_{0.0, 1.0};
+};
+
+void calibration_finds_the_quantum() {
+    for (const double quantum_ns : {1.0, 10.0, 25.0, 41.67, 1000.0}) {
+        for (const bool bumps : {false, true}) {
+            for (const double cost_ns : {12.0, 23.0, 40.0}) {
+                FakeClock clock(quantum_ns, cost_ns, bumps);
+                const Calibration found = calibrate(clock);
+                const double off_ns = std::abs(static_cast<double>(found.quantum_ns) - quantum_ns);
+                CHECK(off_ns <= 1.0);
+                if (off_ns > 1.0)
+                    std::fprintf(stderr, "  quantum %g cost %g found %lld\n", quantum_ns, cost_ns,
+                                 static_cast<long long>(found.quantum_ns));
+                const double mean_ns = 2.0 * cost_ns;  // 1 + 4 * (1/2) * (1/2)
+                CHECK(std::abs(static_cast<double>(found.overhead_ns) - mean_ns) <= 0.25 * mean_ns);
+                CHECK(found.max_gap_ns >= 50'000 - 2 * static_cast<std::int64_t>(quantum_ns));
+            }
+        }
+    }
+}
+
+void the_real_clock_is_fine_enough() {
+    MonotonicClock clock;
+    const Calibration found = calibrate(clock);
+    CHECK(found.quantum_ns >= 1);
+    CHECK(found.overhead_ns >= 1);
+}
+
+void quantum_of_odd_input() {
+    CHECK(quantum_from({}) == 1);
+    const std::vector<std::int64_t> still(1000, 0);
+    CHECK(quantum_from(still) == 1);
+    std::vector<std::int64_t> coarse(5000, 0);  // a clock of 4 ms that moved once
+    coarse[17] = 4'000'000;
+    CHECK(quantum_from(coarse) == 4'000'000);
+}
+
+void batches_reach_quanta_and_overheads() {
+    const Calibration calibration{10, 30, 0};  // 1000 ns or 1500 ns: the latter
+    CHECK(batch_size(1500, calibration) == 1);
+    CHECK(batch_size(1499, calibration) == 2);
+    CHECK(batch_size(100, calibration) == 16);
+    CHECK(batch_size(0, calibration) == 2048);
+    CHECK(batch_size(100, {1000, 1, 0}) == 1024);
+    CHECK(batch_size(0.5, {1'000'000'000, 1, 0}) == largest_batch);
+}
+
+void budgets() {
+    CHECK(sample_budget(1000, 0.1, 200).samples == 200);
+    CHECK(!sample_budget(1000, 0.1, 200).cut_by_time);
+    CHECK(sample_budget(1e6, 0.1, 200).samples == 100);
+    CHECK(sample_budget(1e6, 0.1, 200).cut_by_time);
+    CHECK(sample_budget(1e9, 0.1, 200).samples == 8);
+    CHECK(sample_budget(1e9, 0.1, 3).samples == 3);
+    CHECK(sample_budget(0, 0, 5).samples == 5);
+}
+
+void the_central_mean_sees_between_steps() {
+    const std::vector<std::int64_t> stepped{90, 100, 100, 100, 110, 110, 110, 9000};
+    CHECK(std::abs(central_mean_ns(stepped) - 105.0) < 1e-9);
+    const std::vector<std::int64_t> one{7};
+    CHECK(central_mean_ns(one) == 7.0);
+}
+
+}  // namespace
+
+int main() {
+    calibration_finds_the_quantum();
+    the_real_clock_is_fine_enough();
+    quantum_of_odd_input();
+    batches_reach_quanta_and_overheads();
+    budgets();
+    the_central_mean_sees_between_steps();
+    return test::result();
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is written: blocks, checksums, JSON, files; and the bytes that messages carry.
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "core/address_book.hpp"
+#include "core/block.hpp"
+#include "core/crc32.hpp"
+#include "core/error.hpp"
+#include "core/json.hpp"
+#include "core/pattern.hpp"
+#include "core/record.hpp"
+#include "core/text_table.hpp"
+#include "core/witness.hpp"
+#include "tests/check.hpp"
+
+using namespace slowpath;
+using test::contains;
+
+namespace {
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+    return std::as_bytes(std::span(text));
+}
+
+void checksum_is_that_of_zlib() {
+    CHECK(crc32(bytes_of("123456789")) == 0xCBF43926U);
+    CHECK(crc32({}) == 0);
+    CHECK(crc32(bytes_of("6789"), crc32(bytes_of("12345"))) == 0xCBF43926U);
+}
+
+std::vector<std::byte> two_blocks() {
+    const std::vector<std::int64_t> durations{5, 6, 7}, begins{1000, 1010, 1020};
+    BlockHeader header;
+    header.cell = 3;
+    header.phase = Phase::steady;
+    header.batch = 8;
+    header.t0_ns = 990;
+    std::vector<std::byte> bytes;
+    append_block(bytes, header, durations, begins);
+    append_block(bytes, header, durations);
+    return bytes;
+}
+
+void blocks_come_back() {
+    const std::vector<std::byte> bytes = two_blocks();
+    CHECK(bytes.size() == 128 + 48 + 128 + 24);
+    CHECK(std::memcmp(bytes.data(), "SPB1", 4) == 0);
+    std::span<const std::byte> rest = bytes;
+    const auto first = take_block(rest), second = take_block(rest);
+    CHECK(first && second && rest.empty());
+    CHECK((first->durations_ns == std::vector<std::int64_t>{5, 6, 7}));
+    CHECK((first->starts_ns == std::vector<std::int64_t>{10, 20, 30}));
+    CHECK(first->header.columns == 3 && second->header.columns == 1 && second->starts_ns.empty());
+    CHECK(first->header.batch == 8 && first->header.n == 3);
+    CHECK(!take_block(rest));
+}
+
+void damage_is_seen() {
+    for (std::size_t at = 0; at < two_blocks().size(); ++at) {
+        std::vector<std::byte> bytes = two_blocks();
+        bytes[at] ^= std::byte{0x10};
+        std::span<const std::byte> rest = bytes;
+        const bool first = take_block(rest).has_value();
+        CHECK(!(first && take_block(rest)));
+    }
+    const std::vector<std::byte> whole = two_blocks();
+    for (std::size_t length = 0; length < 128 + 48; ++length) {
+        std::span<const std::byte> torn = std::span(whole).first(length);
+        CHECK(!take_block(torn));
+    }
+}
+
+void json_is_valid_for_any_text() {
+    CHECK(json_text("a\"\\\n\x01\xff") == "\"a\\\"\\\\\\u000a\\u0001\\u00ff\"");
+    JsonObject object;
+    object.integer("i", -3).number("x", 0.1).number("nan", std::nan("")).boolean("b", true).null("n");
+    CHECK(object.str() == R"({"i": -3, "x": 0.1, "nan": null, "b": true, "n": null})");
+    const std::vector<std::string> items{"1", "null"};
+    CHECK(json_array(items) == "[1, null]");
+}
+
+void files_only_grow() {
+    const std::string folder =
+        std::filesystem::temp_directory_path() / ("slowpath-test-" + std::to_string(getpid()));
+    {
+        RecordWriter writer(folder + "/a/b");
+        writer.event("note", 7, JsonObject().text("text", "x").fields());
+        writer.event("bare", 8, "");
+        writer.blocks(two_blocks());
+        writer.sync();
+    }
+    std::ifstream file(folder + "/a/b/events.jsonl");
+    std::stringstream content;
+    content << file.rdbuf();
+    CHECK(content.str() ==
+          "{\"event\": \"note\", \"t_ns\": 7, \"text\": \"x\"}\n{\"event\": \"bare\", \"t_ns\": 8}\n");
+    CHECK(contains(test::thrown<EnvironmentFailure>([&] { RecordWriter again(folder + "/a/b"); }),
+                   "empty folder"));
+    CHECK(contains(
+        test::thrown<EnvironmentFailure>([&] { RecordWriter file_as_folder(folder + "/a/b/events.jsonl"); }),
+        "can't make"));
+    std::filesystem::remove_all(folder);
+}
+
+void a_full_disk_is_one_clear_line() {
+    if (access("/dev/full", W_OK) != 0) return;
+    AppendFile full("/dev/full");
+    CHECK(contains(test::thrown<EnvironmentFailure>([&] { full.append(bytes_of("x")); }),
+                   "can't write /dev/full: No space"));
+}
+
+void patterns_differ_and_continue() {
+    std::array<std::byte, 40> whole, tail, inverted, other;
+    fill_pattern(whole, 1, 0, false);
+    fill_pattern(std::span(tail).first(19), 1, 16, false);
+    CHECK(std::memcmp(whole.data() + 16, tail.data(), 19) == 0);
+    fill_pattern(inverted, 1, 0, true);
+    for (std::size_t i = 0; i < whole.size(); ++i) CHECK(inverted[i] == ~whole[i]);
+    fill_pattern(other, mix(1, 2), 0, false);
+    CHECK(other != whole);
+    CHECK(mix(1, 2) != mix(2, 1));
+}
+
+void witness_counts_faults() {
+    const Witness before = read_witness();
+    std::vector<char> touched(1 << 22, 1);
+    BlockHeader header;
+    store_witness(header, before, read_witness());
+    CHECK(touched[4096] == 1);
+    CHECK((header.flags & block_flag::witness) != 0);
+    CHECK(header.minor_faults > 0);
+    BlockHeader unmeasured;
+    store_witness(unmeasured, Witness{}, read_witness());
+    CHECK((unmeasured.flags & block_flag::witness) == 0 && unmeasured.minor_faults == 0);
+}
+
+void addresses_are_remembered() {
+    AddressBook book;
+    CHECK(!book.note(1000, 100));
+    CHECK(!book.note(1100, 100));
+    CHECK(book.note(1199, 100));
+    CHECK(book.note(1000, 0));
+    CHECK(!book.note(5000, 0));
+    CHECK(book.note(0, 1 << 20));
+}
+
+void tables_look_like_osu() {
+    CHECK(table_header({"Size", "Latency (us)"}) == "# Size                    Latency (us)\n");
+    CHECK(table_row(8, {1.2345678}) == "8                               1.2346\n");
+    CHECK(table_row(8, {std::nullopt}) == "8                                    -\n");
+    CHECK(!median({}));
+    CHECK(median({3, 1, 2}) == 2.0);
+    CHECK(median({4, 1, 2, 3}) == 2.5);
+}
+
+}  // namespace
+
+int main() {
+    checksum_is_that_of_zlib();
+    blocks_come_back();
+    damage_is_seen();
+    json_is_valid_for_any_text();
+    files_only_grow();
+    a_full_disk_is_one_clear_line();
+    patterns_differ_and_continue();
+    witness_counts_faults();
+    addresses_are_remembered();
+    tables_look_like_osu();
+    return test::result();
+}
