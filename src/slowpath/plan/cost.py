@@ -20,7 +20,7 @@ from slowpath.plan.model import Cell, Launch, Plan
 FEWEST_ROUNDS = 5  # below it a t interval over launches is too wide to decide anything (docs/statistics.md)
 _LEAST_ROUNDS = 2  # one launch has no spread between launches at all
 _UNKNOWN_EXPERIMENT_S = 0.1
-Kind = tuple[str, str]  # environment, placement
+Kind = tuple[str, str, int]  # environment, placement, lowest cell
 
 
 class CostModel(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class Cost(msgspec.Struct, frozen=True):
     launches: int
     wall_s: float
     node_s: float
-    launch_s: dict[str, float]  # "environment, placement" -> seconds of one launch
+    launch_s: dict[str, float]  # "environment, placement, cells from N" -> seconds of one launch
 
 
 def cell_seconds(cell: Cell, model: CostModel) -> float:
@@ -77,7 +77,7 @@ def _touched_bytes(parameters: Mapping[str, str], side: int) -> int:
 
 
 def launch_seconds(plan: Plan, model: CostModel | None = None) -> dict[Kind, float]:
-    """Estimated seconds of one launch of each pair of environment and placement."""
+    """Estimated seconds of one launch of each kind."""
     model = model or CostModel()
     cells = {cell.cell: cell for cell in plan.cells}
     seconds: dict[Kind, float] = {}
@@ -89,14 +89,14 @@ def launch_seconds(plan: Plan, model: CostModel | None = None) -> dict[Kind, flo
 
 def kind_of(launch: Launch) -> Kind:
     """Launches of one kind cost alike."""
-    return launch.environment, launch.placement
+    return launch.environment, launch.placement, min(launch.cells)
 
 
 def estimate(plan: Plan, nodes: int = 1, model: CostModel | None = None) -> Cost:
     """Cost of the whole plan before it runs; `node_s` is what an allocation of `nodes` is charged."""
     seconds = launch_seconds(plan, model)
     wall_s = sum(seconds[kind_of(launch)] for launch in plan.launches)
-    per_kind = {", ".join(kind): value for kind, value in seconds.items()}
+    per_kind = {f"{env}, {place}, cells from {lowest}": value for (env, place, lowest), value in seconds.items()}
     return Cost(len(plan.launches), wall_s, wall_s * nodes, per_kind)
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from slowpath.errors import RecordError, UsageError
-from slowpath.plan.cost import Progress, estimate, fit_budget, launch_seconds
+from slowpath.plan.cost import Progress, estimate, fit_budget, kind_of, launch_seconds
 from slowpath.plan.files import engine_plan_text, read_plan, write_plan
 from slowpath.plan.model import Plan
 
@@ -57,6 +57,24 @@ def test_each_launch_holds_the_cells_of_its_kind_shuffled(plan: Plan) -> None:
     assert len({launch.seed for launch in plan.launches}) == len(plan.launches)
 
 
+def test_launches_that_a_contrast_compares_hold_the_same_cells(plan_of: Callable[..., Plan]) -> None:
+    text = (
+        TEXT
+        + """
+[[cells]]
+name = "default alone"
+experiment = "p2p"
+[cells.parameters]
+pattern = "windowed"
+"""
+    )
+    plan = plan_of(text, rounds=2)
+    groups = {cell.cell: cell.group for cell in plan.cells}
+    for launch in plan.launches:
+        assert len({groups[cell] for cell in launch.cells}) == 1
+    assert len(plan.launches) == 2 * 5
+
+
 def test_the_order_is_a_function_of_the_seed(plan: Plan, plan_of: Callable[..., Plan]) -> None:
     assert plan_of(TEXT, rounds=10) == plan
     assert plan_of(TEXT, rounds=10, seed=2).launches != plan.launches
@@ -93,7 +111,7 @@ def test_progress_learns_from_finished_launches(plan: Plan) -> None:
     progress = Progress(plan)
     assert progress.remaining_s() == pytest.approx(estimate(plan).wall_s)
     first = plan.launches[0]
-    measured = 7 * launch_seconds(plan)[first.environment, first.placement]
+    measured = 7 * launch_seconds(plan)[kind_of(first)]
     progress.finished(first, measured)
     assert progress.launches_left == 39
     seconds = 7 * sum(launch_seconds(plan).values())
