@@ -177,7 +177,7 @@ def within_launch(
         kind = f"{first.size} against {second.size} samples within one launch, no interval"
         return ContrastEstimate(ratio, None, None, kind, None, n, minimum_effect, p=p, within_launch=True)
     interval = found.interval.exp()
-    name = "rank-sum" if found.exact else "rank-sum (normal law)"
+    name = "rank-sum" if found.exact else "rank-sum (Edgeworth)"
     return ContrastEstimate(
         ratio,
         interval.low,

@@ -2,15 +2,17 @@
 """The two-sample rank-sum (Mann-Whitney) test and its Hodges-Lehmann shift interval.
 
 U is counted over all pairs: how many b_j - a_i are positive. Ties count for whichever side makes p larger, so
-p is never too small and the shift interval, which holds the shifts that the test does not reject, never too
-short. The law is exact up to EXACT_PAIRS pairs; beyond that it is the normal law with continuity correction,
-which there is within 1e-4 of the exact p.
-Source: Mann and Whitney 1947, doi 10.1214/aoms/1177730491; Hollander and Wolfe, 2nd ed., sections 4.1 to 4.3.
+p is never too small and the shift interval, which holds the shifts that the test does not reject, never too short.
+The law is exact up to EXACT_PAIRS pairs. Beyond, it is the normal law with continuity correction and the first
+Edgeworth term, whose error in P is 2e-6 for equal sizes, 2e-5 for 20 on the smaller side, 2e-3 for 3.
+Source: Mann and Whitney 1947, doi 10.1214/aoms/1177730491; Fix and Hodges 1955, doi 10.1214/aoms/1177728547
+(Edgeworth); Hollander and Wolfe, 2nd ed., sections 4.1 to 4.3.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -66,9 +68,14 @@ def _sd(n_a: int, n_b: int) -> float:
 
 
 def _lower_tail(u: int, n_a: int, n_b: int) -> float:
-    if n_a * n_b <= EXACT_PAIRS:
+    """P(U <= u)."""
+    pairs = n_a * n_b
+    if pairs <= EXACT_PAIRS:
         return float(cumulative_law(n_a, n_b)[u])
-    return NormalDist().cdf((u + 0.5 - n_a * n_b / 2.0) / _sd(n_a, n_b))
+    normal = NormalDist()
+    z = (u + 0.5 - pairs / 2.0) / _sd(n_a, n_b)
+    excess = (n_a**2 + n_b**2 + pairs + n_a + n_b) / (20.0 * pairs * (n_a + n_b + 1))
+    return min(max(normal.cdf(z) + normal.pdf(z) * (z**3 - 3.0 * z) * excess, 0.0), 1.0)
 
 
 def p_value(a: Values, b: Values, alternative: Alternative = "two-sided") -> float:
@@ -110,7 +117,7 @@ def _ordered_difference(a: Floats, b: Floats, k: int) -> float:
 def _rank_from_below(n_a: int, n_b: int, tail: float) -> int:
     if n_a * n_b <= EXACT_PAIRS:
         return int(np.searchsorted(cumulative_law(n_a, n_b), tail * (1.0 + 1e-12), side="right"))
-    return math.floor(n_a * n_b / 2.0 + 0.5 + NormalDist().inv_cdf(tail) * _sd(n_a, n_b))
+    return bisect_right(range(n_a * n_b), tail, key=lambda u: _lower_tail(u, n_a, n_b))
 
 
 def shift(a: Values, b: Values, level: float = 0.95) -> Shift:

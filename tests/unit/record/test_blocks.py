@@ -137,9 +137,11 @@ def test_a_block_cut_short_with_more_behind_it(file: Path, whole: int) -> None:
     assert index.notes
 
 
-def test_a_long_gap_is_searched_across_chunks(file: Path) -> None:
+@pytest.mark.parametrize("magic_bytes_in_first_chunk", [0, 1, 2, 3, 4])
+def test_a_long_gap_is_searched_across_chunks(file: Path, magic_bytes_in_first_chunk: int) -> None:
     data = file.read_bytes()
-    gap = b"S" * ((1 << 20) - 2 * BLOCK_BYTES - 2)
+    # Reading resumes one byte into the gap, in pieces of 1 MiB: the magic of the next block lies across their border.
+    gap = b"S" * ((1 << 20) + 1 - magic_bytes_in_first_chunk)
     file.write_bytes(data[: 2 * BLOCK_BYTES] + gap + data[2 * BLOCK_BYTES :])
     assert cells(file) == list(range(10))
 

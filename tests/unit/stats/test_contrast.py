@@ -43,6 +43,7 @@ def test_a_large_family_makes_it_undecided() -> None:
     assert judge(found, 0.06).word == "undecided"
     assert "contrasts" in judge(found, 0.06).reason
     assert judge(found, None).word == "undecided"
+    assert judge(of_ratio(0.8), None).word == "undecided"  # far from 1 is never "same"
     assert judge(found, 0.05).word == "slower"
 
 
@@ -60,6 +61,7 @@ def test_large_but_uncertain_is_undecided() -> None:
     assert verdict.word == "undecided"
     assert verdict.more_pairs is not None
     assert verdict.more_pairs > 8
+    assert judge(noisy, 0.001).word == "undecided"  # the interval holds 1, whatever p says
 
 
 @pytest.mark.parametrize("n", [1, 2])
