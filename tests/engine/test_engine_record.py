@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine's record against schema/ and docs/: what it writes is what the reader reads, under a real MPI."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from slowpath.engine.cache import Engine
+from slowpath.launch.launchers import command, launcher_named
+from slowpath.launch.mpi import Mpi
+from slowpath.record.blocks import BlockIndex, read, scan
+from slowpath.record.events import LaunchEvents, read_events
+from slowpath.resources import data_folder
+
+ROOT = Path(__file__).parents[2]
+TIME_LIMIT_S = 120
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def start(mpi: Mpi, engine: Engine) -> Run:
+    """Starts the engine on some ranks under the MPI under test."""
+
+    def run(*words: str, ranks: int = 2) -> subprocess.CompletedProcess[str]:
+        argv = [str(engine.program), *words]
+        launcher, cores = launcher_named(mpi.launcher), len(os.sched_getaffinity(0))
+        started = command(launcher, str(mpi.mpiexec), mpi.name, ranks, "none", {}, argv, cores)
+        environ = {**mpi.environ(os.environ), **started.variables}
+        return subprocess.run(started.argv, env=environ, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+
+    return run
+
+
+@pytest.fixture
+def recorded(start: Run, tmp_path: Path) -> Callable[..., tuple[BlockIndex, LaunchEvents]]:
+    """Runs cells of a plan and reads what they left."""
+
+    def run(*cells: str, ranks: int = 2) -> tuple[BlockIndex, LaunchEvents]:
+        plan = tmp_path / "plan.txt"
+        lines = ["slowpath-plan 1", "launch 7", "seed 3", *(f"cell {i} p2p {c}" for i, c in enumerate(cells))]
+        plan.write_text("\n".join(lines) + "\n")
+        done = start("--plan", str(plan), "--out", str(tmp_path), ranks=ranks)
+        assert done.returncode == 0, done.stderr
+        index, events = scan(tmp_path / "samples.blk"), read_events(tmp_path / "events.jsonl")
+        assert not index.notes
+        assert not events.notes
+        return index, events
+
+    return run
+
+
+def described(engine: Engine) -> dict:
+    done = subprocess.run([engine.program, "describe", "--json"], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_the_writer_lays_out_blocks_as_the_schema_says(engine: Engine) -> None:
+    schema = json.loads((data_folder("schema") / "block.json").read_text())
+    written = described(engine)["block"]
+    assert written["header_bytes"] == schema["header_bytes"]
+    assert written["version"] == schema["version"]
+    sizes = [(f["name"], f["offset"], np.dtype(f["type"]).itemsize) for f in schema["fields"]]
+    assert [(f["name"], f["offset"], f["bytes"]) for f in written["fields"]] == sizes
+
+
+def test_the_parameter_page_is_the_engines_own_table(engine: Engine) -> None:
+    text = (ROOT / "docs" / "engine-interface.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| `([^`]*)` \|", text, re.MULTILINE)
+    parameters = next(e for e in described(engine)["experiments"] if e["name"] == "p2p")["parameters"]
+    assert [(name, default) for name, _, default in rows] == [(p["name"], p["default"]) for p in parameters]
+    for (name, kind, _), parameter in zip(rows, parameters, strict=True):
+        assert kind.startswith(parameter["type"]), name
+        assert ("sided" in kind) == parameter["sided"], name
+        if parameter["choices"]:
+            assert re.findall(r"`(\w+)`", kind) == parameter["choices"], name
+
+
+def test_one_way_stores_both_ends_with_their_starts(recorded: Callable) -> None:
+    index, _ = recorded("pattern=one_way message_bytes=4096 allocations=3 messages=5")
+    for rank in (0, 1):
+        for phase, n in (("first", 1), ("steady", 4)):
+            chosen = index.select(rank=rank, phase=phase)
+            assert [int(index.headers["allocation"][i]) for i in chosen] == [0, 1, 2]
+            for i in chosen:
+                samples = read(index, int(i))
+                assert len(samples.duration_ns) == n
+                assert samples.start_ns is not None
+                assert (samples.duration_ns > 0).all()
+                assert (np.diff(samples.start_ns) > 0).all()
+    assert set(index.headers["launch"]) == {7}
+    assert index.flag("witness").all()
+
+
+def test_a_receive_never_ends_before_its_send_began(recorded: Callable) -> None:
+    index, _ = recorded("pattern=one_way message_bytes=65536 allocations=2 messages=20")
+    for phase in ("first", "steady"):
+        pairs = zip(index.select(rank=0, phase=phase), index.select(rank=1, phase=phase), strict=True)
+        for sent, got in pairs:
+            s, r = read(index, int(sent)), read(index, int(got))
+            end = r.start_ns + r.duration_ns + int(index.headers["t0_ns"][got])
+            assert (end > s.start_ns + int(index.headers["t0_ns"][sent])).all()
+
+
+def test_fresh_allocations_are_recorded_with_address_and_pages(recorded: Callable) -> None:
+    _, events = recorded(
+        "pattern=one_way pages=small:huge message_bytes=4194304 overalloc_bytes=1 offset_bytes=1 allocations=3"
+    )
+    seen = events.allocations(0)
+    assert len(seen) == 6
+    for a in seen:
+        assert a.address == a.base + 1
+        assert a.allocation_bytes == 4194305
+        assert a.mpi_memory_kind == "system"
+        assert a.pages_asked == ("small" if a.rank == 0 else "huge")
+        assert a.pages_observed != "unknown"
+    for rank in (0, 1):
+        bases: set[int] = set()
+        for a in (a for a in seen if a.rank == rank):
+            assert a.reused_address == (a.base in bases)
+            bases.add(a.base)
+    end = events.cell_ends[0]
+    assert end.status == "ok"
+    assert end.wrong_bytes == 0
+    assert end.validated_bytes
+
+
+def test_batches_span_a_hundred_quanta(recorded: Callable) -> None:
+    """The median of differences of a coarse clock is biased; sums over 100 quanta are not (docs/statistics.md)."""
+    index, events = recorded("pattern=ping_pong message_bytes=8")
+    quantum_ns = max(rank.clock.quantum_ns for rank in events.ranks)
+    (steady,) = index.select(phase="steady", rank=0)
+    assert np.median(read(index, int(steady)).duration_ns) >= 50 * quantum_ns  # 100, less what sped up since warm-up
+    batch = int(index.headers["batch"][steady])
+    assert batch & (batch - 1) == 0
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_the_last_rank_is_the_peer(recorded: Callable, ranks: int) -> None:
+    index, events = recorded("pattern=one_way message_bytes=64", ranks=ranks)
+    assert set(index.headers["rank"]) == {0, ranks - 1}
+    assert {a.rank for a in events.allocations(0)} == {0, ranks - 1}
+    assert len(events.ranks) == ranks
+
+
+def test_pairs_store_a_series_for_each_sender(recorded: Callable) -> None:
+    index, _ = recorded("pattern=windowed pairs=2 in_flight=4 message_bytes=64 samples=10", ranks=4)
+    assert set(index.headers["rank"]) == {0, 1}
+
+
+def test_a_memory_kind_that_is_not_there_is_a_skip_with_a_reason(start: Run, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.txt"
+    plan.write_text("slowpath-plan 1\nlaunch 0\nseed 1\ncell 0 p2p memory=device\ncell 1 p2p message_bytes=8\n")
+    environ_name = "SLOWPATH_CUDA_DRIVER"
+    before = os.environ.get(environ_name)
+    os.environ[environ_name] = "libslowpath-no-such-driver.so"
+    try:
+        done = start("--plan", str(plan), "--out", str(tmp_path))
+    finally:
+        os.environ.pop(environ_name) if before is None else os.environ.__setitem__(environ_name, before)
+    assert done.returncode == 0, done.stderr
+    ends = read_events(tmp_path / "events.jsonl").cell_ends
+    assert ends[0].status == "skipped"
+    assert "no CUDA driver" in (ends[0].reason or "")
+    assert ends[1].status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nosuch"], "nosuch"),
+        (["p2p", "--mesage-bytes", "8"], "message_bytes"),
+        (["p2p", "--memory", "hots"], "host"),
+        (["p2p", "--message-bytes", "1GB"], "GiB"),
+        (["p2p", "--message-bytes", "-1"], "-1"),
+        (["p2p", "--message-bytes", "1e9"], "1e9"),
+        (["p2p", "--message-bytes="], "message_bytes"),
+        (["p2p", "--message-bytes", "9223372036854775808"], "2^63"),
+        (["p2p", "--message-bytes", "16", "--buffer-bytes", "8"], "16"),
+        (["p2p", "--memory", "device", "--pages", "huge"], "pages"),
+    ],
+)
+def test_wrong_words_are_named_in_one_line_and_exit_2(start: Run, words: list[str], said: str) -> None:
+    done = start(*words)
+    lines = [line for line in done.stderr.splitlines() if "slowpath-engine: error:" in line]
+    assert len(lines) == 1, done.stderr
+    assert said in lines[0]
+    assert done.returncode == 2
+
+
+def test_one_rank_where_two_are_needed_is_named_and_exits_4(start: Run) -> None:
+    done = start("p2p", ranks=1)
+    assert done.returncode == 4
+    assert "2 ranks" in done.stderr
