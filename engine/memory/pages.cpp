@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/pages.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <charconv>
 #include <fstream>
@@ -50,6 +52,7 @@ struct Totals {
     std::size_t huge_bytes = 0;
     std::size_t covered_bytes = 0;
     std::size_t page_bytes = 0;
+    bool resident_known = true;
     bool shared = true;  // every area
 };
 
@@ -58,12 +61,25 @@ bool attribute(const MemoryArea& area, std::uintptr_t begin, std::uintptr_t end,
     const std::size_t part_bytes = std::min(area.end, end) - std::max(area.begin, begin);
     const std::size_t area_bytes = area.end - area.begin;
     const bool whole = part_bytes == area_bytes;
-    const bool full = area.resident_bytes == area_bytes;
-    if (!whole && !(full && (area.huge_bytes == 0 || area.huge_bytes == area_bytes))) return false;
+    const bool none_huge = area.huge_bytes == 0;
+    const bool all_huge = area.huge_bytes == area_bytes;
+    if (!whole && !none_huge && !all_huge) return false;
+    totals.huge_bytes += whole ? area.huge_bytes : (none_huge ? 0 : part_bytes);
     totals.resident_bytes += whole ? area.resident_bytes : part_bytes;
-    totals.huge_bytes += whole ? area.huge_bytes : (area.huge_bytes == 0 ? 0 : part_bytes);
+    totals.resident_known = totals.resident_known && (whole || area.resident_bytes == area_bytes);
     totals.covered_bytes += part_bytes;
     return true;
+}
+
+/// Bytes of the range that are in memory, by mincore(2); nullopt if it does not say.
+std::optional<std::size_t> count_resident(std::uintptr_t begin, std::size_t bytes) {
+    const std::size_t page_bytes = system_page_bytes();
+    const std::uintptr_t first = begin / page_bytes * page_bytes;
+    const std::size_t pages = (begin + bytes - first + page_bytes - 1) / page_bytes;
+    std::vector<unsigned char> flags(pages);
+    if (mincore(reinterpret_cast<void*>(first), pages * page_bytes, flags.data()) != 0) return std::nullopt;
+    return page_bytes *
+           static_cast<std::size_t>(std::ranges::count_if(flags, [](auto flag) { return (flag & 1) != 0; }));
 }
 
 const char* word_for(const Totals& totals, std::size_t huge_page_bytes) {
@@ -101,7 +117,8 @@ std::vector<MemoryArea> parse_smaps(std::istream& smaps, std::uintptr_t begin, s
 }
 
 PageReport judge_pages(std::span<const MemoryArea> areas, std::uintptr_t begin, std::uintptr_t end,
-                       std::size_t base_page_bytes, std::size_t huge_page_bytes) {
+                       std::size_t base_page_bytes, std::size_t huge_page_bytes,
+                       std::optional<std::size_t> resident_bytes) {
     const std::uintptr_t mask = base_page_bytes - 1;
     begin &= ~mask;
     end = (end + mask) & ~mask;
@@ -114,8 +131,10 @@ PageReport judge_pages(std::span<const MemoryArea> areas, std::uintptr_t begin, 
         if (!attribute(area, begin, end, totals)) return report;
     }
     if (totals.covered_bytes != end - begin || begin == end) return report;
-    report.pages = word_for(totals, huge_page_bytes);
     report.huge_bytes = totals.huge_bytes;
+    if (!totals.resident_known && !resident_bytes) return report;
+    if (!totals.resident_known) totals.resident_bytes = *resident_bytes;
+    report.pages = word_for(totals, huge_page_bytes);
     return report;
 }
 
@@ -124,7 +143,8 @@ PageReport observe_pages(const std::byte* begin, std::size_t bytes) {
     const std::size_t length = bytes == 0 ? 1 : bytes;  // an empty allocation still has its page
     std::ifstream smaps("/proc/self/smaps");
     const auto areas = parse_smaps(smaps, first, first + length);
-    return judge_pages(areas, first, first + length, system_page_bytes(), huge_page_bytes());
+    return judge_pages(areas, first, first + length, system_page_bytes(), huge_page_bytes(),
+                       count_resident(first, length));
 }
 
 std::size_t huge_page_bytes() {

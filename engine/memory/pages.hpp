@@ -37,7 +37,8 @@ std::vector<MemoryArea> parse_smaps(std::istream& smaps, std::uintptr_t begin, s
 /// resident, less than one huge page stands in small pages (a tail that can't be huge). Folios between the
 /// two sizes (mTHP) count as small: smaps does not show them.
 PageReport judge_pages(std::span<const MemoryArea> areas, std::uintptr_t begin, std::uintptr_t end,
-                       std::size_t base_page_bytes, std::size_t huge_page_bytes);
+                       std::size_t base_page_bytes, std::size_t huge_page_bytes,
+                       std::optional<std::size_t> resident_bytes = std::nullopt);
 
 /// judge_pages of this process's own range; `unknown` when /proc/self/smaps can't be read.
 PageReport observe_pages(const std::byte* begin, std::size_t bytes);

@@ -23,10 +23,11 @@ std::string area(std::uintptr_t begin, std::size_t bytes, std::size_t rss_kib, s
     return text.str();
 }
 
-PageReport judge(const std::string& smaps, std::uintptr_t begin, std::size_t bytes) {
+PageReport judge(const std::string& smaps, std::uintptr_t begin, std::size_t bytes,
+                 std::optional<std::size_t> resident_bytes = std::nullopt) {
     std::istringstream text(smaps);
     const auto areas = parse_smaps(text, begin, begin + bytes);
-    return judge_pages(areas, begin, begin + bytes, page, huge);
+    return judge_pages(areas, begin, begin + bytes, page, huge, resident_bytes);
 }
 
 void own_area() {
@@ -58,8 +59,12 @@ void merged_area() {
     EXPECT(!mixed.huge_bytes.has_value());
     EXPECT_TEXT(judge(area(at - huge, 8 * huge, 16384, 0), at, 4 * huge).pages, "small");
     EXPECT_TEXT(judge(area(at - huge, 8 * huge, 16384, 16384), at, 4 * huge).pages, "huge");
-    // Nothing says whether the resident pages are ours.
-    EXPECT_TEXT(judge(area(at - huge, 8 * huge, 8192, 0), at, 4 * huge).pages, "unknown");
+    // No page is huge, and only mincore says whether those of the range are there.
+    const std::string half = area(at - huge, 8 * huge, 8192, 0);
+    EXPECT_TEXT(judge(half, at, 4 * huge).pages, "unknown");
+    EXPECT(judge(half, at, 4 * huge).huge_bytes == std::size_t{0});
+    EXPECT_TEXT(judge(half, at, 4 * huge, 0).pages, "unknown");
+    EXPECT_TEXT(judge(half, at, 4 * huge, page).pages, "small");
 }
 
 void split_area() {
