@@ -174,16 +174,16 @@ def _sum(count: int, near: int, sign: str) -> str:
 
 
 def _decimals(value: float, half_width: float | None) -> int:
-    """Digits behind the point: one beyond the first digit of the half-width, or three significant ones."""
+    """Digits behind the point: three significant ones, or one beyond the interval's half-width if that is more."""
+    significant = 2 - math.floor(math.log10(abs(value))) if value else 0
     if half_width is not None and half_width > 0 and math.isfinite(half_width):
         # The small addition keeps a half-width of exactly 0.01 from falling into the decade below.
-        return min(6, 1 - math.floor(math.log10(half_width) + 1e-9))
-    return min(6, 2 - math.floor(math.log10(abs(value)))) if value else 0
+        significant = max(significant, 1 - math.floor(math.log10(half_width) + 1e-9))
+    return min(6, significant)
 
 
 def _rounded(value: float, half_width: float | None) -> str:
     decimals = _decimals(value, half_width)
-    # A negative number of decimals rounds away digits that the interval does not support.
     return f"{round(value, decimals):.{max(0, decimals)}f}"
 
 
@@ -207,7 +207,7 @@ _RATES = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")]
 
 
 def format_time(value_s: float, half_width_s: float | None = None) -> str:
-    """`2.919 ms`: ns, us, ms or s, one digit beyond the interval's half-width, or three significant digits.
+    """`2.919 ms`: ns, us, ms or s, three significant digits, or one beyond the interval's half-width.
 
     Args:   value_s: seconds.  half_width_s: half the width of its interval, seconds, or None.
     Raises: ValueError if not finite.
@@ -216,7 +216,7 @@ def format_time(value_s: float, half_width_s: float | None = None) -> str:
 
 
 def format_ratio(ratio: float, half_width: float | None = None) -> str:
-    """`3.29`: one digit beyond the interval's half-width, or three significant digits.  Raises: ValueError."""
+    """`3.29`: three significant digits, or one beyond the interval's half-width.  Raises: ValueError."""
     return _rounded(_finite(ratio, "a ratio"), half_width)
 
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two reproducer commands under a real MPI: their lines, their errors, their exit codes.
-
-SLOWPATH_TEST_BIN names the folder of the built commands, SLOWPATH_TEST_MPIEXEC the command line of an mpiexec.
-"""
+"""The two reproducer commands under a real MPI: their lines, their errors, their exit codes."""
 
 from __future__ import annotations
 
@@ -16,9 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from slowpath.engine.cache import Engine
+from slowpath.launch.launchers import launcher_named
+from slowpath.launch.mpi import Mpi
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 STUB_SOURCE = REPOSITORY / "engine" / "memory" / "tests" / "stub_cuda.c"
 TIME_LIMIT_S = 60
+MOST_RANKS = 4
 Done = subprocess.CompletedProcess[str]
 # What ostream prints of a double: 6 significant digits, no trailing zeros.
 SECONDS = r"(?=[0-9])(?:[0-9]{1,6}(?:\.[0-9]*[1-9])?|[0-9](?:\.[0-9]{0,4}[1-9])?e[-+][0-9]{2,3})"
@@ -45,12 +47,11 @@ class Commands:
 
 
 @pytest.fixture(scope="session")
-def commands() -> Commands:
-    """The commands under test, from the environment."""
-    folder, mpiexec = os.environ.get("SLOWPATH_TEST_BIN"), os.environ.get("SLOWPATH_TEST_MPIEXEC")
-    if not folder or not mpiexec:
-        pytest.skip("set SLOWPATH_TEST_BIN and SLOWPATH_TEST_MPIEXEC to the built commands and an mpiexec")
-    return Commands(Path(folder).resolve(), shlex.split(mpiexec), dict(os.environ))
+def commands(mpi: Mpi, engine: Engine) -> Commands:
+    """The commands, which are built and installed beside the engine."""
+    launcher = launcher_named(mpi.launcher)
+    crowded = launcher.crowded if len(os.sched_getaffinity(0)) < MOST_RANKS else ()
+    return Commands(engine.program.parent, [str(mpi.mpiexec), *crowded], mpi.environ(os.environ))
 
 
 @pytest.fixture(scope="session")

@@ -102,6 +102,7 @@ def _entry(
         "a": _side(contrast.a, cells),
         "b": _side(contrast.b, cells),
         "where": _where(contrast, cells),
+        "usual": _usual(plan, contrast),
         "metric": contrast.metric,
         "control": contrast.control,
         "minimum_effect": plan.minimum_effect,
@@ -150,6 +151,19 @@ def _where(contrast: Contrast, cells: Mapping[int, Cell]) -> str:
     """What both sides have in common, in words: the labels' common parts."""
     a, b = (cells[side.cell].label.split(", ") for side in (contrast.a, contrast.b))
     return ", ".join(part for part in a if part in b)
+
+
+def _usual(plan: Plan, contrast: Contrast) -> str | None:
+    """The side ("a", "b") on which users are who change nothing; None when no side is theirs more than the other."""
+    sides = {"a": contrast.a, "b": contrast.b}
+    if contrast.axis == "phase":
+        chosen = [name for name, side in sides.items() if side.phase == "first"]
+    elif contrast.axis == "environment":
+        unset = {e.name for e in plan.environments if not e.variables}
+        chosen = [name for name, side in sides.items() if side.value in unset]
+    else:
+        chosen = [name for name, side in sides.items() if contrast.axis == "pages" and side.value == "default"]
+    return chosen[0] if len(chosen) == 1 else None
 
 
 def _remedy(plan: Plan, contrast: Contrast, word: str) -> str | None:

@@ -29,9 +29,10 @@ def _times(contrast: Contrast) -> str:
     if ratio < 1:
         slow, fast, slow_s, fast_s, ratio = fast, slow, fast_s, slow_s, 1 / ratio
         interval = [1 / interval[1], 1 / interval[0]] if interval else None
-    span = f" [{format_ratio(interval[0])}, {format_ratio(interval[1])}]" if interval else ""
+    half = (interval[1] - interval[0]) / 2 if interval else None
+    span = f" [{format_ratio(interval[0], half)}, {format_ratio(interval[1], half)}]" if interval else ""
     return (
-        f"{_side(contrast, slow)} takes {format_ratio(ratio)} times as long as {_side(contrast, fast)}{span}: "
+        f"{_side(contrast, slow)} takes {format_ratio(ratio, half)} times as long as {_side(contrast, fast)}{span}: "
         f"{format_time(slow_s)} against {format_time(fast_s)}"
     )
 
@@ -40,36 +41,43 @@ def _side(contrast: Contrast, side: Mapping[str, Any]) -> str:
     axis, value = contrast["axis"], side["value"]
     if axis == "phase":
         return "the first message of a fresh allocation" if side["phase"] == "first" else "a later one"
-    return str(value) if axis in ("environment", "placement", "copy") else f"{axis.replace('_', ' ')} {value}"
+    return f'"{value}"' if axis in ("environment", "placement", "copy") else f"{axis.replace('_', ' ')} {value}"
+
+
+def _users_loss(contrast: Contrast) -> bool:
+    """The slower side is one that users are on without having chosen it."""
+    return contrast["usual"] in (None, "b" if contrast["ratio"] > 1 else "a")
 
 
 def _group_line(contrasts: Sequence[Contrast]) -> dict[str, Any]:
-    """One line for one question: level, text, and the contrast that it rests on."""
+    """One line for one question: level, text, and the contrast that it rests on.
+
+    A slow path is a decided, clear difference to the disadvantage of users who change nothing. That turning something
+    off costs time is a note: it says that the usual way is the right one.
+    """
     decided = sorted((c for c in contrasts if c["verdict"] in DECIDED), key=_strength, reverse=True)
+    decided.sort(key=_users_loss, reverse=True)
     total, group = len(contrasts), contrasts[0]["group"]
     if contrasts[0]["control"]:
         return _control_line(contrasts, decided)
     if decided:
         top = decided[0]
-        level = "slow" if math.exp(_strength(top)) >= CLEAR_RATIO else "info"
-        where = f" ({top['where']})" if top.get("where") else ""
+        lost = _users_loss(top)
+        level = "slow" if lost and math.exp(_strength(top)) >= CLEAR_RATIO else "info"
+        where = f" ({top['where']})" if top["where"] else ""
+        usual = "" if lost else "; the usual way is the faster one"
         also = f"; {len(decided)} of {total} contrasts decided" if total > 1 else ""
-        return {"level": level, "text": f"{group}: {_times(top)}{where}{also}.", "contrast": top["id"]}
+        return {"level": level, "text": f"{group}: {_times(top)}{where}{usual}{also}.", "contrast": top["id"]}
     same = sum(c["verdict"] == "same" for c in contrasts)
     if same == total:
         limit = format_ratio(100 * contrasts[0]["minimum_effect"])
-        return {
-            "level": "ok",
-            "text": f"{group}: no difference beyond {limit} % in {total} of {total} contrasts.",
-            "contrast": None,
-        }
+        text = f"{group}: no difference beyond {limit} % in {total} of {total} contrasts."
+        return {"level": "ok", "text": text, "contrast": None}
     missing = sum(c["verdict"] is None for c in contrasts)
-    parts = [f"{same} same", f"{total - same - missing} undecided"] + ([f"{missing} not measured"] if missing else [])
-    return {
-        "level": "info",
-        "text": f"{group}: undecided; {', '.join(parts)} of {total} contrasts.",
-        "contrast": None,
-    }
+    parts = [f"{same} same"] * (same > 0) + [f"{total - same - missing} undecided"] * (total > same + missing)
+    parts += [f"{missing} not measured"] * (missing > 0)
+    word = "not measured" if missing == total else "undecided"
+    return {"level": "info", "text": f"{group}: {word}; {', '.join(parts)} of {total} contrasts.", "contrast": None}
 
 
 def _control_line(contrasts: Sequence[Contrast], decided: Sequence[Contrast]) -> dict[str, Any]:
@@ -83,7 +91,7 @@ def _control_line(contrasts: Sequence[Contrast], decided: Sequence[Contrast]) ->
         return {"level": "warning", "text": text, "contrast": decided[0]["id"]}
     return {
         "level": "ok",
-        "text": f"{group}: none of {total} contrasts of a cell with itself shows a difference.",
+        "text": f"{group}: {total} of {total} contrasts of a cell with itself show no difference, as they should.",
         "contrast": None,
     }
 

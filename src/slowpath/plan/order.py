@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The order of launches: randomised complete blocks.
 
-Each round starts each kind of launch once, in a fresh random order, and shuffles the cells inside each launch, so that a
-slow drift of the machine falls on all cells alike (Box, Hunter, Hunter: Statistics for Experimenters, 2005, chapter 4).
+Each round starts each kind of launch once, in a fresh random order, and shuffles the cells inside each launch, so that
+a slow drift of the machine falls on all cells alike (Box, Hunter, Hunter: Statistics for Experimenters, 2005, ch. 4).
 Launches of one round form the pairs of a contrast.
 
 Launches hold like company: groups of cells share a launch only if they run in the same environments and placements.
