@@ -47,7 +47,7 @@ unit: $(VENV)/installed-dev
 	$(BIN)/python -m pytest
 
 bench: $(VENV)/installed-dev
-	$(BIN)/python benchmarks/budgets.py
+	$(BIN)/python benchmarks/budgets.py $(RUN)
 
 clean:
 	rm -rf build $(VENV)

@@ -61,7 +61,7 @@ def build_results(run: Path) -> dict[str, Any]:
     launches = load_launches(run)
     measurements = Measurements(plan, launches)
     suspects = _suspects(launches)
-    contrasts = build_contrasts(plan, measurements.by_series, not info.imported, suspects)
+    contrasts = build_contrasts(plan, measurements.by_series, info.imported, suspects)
     cells = [_cell(cell, plan, measurements) for cell in plan.cells]
     _add_reproduction(contrasts, cells)
     unmeasured = sum(cell["status"] in ("skipped", "failed") for cell in cells)

@@ -33,8 +33,14 @@ class _Compared:
     same_launch: bool
 
 
-def _compare(contrast: Contrast, measured: Measured, family: str, minimum_effect: float) -> _Compared | str:
-    """The comparison, or why there is none."""
+def _compare(
+    contrast: Contrast, measured: Measured, family: str, minimum_effect: float, imported: bool
+) -> _Compared | str:
+    """The comparison, or why there is none.
+
+    One launch says nothing about the spread between launches, so a run of one round decides nothing. A log is all that
+    there will ever be: there the samples themselves are compared, and the interval's kind says so.
+    """
     a = measured.get((contrast.a.cell, contrast.metric, contrast.a.phase), {})
     b = measured.get((contrast.b.cell, contrast.metric, contrast.b.phase), {})
     rounds = sorted(a.keys() & b.keys())
@@ -42,7 +48,7 @@ def _compare(contrast: Contrast, measured: Measured, family: str, minimum_effect
         empty = [side for side, values in (("a", a), ("b", b)) if not values]
         return f"no samples of {' and '.join(empty)}" if empty else "a and b were never measured in the same round"
     one, other = [a[r][1] for r in rounds], [b[r][1] for r in rounds]
-    if len(rounds) == 1:
+    if len(rounds) == 1 and imported:
         found = within_launch(one[0].kept_s, other[0].kept_s, minimum_effect)
     else:
         found = paired([x.median_s for x in one], [x.median_s for x in other], minimum_effect)
@@ -58,7 +64,7 @@ def _compare(contrast: Contrast, measured: Measured, family: str, minimum_effect
 
 
 def build_contrasts(
-    plan: Plan, measured: Measured, interleaved: bool, suspects: Mapping[int, Sequence[str]]
+    plan: Plan, measured: Measured, imported: bool, suspects: Mapping[int, Sequence[str]]
 ) -> list[dict[str, Any]]:
     """Every contrast of the plan, judged within its family (experiment x metric) by Benjamini-Hochberg.
 
@@ -66,7 +72,8 @@ def build_contrasts(
     """
     cells = {cell.cell: cell for cell in plan.cells}
     results = [
-        _compare(c, measured, f"{cells[c.a.cell].experiment} {c.metric}", plan.minimum_effect) for c in plan.contrasts
+        _compare(c, measured, f"{cells[c.a.cell].experiment} {c.metric}", plan.minimum_effect, imported)
+        for c in plan.contrasts
     ]
     families: dict[str, list[_Compared]] = {}
     for result in results:
@@ -79,7 +86,7 @@ def build_contrasts(
             adjusted[compared.plan.id] = float(p)
     sizes = {name: len(members) for name, members in families.items()}
     return [
-        _entry(plan, cells, contrast, result, adjusted.get(contrast.id), sizes, interleaved, suspects)
+        _entry(plan, cells, contrast, result, adjusted.get(contrast.id), sizes, not imported, suspects)
         for contrast, result in zip(plan.contrasts, results, strict=True)
     ]
 

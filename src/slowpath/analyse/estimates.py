@@ -60,10 +60,9 @@ def _samples(launches: Sequence[Reduced]) -> dict[str, Any]:
         return None if any(v is None for v in values) else float(np.median(values))
 
     classes = Counter(one.steady_class for one in launches if one.steady_class)
-    severe_time = sum(one.outliers.severe_time_ratio * one.samples for one in launches)
-    samples = sum(one.samples for one in launches)
+    severe_s = sum(one.outliers.severe_time_ratio * one.total_s for one in launches)
     return {
-        "samples": samples,
+        "samples": sum(one.samples for one in launches),
         "cut_samples": sum(one.cut_samples for one in launches),
         "p50": typical("p50"),
         "p90": typical("p90"),
@@ -75,7 +74,7 @@ def _samples(launches: Sequence[Reduced]) -> dict[str, Any]:
         "outliers": {
             "mild": sum(one.outliers.mild for one in launches),
             "severe": sum(one.outliers.severe for one in launches),
-            "severe_time_ratio": severe_time / samples,
+            "severe_time_ratio": severe_s / sum(one.total_s for one in launches),
         },
         "steady_class": classes.most_common(1)[0][0] if classes else None,
     }

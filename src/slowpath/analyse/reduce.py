@@ -19,6 +19,7 @@ class Reduced:
     """Seconds per operation of one launch. `kept_s`: the steady part, at most KEPT_WHOLE samples, evenly taken."""
 
     median_s: float
+    total_s: float
     samples: int
     cut_samples: int  # at the head, before the steady state began; not in median_s
     steady_class: str | None
@@ -43,6 +44,7 @@ def reduce(series: Series, find_cut: bool) -> Reduced | None:
     steady = values[cut:]
     return Reduced(
         median_s=float(np.median(steady)),
+        total_s=float(values.sum()),
         samples=values.size,
         cut_samples=cut,
         steady_class=state.steady_class,

@@ -133,3 +133,16 @@ def test_reproduction_is_a_command_line_of_the_cell_alone(results: dict) -> None
     command = results["cells"][1]["reproduce"]
     assert command == "PATH_KIND=b mpiexec -n 2 /x/slowpath-engine p2p --pattern ping_pong --message-bytes 8"
     assert contrast(results, "environment")["reproduce"]["b"] == command
+
+
+def test_one_round_decides_nothing(run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    for launch in range(2, 2 * planted.ROUNDS):
+        shutil.rmtree(launch_folder(copy, launch))
+    found = contrast(build_results(copy), "environment")
+    assert found["launches"] == 1
+    assert found["ratio"] == pytest.approx(2.0, rel=0.05)
+    assert found["interval"] is None
+    assert found["verdict"] == "undecided"
+    assert found["more_pairs"] >= 7
