@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// slowpath-engine: docs/engine-interface.md.
-#include <array>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "core/error.hpp"
@@ -25,6 +27,8 @@ void complain(const std::string& text) {
     complain(text + " (rank " + std::to_string(session.rank()) + " of " + std::to_string(session.size()) +
              " on " + mpi::host_name() + place + ")");
     std::fflush(nullptr);
+    // Some launchers drop what they have not yet forwarded when the job is aborted.
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
     MPI_Abort(MPI_COMM_WORLD, exit_environment);
     std::_Exit(exit_environment);
 }
@@ -91,8 +95,12 @@ int main(int argc, char** argv) {
         const std::vector<std::string_view> words(argv + 1, argv + argc);
         return run(parse_arguments(words));
     } catch (const UsageError& error) {
-        // All processes of the job read the same command line; one complains.
-        if (mpi::rank_from_environment().value_or(0) == 0) complain(error.what());
+        // All processes of the job read the same command line; one complains, and the others give it the time
+        // to: a launcher may kill the job at the first exit code that is not 0.
+        if (mpi::rank_from_environment().value_or(0) == 0)
+            complain(error.what());
+        else
+            std::this_thread::sleep_for(std::chrono::milliseconds(300));
         return exit_usage;
     } catch (const std::exception& error) {
         complain(error.what());

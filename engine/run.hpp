@@ -17,7 +17,8 @@ inline constexpr int exit_usage = 2;
 inline constexpr int exit_environment = 4;
 
 /// Collective.  @return The exit code.
-/// @throws UsageError and AgreedFailure on all ranks; EnvironmentFailure, mpi::Error, memory::Error on any of them.
+/// @throws UsageError and AgreedFailure on all ranks; EnvironmentFailure, mpi::Error, memory::Error on any of
+/// them.
 int run_cells(const mpi::Session& session, const Arguments& arguments);
 
 /// The cells that the command line asks for, numbered from 0, checked.  @throws UsageError.
