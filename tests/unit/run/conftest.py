@@ -76,8 +76,8 @@ def make_plan() -> MakePlan:
 
 
 @pytest.fixture
-def fake_starter() -> Starter:
-    """Starts the fake engine through the fake launcher."""
+def fake_starter(run_folder: Path) -> Starter:
+    """Starts the fake engine through the fake launcher; FAKE_RUN marks its processes as this test's."""
     mpi = Mpi(
         name="unknown",
         version=None,
@@ -90,7 +90,7 @@ def fake_starter() -> Starter:
         launcher="mpiexec",
         vendor_line="fake",
     )
-    return Starter(mpi, FAKES / "engine.py", dict(os.environ), cores=2)
+    return Starter(mpi, FAKES / "engine.py", {**os.environ, "FAKE_RUN": str(run_folder)}, cores=2)
 
 
 @pytest.fixture

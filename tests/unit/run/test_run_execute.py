@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from slowpath.errors import EnvironmentFailure
-from slowpath.launch.leftovers import MARKER
 from slowpath.plan.model import Environment, Plan
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
 from slowpath.run.account import read_account
@@ -38,11 +37,12 @@ def ended_cells(folder: Path, launch: int) -> dict[int, str]:
     return {cell: end.status for cell, end in account.ended.items()}
 
 
-def fake_processes() -> list[int]:
+def fake_processes(folder: Path) -> list[int]:
+    """Processes of the run in `folder`, and of no other run on this machine."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and f"{MARKER}=".encode() in (entry / "environ").read_bytes():
+            if entry.name.isdigit() and f"FAKE_RUN={folder}".encode() in (entry / "environ").read_bytes():
                 found.append(int(entry.name))
         except OSError:
             continue
@@ -75,7 +75,7 @@ def test_bad_cell_is_a_row_and_the_others_go_on(
     assert ended_cells(run_folder, 1) == {0: "ok"}
     assert ended_cells(run_folder, 2) == {2: "ok", 3: "ok"}
     assert result.cells_ok == 3
-    assert not fake_processes()
+    assert not fake_processes(run_folder)
 
 
 def test_reasons_tell(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
@@ -133,7 +133,7 @@ def test_hang_in_the_library_start_up(run_folder: Path, make_plan: MakePlan, fak
 def test_processes_that_left_the_group_are_ended(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
     _, infos = execute(run_folder, make_plan(["orphan"]), fake_starter)
     assert infos[0].ended == "hung"
-    assert not fake_processes()
+    assert not fake_processes(run_folder)
 
 
 def test_junk_on_stdout_is_kept_and_harms_nothing(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
@@ -172,7 +172,7 @@ def test_interrupt_keeps_what_was_measured_and_resume_does_the_rest(
     stopper.join()
     assert result.status == "interrupted"
     assert [info.ended for info in infos] == ["interrupted"]
-    assert not fake_processes()
+    assert not fake_processes(run_folder)
     before = events.read_bytes()
     kept = set(ended_cells(run_folder, 1))
     assert kept
