@@ -18,6 +18,8 @@ from slowpath.stats.contrast import ContrastEstimate, paired, within_launch
 from slowpath.stats.estimate import estimate_over_launches
 from slowpath.stats.verdict import judge
 
+CLEAR_RATIO = 1.25  # from here on a decided difference is called a slow path and gets its remedy; below, a difference
+
 # (cell, metric, phase) -> round -> (launch number, what it measured)
 Measured = Mapping[tuple[int, str, str], Mapping[int, tuple[int, Reduced]]]
 
@@ -146,7 +148,7 @@ def _entry(
         "within_launch": result.same_launch,
         "interleaved": interleaved,
         "more_pairs": verdict.more_pairs,
-        "remedy": _remedy(plan, contrast, verdict.word),
+        "remedy": _remedy(plan, contrast, verdict.word, found.ratio),
     }
 
 
@@ -173,9 +175,9 @@ def _usual(plan: Plan, contrast: Contrast) -> str | None:
     return chosen[0] if len(chosen) == 1 else None
 
 
-def _remedy(plan: Plan, contrast: Contrast, word: str) -> str | None:
-    """The line that moves the user to the faster side, when there is one and it is not where they are already."""
-    if word not in ("faster", "slower"):
+def _remedy(plan: Plan, contrast: Contrast, word: str, ratio: float) -> str | None:
+    """The line that moves the user to the faster side: when the gain is clear, and they are not there already."""
+    if word not in ("faster", "slower") or max(ratio, 1 / ratio) < CLEAR_RATIO:
         return None
     if contrast.axis == "environment":
         faster = contrast.a if word == "slower" else contrast.b

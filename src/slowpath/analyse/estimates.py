@@ -41,7 +41,7 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> dict[str,
         "modes": modes
         and [{"value": m.value, "launches": m.launches, "share_interval": [m.share.low, m.share.high]} for m in modes],
         "batch": batch,
-        "quantum_ratio": quantum_ns and quantum_ns * 1e-9 / (centre.value * batch),
+        "quantum_ratio": quantum_ns and quantum_ns * 1e-9 / (centre.value * batch * launches[0].operations),
     }
 
 

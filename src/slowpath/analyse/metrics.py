@@ -58,6 +58,7 @@ class Series:
 
     values_s: NDArray[np.float64]
     batch: int
+    operations: int = 1  # in each element of the batch; a sample spans batch * operations of them
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def _per_operation(blocks: Sequence[Block], rank: int, operations: int) -> dict[
     for phase in PHASES:
         if chosen := _of(blocks, rank, phase):
             values = np.concatenate([b.duration_ns * (NS / (b.batch * operations)) for b in chosen])
-            phases[phase] = Series(values, max(b.batch for b in chosen))
+            phases[phase] = Series(values, max(b.batch for b in chosen), operations)
     return phases
 
 
@@ -136,7 +137,7 @@ def _derive_windowed(p: Mapping[str, str], blocks: Sequence[Block], size: int, o
             n = min(len(b.duration_ns) for b in together)
             slowest = np.max([b.duration_ns[:n] for b in together], axis=0)
             longest.append(slowest * (NS / (together[0].batch * in_flight * pairs)))
-        phases[phase] = Series(np.concatenate(longest), max(b.batch for b in senders[0]))
+        phases[phase] = Series(np.concatenate(longest), max(b.batch for b in senders[0]), in_flight * pairs)
     return {"time_per_message_s": phases or Absent("no samples")}
 
 

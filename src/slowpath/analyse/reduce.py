@@ -28,6 +28,7 @@ class Reduced:
     outliers: outliers.Outliers
     within_ratio: float | None
     batch: int
+    operations: int
 
 
 def reduce(series: Series, find_cut: bool) -> Reduced | None:
@@ -53,4 +54,5 @@ def reduce(series: Series, find_cut: bool) -> Reduced | None:
         outliers=outliers.tukey(values),
         within_ratio=spread.within(values),
         batch=series.batch,
+        operations=series.operations,
     )

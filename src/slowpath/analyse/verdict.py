@@ -11,11 +11,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from slowpath.analyse.contrasts import CLEAR_RATIO
 from slowpath.units import format_ratio, format_time
 
 Contrast = Mapping[str, Any]
 DECIDED = ("faster", "slower")
-CLEAR_RATIO = 1.25  # from here on a decided difference is called a slow path; below it, a difference
 
 
 def _strength(contrast: Contrast) -> float:

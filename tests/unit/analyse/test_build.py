@@ -67,6 +67,7 @@ def test_half_round_trip_divides_by_batch_and_by_two(results: dict) -> None:
     steady = results["cells"][0]["metrics"]["half_round_trip_latency_s"]["phases"]["steady"]
     assert steady["value"] == pytest.approx(HALF_TRIP_S, rel=0.3)  # the drift
     assert steady["batch"] == planted.BATCH
+    assert steady["quantum_ratio"] == pytest.approx(10e-9 / (2 * planted.BATCH * steady["value"]))
     assert steady["samples"] == 40 * planted.ROUNDS
 
 
