@@ -18,7 +18,7 @@ from slowpath.errors import SlowpathError
 COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("run", "slowpath.cli.run", "Measure a campaign on this machine and say what is slow."),
     ("report", "slowpath.cli.report", "Build the report of a run folder anew."),
-    ("summary", "slowpath.cli.summary", "Print the samples of a run, a line for each cell, launch and phase."),
+    ("summary", "slowpath.cli.summary", "Print the samples of a run as CSV, summarised."),
     ("resume", "slowpath.cli.resume", "Go on with a run that was interrupted."),
     ("doctor", "slowpath.cli.doctor", "Show what this machine has, and what can be measured on it."),
     ("import", "slowpath.cli.import_", "Make a run folder from logs of the reproducers."),
