@@ -41,35 +41,43 @@ End::End(Context& context, const Config& config)
 std::optional<std::string> End::renew(std::int64_t allocation) {
     if (!roles_.side) return std::nullopt;
     allocation_ = allocation;
+    for (auto& old : held_) old.reset();
     try {
-        buffer_.reset();
-        buffer_.emplace(request_for(context_, config_, *roles_.side));
+        for (const Side from : config_.directions()) {
+            memory::Buffer fresh(request_for(context_, config_, *roles_.side));
+            const bool reused =
+                context_.addresses.note(reinterpret_cast<std::uintptr_t>(fresh.base()), fresh.bytes());
+            held_[from == Side::sender ? 0 : 1].emplace(std::move(fresh), reused);
+        }
     } catch (const std::exception& error) {
         return error.what();
     }
-    reused_address_ =
-        context_.addresses.note(reinterpret_cast<std::uintptr_t>(buffer_->base()), buffer_->bytes());
     return std::nullopt;
 }
 
-void End::record_allocation() {
+void End::record_allocations() {
+    for (const Side from : config_.directions()) record_allocation(from);
+}
+
+void End::record_allocation(Side from) {
     const SideConfig& memory = config_.side(*roles_.side);
-    const memory::Observed observed = buffer_->observe();
+    const memory::Buffer& buffer = held(from).buffer;
+    const memory::Observed observed = buffer.observe();
     JsonObject event;
     event.integer("cell", context_.cell)
         .integer("rank", context_.session.rank())
         .integer("index", allocation_);
-    event.text("role", roles_.sends() ? "send" : "receive").text("memory", memory::name(memory.kind));
+    event.text("role", roles_.side == from ? "send" : "receive").text("memory", memory::name(memory.kind));
     event.text("mpi_memory_kind", observed.mpi_memory_kind).text("pages_asked", memory::name(memory.pages));
     event.text("pages_observed", observed.pages);
     if (observed.huge_bytes)
         event.unsigned_integer("huge_bytes", *observed.huge_bytes);
     else
         event.null("huge_bytes");
-    event.unsigned_integer("page_bytes", observed.page_bytes).integer("base", integer_of(buffer_->base()));
-    event.integer("address", integer_of(buffer_->data()))
-        .unsigned_integer("allocation_bytes", buffer_->bytes());
-    event.integer("offset_bytes", memory.offset_bytes).boolean("reused_address", reused_address_);
+    event.unsigned_integer("page_bytes", observed.page_bytes).integer("base", integer_of(buffer.base()));
+    event.integer("address", integer_of(buffer.data()))
+        .unsigned_integer("allocation_bytes", buffer.bytes());
+    event.integer("offset_bytes", memory.offset_bytes).boolean("reused_address", held(from).reused_address);
     if (observed.device)
         event.integer("device", *observed.device);
     else
@@ -77,8 +85,8 @@ void End::record_allocation() {
     context_.record.events += "allocation " + event.fields() + "\n";
 }
 
-std::uint64_t End::seed(std::uint64_t number) const {
-    const int sender = roles_.sends() ? context_.session.rank() : roles_.peer;
+std::uint64_t End::seed(std::uint64_t number, Side from) const {
+    const int sender = roles_.side == from ? context_.session.rank() : roles_.peer;
     std::uint64_t made = mix(context_.seed, context_.cell);
     made = mix(made, static_cast<std::uint64_t>(allocation_));
     made = mix(made, static_cast<std::uint64_t>(sender));
@@ -88,12 +96,14 @@ std::uint64_t End::seed(std::uint64_t number) const {
 void End::prepare(std::uint64_t number, Side from) {
     const Payload payload(config_, *roles_.side);
     // Poison first on both: it also marks the bytes around the message.
-    payload.poison(*buffer_, seed(number));
-    if (*roles_.side == from) payload.fill(*buffer_, seed(number));
+    payload.poison(held(from).buffer, seed(number, from));
+    if (roles_.side == from) payload.fill(held(from).buffer, seed(number, from));
 }
 
-void End::compare(std::uint64_t number, const char* when) {
-    const Payload::Result result = Payload(config_, *roles_.side).compare(*buffer_, seed(number));
+void End::compare(std::uint64_t number, Side from, const char* when) {
+    if (roles_.side == from) return;
+    const Payload::Result result =
+        Payload(config_, *roles_.side).compare(held(from).buffer, seed(number, from));
     compared_bytes += result.compared_bytes;
     wrong_bytes += result.wrong_bytes;
     if (!result.first_wrong || first_wrong) return;
@@ -122,7 +132,8 @@ void End::end_block(Phase phase, std::uint32_t batch_of_block, std::int64_t firs
     header.allocation = static_cast<std::uint32_t>(allocation_);
     header.t0_ns = block_begin_ns_;
     header.seq0 = static_cast<std::uint64_t>(first_sample);
-    if (reused_address_) header.flags |= block_flag::reused_address;
+    for (const auto& memory : held_)
+        if (memory && memory->reused_address) header.flags |= block_flag::reused_address;
     store_witness(header, block_witness_, after);
     append_block(context_.record.blocks, header, samples_.durations_ns(),
                  with_starts ? samples_.begins_ns() : std::span<const std::int64_t>{});

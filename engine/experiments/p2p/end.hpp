@@ -2,6 +2,7 @@
 /// This rank's end of a cell: its role, its fresh memory, the checks of its payload, its blocks.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,22 +27,23 @@ class End {
     Context& context() { return context_; }
     const Config& config() const { return config_; }
     const Roles& roles() const { return roles_; }
-    std::byte* data() const { return buffer_->data(); }
+    /// Where this end's messages of one direction stand.  @param from The side that sends in this direction.
+    std::byte* data(Side from = Side::sender) const { return held(from).buffer.data(); }
     Samples& samples() { return samples_; }
     const mpi::Barrier& barrier() const { return barrier_; }
 
-    /// Free the old buffer and allocate a new one, if this rank takes part.
+    /// Free the old buffers and allocate new ones, one a direction, if this rank takes part.
     /// @return Why that failed; nothing is thrown, since all ranks must hear of it.
     std::optional<std::string> renew(std::int64_t allocation);
-    /// One line "allocation" for events.jsonl.
-    void record_allocation();
+    /// One line "allocation" for events.jsonl for each buffer.
+    void record_allocations();
 
     /// Write what this end needs before the message `number` of the allocation goes from `from` to the other
     /// side.
     void prepare(std::uint64_t number, Side from);
-    /// Compare this end's buffer with the message `number`.  @param when For the reason, "after the first
-    /// message".
-    void compare(std::uint64_t number, const char* when);
+    /// Compare what arrived from `from` with the message `number`; nothing on the side that sent it.
+    /// @param when For the reason, "after the first message".
+    void compare(std::uint64_t number, Side from, const char* when);
 
     /// Open a block.  @param capacity Samples at most.
     void begin_block(std::int64_t capacity);
@@ -58,16 +60,23 @@ class End {
     bool cut_by_time = false;
 
   private:
-    std::uint64_t seed(std::uint64_t number) const;
+    /// Fresh memory for the messages of one direction.
+    struct Held {
+        memory::Buffer buffer;
+        bool reused_address;
+    };
+    const Held& held(Side from) const { return *held_[from == Side::sender ? 0 : 1]; }
+    Held& held(Side from) { return *held_[from == Side::sender ? 0 : 1]; }
+    void record_allocation(Side from);
+    std::uint64_t seed(std::uint64_t number, Side from) const;
 
     Context& context_;
     Config config_;
     Roles roles_;
     mpi::Barrier barrier_;
     Samples samples_;
-    std::optional<memory::Buffer> buffer_;
+    std::array<std::optional<Held>, 2> held_;  ///< by the side that sends
     std::int64_t allocation_ = 0;
-    bool reused_address_ = false;
     std::int64_t block_begin_ns_ = 0;
     Witness block_witness_;
 };

@@ -84,7 +84,6 @@ Steps one_way(End& end) {
                                "MPI_Send or MPI_Recv");
                 });
             },
-        .echoes = false,
     };
 }
 

@@ -49,29 +49,33 @@ Steps steps_of(End& end) {
 }
 
 /// Numbers of a message's content within one allocation.
-enum Number : std::uint64_t { timed = 0, check_forth = 1, check_back = 2 };
+enum Number : std::uint64_t { timed = 0, check = 1 };
 
 /// One message with new content, so that what came earlier can't stand in for it.
-void check_fresh_content(End& end, const Steps& steps, Number number, Side from) {
-    end.prepare(number, from);
+void check_fresh_content(End& end, const Steps& steps, Side from) {
+    end.prepare(check, from);
     steps.check_only(from);
-    if (end.roles().side != from) end.compare(number, "in a message after the timed ones");
+    end.compare(check, from, "in a message after the timed ones");
 }
 
 void run_allocation(End& end, const Steps& steps) {
     const Config& config = end.config();
     // Filling and comparing writes to memory that was to be left untouched.
     const bool check_timed = config.validate && config.touch;
-    const bool compares = check_timed && (end.roles().receives() || steps.echoes);
-    if (check_timed) end.prepare(timed, Side::sender);
-    if (config.touch) end.record_allocation();
+    const auto compare_timed = [&](const char* when) {
+        if (!check_timed) return;
+        for (const Side from : config.directions()) end.compare(timed, from, when);
+    };
+    if (check_timed)
+        for (const Side from : config.directions()) end.prepare(timed, from);
+    if (config.touch) end.record_allocations();
     steps.first();
-    if (compares) end.compare(timed, "after the first message");
+    compare_timed("after the first message");
     steps.rest();
-    if (compares) end.compare(timed, "after the last message");
-    if (!config.touch) end.record_allocation();
-    if (config.validate) check_fresh_content(end, steps, check_forth, Side::sender);
-    if (config.validate && steps.echoes) check_fresh_content(end, steps, check_back, Side::receiver);
+    compare_timed("after the last message");
+    if (!config.touch) end.record_allocations();
+    if (config.validate)
+        for (const Side from : config.directions()) check_fresh_content(end, steps, from);
 }
 
 /// Collective: what the ranks found, put together.

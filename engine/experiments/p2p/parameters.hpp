@@ -43,6 +43,12 @@ struct Config {
     bool touch;
     bool validate;
 
+    /// Sides that send. A side of ping_pong has a buffer for each direction, as benchmarks usually have: with one
+    /// buffer for both, each message would have to fetch lines that the other core has just written.
+    std::span<const Side> directions() const {
+        static constexpr std::array both{Side::sender, Side::receiver};
+        return std::span(both).first(pattern == Pattern::ping_pong ? 2 : 1);
+    }
     const SideConfig& side(Side which) const { return sides[which == Side::sender ? 0 : 1]; }
     /// Bytes from one message to the next in a receiver's window: messages begin on cache lines of their own.
     std::int64_t stride_bytes() const { return (message_bytes + 63) / 64 * 64; }

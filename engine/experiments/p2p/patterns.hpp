@@ -12,7 +12,6 @@ struct Steps {
     std::function<void()> first;                ///< the first message from fresh memory, timed
     std::function<void()> rest;                 ///< all others, timed
     std::function<void(Side from)> check_only;  ///< one more from that side, not timed, for its payload
-    bool echoes;                                ///< the receiver sends the message back
 };
 
 Steps one_way(End& end);

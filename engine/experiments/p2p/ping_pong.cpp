@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round trips between rank 0, which times them, and the last rank; both use one buffer for both directions.
+// Round trips between rank 0, which times them, and the last rank; each has a buffer to send from and one to receive in.
 #include "experiments/p2p/patterns.hpp"
 #include "experiments/p2p/stages.hpp"
 #include "mpi/check.hpp"
@@ -8,24 +8,35 @@
 namespace slowpath::p2p {
 namespace {
 
+/// The other rank, and where messages forth (from rank 0) and back stand on this one.
+struct Place {
+    std::byte* forth;
+    std::byte* back;
+    int peer;
+};
+
+Place place_of(const End& end) {
+    return {end.data(Side::sender), end.data(Side::receiver), end.roles().peer};
+}
+
 /// @return The first MPI error code that is not MPI_SUCCESS.
 template <class Transfer>
-int ping(const Transfer& transfer, std::byte* data, int peer, std::int64_t round_trips) {
+int ping(const Transfer& transfer, const Place& place, std::int64_t round_trips) {
     for (std::int64_t i = 0; i < round_trips; ++i) {
-        if (const int code = transfer.send(data, peer, message_tag); code != MPI_SUCCESS) [[unlikely]]
+        if (const int code = transfer.send(place.forth, place.peer, message_tag); code != MPI_SUCCESS) [[unlikely]]
             return code;
-        if (const int code = transfer.receive(data, peer, message_tag); code != MPI_SUCCESS) [[unlikely]]
+        if (const int code = transfer.receive(place.back, place.peer, message_tag); code != MPI_SUCCESS) [[unlikely]]
             return code;
     }
     return MPI_SUCCESS;
 }
 
 template <class Transfer>
-int pong(const Transfer& transfer, std::byte* data, int peer, std::int64_t round_trips) {
+int pong(const Transfer& transfer, const Place& place, std::int64_t round_trips) {
     for (std::int64_t i = 0; i < round_trips; ++i) {
-        if (const int code = transfer.receive(data, peer, message_tag); code != MPI_SUCCESS) [[unlikely]]
+        if (const int code = transfer.receive(place.forth, place.peer, message_tag); code != MPI_SUCCESS) [[unlikely]]
             return code;
-        if (const int code = transfer.send(data, peer, message_tag); code != MPI_SUCCESS) [[unlikely]]
+        if (const int code = transfer.send(place.back, place.peer, message_tag); code != MPI_SUCCESS) [[unlikely]]
             return code;
     }
     return MPI_SUCCESS;
@@ -34,11 +45,10 @@ int pong(const Transfer& transfer, std::byte* data, int peer, std::int64_t round
 template <class Transfer>
 void time_pings(End& end, const Transfer& transfer, std::int64_t samples, std::uint32_t batch) {
     const MonotonicClock clock = end.context().clock;
-    std::byte* const data = end.data();
-    const int peer = end.roles().peer;
+    const Place place = place_of(end);
     for (std::int64_t i = 0; i < samples; ++i) {
         const std::int64_t begin_ns = clock.now_ns();
-        const int code = ping(transfer, data, peer, batch);
+        const int code = ping(transfer, place, batch);
         const std::int64_t end_ns = clock.now_ns();
         mpi::check(code, "MPI_Send or MPI_Recv");
         end.samples().add(begin_ns, end_ns);
@@ -50,7 +60,7 @@ void run_samples(End& end, std::int64_t samples, std::uint32_t batch) {
         if (end.roles().sends())
             time_pings(end, transfer, samples, batch);
         else
-            mpi::check(pong(transfer, end.data(), end.roles().peer, samples * batch), "MPI_Recv or MPI_Send");
+            mpi::check(pong(transfer, place_of(end), samples * batch), "MPI_Recv or MPI_Send");
     });
 }
 
@@ -68,12 +78,11 @@ Steps ping_pong(End& end) {
             [&end](Side from) {
                 mpi::with_transfer(end.config().message_bytes, [&](const auto& transfer) {
                     const int peer = end.roles().peer;
-                    mpi::check(end.roles().side == from ? transfer.send(end.data(), peer, message_tag)
-                                                        : transfer.receive(end.data(), peer, message_tag),
+                    mpi::check(end.roles().side == from ? transfer.send(end.data(from), peer, message_tag)
+                                                        : transfer.receive(end.data(from), peer, message_tag),
                                "MPI_Send or MPI_Recv");
                 });
             },
-        .echoes = true,
     };
 }
 

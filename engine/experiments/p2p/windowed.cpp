@@ -117,7 +117,6 @@ Steps windowed(End& end) {
                                "a window of messages");
                 });
             },
-        .echoes = false,
     };
 }
 
