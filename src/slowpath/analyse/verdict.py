@@ -89,11 +89,10 @@ def _control_line(contrasts: Sequence[Contrast], decided: Sequence[Contrast]) ->
             "This machine is too unsteady for effects of that size; repeat with more rounds or on quiet cores."
         )
         return {"level": "warning", "text": text, "contrast": decided[0]["id"]}
-    return {
-        "level": "ok",
-        "text": f"{group}: {total} of {total} contrasts of a cell with itself show no difference, as they should.",
-        "contrast": None,
-    }
+    same = sum(c["verdict"] == "same" for c in contrasts)
+    rest = [f"{same} same"] * (same > 0) + [f"{total - same} undecided"] * (total > same)
+    text = f"{group}: of {total} contrasts of a cell with itself none is a false alarm ({', '.join(rest)})."
+    return {"level": "ok", "text": text, "contrast": None}
 
 
 def _grouped(contrasts: Iterable[Contrast]) -> list[list[Contrast]]:

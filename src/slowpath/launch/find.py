@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finding the MPI to use: the option, then SLOWPATH_MPI, then the PATH, then the embedded one."""
+"""Finding the MPI to use: the option, then SLOWPATH_MPI, then the PATH, then the embedded one, wherever that stands."""
 
 from __future__ import annotations
 
@@ -92,7 +92,9 @@ def _named(what: str, source: str, asked_by: str, environ: Mapping[str, str], as
 
 def _candidates(environ: Mapping[str, str], everywhere: bool = False) -> Iterator[Path]:
     folders = [Path(folder) for folder in environ.get("PATH", "").split(os.pathsep) if folder]
-    yield from _launchers_in(folders)
+    # An activated environment stands first on the PATH; a module's MPI behind it is still the one that the user loaded.
+    found = sorted(_launchers_in(folders), key=lambda path: _source_of(path) == "embedded")
+    yield from found
     yield from _launchers_in(embedded_folders())
     if everywhere:
         if environ.get("I_MPI_ROOT"):

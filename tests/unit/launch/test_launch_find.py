@@ -115,9 +115,11 @@ def test_by_name(places: dict[str, Path]) -> None:
         find_mpi("openmpi", without_system(path_of(places["mpich"])))
 
 
-def test_embedded_even_if_first_on_the_path(places: dict[str, Path]) -> None:
+def test_an_mpi_of_the_path_goes_before_the_embedded_one_wherever_that_stands(places: dict[str, Path]) -> None:
     install(places["python"], VERSIONS["mpich"])
-    assert find_mpi(None, path_of(places["python"], places["openmpi"])).source == "embedded"
+    chosen = find_mpi(None, path_of(places["python"], places["openmpi"]))
+    assert (chosen.name, chosen.source) == ("openmpi", "PATH")
+    assert find_mpi(None, path_of(places["python"])).source == "embedded"
     assert find_mpi(None, {"PATH": ""}).source == "embedded"
     assert find_mpi("embedded", path_of(places["openmpi"])).name == "mpich"
 
