@@ -10,7 +10,7 @@ namespace {
 
 #define SLOWPATH_FIELD(name)                                          \
     BlockField {                                                      \
-#name, offsetof(BlockHeader, name), sizeof(BlockHeader::name) \
+        #name, offsetof(BlockHeader, name), sizeof(BlockHeader::name) \
     }
 constexpr std::array fields{
     SLOWPATH_FIELD(magic),

@@ -75,8 +75,7 @@ void End::record_allocation(Side from) {
     else
         event.null("huge_bytes");
     event.unsigned_integer("page_bytes", observed.page_bytes).integer("base", integer_of(buffer.base()));
-    event.integer("address", integer_of(buffer.data()))
-        .unsigned_integer("allocation_bytes", buffer.bytes());
+    event.integer("address", integer_of(buffer.data())).unsigned_integer("allocation_bytes", buffer.bytes());
     event.integer("offset_bytes", memory.offset_bytes).boolean("reused_address", held(from).reused_address);
     if (observed.device)
         event.integer("device", *observed.device);

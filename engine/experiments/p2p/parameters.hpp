@@ -43,8 +43,8 @@ struct Config {
     bool touch;
     bool validate;
 
-    /// Sides that send. A side of ping_pong has a buffer for each direction, as benchmarks usually have: with one
-    /// buffer for both, each message would have to fetch lines that the other core has just written.
+    /// Sides that send. A side of ping_pong has a buffer for each direction, as benchmarks usually have: with
+    /// one buffer for both, each message would have to fetch lines that the other core has just written.
     std::span<const Side> directions() const {
         static constexpr std::array both{Side::sender, Side::receiver};
         return std::span(both).first(pattern == Pattern::ping_pong ? 2 : 1);

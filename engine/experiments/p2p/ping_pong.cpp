@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round trips between rank 0, which times them, and the last rank; each has a buffer to send from and one to receive in.
+// Round trips between rank 0, which times them, and the last rank; each has a buffer to send from and one to
+// receive in.
 #include "experiments/p2p/patterns.hpp"
 #include "experiments/p2p/stages.hpp"
 #include "mpi/check.hpp"
@@ -23,9 +24,11 @@ Place place_of(const End& end) {
 template <class Transfer>
 int ping(const Transfer& transfer, const Place& place, std::int64_t round_trips) {
     for (std::int64_t i = 0; i < round_trips; ++i) {
-        if (const int code = transfer.send(place.forth, place.peer, message_tag); code != MPI_SUCCESS) [[unlikely]]
+        if (const int code = transfer.send(place.forth, place.peer, message_tag); code != MPI_SUCCESS)
+            [[unlikely]]
             return code;
-        if (const int code = transfer.receive(place.back, place.peer, message_tag); code != MPI_SUCCESS) [[unlikely]]
+        if (const int code = transfer.receive(place.back, place.peer, message_tag); code != MPI_SUCCESS)
+            [[unlikely]]
             return code;
     }
     return MPI_SUCCESS;
@@ -34,9 +37,11 @@ int ping(const Transfer& transfer, const Place& place, std::int64_t round_trips)
 template <class Transfer>
 int pong(const Transfer& transfer, const Place& place, std::int64_t round_trips) {
     for (std::int64_t i = 0; i < round_trips; ++i) {
-        if (const int code = transfer.receive(place.forth, place.peer, message_tag); code != MPI_SUCCESS) [[unlikely]]
+        if (const int code = transfer.receive(place.forth, place.peer, message_tag); code != MPI_SUCCESS)
+            [[unlikely]]
             return code;
-        if (const int code = transfer.send(place.back, place.peer, message_tag); code != MPI_SUCCESS) [[unlikely]]
+        if (const int code = transfer.send(place.back, place.peer, message_tag); code != MPI_SUCCESS)
+            [[unlikely]]
             return code;
     }
     return MPI_SUCCESS;
