@@ -20,6 +20,7 @@ from slowpath.plan.files import read_plan
 from slowpath.plan.model import Cell, Plan
 from slowpath.record.events import Note
 from slowpath.record.folder import RunInfo, read_run
+from slowpath.stats.first import first_slow
 
 RESULTS_SCHEMA = 1
 
@@ -168,7 +169,19 @@ def _metrics(cell: Cell, measurements: Measurements, launches: Sequence[LaunchRe
         _add_rates(found, name, int(cell.parameters.get("message_bytes", "0")))
         entry = result.setdefault(name, {"unit": metric.unit, "better": metric.better, "phases": {}})
         entry["phases"][phase] = found
+        entry["first_slow"] = _first_slow(measurements, number, name)
     return result
+
+
+def _first_slow(measurements: Measurements, cell: int, metric: str) -> dict[str, Any] | None:
+    """In how many launches the first message lies far outside the later ones; None when a phase is missing."""
+    firsts = measurements.by_series.get((cell, metric, "first"), {})
+    later = measurements.by_series.get((cell, metric, "steady"), {})
+    rounds = sorted(firsts.keys() & later.keys())
+    if not rounds:
+        return None
+    found = first_slow([firsts[r][1].median_s for r in rounds], [later[r][1].kept_s for r in rounds])
+    return {"slow": found.slow, "launches_slow": found.launches_slow, "launches": found.launches}
 
 
 def _add_rates(found: dict[str, Any], metric: str, message_bytes: int) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
+from slowpath.record.events import CellBegin, read_events
 
 
 @dataclass(frozen=True)
@@ -32,30 +32,11 @@ class Account:
         return open_cells[-1] if open_cells else None
 
 
-class _Event(msgspec.Struct):
-    event: str
-    cell: int | None = None
-    status: str = "ok"
-    reason: str | None = None
-
-
 def read_account(events: Path) -> Account:
     """Account of a launch. A missing file means that nothing began; a half-written last line is left out."""
-    try:
-        lines = events.read_bytes().split(b"\n")
-    except OSError:
+    if not events.exists():
         return Account()
-    begun: list[int] = []
-    ended: dict[int, Ended] = {}
-    complete = False
-    for line in lines:
-        try:
-            event = msgspec.json.decode(line, type=_Event)
-        except msgspec.DecodeError:
-            continue
-        if event.event == "cell_begin" and event.cell is not None:
-            begun.append(event.cell)
-        elif event.event == "cell_end" and event.cell is not None:
-            ended[event.cell] = Ended(event.status, event.reason)
-        complete = complete or event.event == "launch_end"
-    return Account(tuple(begun), ended, complete)
+    said = read_events(events)
+    begun = tuple(event.cell for event in said.of(CellBegin))
+    ended = {cell: Ended(end.status, end.reason) for cell, end in said.cell_ends.items()}
+    return Account(begun, ended, said.end is not None)

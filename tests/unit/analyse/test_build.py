@@ -60,6 +60,8 @@ def test_one_way_is_receive_end_minus_send_start(results: dict) -> None:
     phases = results["cells"][3]["metrics"]["one_way_s"]["phases"]
     assert phases["steady"]["value"] == pytest.approx(planted.FAST_NS * 1e-9, rel=0.01)
     assert phases["first"]["value"] == pytest.approx(planted.FIRST_NS * 1e-9, rel=0.02)
+    slow = results["cells"][3]["metrics"]["one_way_s"]["first_slow"]
+    assert slow == {"slow": True, "launches_slow": planted.ROUNDS, "launches": planted.ROUNDS}
     assert contrast(results, "first")["ratio"] == pytest.approx(planted.FIRST_NS / planted.FAST_NS, rel=0.02)
 
 
