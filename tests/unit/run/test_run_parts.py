@@ -97,7 +97,8 @@ def test_ranges(numbers: list[int], text: str) -> None:
 def test_account_of_damaged_events(tmp_path: Path) -> None:
     events = tmp_path / "events.jsonl"
     events.write_bytes(
-        b'{"event":"cell_begin","t_ns":1,"cell":3}\n\xff\xfe junk\n{"event":"cell_end","t_ns":2,"cell":3,"status":"ok"}\n'
+        b'{"event":"cell_begin","t_ns":1,"cell":3}\n\xff\xfe junk\n'
+        b'{"event":"cell_end","t_ns":2,"cell":3,"status":"ok"}\n'
         b'{"event":"cell_begin","t_ns":1,"cell":4}\n{"event":"cell_e'
     )
     account = read_account(events)
