@@ -31,7 +31,6 @@ from slowpath.launch.mpi import Mpi
 from slowpath.resources import data_folder
 
 BUILD_LIMIT_S = 900.0
-LOG_LINES_SHOWN = 12
 ERROR_LINE = re.compile(r"\berror: |^CMake Error|undefined reference|No space left")
 # Kept beside the engine when the source builds them: the original reproducers' commands.
 OTHER_PROGRAMS = ("gpudirect_p2p_overalloc", "intranode_pinned_host_comm")
@@ -153,12 +152,14 @@ def _run_cmake(
             except subprocess.TimeoutExpired:
                 raise EnvironmentFailure(f"the engine did not {what} within {BUILD_LIMIT_S:g} s; see {log}") from None
             if code != 0:
-                raise EnvironmentFailure(f"the engine did not {what}: {_why(log)}\nThe whole log: {log}")
+                raise EnvironmentFailure(
+                    f"the engine did not {what} with {mpicxx}: {_why(log)}; see {log}, or choose another MPI with --mpi"
+                )
 
 
 def _why(log: Path) -> str:
-    """The log's first error line, then its last lines."""
-    lines = log.read_text(errors="replace").splitlines()
-    errors = [line.strip() for line in lines if ERROR_LINE.search(line)]
-    last = "\n".join(f"  {line}" for line in lines[-LOG_LINES_SHOWN:])
-    return f"{errors[0] if errors else 'no error message'}\n{last}"
+    """The log's most telling line: what CMake could not find, else its first error."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
+    telling = [line for line in lines if line.startswith("Could NOT find")]
+    telling += [line for line in lines if ERROR_LINE.search(line)]
+    return telling[0] if telling else "no error message"

@@ -105,9 +105,10 @@ def test_key_follows_what_the_engine_is_made_of(mpi: Mpi, source: Path) -> None:
 def test_failed_build_shows_the_error_and_the_log(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
     with pytest.raises(EnvironmentFailure) as caught:
         engine_for(mpi, {**environ, "BROKEN": "1"}, source=source)
-    first = str(caught.value).splitlines()[0]
-    assert first == "the engine did not compile: x.cpp:3:1: error: no such thing"
-    log = Path(str(caught.value).splitlines()[-1].removeprefix("The whole log: "))
+    said = str(caught.value)
+    assert said.startswith(f"the engine did not compile with {mpi.mpicxx}: x.cpp:3:1: error: no such thing; see ")
+    assert "\n" not in said
+    log = Path(said.partition("; see ")[2].partition(", or ")[0])
     assert "no such thing" in log.read_text()
     assert list_engines(environ) == []
 
