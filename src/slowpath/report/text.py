@@ -94,14 +94,13 @@ def _remedies(contrasts: list[Json]) -> list[str]:
 
 
 def _skipped(results: Json) -> str:
-    found = results.get("skipped") or []
+    found = view_run.skipped_groups(results)
     if not found:
         return ""
     lines = ["Skipped and failed:"]
     for one in found:
-        reason = one.get("reason") or "no reason was recorded"
-        log = f" ({one['log']})" if one.get("log") else ""
-        lines.append(_wrap(f"{one['label']}: {reason}{log}", f"  {one['status']:<8} "))
+        log = f" ({one['log']})" if one["log"] else ""
+        lines.append(_wrap(f"{one['label']}: {one['reason']}{log}", f"  {one['status']:<8} "))
     return "\n".join(lines)
 
 

@@ -11,6 +11,7 @@ from slowpath.report import format as fmt
 
 Json = dict[str, Any]
 Facts = list[tuple[str, str]]
+LABELS_SHOWN = 4  # of the cells that share one reason
 
 
 def summary(results: Json) -> list[str]:
@@ -163,3 +164,26 @@ def _count(name: str, value: float | None) -> str:
     if value is None:
         return f"{fmt.MISSING} not counted"
     return fmt.time(value) if "_s_" in name else f"{value:.3g}"
+
+
+def skipped_groups(results: Json) -> list[Json]:
+    """What was not measured, one entry for each status and reason; the cells that share it are named together."""
+    groups: dict[tuple[str, str], list[Json]] = {}
+    for row in results.get("skipped") or []:
+        groups.setdefault((row["status"], row.get("reason") or "no reason was recorded"), []).append(row)
+    return [_skipped_group(status, reason, rows) for (status, reason), rows in groups.items()]
+
+
+def _skipped_group(status: str, reason: str, rows: list[Json]) -> Json:
+    labels = [row["label"] for row in rows]
+    label = ", ".join(labels) if len(labels) == 1 else f"{len(labels)} cells: {'; '.join(labels[:LABELS_SHOWN])}"
+    more = len(labels) - LABELS_SHOWN
+    told = next((row for row in rows if row.get("output")), rows[0])
+    return {
+        "status": status,
+        "reason": reason,
+        "label": label + (f"; and {more} more" if len(labels) > 1 and more > 0 else ""),
+        "launches": max(row.get("launches") or 0 for row in rows),
+        "log": told.get("log"),
+        "output": told.get("output"),
+    }

@@ -30,7 +30,7 @@ def test_text_names_every_contrast_skip_and_the_report(results: Json) -> None:
     text = render_text(results)
     for contrast in results["contrasts"]:
         assert fmt.ratio(contrast["ratio"], contrast["interval"]).replace("×", "x").replace("–", "-") in text
-    assert "no GPU driver: libcuda.so.1 was not found" in text
+    assert "no GPU driver: libcuda.so.1 was not found" in " ".join(text.split())
     assert "No interval: no samples of b." in text
     assert text.rstrip().endswith("report.html")
 
@@ -113,3 +113,11 @@ def test_rates_and_lengths() -> None:
     assert fmt.duration(3725) == "62 min 5 s"
     assert fmt.plural(1, "launch") == "1 launch"
     assert fmt.plural(3, "launch") == "3 launches"
+
+
+def test_cells_with_one_reason_are_one_entry(results: dict[str, Any]) -> None:
+    row = {"status": "failed", "reason": "no launch starts", "launches": 1, "log": None, "output": None}
+    results["skipped"] = [{**row, "cell": i, "label": f"size {i}"} for i in range(300)]
+    text = render_text(results)
+    assert text.count("no launch starts") == 1
+    assert "300 cells: size 0; size 1; size 2; size 3; and 296 more" in " ".join(text.split())
