@@ -11,7 +11,6 @@ import pytest
 
 from slowpath.doctor import registry, single_copy
 from slowpath.doctor.check import Check
-from slowpath.doctor.clock import quantum_ns
 from slowpath.doctor.possible import NEEDS, abilities
 from slowpath.doctor.registry import CHECKS, run_checks
 from slowpath.doctor.show import as_json, as_text
@@ -60,8 +59,3 @@ def test_cma_refusal_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(single_copy, "_read", lambda pid, address: 1)
     assert single_copy.cma().value == "refused"
     assert "Operation not permitted" in single_copy.cma().means
-
-
-def test_quantum() -> None:
-    assert quantum_ns([0, 10, 10, 40]) == 10
-    assert quantum_ns([5, 5]) is None

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import itertools
-import math
 import platform
+import statistics
 import time
+from collections import Counter
 
 from slowpath.doctor.check import Check
 from slowpath.run.machine import read_line
 
 SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 READS = 20000
+FREQUENT = 1e-3  # share of readings from which a difference counts
+NEIGHBOURS_NS = 2
 
 
 def clock() -> Check:
@@ -40,9 +43,25 @@ def clock() -> Check:
 
 
 def quantum_ns(reads: list[int]) -> int | None:
-    """Largest step that divides all differences between readings, ns; None if the clock stood still."""
-    differences = {b - a for a, b in itertools.pairwise(reads) if b > a}
-    return math.gcd(*differences) if differences else None
+    """The step by which the clock advances, ns; None if it stood still.
+
+    As the engine finds it (engine/core/calibration.cpp): frequent differences of successive readings form clusters of
+    neighbours, because ticks are rounded to whole nanoseconds, and the quantum is the usual gap between clusters.
+    """
+    counts = Counter(b - a for a, b in itertools.pairwise(reads))
+    frequent = sorted(d for d, n in counts.items() if d > 0 and n > FREQUENT * len(reads))
+    if not frequent:
+        return min((d for d in counts if d > 0), default=None)
+    clusters: list[list[int]] = [[frequent[0]]]
+    for difference in frequent[1:]:
+        if difference - clusters[-1][-1] <= NEIGHBOURS_NS:
+            clusters[-1].append(difference)
+        else:
+            clusters.append([difference])
+    centres = [sum(d * counts[d] for d in cluster) / sum(counts[d] for d in cluster) for cluster in clusters]
+    if any(cluster[-1] - cluster[0] > NEIGHBOURS_NS for cluster in clusters):
+        return 1  # no steps to be seen: the clock is finer than its readings are steady
+    return round(statistics.median(b - a for a, b in itertools.pairwise(centres))) if len(centres) > 1 else frequent[-1]
 
 
 def kernel() -> Check:
