@@ -69,11 +69,12 @@ def _group_line(contrasts: Sequence[Contrast]) -> dict[str, Any]:
         also = f"; {len(decided)} of {total} contrasts decided" if total > 1 else ""
         return {"level": level, "text": f"{group}: {_times(top)}{where}{usual}{also}.", "contrast": top["id"]}
     same = sum(c["verdict"] == "same" for c in contrasts)
-    if same == total:
-        limit = format_ratio(100 * contrasts[0]["minimum_effect"])
-        text = f"{group}: no difference beyond {limit} % in {total} of {total} contrasts."
-        return {"level": "ok", "text": text, "contrast": None}
     missing = sum(c["verdict"] is None for c in contrasts)
+    if 0 < same == total - missing:
+        limit = f"{100 * contrasts[0]['minimum_effect']:g}"
+        rest = f"; {missing} more could not be measured" if missing else ""
+        text = f"{group}: no difference beyond {limit} % in {same} of {same} contrasts{rest}."
+        return {"level": "ok", "text": text, "contrast": None}
     parts = [f"{same} same"] * (same > 0) + [f"{total - same - missing} undecided"] * (total > same + missing)
     parts += [f"{missing} not measured"] * (missing > 0)
     word = "not measured" if missing == total else "undecided"

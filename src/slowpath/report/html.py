@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -31,6 +32,12 @@ def _environment() -> Environment:
                        trim_blocks=True, lstrip_blocks=True)  # fmt: skip
     made.globals.update(anchor=view_contrasts.anchor, badge=badge, levels=LEVELS, missing=fmt.MISSING)
     return made
+
+
+def _with_micro(verdict: dict[str, Any]) -> dict[str, Any]:
+    """The verdict with `µs` for the `us` of plain text."""
+    lines = [{**line, "text": re.sub(r"(?<=\d) us\b", " µs", line["text"])} for line in verdict["lines"]]
+    return {**verdict, "lines": lines}
 
 
 def badge(verdict: str) -> Markup:
@@ -68,7 +75,7 @@ def render_html(results: dict[str, Any], series: Iterable[samples.Series] = ()) 
     page = _environment().get_template("report.html.j2")
     return page.render(
         run=results["run"],
-        verdict=results["verdict"],
+        verdict=_with_micro(results["verdict"]),
         summary=view_run.summary(results),
         spread_note=view_run.spread_note(results),
         status_note=view_run.status_note(results["run"]),

@@ -73,3 +73,9 @@ def test_what_was_not_measured_is_counted_in_the_headline() -> None:
     verdict = judge([contrast("x", None, None)], 2)
     assert verdict["headline"].endswith("2 cells could not be measured")
     assert "not measured" in verdict["lines"][0]["text"]
+
+
+def test_same_where_measured_is_ok_and_the_rest_is_counted() -> None:
+    found = line(contrast("x", 1.0, "same"), contrast("y", None, None))
+    assert found["level"] == "ok"
+    assert "in 1 of 1 contrasts; 1 more could not be measured" in found["text"]
