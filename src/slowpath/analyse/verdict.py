@@ -44,9 +44,11 @@ def _side(contrast: Contrast, side: Mapping[str, Any]) -> str:
     return f'"{value}"' if axis in ("environment", "placement", "copy") else f"{axis.replace('_', ' ')} {value}"
 
 
-def _users_loss(contrast: Contrast) -> bool:
-    """The slower side is one that users are on without having chosen it."""
-    return contrast["usual"] in (None, "b" if contrast["ratio"] > 1 else "a")
+def _users_loss(contrast: Contrast) -> int:
+    """2: users who change nothing are on the slower side. 1: neither side is theirs. 0: they are on the faster side."""
+    if contrast["usual"] is None:
+        return 1
+    return 2 if contrast["usual"] == ("b" if contrast["ratio"] > 1 else "a") else 0
 
 
 def _group_line(contrasts: Sequence[Contrast]) -> dict[str, Any]:

@@ -49,6 +49,12 @@ def test_the_users_own_loss_speaks_before_a_larger_one_that_nobody_chose() -> No
     assert line(contrast("large", 4.0, "slower"), contrast("mine", 0.7, "faster"))["contrast"] == "mine"
 
 
+def test_the_usual_side_speaks_before_a_side_that_nobody_is_on() -> None:
+    rare = contrast("rare", 4.0, "slower", usual=None)
+    assert line(rare, contrast("mine", 0.7, "faster"))["contrast"] == "mine"
+    assert line(rare, contrast("won", 2.0, "slower"))["contrast"] == "rare"
+
+
 def test_a_small_difference_is_not_a_slow_path() -> None:
     assert line(contrast("x", 0.9, "faster"))["level"] == "info"
 
