@@ -35,7 +35,7 @@ def end(cell: int, status: str = "ok", reason: "str | None" = None) -> None:
     tell("cell_end", cell=cell, status=status, reason=reason)
 
 
-tell("launch_begin", launch=0, seed=0)
+tell("launch_begin", launch=0, seed=0, size=2)
 code = 0
 for line in plan.read_text().splitlines():
     words = line.split()
@@ -64,5 +64,5 @@ for line in plan.read_text().splitlines():
         end(cell, "skipped", "no such memory here")
     else:
         end(cell)
-tell("launch_end")
+tell("launch_end", cells_ok=0, cells_skipped=0, cells_failed=0)
 sys.exit(code)
