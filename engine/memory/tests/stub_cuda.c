@@ -3,12 +3,20 @@
  *   SLOWPATH_STUB_CUDA_DEVICES=N      devices there are (default 1); with 0, cuInit says CUDA_ERROR_NO_DEVICE
  *   SLOWPATH_STUB_CUDA_FAIL=CALL=CODE every call of CALL returns CODE
  *   SLOWPATH_STUB_CUDA_PROTECT=1      the CPU can't touch device memory except through the copies
+ *   SLOWPATH_STUB_CUDA_OPEN_NS_PER_PAGE=NS  cuIpcOpenMemHandle takes this long for each page of the
+ * allocation's granule, the largest of 2 MiB, 64 KiB and 4 KiB that divides its length Device memory is
+ * shared, so that another process can open it; calls may come from several threads.
  */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
 enum {
     SUCCESS = 0,
@@ -23,10 +31,12 @@ enum { REGIONS = 1024 };
 typedef struct {
     char* base;
     size_t bytes;
-    int kind; /* 'd' device, 'h' host, 'm' managed */
+    int kind;       /* 'd' device, 'h' host, 'm' managed, 'i' device memory of another process */
+    int descriptor; /* of device memory, else -1 */
 } Region;
 
 static Region regions[REGIONS];
+static pthread_mutex_t regions_lock = PTHREAD_MUTEX_INITIALIZER;
 static int context_object;
 static void* current_context;
 
@@ -50,49 +60,90 @@ static int devices(void) {
 
 static int protects(int kind) {
     const char* wanted = getenv("SLOWPATH_STUB_CUDA_PROTECT");
-    return kind == 'd' && wanted != NULL && atoi(wanted) != 0;
+    return (kind == 'd' || kind == 'i') && wanted != NULL && atoi(wanted) != 0;
+}
+
+/* Anonymous memory for all but device memory, which has a file, so that another process can map it. */
+static int map_fresh(Region* region) {
+    int protection = protects(region->kind) ? PROT_NONE : PROT_READ | PROT_WRITE;
+    int sharing = region->kind == 'h' || region->kind == 'd' ? MAP_SHARED : MAP_PRIVATE;
+    if (region->kind == 'd') {
+        region->descriptor = memfd_create("stub_cuda", MFD_CLOEXEC);
+        if (region->descriptor < 0 || ftruncate(region->descriptor, (off_t)region->bytes) != 0)
+            return OUT_OF_MEMORY;
+    } else {
+        sharing |= MAP_ANONYMOUS;
+    }
+    void* base = mmap(NULL, region->bytes, protection, sharing, region->descriptor, 0);
+    if (base == MAP_FAILED) return OUT_OF_MEMORY;
+    region->base = base;
+    return SUCCESS;
+}
+
+static int note_region(const Region* region) {
+    int code = OUT_OF_MEMORY;
+    pthread_mutex_lock(&regions_lock);
+    for (int i = 0; i < REGIONS && code != SUCCESS; ++i) {
+        if (regions[i].base != NULL) continue;
+        regions[i] = *region;
+        code = SUCCESS;
+    }
+    pthread_mutex_unlock(&regions_lock);
+    return code;
 }
 
 static int add_region(void** pointer, size_t bytes, int kind) {
     if (current_context == NULL) return INVALID_CONTEXT;
     if (bytes == 0) return INVALID_VALUE;
-    for (int i = 0; i < REGIONS; ++i) {
-        if (regions[i].base != NULL) continue;
-        int protection = protects(kind) ? PROT_NONE : PROT_READ | PROT_WRITE;
-        int sharing = kind == 'h' ? MAP_SHARED : MAP_PRIVATE;
-        void* base = mmap(NULL, bytes, protection, sharing | MAP_ANONYMOUS, -1, 0);
-        if (base == MAP_FAILED) return OUT_OF_MEMORY;
-        regions[i] = (Region){base, bytes, kind};
-        *pointer = base;
-        return SUCCESS;
-    }
-    return OUT_OF_MEMORY;
+    Region region = {NULL, bytes, kind, -1};
+    int code = map_fresh(&region);
+    if (code == SUCCESS) code = note_region(&region);
+    if (code == SUCCESS)
+        *pointer = region.base;
+    else if (region.descriptor >= 0)
+        close(region.descriptor);
+    return code;
 }
 
-static int remove_region(void* pointer, int host) {
-    for (int i = 0; i < REGIONS; ++i) {
-        if (pointer == NULL || regions[i].base != pointer || (regions[i].kind == 'h') != host) continue;
+static int remove_region(void* pointer, const char* kinds) {
+    int code = INVALID_VALUE;
+    pthread_mutex_lock(&regions_lock);
+    for (int i = 0; i < REGIONS && code != SUCCESS; ++i) {
+        if (pointer == NULL || regions[i].base != pointer || strchr(kinds, regions[i].kind) == NULL) continue;
         munmap(regions[i].base, regions[i].bytes);
+        if (regions[i].descriptor >= 0) close(regions[i].descriptor);
         regions[i].base = NULL;
-        return SUCCESS;
+        code = SUCCESS;
     }
-    return INVALID_VALUE;
+    pthread_mutex_unlock(&regions_lock);
+    return code;
+}
+
+/* The region that holds these bytes. */
+static int find_region(const char* begin, size_t bytes, Region* found) {
+    int code = INVALID_VALUE;
+    pthread_mutex_lock(&regions_lock);
+    for (int i = 0; i < REGIONS && code != SUCCESS; ++i) {
+        const Region* r = &regions[i];
+        if (r->base == NULL || begin < r->base || begin + bytes > r->base + r->bytes) continue;
+        *found = *r;
+        code = SUCCESS;
+    }
+    pthread_mutex_unlock(&regions_lock);
+    return code;
 }
 
 static int copy(char* device_side, void* host_side, size_t bytes, int to_device) {
+    Region r;
     if (current_context == NULL) return INVALID_CONTEXT;
-    for (int i = 0; i < REGIONS; ++i) {
-        Region* r = &regions[i];
-        if (r->base == NULL || device_side < r->base || device_side + bytes > r->base + r->bytes) continue;
-        if (protects(r->kind)) mprotect(r->base, r->bytes, PROT_READ | PROT_WRITE);
-        if (to_device)
-            memcpy(device_side, host_side, bytes);
-        else
-            memcpy(host_side, device_side, bytes);
-        if (protects(r->kind)) mprotect(r->base, r->bytes, PROT_NONE);
-        return SUCCESS;
-    }
-    return INVALID_VALUE;
+    if (find_region(device_side, bytes, &r) != SUCCESS) return INVALID_VALUE;
+    if (protects(r.kind)) mprotect(r.base, r.bytes, PROT_READ | PROT_WRITE);
+    if (to_device)
+        memcpy(device_side, host_side, bytes);
+    else
+        memcpy(host_side, device_side, bytes);
+    if (protects(r.kind)) mprotect(r.base, r.bytes, PROT_NONE);
+    return SUCCESS;
 }
 
 int cuInit(unsigned int flags) {
@@ -154,12 +205,12 @@ int cuMemHostAlloc(void** pointer, size_t bytes, unsigned int flags) {
 
 int cuMemFree_v2(unsigned long long pointer) {
     FAIL_IF_PLANTED();
-    return remove_region((void*)(uintptr_t)pointer, 0);
+    return remove_region((void*)(uintptr_t)pointer, "dm");
 }
 
 int cuMemFreeHost(void* pointer) {
     FAIL_IF_PLANTED();
-    return remove_region(pointer, 1);
+    return remove_region(pointer, "h");
 }
 
 int cuMemcpyHtoD_v2(unsigned long long to, const void* from, size_t bytes) {
@@ -170,6 +221,75 @@ int cuMemcpyHtoD_v2(unsigned long long to, const void* from, size_t bytes) {
 int cuMemcpyDtoH_v2(void* to, unsigned long long from, size_t bytes) {
     FAIL_IF_PLANTED();
     return copy((char*)(uintptr_t)from, to, bytes, 0);
+}
+
+int cuMemGetAddressRange_v2(unsigned long long* base, size_t* bytes, unsigned long long pointer) {
+    FAIL_IF_PLANTED();
+    Region r;
+    if (find_region((char*)(uintptr_t)pointer, 1, &r) != SUCCESS) return INVALID_VALUE;
+    *base = (uintptr_t)r.base;
+    *bytes = r.bytes;
+    return SUCCESS;
+}
+
+/* CUipcMemHandle is 64 opaque bytes; this is what this driver puts there. */
+typedef union {
+    char opaque[64];
+    struct {
+        pid_t process;
+        int descriptor;
+        size_t bytes;
+    } memory;
+} IpcHandle;
+
+static long long now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/* The planted law. */
+static void wait_for_pages(size_t bytes) {
+    const char* planted_ns = getenv("SLOWPATH_STUB_CUDA_OPEN_NS_PER_PAGE");
+    size_t granule = bytes % (2u << 20) == 0 ? 2u << 20 : bytes % (64u << 10) == 0 ? 64u << 10 : 4u << 10;
+    if (planted_ns == NULL) return;
+    long long until_ns = now_ns() + atoll(planted_ns) * (long long)((bytes + granule - 1) / granule);
+    while (now_ns() < until_ns) {
+    }
+}
+
+int cuIpcGetMemHandle(IpcHandle* handle, unsigned long long pointer) {
+    FAIL_IF_PLANTED();
+    Region r;
+    if (find_region((char*)(uintptr_t)pointer, 1, &r) != SUCCESS || r.kind != 'd') return INVALID_VALUE;
+    memset(handle, 0, sizeof *handle);
+    handle->memory.process = getpid();
+    handle->memory.descriptor = r.descriptor;
+    handle->memory.bytes = r.bytes;
+    return SUCCESS;
+}
+
+int cuIpcOpenMemHandle_v2(unsigned long long* pointer, IpcHandle handle, unsigned int flags) {
+    FAIL_IF_PLANTED();
+    /* The one flag there is; and a process can't open its own memory. */
+    if (flags != 1 || handle.memory.process == getpid()) return INVALID_VALUE;
+    if (current_context == NULL) return INVALID_CONTEXT;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)handle.memory.process, handle.memory.descriptor);
+    Region region = {NULL, handle.memory.bytes, 'i', open(path, O_RDWR | O_CLOEXEC)};
+    if (region.descriptor < 0) return INVALID_VALUE;
+    int protection = protects(region.kind) ? PROT_NONE : PROT_READ | PROT_WRITE;
+    void* base = mmap(NULL, region.bytes, protection, MAP_SHARED, region.descriptor, 0);
+    if (base == MAP_FAILED) return OUT_OF_MEMORY;
+    region.base = base;
+    wait_for_pages(region.bytes);
+    *pointer = (uintptr_t)base;
+    return note_region(&region);
+}
+
+int cuIpcCloseMemHandle(unsigned long long pointer) {
+    FAIL_IF_PLANTED();
+    return remove_region((void*)(uintptr_t)pointer, "i");
 }
 
 int cuGetErrorName(int code, const char** text) {
