@@ -33,6 +33,7 @@ Slowpath = Callable[..., subprocess.CompletedProcess[str]]
         (["import", "nowhere.txt"], 4, "nowhere.txt"),
         (["campaigns", "nope"], 2, "nope"),
         (["engine", "explode"], 2, "explode"),
+        (["mpi", "install", "cuda", "--from", "nowhere"], 2, "nowhere"),
     ],
 )
 def test_wrong_input(slowpath: Slowpath, arguments: list[str], code: int, said: str) -> None:

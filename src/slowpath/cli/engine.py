@@ -32,7 +32,7 @@ def list_() -> int:
 
 
 @command.command("build", epilog="Example: slowpath engine build --mpi openmpi")
-@click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded.  [default: PATH]")
+@click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded, cuda.  [default: PATH]")
 @click.option("--force", is_flag=True, help="Build even if the cache has it.")
 def build(mpi: str | None, force: bool) -> int:
     """Build the engine for an MPI, unless the cache has it, and print its path."""
@@ -46,7 +46,7 @@ def build(mpi: str | None, force: bool) -> int:
 
 
 @command.command("path", epilog="Example: srun -n 2 $(slowpath engine path) p2p --message-bytes 8")
-@click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded.  [default: PATH]")
+@click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded, cuda.  [default: PATH]")
 def path(mpi: str | None) -> int:
     """Print the path of the engine for an MPI; builds it if need be."""
     from slowpath.engine.build import engine_for

@@ -25,6 +25,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("campaigns", "slowpath.cli.campaigns", "List the campaigns that come with Slowpath, or print one."),
     ("describe", "slowpath.cli.describe", "Show the parameters and metrics of an experiment."),
     ("engine", "slowpath.cli.engine", "Build, list and find the compiled engines."),
+    ("mpi", "slowpath.cli.mpi", "List the MPIs in sight, and make one that takes GPU memory."),
 )
 EXIT_INTERRUPTED = 130
 EXIT_DEFECT = 70  # EX_SOFTWARE of sysexits.h

@@ -22,7 +22,7 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 @click.command("run", epilog=EPILOG)
 @click.argument("campaign", default="checkup")
 @click.option("--ranks", type=click.IntRange(1), help="MPI ranks, in place of the campaign's.")
-@click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded.  [default: PATH]")
+@click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded, cuda.  [default: PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder.  [default: slowpath-runs/CAMPAIGN-DATE]")
 @click.option("--rounds", type=click.IntRange(1), help="Times that everything is launched.")
 @click.option("--seed", type=click.IntRange(0, 2**48 - 1), help="Repeats the order of another run.")

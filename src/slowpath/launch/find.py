@@ -13,6 +13,7 @@ from pathlib import Path
 from slowpath.errors import EnvironmentFailure, UsageError
 from slowpath.launch.mpi import Ask, Mpi, inspect
 from slowpath.launch.probe import output_of
+from slowpath.mpi_install.place import NAMES, installed_prefix, read_manifest
 
 LIBRARIES = ("mpich", "openmpi", "intelmpi")
 LAUNCHER_NAMES = ("mpiexec", "mpirun")
@@ -36,7 +37,8 @@ def embedded_folders() -> list[Path]:
 def find_mpi(option: str | None, environ: Mapping[str, str] | None = None, ask: Ask = output_of) -> Mpi:
     """The MPI to use.
 
-    `option`: path of a launcher, an installation prefix, or one of mpich, openmpi, intelmpi, embedded.
+    `option`: path of a launcher, an installation prefix, or one of mpich, openmpi, intelmpi, embedded,
+    cuda.
     Raises: UsageError: the option or SLOWPATH_MPI names nothing usable.  EnvironmentFailure: there is no MPI.
     """
     environ = os.environ if environ is None else environ
@@ -73,6 +75,14 @@ def _named(what: str, source: str, asked_by: str, environ: Mapping[str, str], as
             f"{asked_by} {what}: no MPI is installed beside this Python ({sys.prefix}); "
             "install it: pip install 'slowpath[mpich]'"
         )
+    if what in NAMES:
+        prefix = installed_prefix(what, environ)
+        if prefix is None:
+            raise EnvironmentFailure(
+                f"{asked_by} {what}: it is not installed; install it: "
+                f"pip install 'slowpath[{what}]' && slowpath mpi install {what}"
+            )
+        return inspect(prefix / "bin" / "mpiexec", "installed", environ, ask)
     if what in LIBRARIES:
         for mpi in (inspect(path, source, environ, ask) for path in _candidates(environ, everywhere=True)):
             if mpi.name == what:
@@ -85,7 +95,7 @@ def _named(what: str, source: str, asked_by: str, environ: Mapping[str, str], as
         raise UsageError(f"{asked_by} {what}: this folder holds no bin/mpiexec; give an MPI's prefix or launcher")
     if path.is_file() and os.access(path, os.X_OK):
         return inspect(path, source, environ, ask)
-    near = difflib.get_close_matches(what, (*LIBRARIES, "embedded"), n=1)
+    near = difflib.get_close_matches(what, (*LIBRARIES, "embedded", *NAMES), n=1)
     hint = f"did you mean {near[0]}?" if near else "give a launcher's path, a prefix, or " + ", ".join(LIBRARIES)
     raise UsageError(f"{asked_by} {what}: neither a known library nor a launcher or prefix that exists; {hint}")
 
@@ -97,6 +107,8 @@ def _candidates(environ: Mapping[str, str], everywhere: bool = False) -> Iterato
     yield from found
     yield from _launchers_in(embedded_folders())
     if everywhere:
+        prefixes = (installed_prefix(name, environ) for name in NAMES)
+        yield from _launchers_in([prefix / "bin" for prefix in prefixes if prefix])
         if environ.get("I_MPI_ROOT"):
             yield from _launchers_in([Path(environ["I_MPI_ROOT"]) / "bin"])
         yield from (Path(path) for path in WELL_KNOWN if os.access(path, os.X_OK))
@@ -112,6 +124,8 @@ def _launchers_in(folders: list[Path]) -> Iterator[Path]:
 
 def _source_of(path: Path) -> str:
     """The virtual environment's bin may well be first on the PATH; its launcher is the embedded one all the same."""
+    if read_manifest(path.absolute().parent.parent) is not None:
+        return "installed"
     embedded = {folder.resolve() for folder in embedded_folders() if folder.exists()}
     in_venv = sys.prefix != sys.base_prefix
     return "embedded" if path.parent.resolve() in embedded and (in_venv or _is_packaged()) else "PATH"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from slowpath.launch.identify import STANDARD_SONAME, Identity, abi_of, identify, link_folders
 from slowpath.launch.probe import output_of
+from slowpath.mpi_install.place import read_manifest, variables
 
 Ask = Callable[[list[str], Mapping[str, str]], str | None]
 
@@ -20,10 +21,12 @@ class Mpi:
 
     name        mpich, openmpi, intelmpi or unknown
     version     as its launcher says, None if it doesn't
-    source      how it was found: option, environment, PATH or embedded
+    source      how it was found: option, environment, PATH, embedded or installed (by slowpath mpi install)
     launcher    name in launchers.LAUNCHERS
     abi         binary interface of the library that programs link (identify.ABI_OF_SONAME)
     env         variables it needs on top of the caller's environment
+    transport   "ucx": all point-to-point messages go through UCX, so its settings hold; None: the library's own way
+    variant     what sets it apart from others of its version, empty if nothing does
     mpicxx      None if there is no compiler wrapper, so no engine can be built for it
     """
 
@@ -38,11 +41,14 @@ class Mpi:
     launcher: str
     vendor_line: str
     env: Mapping[str, str] = field(default_factory=dict)
+    transport: str | None = None
+    variant: str = ""
 
     @property
     def identity(self) -> str:
         """The library without its place: what may be compared from one machine to another."""
-        return f"{self.name} {self.version or 'of unknown version'}"
+        plain = f"{self.name} {self.version or 'of unknown version'}"
+        return f"{plain} + {self.variant}" if self.variant else plain
 
     @property
     def build_identity(self) -> str:
@@ -57,12 +63,15 @@ class Mpi:
 def inspect(mpiexec: Path, source: str, environ: Mapping[str, str], ask: Ask = output_of) -> Mpi:
     """Ask the launcher at `mpiexec` and the compiler wrapper that belongs to it what they are."""
     prefix = mpiexec.absolute().parent.parent
-    identity = identify(ask([str(mpiexec), "--version"], environ) or "")
+    made = read_manifest(prefix)
+    own = variables(prefix, environ) if made else {}
+    identity = identify(ask([str(mpiexec), "--version"], {**environ, **own}) or "")
     mpicxx = _wrapper_beside(mpiexec, environ)
     if identity.launcher == "srun" and mpicxx is not None:
         prefix = mpicxx.parent.parent
         identity = _library_behind(mpicxx, identity, environ, ask)
-    env = needed_variables(identity.name, prefix, environ, os.geteuid())
+    own = {key: value for key, value in own.items() if environ.get(key) != value}
+    env = {**needed_variables(identity.name, prefix, environ, os.geteuid()), **own}
     show = (ask([str(mpicxx), "-show"], {**environ, **env}) or "") if mpicxx else ""
     files = _file_names([*link_folders(show), str(prefix / "lib"), str(prefix / "lib64")])
     return Mpi(
@@ -77,6 +86,8 @@ def inspect(mpiexec: Path, source: str, environ: Mapping[str, str], ask: Ask = o
         launcher=identity.launcher,
         vendor_line=identity.line,
         env=env,
+        transport="ucx" if made else None,
+        variant=made.variant if made else "",
     )
 
 

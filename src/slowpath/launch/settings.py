@@ -17,7 +17,11 @@ Resolved = tuple[dict[str, str], str | None]
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to put one library into one state. It holds for versions in [first, below)."""
+    """One way to put one library into one state. It holds for versions in [first, below).
+
+    transport: holds only where all messages go through it (Mpi.transport); None: only where the library goes its own
+    way.
+    """
 
     name: str
     library: str
@@ -26,6 +30,7 @@ class Setting:
     verified: str
     first: tuple[int, ...] = (0,)
     below: tuple[int, ...] | None = None
+    transport: str | None = None
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,7 @@ class Refusal:
     reason: str
     first: tuple[int, ...] = (0,)
     below: tuple[int, ...] | None = None
+    transport: str | None = None
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -83,6 +89,24 @@ SETTINGS: tuple[Setting, ...] = (
         first=(2,),
     ),
     Setting(
+        "single_copy_off",
+        "openmpi",
+        {"UCX_TLS": "^cma,xpmem,knem"},
+        "messages inside a node go through UCX's shared memory in two copies instead of one CMA, XPMEM or KNEM copy",
+        "Open MPI 5.0.11 on UCX 1.22, host memory, 13 ping-pongs: CMA bytes 438304832 -> 64, no socket bytes",
+        first=(5,),
+        transport="ucx",
+    ),
+    Setting(
+        "network_path",
+        "openmpi",
+        {"UCX_TLS": "self,tcp,cuda_copy"},
+        "messages inside a node take TCP; those from GPU memory are copied to the host first",
+        "Open MPI 5.0.11 on UCX 1.22, host memory, 13 ping-pongs: CMA bytes 438304832 -> 64, socket bytes 439437796",
+        first=(5,),
+        transport="ucx",
+    ),
+    Setting(
         "network_path",
         "intelmpi",
         {"I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp"},
@@ -111,15 +135,15 @@ def version_tuple(version: str | None) -> tuple[int, ...] | None:
     return tuple(int(part) for part in found.group().split(".")) if found else None
 
 
-def resolve(name: str, library: str, version: str | None) -> Resolved:
+def resolve(name: str, library: str, version: str | None, transport: str | None = None) -> Resolved:
     """Variables that put `library` into the state `name`, and None; or no variables and why there are none."""
     if name not in NAMES:
         return {}, f"unknown setting {name}; known are {', '.join(NAMES)}"
     number = version_tuple(version)
     for refusal in REFUSALS:
-        if (refusal.name, refusal.library) == (name, library) and _holds(number, refusal.first, refusal.below):
+        if _is_for(refusal, name, library, transport) and _holds(number, refusal.first, refusal.below):
             return {}, refusal.reason
-    rows = [row for row in SETTINGS if (row.name, row.library) == (name, library)]
+    rows = [row for row in SETTINGS if _is_for(row, name, library, transport)]
     if not rows:
         return {}, f"no way is known to put {_named(library, version)} into the state {name}"
     for row in rows:
@@ -131,9 +155,13 @@ def resolve(name: str, library: str, version: str | None) -> Resolved:
     )
 
 
-def resolver(library: str, version: str | None) -> Callable[[str], Resolved]:
+def resolver(library: str, version: str | None, transport: str | None = None) -> Callable[[str], Resolved]:
     """`resolve` for one library, as the planner wants it."""
-    return lambda name: resolve(name, library, version)
+    return lambda name: resolve(name, library, version, transport)
+
+
+def _is_for(row: Setting | Refusal, name: str, library: str, transport: str | None) -> bool:
+    return (row.name, row.library, row.transport) == (name, library, transport)
 
 
 def _holds(number: tuple[int, ...] | None, first: tuple[int, ...], below: tuple[int, ...] | None) -> bool:

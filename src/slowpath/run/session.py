@@ -79,7 +79,13 @@ def prepare(
     # 31 bits: short enough to type again with --seed.
     seed = secrets.randbits(31) if seed is None else seed
     plan = expand(
-        campaign, description, mpi.identity, resolver(mpi.name, mpi.version), seed, ranks=ranks, rounds=rounds
+        campaign,
+        description,
+        mpi.identity,
+        resolver(mpi.name, mpi.version, mpi.transport),
+        seed,
+        ranks=ranks,
+        rounds=rounds,
     )
     plan = without_unavailable_bindings(plan, mpi)
     notes = []

@@ -78,6 +78,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     (embedded / "bin").mkdir(parents=True)
     monkeypatch.setattr(find, "embedded_folders", lambda: [embedded / "bin"])
     monkeypatch.setattr(find, "WELL_KNOWN", ())
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setattr(find, "_is_packaged", lambda: True)
     found = {name: tmp_path / name for name in ("mpich", "openmpi", "intelmpi")}
     for name, prefix in found.items():

@@ -12,7 +12,7 @@ from slowpath.launch.settings import NAMES, REFUSALS, SETTINGS, Setting, resolve
 @pytest.mark.parametrize("row", SETTINGS, ids=lambda row: f"{row.name}-{row.library}-{row.first}")
 def test_row_is_reached_and_says_how_it_was_verified(row: Setting) -> None:
     first = ".".join(map(str, row.first))
-    assert resolve(row.name, row.library, first) == (dict(row.variables), None)
+    assert resolve(row.name, row.library, first, row.transport) == (dict(row.variables), None)
     assert row.does
     assert row.verified
     assert row.library in LIBRARIES
@@ -31,12 +31,18 @@ def test_version_decides_open_mpis_spelling() -> None:
     assert "OMPI_MCA_btl_vader_single_copy_mechanism" in resolve("single_copy_off", "openmpi", "4.1.4")[0]
 
 
+def test_transport_decides_where_all_messages_go_through_it() -> None:
+    assert resolver("openmpi", "5.0.11", "ucx")("single_copy_off") == ({"UCX_TLS": "^cma,xpmem,knem"}, None)
+    assert "UCX_TLS" not in resolve("network_path", "openmpi", "5.0.11")[0]
+    assert resolve("network_path", "openmpi", "4.1.4", "ucx")[1] is not None
+
+
 def test_no_two_rows_hold_for_one_version() -> None:
     for version in ("1.0", "2.0", "3.4", "4.1.4", "5.0", "6.0", "2019", "2021.18.1"):
         number = version_tuple(version)
         assert number is not None
         keys = [
-            (row.name, row.library)
+            (row.name, row.library, row.transport)
             for row in (*SETTINGS, *REFUSALS)
             if number >= row.first and (row.below is None or number < row.below)
         ]
