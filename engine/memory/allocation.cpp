@@ -19,7 +19,7 @@ void HostAllocation::read(std::size_t at, std::span<std::byte> to) const {
 
 Observed HostAllocation::observe_host(const char* mpi_memory_kind, std::size_t bytes) const {
     const PageReport report = observe_pages(base(), bytes);
-    return {mpi_memory_kind, report.pages, report.huge_bytes, report.page_bytes, std::nullopt};
+    return {mpi_memory_kind, report.pages, report.huge_bytes, report.page_bytes};
 }
 
 void touch_pages(std::byte* begin, std::size_t bytes) {

@@ -17,11 +17,11 @@ void check_request(const Request& request) {
     if (request.offset_bytes > request.bytes)
         throw Error("allocate", "offset " + std::to_string(request.offset_bytes) + " lies behind the end",
                     request.bytes);
-    if (request.kind != Kind::host && request.pages != Pages::system_default)
-        throw Error("allocate",
-                    std::string("pages '") + name(request.pages) + "' are for host memory only, not for " +
-                        name(request.kind),
-                    request.bytes);
+    if (!takes(request.kind, request.pages))
+        throw Error(
+            "allocate",
+            std::string("pages '") + name(request.pages) + "' are not for " + name(request.kind) + " memory",
+            request.bytes);
 }
 
 void check_range(const char* call, std::size_t at, std::size_t length, std::size_t bytes) {

@@ -15,9 +15,9 @@ namespace slowpath::memory {
 class Allocation;
 
 /// Who allocates.
-enum class Kind { host, mpi, pinned_host, device, managed };
+enum class Kind { host, mpi, pinned_host, pinned_registered, device, device_pool, device_vmm, managed };
 
-/// Which pages stand behind host memory; every other kind takes system_default only.
+/// Which pages stand behind host memory; which other kind takes which: takes().
 enum class Pages { system_default, small, huge, shared };
 
 struct Request {
@@ -25,19 +25,28 @@ struct Request {
     Pages pages = Pages::system_default;
     std::size_t bytes = 0;         ///< length of the allocation; 0 is allowed
     std::size_t offset_bytes = 0;  ///< where data() begins; at most `bytes`
-    bool touch = false;            ///< write one byte in each page before use (host and mpi memory only)
-    int device = 0;                ///< ordinal of the GPU; ignored by host and mpi memory
+    bool touch = false;            ///< write one byte in each page before use (memory of the CPU only)
+    int device = 0;                ///< ordinal of the GPU; ignored by kinds that need none
 };
 
 /// What the operating system says about an allocation now; it may change when pages are touched.
 struct Observed {
-    std::string mpi_memory_kind;  ///< MPI-4.1 section 12.4.1: system, mpi, cuda:host, ...
+    std::string mpi_memory_kind;  ///< MPI-4.1 section 12.4.1: system, mpi, cuda:host, rocm:device, ...
     std::string pages;            ///< small, huge, mixed, shared, unknown
-    std::optional<std::size_t>
-        huge_bytes;             ///< bytes that stand in huge pages; nullopt when `pages` can't be told
-    std::size_t page_bytes;     ///< page size of the mapping, the system's base page size if not host
-    std::optional<int> device;  ///< the GPU that the allocation belongs to
+    /// bytes that stand in huge pages; nullopt when `pages` can't be told
+    std::optional<std::size_t> huge_bytes = std::nullopt;
+    std::size_t page_bytes;  ///< page size of the mapping, the system's base page size if not host
+    std::optional<int> device = std::nullopt;  ///< the GPU that the allocation belongs to
+    /// length of the GPU driver's own range around the memory (cuMemGetAddressRange); nullopt: it knows none
+    std::optional<std::size_t> range_bytes = std::nullopt;
+    /// what the GPU driver maps multiples of; device_vmm only
+    std::optional<std::size_t> granularity_bytes = std::nullopt;
 };
+
+/// Whether memory of this kind can have these pages.
+bool takes(Kind kind, Pages pages);
+/// Whether a GPU's driver allocates or pins it.
+bool needs_gpu(Kind kind);
 
 /// Why this kind can't be had here, e.g. "no CUDA driver (libcuda.so.1: cannot open ...)"; nullopt if it can.
 std::optional<std::string> unavailable(Kind kind);

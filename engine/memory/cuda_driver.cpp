@@ -20,7 +20,7 @@ const char* driver_name() {
 
 /// Fill one entry point; false and its name in `missing` when the library lacks it.
 template <typename Function>
-bool find(void* library, const char* symbol, Function*& function, std::string& missing) {
+bool find_entry(void* library, const char* symbol, Function*& function, std::string& missing) {
     function = reinterpret_cast<Function*>(dlsym(library, symbol));
     if (function == nullptr) missing = symbol;
     return function != nullptr;
@@ -29,22 +29,46 @@ bool find(void* library, const char* symbol, Function*& function, std::string& m
 /// The first entry point that the library lacks; empty when it has all.
 std::string fill(void* library, CudaFunctions& f) {
     std::string missing;
-    static_cast<void>(find(library, "cuInit", f.cuInit, missing) &&
-                      find(library, "cuDeviceGetCount", f.cuDeviceGetCount, missing) &&
-                      find(library, "cuDeviceGet", f.cuDeviceGet, missing) &&
-                      find(library, "cuDevicePrimaryCtxRetain", f.cuDevicePrimaryCtxRetain, missing) &&
-                      find(library, "cuCtxSetCurrent", f.cuCtxSetCurrent, missing) &&
-                      find(library, "cuCtxSynchronize", f.cuCtxSynchronize, missing) &&
-                      find(library, "cuMemAlloc_v2", f.cuMemAlloc_v2, missing) &&
-                      find(library, "cuMemFree_v2", f.cuMemFree_v2, missing) &&
-                      find(library, "cuMemHostAlloc", f.cuMemHostAlloc, missing) &&
-                      find(library, "cuMemFreeHost", f.cuMemFreeHost, missing) &&
-                      find(library, "cuMemAllocManaged", f.cuMemAllocManaged, missing) &&
-                      find(library, "cuMemcpyHtoD_v2", f.cuMemcpyHtoD_v2, missing) &&
-                      find(library, "cuMemcpyDtoH_v2", f.cuMemcpyDtoH_v2, missing) &&
-                      find(library, "cuGetErrorName", f.cuGetErrorName, missing) &&
-                      find(library, "cuGetErrorString", f.cuGetErrorString, missing));
+    static_cast<void>(find_entry(library, "cuInit", f.cuInit, missing) &&
+                      find_entry(library, "cuDeviceGetCount", f.cuDeviceGetCount, missing) &&
+                      find_entry(library, "cuDeviceGet", f.cuDeviceGet, missing) &&
+                      find_entry(library, "cuDevicePrimaryCtxRetain", f.cuDevicePrimaryCtxRetain, missing) &&
+                      find_entry(library, "cuCtxSetCurrent", f.cuCtxSetCurrent, missing) &&
+                      find_entry(library, "cuCtxSynchronize", f.cuCtxSynchronize, missing) &&
+                      find_entry(library, "cuMemAlloc_v2", f.cuMemAlloc_v2, missing) &&
+                      find_entry(library, "cuMemFree_v2", f.cuMemFree_v2, missing) &&
+                      find_entry(library, "cuMemHostAlloc", f.cuMemHostAlloc, missing) &&
+                      find_entry(library, "cuMemFreeHost", f.cuMemFreeHost, missing) &&
+                      find_entry(library, "cuMemAllocManaged", f.cuMemAllocManaged, missing) &&
+                      find_entry(library, "cuMemcpyHtoD_v2", f.cuMemcpyHtoD_v2, missing) &&
+                      find_entry(library, "cuMemcpyDtoH_v2", f.cuMemcpyDtoH_v2, missing) &&
+                      find_entry(library, "cuGetErrorName", f.cuGetErrorName, missing) &&
+                      find_entry(library, "cuGetErrorString", f.cuGetErrorString, missing));
     return missing;
+}
+
+/// What drivers from CUDA 11.2 on have; each caller sees to what older ones lack.
+void fill_optional(void* library, CudaFunctions& f) {
+    std::string missing;
+    find_entry(library, "cuDeviceGetAttribute", f.cuDeviceGetAttribute, missing);
+    find_entry(library, "cuDeviceGetName", f.cuDeviceGetName, missing);
+    find_entry(library, "cuDeviceGetPCIBusId", f.cuDeviceGetPCIBusId, missing);
+    find_entry(library, "cuDeviceTotalMem_v2", f.cuDeviceTotalMem_v2, missing);
+    find_entry(library, "cuDeviceCanAccessPeer", f.cuDeviceCanAccessPeer, missing);
+    find_entry(library, "cuMemGetAddressRange_v2", f.cuMemGetAddressRange_v2, missing);
+    find_entry(library, "cuMemHostRegister_v2", f.cuMemHostRegister_v2, missing);
+    find_entry(library, "cuMemHostUnregister", f.cuMemHostUnregister, missing);
+    find_entry(library, "cuMemAllocAsync", f.cuMemAllocAsync, missing);
+    find_entry(library, "cuMemFreeAsync", f.cuMemFreeAsync, missing);
+    find_entry(library, "cuStreamSynchronize", f.cuStreamSynchronize, missing);
+    find_entry(library, "cuMemGetAllocationGranularity", f.cuMemGetAllocationGranularity, missing);
+    find_entry(library, "cuMemCreate", f.cuMemCreate, missing);
+    find_entry(library, "cuMemRelease", f.cuMemRelease, missing);
+    find_entry(library, "cuMemAddressReserve", f.cuMemAddressReserve, missing);
+    find_entry(library, "cuMemAddressFree", f.cuMemAddressFree, missing);
+    find_entry(library, "cuMemMap", f.cuMemMap, missing);
+    find_entry(library, "cuMemUnmap", f.cuMemUnmap, missing);
+    find_entry(library, "cuMemSetAccess", f.cuMemSetAccess, missing);
 }
 
 }  // namespace
@@ -75,10 +99,11 @@ const std::string& CudaDriver::unavailable() {
 
 std::string CudaDriver::load() {
     const char* const name = driver_name();
-    void* const library = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
-    if (library == nullptr) return std::string("no CUDA driver (") + dlerror() + ")";
-    if (const std::string missing = fill(library, functions_); !missing.empty())
+    library_ = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+    if (library_ == nullptr) return std::string("no CUDA driver (") + dlerror() + ")";
+    if (const std::string missing = fill(library_, functions_); !missing.empty())
         return std::string("no usable CUDA driver (") + name + " lacks " + missing + ")";
+    fill_optional(library_, functions_);
     CudaResult code = functions_.cuInit(0);
     const char* call = "cuInit";
     if (code == success) {
@@ -105,6 +130,24 @@ void CudaDriver::use(int ordinal, std::size_t bytes) {
         check(functions_.cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain", bytes);
     }
     check(functions_.cuCtxSetCurrent(context), "cuCtxSetCurrent", bytes);
+}
+
+void* CudaDriver::find(const char* symbol) const {
+    return dlsym(library_, symbol);
+}
+
+const char* CudaDriver::lacks(std::initializer_list<const char*> symbols) const {
+    for (const char* const symbol : symbols)
+        if (find(symbol) == nullptr) return symbol;
+    return nullptr;
+}
+
+std::optional<int> CudaDriver::attribute(int ordinal, CudaAttribute which) const {
+    int device = 0, value = 0;
+    if (functions_.cuDeviceGetAttribute == nullptr || functions_.cuDeviceGet(&device, ordinal) != success ||
+        functions_.cuDeviceGetAttribute(&value, which, device) != success)
+        return std::nullopt;
+    return value;
 }
 
 void CudaDriver::check(CudaResult code, const char* call, std::size_t bytes) const {

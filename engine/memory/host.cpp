@@ -27,6 +27,8 @@ class HostMemory final : public HostAllocation {
 extern const KindEntry host_kind{
     Kind::host,
     "host",
+    [](Pages) { return true; },
+    false,
     [] { return std::optional<std::string>(); },
     [](const Request& request) -> std::unique_ptr<Allocation> {
         return std::make_unique<HostMemory>(request);

@@ -38,7 +38,7 @@ std::size_t whole_pages(std::size_t bytes) {
 
 }  // namespace
 
-Mapping::Mapping(Pages pages, std::size_t bytes) : bytes_(whole_pages(bytes)) {
+Mapping::Mapping(Pages pages, std::size_t bytes, std::size_t alignment_bytes) : bytes_(whole_pages(bytes)) {
     switch (pages) {
         // What glibc's malloc does from M_MMAP_THRESHOLD on (128 KiB at first): a private anonymous mapping,
         // with no madvise unless the tunable glibc.malloc.hugetlb asks. Two things differ: malloc's pointer
@@ -46,10 +46,10 @@ Mapping::Mapping(Pages pages, std::size_t bytes) : bytes_(whole_pages(bytes)) {
         // at most) and serves the next such length from its heap, pages used before; here each allocation is
         // fresh.
         case Pages::system_default:
-            map_plain(private_memory);
+            map_private(alignment_bytes);
             break;
         case Pages::small:
-            map_plain(private_memory);
+            map_private(alignment_bytes);
             advise(MADV_NOHUGEPAGE, "madvise(MADV_NOHUGEPAGE)");
             break;
         case Pages::huge:
@@ -60,6 +60,13 @@ Mapping::Mapping(Pages pages, std::size_t bytes) : bytes_(whole_pages(bytes)) {
             map_plain(MAP_SHARED | MAP_ANONYMOUS);
             break;
     }
+}
+
+void Mapping::map_private(std::size_t alignment_bytes) {
+    if (alignment_bytes == 0)
+        map_plain(private_memory);
+    else
+        map_aligned(alignment_bytes);
 }
 
 void Mapping::map_plain(int flags) {

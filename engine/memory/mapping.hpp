@@ -12,8 +12,9 @@ namespace slowpath::memory {
 /// merging it with other mappings, whose pages smaps would then count together with ours.
 class Mapping {
   public:
+    /// @param alignment_bytes Where base() stands at least; 0: wherever the kernel puts it.
     /// @throws Error when mmap refuses.  `bytes` 0 still maps one page.
-    Mapping(Pages pages, std::size_t bytes);
+    Mapping(Pages pages, std::size_t bytes, std::size_t alignment_bytes = 0);
 
     std::byte* base() const { return base_; }
 
@@ -21,6 +22,7 @@ class Mapping {
     void release();
 
   private:
+    void map_private(std::size_t alignment_bytes);
     void map_plain(int flags);
     void map_aligned(std::size_t alignment_bytes);
     void advise(int advice, const char* call);

@@ -38,6 +38,8 @@ void set_mpi_allocator(void* (*allocate)(std::size_t), void (*release)(void*)) {
 extern const KindEntry mpi_kind{
     Kind::mpi,
     "mpi",
+    default_pages_only,
+    false,
     [] {
         return allocate_memory == nullptr || release_memory == nullptr
                    ? std::optional<std::string>("this program set no MPI allocator")

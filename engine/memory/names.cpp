@@ -39,6 +39,14 @@ std::optional<Pages> pages_from(std::string_view word) {
     return std::nullopt;
 }
 
+bool takes(Kind kind, Pages pages) {
+    return entry(kind).takes(pages);
+}
+
+bool needs_gpu(Kind kind) {
+    return entry(kind).needs_gpu;
+}
+
 std::optional<std::string> unavailable(Kind kind) {
     return entry(kind).unavailable();
 }

@@ -6,15 +6,23 @@
 
 namespace slowpath::memory {
 
-extern const KindEntry host_kind, mpi_kind, pinned_host_kind, device_kind, managed_kind;
+extern const KindEntry host_kind, mpi_kind, pinned_host_kind, pinned_registered_kind, device_kind,
+    device_pool_kind, device_vmm_kind, managed_kind;
+
+bool default_pages_only(Pages pages) {
+    return pages == Pages::system_default;
+}
 
 std::span<const KindEntry* const> registry() {
     static const std::array entries{
-        &host_kind,         //
-        &mpi_kind,          //
-        &pinned_host_kind,  //
-        &device_kind,       //
-        &managed_kind,      //
+        &host_kind,               //
+        &mpi_kind,                //
+        &pinned_host_kind,        //
+        &pinned_registered_kind,  //
+        &device_kind,             //
+        &device_pool_kind,        //
+        &device_vmm_kind,         //
+        &managed_kind,            //
     };
     return entries;
 }

@@ -16,9 +16,14 @@ namespace slowpath::memory {
 struct KindEntry {
     Kind kind;
     const char* name;  ///< as the command line spells it
+    bool (*takes)(Pages pages);
+    bool needs_gpu;
     std::optional<std::string> (*unavailable)();
     std::unique_ptr<Allocation> (*allocate)(const Request& request);
 };
+
+/// KindEntry::takes of memory whose pages are its allocator's own affair.
+bool default_pages_only(Pages pages);
 
 std::span<const KindEntry* const> registry();
 const KindEntry& entry(Kind kind);

@@ -3,21 +3,21 @@
 
 #include "core/json.hpp"
 #include "core/pattern.hpp"
-#include "memory/cuda_driver.hpp"
+#include "experiments/p2p/device.hpp"
 #include "mpi/agree.hpp"
 
 namespace slowpath::p2p {
 namespace {
 
-/// Ranks of a node take its devices in turn.
-int device_for(memory::Kind kind, int node_rank) {
-    if (kind == memory::Kind::host || kind == memory::Kind::mpi) return 0;
-    const memory::CudaDriver* const driver = memory::CudaDriver::instance();
-    return driver == nullptr || driver->device_count() == 0 ? 0 : node_rank % driver->device_count();
-}
-
 std::int64_t integer_of(const std::byte* address) {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address));
+}
+
+void unsigned_or_null(JsonObject& event, std::string_view key, std::optional<std::size_t> value) {
+    if (value)
+        event.unsigned_integer(key, *value);
+    else
+        event.null(key);
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ memory::Request request_for(const Context& context, const Config& config, Side s
             .bytes = static_cast<std::size_t>(memory.allocation_bytes()),
             .offset_bytes = static_cast<std::size_t>(memory.offset_bytes),
             .touch = config.touch,
-            .device = device_for(memory.kind, context.session.node_rank())};
+            .device = device_for(memory, context.session.node_rank())};
 }
 
 End::End(Context& context, const Config& config)
@@ -70,10 +70,7 @@ void End::record_allocation(Side from) {
     event.text("role", roles_.side == from ? "send" : "receive").text("memory", memory::name(memory.kind));
     event.text("mpi_memory_kind", observed.mpi_memory_kind).text("pages_asked", memory::name(memory.pages));
     event.text("pages_observed", observed.pages);
-    if (observed.huge_bytes)
-        event.unsigned_integer("huge_bytes", *observed.huge_bytes);
-    else
-        event.null("huge_bytes");
+    unsigned_or_null(event, "huge_bytes", observed.huge_bytes);
     event.unsigned_integer("page_bytes", observed.page_bytes).integer("base", integer_of(buffer.base()));
     event.integer("address", integer_of(buffer.data())).unsigned_integer("allocation_bytes", buffer.bytes());
     event.integer("offset_bytes", memory.offset_bytes).boolean("reused_address", held(from).reused_address);
@@ -81,6 +78,8 @@ void End::record_allocation(Side from) {
         event.integer("device", *observed.device);
     else
         event.null("device");
+    unsigned_or_null(event, "range_bytes", observed.range_bytes);
+    unsigned_or_null(event, "granularity_bytes", observed.granularity_bytes);
     context_.record.events += "allocation " + event.fields() + "\n";
 }
 

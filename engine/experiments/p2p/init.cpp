@@ -13,7 +13,12 @@ namespace {
 constexpr std::int64_t longest_bytes = 1 << 20;
 /// A GPU driver may put small allocations into one block of 2 MiB and share that block as a whole: a longer
 /// one stands alone, so that it makes no part of a measured buffer known beforehand.
-constexpr std::int64_t apart_bytes = 4 << 20;
+std::int64_t apart_bytes(memory::Kind kind) {
+    constexpr std::int64_t mebibyte = 1 << 20;
+    // A pool takes larger blocks from the system, whose length is not documented: whole ones, to leave no
+    // rest in which a measured buffer could stand.
+    return (kind == memory::Kind::device_pool ? 64 : 4) * mebibyte;
+}
 
 }  // namespace
 
@@ -21,8 +26,8 @@ InitExchange::InitExchange(End& end) : end_(end) {
     if (!end.roles().side) return;
     memory::Request request = request_for(end.context(), end.config(), *end.roles().side);
     const std::int64_t message = std::min(end.config().message_bytes, longest_bytes);
-    const bool host = request.kind == memory::Kind::host || request.kind == memory::Kind::mpi;
-    request.bytes = static_cast<std::size_t>(host ? message : std::max(message, apart_bytes));
+    const bool gpu = memory::needs_gpu(request.kind);
+    request.bytes = static_cast<std::size_t>(gpu ? std::max(message, apart_bytes(request.kind)) : message);
     request.offset_bytes = 0;
     request.touch = true;
     try {

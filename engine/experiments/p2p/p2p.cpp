@@ -3,6 +3,7 @@
 
 #include <climits>
 
+#include "experiments/p2p/device.hpp"
 #include "experiments/p2p/init.hpp"
 #include "experiments/p2p/patterns.hpp"
 #include "experiments/p2p/table.hpp"
@@ -30,10 +31,10 @@ std::optional<std::string> obstacle(const Context& context, const Config& config
                std::to_string(INT_MAX) + ", and this MPI library has no MPI_Send_c (MPI-4.0)";
     const Roles roles = roles_of(config, context.session.rank(), size);
     if (!roles.side) return std::nullopt;
-    const memory::Kind kind = config.side(*roles.side).kind;
-    const std::optional<std::string> reason = memory::unavailable(kind);
-    return reason ? std::optional("memory=" + std::string(memory::name(kind)) + ": " + *reason)
-                  : std::nullopt;
+    const SideConfig& side = config.side(*roles.side);
+    if (const std::optional<std::string> reason = memory::unavailable(side.kind))
+        return "memory=" + std::string(memory::name(side.kind)) + ": " + *reason;
+    return device_obstacle(side);
 }
 
 Steps steps_of(End& end) {
@@ -99,6 +100,7 @@ Outcome run(Context& context, const Assignment& assignment) {
     const MPI_Comm control = context.session.control();
     if (const auto reason = mpi::first_text(control, obstacle(context, config))) return skipped(*reason);
     End end(context, config);
+    if (end.roles().side) record_gpu(context, config.side(*end.roles().side));
     InitExchange init(end);
     if (const auto reason = mpi::first_text(control, init.failure())) return skipped(*reason);
     init.run();

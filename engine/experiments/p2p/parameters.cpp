@@ -37,16 +37,18 @@ SideConfig side_config(const Assignment& assignment, const Config& config, Side 
     SideConfig side{};
     side.kind = memory::kind_from(assignment.text("memory", which)).value();
     side.pages = memory::pages_from(assignment.text("pages", which)).value();
+    if (assignment.text("device", which) != "auto")
+        side.device = static_cast<int>(assignment.integer("device", which));
     const std::int64_t needed = needed_bytes(config, which);
     side.buffer_bytes = assignment.text("buffer_bytes", which) == "message"
                             ? needed
                             : assignment.integer("buffer_bytes", which);
     side.overalloc_bytes = assignment.integer("overalloc_bytes", which);
     side.offset_bytes = assignment.integer("offset_bytes", which);
-    if (side.kind != memory::Kind::host && side.pages != memory::Pages::system_default)
-        throw UsageError("pages=" + std::string(memory::name(side.pages)) + " is for host memory; the " +
-                         name(which) + " has memory=" + memory::name(side.kind) +
-                         ", which takes pages=default only");
+    if (!memory::takes(side.kind, side.pages))
+        throw UsageError("pages=" + std::string(memory::name(side.pages)) +
+                         " is not for memory=" + memory::name(side.kind) + ", which the " + name(which) +
+                         " has; leave pages=default, or take memory=host");
     std::int64_t allocation = 0, end = 0;
     if (__builtin_add_overflow(side.buffer_bytes, side.overalloc_bytes, &allocation))
         throw UsageError(sum_text(side) + " is over 2^63-1 bytes (" + name(which) + ")");

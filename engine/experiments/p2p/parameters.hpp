@@ -22,6 +22,7 @@ enum class Pattern { one_way, ping_pong, windowed };
 struct SideConfig {
     memory::Kind kind;
     memory::Pages pages;
+    std::optional<int> device;  ///< nullopt: the devices of a node in turn
     std::int64_t buffer_bytes;
     std::int64_t overalloc_bytes;
     std::int64_t offset_bytes;
@@ -63,7 +64,7 @@ struct Config {
     }
 };
 
-/// @throws UsageError: a message that leaves its buffer, pages asked of memory other than host, ...
+/// @throws UsageError: a message that leaves its buffer, pages that the kind of memory can't have, ...
 Config configure(const Assignment& assignment);
 
 }  // namespace slowpath::p2p

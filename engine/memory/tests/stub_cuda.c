@@ -3,9 +3,11 @@
  *   SLOWPATH_STUB_CUDA_DEVICES=N      devices there are (default 1); with 0, cuInit says CUDA_ERROR_NO_DEVICE
  *   SLOWPATH_STUB_CUDA_FAIL=CALL=CODE every call of CALL returns CODE
  *   SLOWPATH_STUB_CUDA_PROTECT=1      the CPU can't touch device memory except through the copies
+ *   SLOWPATH_STUB_CUDA_ATTRIBUTES=0   value of every device attribute (default 1)
  *   SLOWPATH_STUB_CUDA_OPEN_NS_PER_PAGE=NS  cuIpcOpenMemHandle takes this long for each page of the
- * allocation's granule, the largest of 2 MiB, 64 KiB and 4 KiB that divides its length Device memory is
- * shared, so that another process can open it; calls may come from several threads.
+ * allocation's granule, the largest of 2 MiB, 64 KiB and 4 KiB that divides its length
+ * Device memory is shared, so that another process can open it; calls may come from several threads.
+ * Compiled with SLOWPATH_STUB_CUDA_OLD it is a driver without the calls of stub_cuda_memory.h.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -31,7 +33,8 @@ enum { REGIONS = 1024 };
 typedef struct {
     char* base;
     size_t bytes;
-    int kind;       /* 'd' device, 'h' host, 'm' managed, 'i' device memory of another process */
+    int kind;       /* 'd' device, 'h' host, 'm' managed, 'i' device memory of another process,
+                       'p' of a pool, 'v' reserved addresses, 'r' the caller's, registered */
     int descriptor; /* of device memory, else -1 */
 } Region;
 
@@ -60,7 +63,7 @@ static int devices(void) {
 
 static int protects(int kind) {
     const char* wanted = getenv("SLOWPATH_STUB_CUDA_PROTECT");
-    return (kind == 'd' || kind == 'i') && wanted != NULL && atoi(wanted) != 0;
+    return strchr("dipv", kind) != NULL && wanted != NULL && atoi(wanted) != 0;
 }
 
 /* Anonymous memory for all but device memory, which has a file, so that another process can map it. */
@@ -110,7 +113,7 @@ static int remove_region(void* pointer, const char* kinds) {
     pthread_mutex_lock(&regions_lock);
     for (int i = 0; i < REGIONS && code != SUCCESS; ++i) {
         if (pointer == NULL || regions[i].base != pointer || strchr(kinds, regions[i].kind) == NULL) continue;
-        munmap(regions[i].base, regions[i].bytes);
+        if (regions[i].kind != 'r') munmap(regions[i].base, regions[i].bytes);
         if (regions[i].descriptor >= 0) close(regions[i].descriptor);
         regions[i].base = NULL;
         code = SUCCESS;
@@ -305,3 +308,7 @@ int cuGetErrorString(int code, const char** text) {
     *text = code == OUT_OF_MEMORY ? "out of memory" : "stub error";
     return SUCCESS;
 }
+
+#ifndef SLOWPATH_STUB_CUDA_OLD
+#include "stub_cuda_memory.h"
+#endif

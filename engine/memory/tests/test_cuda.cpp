@@ -7,12 +7,18 @@
 #include <vector>
 
 #include "memory/buffer.hpp"
+#include "memory/gpu_driver.hpp"
 #include "memory/tests/expect.hpp"
 
 namespace slowpath::memory::test {
 namespace {
 
-constexpr std::array cuda_kinds{Kind::pinned_host, Kind::device, Kind::managed};
+constexpr std::array cuda_kinds{Kind::pinned_host, Kind::pinned_registered, Kind::device,
+                                Kind::device_pool, Kind::device_vmm,        Kind::managed};
+
+bool on_device(Kind kind) {
+    return kind == Kind::device || kind == Kind::device_pool || kind == Kind::device_vmm;
+}
 
 Request request(Kind kind, int device = 0) {
     return {.kind = kind,
@@ -34,7 +40,7 @@ void expect_unavailable(const std::string& reason) {
 
 void round_trip(Kind kind) {
     Buffer buffer(request(kind));
-    EXPECT((buffer.host_view() == nullptr) == (kind == Kind::device));
+    EXPECT((buffer.host_view() == nullptr) == on_device(kind));
     EXPECT(buffer.data() == buffer.base() + 64);
     std::vector<std::byte> sent(5000), got(5000);
     for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<std::byte>(i * 37);
@@ -50,13 +56,17 @@ void round_trip(Kind kind) {
 
 void kinds() {
     const std::map<Kind, std::string> names{
-        {Kind::pinned_host, "cuda:host"}, {Kind::device, "cuda:device"}, {Kind::managed, "cuda:managed"}};
+        {Kind::pinned_host, "cuda:host"},  {Kind::pinned_registered, "cuda:host"},
+        {Kind::device, "cuda:device"},     {Kind::device_pool, "cuda:device"},
+        {Kind::device_vmm, "cuda:device"}, {Kind::managed, "cuda:managed"}};
     for (const Kind kind : cuda_kinds) {
         EXPECT(!unavailable(kind));
         round_trip(kind);
         const Buffer buffer(request(kind));
         EXPECT_TEXT(buffer.observe().mpi_memory_kind, names.at(kind));
         EXPECT(buffer.observe().device == 0);
+        EXPECT(buffer.observe().range_bytes == (kind == Kind::device_vmm ? std::size_t{1} << 21 : 5000));
+        EXPECT(buffer.observe().granularity_bytes.has_value() == (kind == Kind::device_vmm));
         Request empty = request(kind);
         empty.bytes = empty.offset_bytes = 0;
         EXPECT(Buffer(empty).base() != nullptr);
@@ -71,14 +81,28 @@ void failing() {
     const char* const planted = std::getenv("SLOWPATH_STUB_CUDA_FAIL");
     const std::string call(planted, std::strchr(planted, '='));
     const bool in_every_kind = call.rfind("cuDevice", 0) == 0 || call == "cuCtxSetCurrent";
+    const std::vector<Kind> copied{Kind::device, Kind::device_pool, Kind::device_vmm, Kind::managed};
     const std::map<std::string, std::vector<Kind>> users{
+        {"cuMemHostRegister_v2", {Kind::pinned_registered}},
+        {"cuMemHostUnregister", {Kind::pinned_registered}},
+        {"cuMemAllocAsync", {Kind::device_pool}},
+        {"cuMemFreeAsync", {Kind::device_pool}},
+        {"cuStreamSynchronize", {Kind::device_pool}},
+        {"cuMemGetAllocationGranularity", {Kind::device_vmm}},
+        {"cuMemAddressReserve", {Kind::device_vmm}},
+        {"cuMemCreate", {Kind::device_vmm}},
+        {"cuMemMap", {Kind::device_vmm}},
+        {"cuMemSetAccess", {Kind::device_vmm}},
+        {"cuMemUnmap", {Kind::device_vmm}},
+        {"cuMemRelease", {Kind::device_vmm}},
+        {"cuMemAddressFree", {Kind::device_vmm}},
         {"cuMemAlloc_v2", {Kind::device}},
         {"cuMemHostAlloc", {Kind::pinned_host}},
         {"cuMemFreeHost", {Kind::pinned_host}},
         {"cuMemAllocManaged", {Kind::managed}},
-        {"cuMemcpyHtoD_v2", {Kind::device, Kind::managed}},
-        {"cuMemcpyDtoH_v2", {Kind::device, Kind::managed}},
-        {"cuCtxSynchronize", {Kind::device, Kind::managed}},
+        {"cuMemcpyHtoD_v2", copied},
+        {"cuMemcpyDtoH_v2", copied},
+        {"cuCtxSynchronize", copied},
         {"cuMemFree_v2", {Kind::device, Kind::managed}},
     };
     for (const Kind kind : cuda_kinds) {
@@ -94,9 +118,59 @@ void failing() {
     }
 }
 
+/// Host memory that is registered has the pages that were asked for, on the boundary of a huge page.
+void registered_pages() {
+    for (const Pages pages : {Pages::system_default, Pages::small, Pages::huge}) {
+        Request wanted = request(Kind::pinned_registered);
+        wanted.pages = pages;
+        const Buffer buffer(wanted);
+        EXPECT(reinterpret_cast<std::uintptr_t>(buffer.base()) % (std::size_t{1} << 21) == 0);
+        if (pages == Pages::small) EXPECT_TEXT(buffer.observe().pages, "small");
+    }
+    EXPECT(takes(Kind::pinned_registered, Pages::huge) && !takes(Kind::pinned_registered, Pages::shared));
+    for (const Kind kind : cuda_kinds) {
+        Request shared = request(kind);
+        shared.pages = Pages::shared;
+        EXPECT_IN("pages 'shared' are not for", thrown<Error>([&] { Buffer wrong(shared); }));
+        EXPECT(takes(kind, Pages::system_default) && needs_gpu(kind));
+    }
+}
+
+void devices() {
+    for (const int ordinal : {0, 1}) {
+        const GpuDevice device = GpuDriver::instance()->describe(ordinal);
+        EXPECT_TEXT(device.name.value_or(""), "Stub device " + std::to_string(ordinal));
+        EXPECT_TEXT(device.bus_id.value_or(""), "0000:0" + std::to_string(ordinal) + ":00.0");
+        EXPECT(device.bytes == std::size_t{1} << 30);
+        EXPECT(device.peers == std::vector<std::string>{"0000:0" + std::to_string(1 - ordinal) + ":00.0"});
+        for (const Kind kind : cuda_kinds) EXPECT(Buffer(request(kind, ordinal)).observe().device == ordinal);
+    }
+}
+
+/// @param reason What keeps the kinds away that need more than the oldest driver has.
+void newer_kinds_absent(const std::string& reason) {
+    for (const Kind kind : {Kind::device_pool, Kind::device_vmm})
+        EXPECT_TEXT(unavailable(kind).value_or("").substr(0, reason.size()), reason);
+    for (const Kind kind : {Kind::pinned_host, Kind::device, Kind::managed}) round_trip(kind);
+}
+
+void old_driver() {
+    newer_kinds_absent("the CUDA driver lacks cu");
+    EXPECT_TEXT(unavailable(Kind::pinned_registered).value_or(""),
+                "the CUDA driver lacks cuMemHostRegister_v2");
+    const GpuDevice device = GpuDriver::instance()->describe(0);
+    EXPECT(!device.name && !device.bus_id && !device.bytes && !device.peers);
+}
+
 int run(const std::string& scenario) {
     if (scenario == "kinds")
-        kinds();
+        kinds(), registered_pages();
+    else if (scenario == "devices")
+        devices();
+    else if (scenario == "old_driver")
+        old_driver();
+    else if (scenario == "no_attributes")
+        newer_kinds_absent("CUDA device 0 lacks CU_DEVICE_ATTRIBUTE_");
     else if (scenario == "absent")
         expect_unavailable("no CUDA driver (libslowpath-no-such-driver.so: ");
     else if (scenario == "lacking")

@@ -191,7 +191,7 @@ void refusals() {
     EXPECT_IN("Cannot allocate memory",
               thrown<Error>([&] { Buffer buffer(host(Pages::huge, std::size_t{1} << 60)); }));
     EXPECT_IN("longer than any object", thrown<Error>([&] { Buffer buffer(host(Pages::small, SIZE_MAX)); }));
-    EXPECT_IN("pages 'huge' are for host memory only",
+    EXPECT_IN("pages 'huge' are not for mpi memory",
               thrown<Error>([&] { Buffer buffer({.kind = Kind::mpi, .pages = Pages::huge, .bytes = 1}); }));
     try {
         Buffer buffer(host(Pages::shared, std::size_t{1} << 60));
