@@ -32,8 +32,9 @@ from slowpath.resources import data_folder
 
 BUILD_LIMIT_S = 900.0
 ERROR_LINE = re.compile(r"\berror: |^CMake Error|undefined reference|No space left")
-# Kept beside the engine when the source builds them: the original reproducers' commands.
-OTHER_PROGRAMS = ("gpudirect_p2p_overalloc", "intranode_pinned_host_comm")
+# Kept beside the engine when the source builds them: the original reproducers' commands, the driver-level experiment,
+# and the library that pads allocations of programs that can't be changed.
+OTHER_PROGRAMS = ("gpudirect_p2p_overalloc", "intranode_pinned_host_comm", "slowpath-ipc", "libslowpath-pad.so")
 
 
 def engine_for(
