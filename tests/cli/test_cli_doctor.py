@@ -12,7 +12,7 @@ import pytest
 from slowpath.doctor import registry, single_copy
 from slowpath.doctor.check import Check
 from slowpath.doctor.possible import NEEDS, abilities
-from slowpath.doctor.registry import CHECKS, run_checks
+from slowpath.doctor.registry import CHECKS, PROOFS, run_checks
 from slowpath.doctor.show import as_json, as_text
 
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]
@@ -22,7 +22,7 @@ def test_json_has_every_check(slowpath: Slowpath) -> None:
     done = slowpath("doctor", "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
-    assert len(answer["checks"]) == len(CHECKS)
+    assert len(answer["checks"]) == len(CHECKS) + len(PROOFS)
     for check in answer["checks"]:
         assert check["status"] in ("ok", "warn", "missing")
         assert check["means"]
@@ -40,6 +40,7 @@ def test_a_failing_check_spoils_no_other(monkeypatch: pytest.MonkeyPatch) -> Non
         raise ValueError("odd")
 
     monkeypatch.setattr(registry, "CHECKS", (odd_check, CHECKS[-1]))
+    monkeypatch.setattr(registry, "PROOFS", ())
     first, second = run_checks()
     assert first.status == "warn"
     assert "ValueError: odd" in first.means
@@ -49,7 +50,11 @@ def test_a_failing_check_spoils_no_other(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_is_missing_is_impossible_and_says_why() -> None:
     checks = [Check("GPU", None, "missing", "no driver"), Check("CMA", "refused", "warn", "seccomp")]
     by_what = {ability.what: ability for ability in abilities(checks)}
-    assert [ability.why for ability in by_what.values() if not ability.possible] == ["seccomp", "no driver"]
+    assert [ability.why for ability in by_what.values() if not ability.possible] == [
+        "seccomp",
+        "no driver",
+        "no driver",
+    ]
     text = as_text(checks, list(by_what.values()))
     assert "because: no driver" in text
     assert json.loads(as_json(checks, []))["checks"][0]["value"] is None

@@ -8,17 +8,26 @@ import click
 
 @click.command("doctor", epilog="Example: slowpath doctor --json > machine.json")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-def command(as_json: bool) -> int:
+@click.option(
+    "--gpu/--no-gpu",
+    default=None,
+    help="Send from GPU memory with every MPI here, building engines (a minute each); or send nothing.  "
+    "[default: with a GPU, the MPIs whose engine is built, some seconds each]",
+)
+def command(as_json: bool, gpu: bool | None) -> int:
     """Show what this machine has, and what can be measured on it.
 
-    Changes nothing and measures no MPI. Exit code 0 even if something is missing: that is an answer.
+    Changes nothing. Starts an MPI only where there is a GPU, to see whether that MPI takes GPU memory. Exit code 0 even
+    if something is missing: that is an answer.
     """
+    from slowpath.doctor.mpi_gpu import Proof
     from slowpath.doctor.possible import abilities
     from slowpath.doctor.registry import run_checks
     from slowpath.doctor.show import as_json as json_of
     from slowpath.doctor.show import as_text
 
-    checks = run_checks()
+    by_option: dict[bool | None, Proof] = {None: "built", True: "all", False: "none"}
+    checks = run_checks(by_option[gpu], lambda line: click.echo(line, err=True))
     render = json_of if as_json else as_text
     click.echo(render(checks, abilities(checks)).rstrip("\n"))
     return 0

@@ -17,7 +17,7 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@command.command("list", epilog="Example: slowpath mpi list")
 def list_() -> int:
     """List the MPIs that --mpi can name, and those that can be installed."""
     from slowpath.launch.find import find_all

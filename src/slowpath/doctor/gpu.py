@@ -4,42 +4,48 @@
 from __future__ import annotations
 
 import ctypes
+import os
 
 from slowpath.doctor.check import Check
 
 LIBRARY = "libcuda.so.1"
+VARIABLE = "SLOWPATH_CUDA_DRIVER"  # the engine's, too
 
 
 def gpus() -> Check:
-    """Devices that the CUDA driver shows to this process (CUDA driver API: cuInit, cuDeviceGetCount)."""
+    """Devices that the CUDA driver shows to this process."""
+    count, why = gpu_count()
+    if count:
+        names = ", ".join(_name(_driver(), index) for index in range(count))
+        means = 'which MPI takes their memory is said under "MPI and GPU memory"'
+        return Check("GPU", f"{count}: {names}", "ok", means)
+    means = f"{why}; pinned and GPU memory can't be measured"
+    do = None if why and why.startswith("no CUDA driver") else "check CUDA_VISIBLE_DEVICES and the allocation"
+    return Check("GPU", None if do is None else "none", "missing", means, do)
+
+
+def gpu_count() -> tuple[int, str | None]:
+    """Number of devices (CUDA driver API: cuInit, cuDeviceGetCount) and, where it is 0, why."""
     try:
-        driver = ctypes.CDLL(LIBRARY)
+        driver = _driver()
     except OSError as error:
-        return Check(
-            "GPU",
-            None,
-            "missing",
-            f"no CUDA driver ({error}); memory kinds pinned_host, device and managed can't be measured",
-        )
-    code = driver.cuInit(0)
+        return 0, f"no CUDA driver ({error})"
     count = ctypes.c_int(0)
-    code = code or driver.cuDeviceGetCount(ctypes.byref(count))
-    if code != 0 or count.value == 0:
-        why = f"its cuInit or cuDeviceGetCount returns {code}" if code else "it shows no device"
-        return Check(
-            "GPU",
-            "none",
-            "missing",
-            f"a CUDA driver is here, but {why}; GPU memory can't be measured",
-            "check CUDA_VISIBLE_DEVICES and the allocation",
-        )
-    names = ", ".join(_name(driver, index) for index in range(count.value))
-    return Check("GPU", f"{count.value}: {names}", "ok", "whether the MPI accepts device memory shows only in a run")
+    code = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    if code != 0:
+        return 0, f"a CUDA driver is here, but its cuInit or cuDeviceGetCount returns {code}"
+    return count.value, None if count.value else "a CUDA driver is here, but it shows no device"
+
+
+def _driver() -> ctypes.CDLL:
+    return ctypes.CDLL(os.environ.get(VARIABLE) or LIBRARY)
 
 
 def _name(driver: ctypes.CDLL, index: int) -> str:
     device = ctypes.c_int(0)
     text = ctypes.create_string_buffer(256)
-    if driver.cuDeviceGet(ctypes.byref(device), index) or driver.cuDeviceGetName(text, len(text), device):
+    if driver.cuDeviceGet(ctypes.byref(device), index) or not hasattr(driver, "cuDeviceGetName"):
+        return "unnamed"
+    if driver.cuDeviceGetName(text, len(text), device):
         return "unnamed"
     return text.value.decode("utf-8", "replace")

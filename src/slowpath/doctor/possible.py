@@ -26,7 +26,8 @@ NEEDS = (
     ),
     ("page kinds of host memory", ("transparent huge pages",)),
     ("one copy against two inside a node", ("CMA",)),
-    ("GPU memory: device, managed, pinned_host", ("GPU",)),
+    ("memory that a GPU driver pins: pinned_host", ("GPU",)),
+    ("GPU memory: device, managed", ("GPU", "MPI and GPU memory")),
 )
 
 

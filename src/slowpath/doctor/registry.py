@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from slowpath.doctor import clock, gpu, memory, processor, scheduler, single_copy, toolchain
+from slowpath.doctor import clock, gpu, memory, mpi_gpu, processor, scheduler, single_copy, toolchain
 from slowpath.doctor.check import Check
+from slowpath.doctor.mpi_gpu import Proof, Tell
 
 CHECKS: tuple[Callable[[], Check], ...] = (
     toolchain.mpi_in_use,
@@ -33,14 +34,18 @@ CHECKS: tuple[Callable[[], Check], ...] = (
 )
 
 
-def run_checks() -> list[Check]:
+# Checks that start MPI jobs: the caller says how far they may go, and hears of each job.
+PROOFS: tuple[Callable[[Proof, Tell], Check], ...] = (mpi_gpu.mpi_and_gpu_memory,)
+
+
+def run_checks(proof: Proof = "none", tell: Tell = lambda _: None) -> list[Check]:
     """Every check's answer. A check that fails itself says so in its own place and spoils no other."""
-    return [_guarded(check) for check in CHECKS]
+    return [*(_guarded(check) for check in CHECKS), *(_guarded(check, proof, tell) for check in PROOFS)]
 
 
-def _guarded(check: Callable[[], Check]) -> Check:
+def _guarded(check: Callable[..., Check], *arguments: object) -> Check:
     try:
-        return check()
+        return check(*arguments)
     except Exception as error:  # an unforeseen /proc or /sys must not hide the other answers
         name = check.__name__.replace("_", " ")
         return Check(

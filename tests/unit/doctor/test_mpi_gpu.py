@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the doctor concludes from the proofs, and how far it goes unasked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slowpath.doctor import mpi_gpu
+from slowpath.doctor.device_path import DevicePath
+from slowpath.doctor.mpi_gpu import conclusion, mpi_and_gpu_memory
+from slowpath.errors import EnvironmentFailure, UsageError
+from slowpath.launch.mpi import Mpi
+
+IPC = DevicePath(True, "ipc", 5.2e9, 394e9, None)
+NO = DevicePath(False, None, None, None, "crashed: Segmentation fault")
+
+
+def mpi(name: str, source: str = "PATH") -> Mpi:
+    place = Path("/opt") / name
+    return Mpi(name, "5", source, place, place / "mpiexec", None, "mpich", False, "hydra", "")
+
+
+A, B, CUDA = mpi("mpich"), mpi("intelmpi"), mpi("openmpi", "installed")
+
+
+def test_the_mpi_in_use_decides() -> None:
+    assert conclusion([(A, IPC), (B, NO)]).status == "ok"
+    other = conclusion([(A, NO), (CUDA, IPC)])
+    assert (other.status, other.do) == ("warn", "slowpath run --mpi cuda")
+    assert conclusion([(A, NO), (B, IPC)]).do == "slowpath run --mpi /opt/intelmpi/mpiexec"
+    none = conclusion([(A, NO), (B, NO)])
+    assert none.status == "missing"
+    assert "slowpath mpi install cuda" in (none.do or "")
+    assert conclusion([(A, None), (B, NO)]).status == "warn"
+    assert conclusion([]).status == "missing"
+
+
+def test_numbers_and_reasons_are_said() -> None:
+    value = conclusion([(A, IPC), (B, NO), (CUDA, None)]).value or ""
+    assert "mpich 5: yes, IPC (GPU to GPU), GPU 394 GB/s, host 5.2 GB/s" in value
+    assert "intelmpi 5: no (crashed: Segmentation fault)" in value
+    assert "openmpi 5: not tried" in value
+
+
+def test_without_a_gpu_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mpi_gpu, "gpu_count", lambda: (0, "no CUDA driver"))
+    monkeypatch.setattr(mpi_gpu, "find_all", lambda: pytest.fail("looked for MPIs"))
+    assert mpi_and_gpu_memory("all").means == "not tried: no CUDA driver"
+
+
+def test_how_far_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def prove(which: Mpi, engine: object) -> DevicePath:
+        tried.append(which.name)
+        return IPC
+
+    monkeypatch.setattr(mpi_gpu, "gpu_count", lambda: (1, None))
+    monkeypatch.setattr(mpi_gpu, "find_all", lambda: [A, CUDA])
+    monkeypatch.setattr(mpi_gpu, "cached_engine", lambda folder: object() if "openmpi" in folder.name else None)
+    monkeypatch.setattr(mpi_gpu, "engine_for", lambda mpi, tell: object())
+    monkeypatch.setattr(mpi_gpu, "prove_device_path", prove)
+    assert mpi_and_gpu_memory("none").status == "warn"
+    assert tried == []
+    said: list[str] = []
+    assert mpi_and_gpu_memory("built", said.append).status == "warn"
+    assert tried == ["openmpi"]
+    assert "some seconds" in said[0]
+    assert mpi_and_gpu_memory("all").status == "ok"
+    assert tried == ["openmpi", "mpich", "openmpi"]
+
+
+def test_what_fails_on_the_way_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_engine(mpi: Mpi, tell: object) -> object:
+        raise EnvironmentFailure("no mpicxx")
+
+    def no_mpi() -> list[Mpi]:
+        raise UsageError("SLOWPATH_MPI x: nothing there")
+
+    monkeypatch.setattr(mpi_gpu, "gpu_count", lambda: (1, None))
+    monkeypatch.setattr(mpi_gpu, "find_all", lambda: [A])
+    monkeypatch.setattr(mpi_gpu, "engine_for", no_engine)
+    assert "no (no engine: no mpicxx)" in (mpi_and_gpu_memory("all").value or "")
+    monkeypatch.setattr(mpi_gpu, "find_all", no_mpi)
+    assert "nothing there" in mpi_and_gpu_memory("built").means
