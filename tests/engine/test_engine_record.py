@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -172,6 +173,112 @@ def test_a_memory_kind_that_is_not_there_is_a_skip_with_a_reason(start: Run, tmp
     assert ends[1].status == "ok"
 
 
+@pytest.fixture(scope="session")
+def stubs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """GPU drivers without a GPU, by the variable that names them."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler for the stubs of the GPU drivers")
+    folder, made = tmp_path_factory.mktemp("stubs"), {}
+    for driver in ("cuda", "hip"):
+        library = folder / f"libstub_{driver}.so"
+        source = ROOT / "engine" / "memory" / "tests" / f"stub_{driver}.c"
+        subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+        made[f"SLOWPATH_{driver.upper()}_DRIVER"] = library
+    return made
+
+
+@pytest.fixture
+def two_gpus(monkeypatch: pytest.MonkeyPatch, stubs: dict[str, Path]) -> None:
+    for name, library in stubs.items():
+        monkeypatch.setenv(name, str(library))
+    monkeypatch.setenv("SLOWPATH_STUB_CUDA_DEVICES", "2")
+
+
+def notes_on_gpus(folder: Path) -> list[dict]:
+    lines = (json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines())
+    return [line for line in lines if line["event"] == "note" and "gpu" in line]
+
+
+GPU_KINDS = {
+    "pinned_host": "cuda:host",
+    "pinned_registered": "cuda:host",
+    "device": "cuda:device",
+    "device_pool": "cuda:device",
+    "device_vmm": "cuda:device",
+    "managed": "cuda:managed",
+}
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_each_gpu_kind_is_recorded_and_carries_the_right_bytes(recorded: Callable, tmp_path: Path) -> None:
+    cells = [f"pattern=one_way memory={kind} message_bytes=5000 allocations=2 messages=3" for kind in GPU_KINDS]
+    _, events = recorded(*cells)
+    for cell, (_kind, mpi_memory_kind) in enumerate(GPU_KINDS.items()):
+        end = events.cell_ends[cell]
+        assert (end.status, end.wrong_bytes) == ("ok", 0), end.reason
+        assert end.validated_bytes
+        seen = events.allocations(cell)
+        assert {a.mpi_memory_kind for a in seen} == {mpi_memory_kind}
+        assert {(a.rank, a.device) for a in seen} == {(0, 0), (1, 1)}, "the devices of a node in turn"
+    lines = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    for line in (line for line in lines if line["event"] == "allocation"):
+        granule = 2 << 20 if line["memory"] == "device_vmm" else None
+        assert line["granularity_bytes"] == granule
+        assert line["range_bytes"] == (granule or 5000)
+    assert {(n["cell"], n["rank"]) for n in notes_on_gpus(tmp_path)} == {(c, r) for c in range(6) for r in (0, 1)}
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_a_side_uses_the_device_that_it_was_given(recorded: Callable, tmp_path: Path) -> None:
+    _, events = recorded("memory=device device=1:0", "memory=device device=1", "memory=host:device device=1:auto")
+    used = [{a.rank: a.device for a in events.allocations(cell)} for cell in range(3)]
+    assert used == [{0: 1, 1: 0}, {0: 1, 1: 1}, {0: None, 1: 1}]
+    notes = notes_on_gpus(tmp_path)
+    assert len(notes) == 5
+    first = notes[0]
+    assert first["text"] == "rank 0 uses cuda device 1 of 2, Stub device 1, 0000:01:00.0"
+    assert first["gpu"] == {
+        "driver": "cuda",
+        "ordinal": 1,
+        "visible": 2,
+        "name": "Stub device 1",
+        "bus_id": "0000:01:00.0",
+        "bytes": 1 << 30,
+        "peers": ["0000:00:00.0"],
+    }
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_a_device_that_is_not_there_skips_the_cell(recorded: Callable) -> None:
+    _, events = recorded("memory=device device=0:3", "memory=device", "memory=host device=3")
+    assert events.cell_ends[0].status == "skipped"
+    assert events.cell_ends[0].reason == "device 3: only 2 devices"
+    assert [events.cell_ends[cell].status for cell in (1, 2)] == ["ok", "ok"]
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_registered_memory_has_the_pages_asked_for(recorded: Callable) -> None:
+    _, events = recorded("memory=pinned_registered pages=small:huge message_bytes=4194304")
+    assert events.cell_ends[0].status == "ok"
+    for a in events.allocations(0):
+        assert a.pages_asked == ("small" if a.rank == 0 else "huge")
+        assert a.base % (2 << 20) == 0
+        assert a.rank == 1 or a.pages_observed == "small"
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_without_a_cuda_device_hip_is_used(monkeypatch: pytest.MonkeyPatch, recorded: Callable) -> None:
+    monkeypatch.setenv("SLOWPATH_STUB_CUDA_DEVICES", "0")
+    monkeypatch.setenv("SLOWPATH_STUB_HIP_DEVICES", "1")
+    kinds = ["pinned_host", "pinned_registered", "managed", "device_vmm"]
+    _, events = recorded(*(f"memory={kind}" for kind in kinds))
+    assert [events.cell_ends[cell].status for cell in range(4)] == ["ok", "ok", "ok", "skipped"]
+    seen = [{a.mpi_memory_kind for a in events.allocations(cell)} for cell in range(3)]
+    assert seen == [{"rocm:host"}, {"rocm:host"}, {"rocm:managed"}]
+    assert events.cell_ends[3].reason == "memory=device_vmm: device_vmm is not implemented for HIP"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -185,6 +292,8 @@ def test_a_memory_kind_that_is_not_there_is_a_skip_with_a_reason(start: Run, tmp
         (["p2p", "--message-bytes", "9223372036854775808"], "2^63"),
         (["p2p", "--message-bytes", "16", "--buffer-bytes", "8"], "16"),
         (["p2p", "--memory", "device", "--pages", "huge"], "pages"),
+        (["p2p", "--memory", "pinned_registered", "--pages", "shared"], "pages"),
+        (["p2p", "--device", "first"], "device"),
     ],
 )
 def test_wrong_words_are_named_in_one_line_and_exit_2(start: Run, words: list[str], said: str) -> None:
