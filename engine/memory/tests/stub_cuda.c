@@ -6,6 +6,7 @@
  *   SLOWPATH_STUB_CUDA_ATTRIBUTES=0   value of every device attribute (default 1)
  *   SLOWPATH_STUB_CUDA_OPEN_NS_PER_PAGE=NS  cuIpcOpenMemHandle takes this long for each page of the
  * allocation's granule, the largest of 2 MiB, 64 KiB and 4 KiB that divides its length
+ *   SLOWPATH_STUB_CUDA_MOST_BYTES=N   an allocation longer than this fails for want of memory
  * Device memory is shared, so that another process can open it; calls may come from several threads.
  * Compiled with SLOWPATH_STUB_CUDA_OLD it is a driver without the calls of stub_cuda_memory.h.
  */
@@ -97,7 +98,9 @@ static int note_region(const Region* region) {
 
 static int add_region(void** pointer, size_t bytes, int kind) {
     if (current_context == NULL) return INVALID_CONTEXT;
+    const char* most = getenv("SLOWPATH_STUB_CUDA_MOST_BYTES");
     if (bytes == 0) return INVALID_VALUE;
+    if (most != NULL && bytes > strtoull(most, NULL, 10)) return OUT_OF_MEMORY;
     Region region = {NULL, bytes, kind, -1};
     int code = map_fresh(&region);
     if (code == SUCCESS) code = note_region(&region);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <vector>
 
@@ -76,6 +77,24 @@ void kinds() {
     }
 }
 
+/// The bytes of address space that this process has mapped.
+std::size_t mapped_bytes() {
+    std::ifstream statm("/proc/self/statm");
+    std::size_t pages = 0;
+    statm >> pages;
+    return pages * 4096;
+}
+
+/// An allocation that fails halfway gives back what it had.
+void expect_nothing_left(Kind kind) {
+    Request large = request(kind);
+    large.bytes = std::size_t{64} << 20;
+    large.touch = false;
+    const std::size_t before_bytes = mapped_bytes();
+    if (thrown<Error>([&] { Buffer buffer(large); }) != "nothing thrown")
+        EXPECT(mapped_bytes() < before_bytes + large.bytes);
+}
+
 /// The call that is planted to fail is named in the error of whatever uses it; the other kinds still work.
 void failing() {
     const char* const planted = std::getenv("SLOWPATH_STUB_CUDA_FAIL");
@@ -115,6 +134,9 @@ void failing() {
         else
             EXPECT_TEXT(text, "nothing thrown");
         EXPECT(!fails || text.rfind(call + ": ", 0) == 0);
+        if (call.rfind("cuMemGetAll", 0) == 0 || call == "cuMemCreate" || call == "cuMemMap" ||
+            call == "cuMemSetAccess" || call == "cuMemHostRegister_v2")
+            expect_nothing_left(kind);
     }
 }
 
