@@ -92,105 +92,96 @@ int hand_out(void* original, int version, const char* symbol, void** function, A
     return code;
 }
 
-/// The original of a slot; the exported symbol's has to be looked for.
-template <Function function, std::size_t slot>
-[[gnu::always_inline]] inline void* original_of() {
-    if constexpr (slot == exported_slot)
-        return exported_original(function, __builtin_return_address(0));
-    else
-        return original(function, slot).load();
-}
-
 template <Function function, std::size_t slot>
 int allocate_in(std::uintptr_t* pointer, std::size_t bytes) {
-    return allocate(function, original_of<function, slot>(), pointer, bytes);
+    return allocate(function, original(function, slot).load(), pointer, bytes);
 }
 
 template <Function function, std::size_t slot>
 int free_in(std::uintptr_t pointer) {
-    return release(original_of<function, slot>(), pointer);
+    return release(original(function, slot).load(), pointer);
 }
 
 template <Function function, std::size_t slot>
 int get_proc_address_in(const char* symbol, void** found, int version, std::uint64_t flags) {
-    return hand_out<GetProcAddress>(original_of<function, slot>(), version, symbol, found, version, flags);
+    return hand_out<GetProcAddress>(original(function, slot).load(), version, symbol, found, version, flags);
 }
 
 template <Function function, std::size_t slot>
 int get_proc_address_v2_in(const char* symbol, void** found, int version, std::uint64_t flags, void* status) {
-    return hand_out<GetProcAddressV2>(original_of<function, slot>(), version, symbol, found, version, flags,
+    return hand_out<GetProcAddressV2>(original(function, slot).load(), version, symbol, found, version, flags,
                                       status);
 }
 
 template <Function function, std::size_t slot>
 int get_entry_point_in(const char* symbol, void** found, std::uint64_t flags, void* status) {
-    return hand_out<GetEntryPoint>(original_of<function, slot>(), version_unknown, symbol, found, flags,
+    return hand_out<GetEntryPoint>(original(function, slot).load(), version_unknown, symbol, found, flags,
                                    status);
 }
 
 template <Function function, std::size_t slot>
 int get_entry_point_by_version_in(const char* symbol, void** found, unsigned version, std::uint64_t flags,
                                   void* status) {
-    return hand_out<GetEntryPointByVersion>(original_of<function, slot>(), static_cast<int>(version), symbol,
-                                            found, version, flags, status);
+    return hand_out<GetEntryPointByVersion>(original(function, slot).load(), static_cast<int>(version),
+                                            symbol, found, version, flags, status);
 }
 
 }  // namespace
 }  // namespace slowpath::pad
 
-using slowpath::pad::exported_slot;
-using slowpath::pad::Function;
+using namespace slowpath::pad;
 #define SLOWPATH_EXPORT extern "C" [[gnu::visibility("default")]]
+#define SLOWPATH_ORIGINAL(function) exported_original(Function::function, __builtin_return_address(0))
 
 SLOWPATH_EXPORT int cuMemAlloc_v2(std::uintptr_t* pointer, std::size_t bytes) {
-    return slowpath::pad::allocate_in<Function::cu_mem_alloc, exported_slot>(pointer, bytes);
+    return allocate(Function::cu_mem_alloc, SLOWPATH_ORIGINAL(cu_mem_alloc), pointer, bytes);
 }
 
 SLOWPATH_EXPORT int cuMemFree_v2(std::uintptr_t pointer) {
-    return slowpath::pad::free_in<Function::cu_mem_free, exported_slot>(pointer);
+    return release(SLOWPATH_ORIGINAL(cu_mem_free), pointer);
+}
+
+SLOWPATH_EXPORT int cudaMalloc(std::uintptr_t* pointer, std::size_t bytes) {
+    return allocate(Function::cuda_malloc, SLOWPATH_ORIGINAL(cuda_malloc), pointer, bytes);
+}
+
+SLOWPATH_EXPORT int cudaFree(std::uintptr_t pointer) {
+    return release(SLOWPATH_ORIGINAL(cuda_free), pointer);
 }
 
 SLOWPATH_EXPORT int cuGetProcAddress(const char* symbol, void** found, int version, std::uint64_t flags) {
-    return slowpath::pad::get_proc_address_in<Function::cu_get_proc_address, exported_slot>(symbol, found,
-                                                                                            version, flags);
+    return hand_out<GetProcAddress>(SLOWPATH_ORIGINAL(cu_get_proc_address), version, symbol, found, version,
+                                    flags);
 }
 
 SLOWPATH_EXPORT int cuGetProcAddress_v2(const char* symbol, void** found, int version, std::uint64_t flags,
                                         void* status) {
-    return slowpath::pad::get_proc_address_v2_in<Function::cu_get_proc_address_v2, exported_slot>(
-        symbol, found, version, flags, status);
-}
-
-SLOWPATH_EXPORT int cudaMalloc(std::uintptr_t* pointer, std::size_t bytes) {
-    return slowpath::pad::allocate_in<Function::cuda_malloc, exported_slot>(pointer, bytes);
-}
-
-SLOWPATH_EXPORT int cudaFree(std::uintptr_t pointer) {
-    return slowpath::pad::free_in<Function::cuda_free, exported_slot>(pointer);
+    return hand_out<GetProcAddressV2>(SLOWPATH_ORIGINAL(cu_get_proc_address_v2), version, symbol, found,
+                                      version, flags, status);
 }
 
 SLOWPATH_EXPORT int cudaGetDriverEntryPoint(const char* symbol, void** found, std::uint64_t flags,
                                             void* status) {
-    return slowpath::pad::get_entry_point_in<Function::cuda_get_driver_entry_point, exported_slot>(
-        symbol, found, flags, status);
+    return hand_out<GetEntryPoint>(SLOWPATH_ORIGINAL(cuda_get_driver_entry_point), version_unknown, symbol,
+                                   found, flags, status);
 }
 
 SLOWPATH_EXPORT int cudaGetDriverEntryPoint_ptsz(const char* symbol, void** found, std::uint64_t flags,
                                                  void* status) {
-    return slowpath::pad::get_entry_point_in<Function::cuda_get_driver_entry_point_ptsz, exported_slot>(
-        symbol, found, flags, status);
+    return hand_out<GetEntryPoint>(SLOWPATH_ORIGINAL(cuda_get_driver_entry_point_ptsz), version_unknown,
+                                   symbol, found, flags, status);
 }
 
 SLOWPATH_EXPORT int cudaGetDriverEntryPointByVersion(const char* symbol, void** found, unsigned version,
                                                      std::uint64_t flags, void* status) {
-    return slowpath::pad::get_entry_point_by_version_in<Function::cuda_get_driver_entry_point_by_version,
-                                                        exported_slot>(symbol, found, version, flags, status);
+    return hand_out<GetEntryPointByVersion>(SLOWPATH_ORIGINAL(cuda_get_driver_entry_point_by_version),
+                                            static_cast<int>(version), symbol, found, version, flags, status);
 }
 
 SLOWPATH_EXPORT int cudaGetDriverEntryPointByVersion_ptsz(const char* symbol, void** found, unsigned version,
                                                           std::uint64_t flags, void* status) {
-    return slowpath::pad::get_entry_point_by_version_in<Function::cuda_get_driver_entry_point_by_version_ptsz,
-                                                        exported_slot>(symbol, found, version, flags, status);
+    return hand_out<GetEntryPointByVersion>(SLOWPATH_ORIGINAL(cuda_get_driver_entry_point_by_version_ptsz),
+                                            static_cast<int>(version), symbol, found, version, flags, status);
 }
 
 namespace slowpath::pad {

@@ -15,13 +15,8 @@ std::size_t number(Function function) {
     return static_cast<std::size_t>(function);
 }
 
-/// In the library of the caller and what that was linked with: a plugin opened with RTLD_LOCAL sees a CUDA
-/// runtime that others don't.
-void* find_for_caller(const char* name, const void* caller) {
-    Dl_info about{};
-    link_map* map = nullptr;
-    if (dladdr1(caller, &about, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || map == nullptr)
-        return nullptr;
+/// In one loaded library and what that was linked with.
+void* find_in(const link_map* map, const char* name) {
     void* const library = dlopen(*map->l_name == '\0' ? nullptr : map->l_name, RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) return nullptr;
     void* const found = real_dlsym()(library, name);
@@ -29,11 +24,26 @@ void* find_for_caller(const char* name, const void* caller) {
     return found;
 }
 
-void* find_in_driver(const char* name) {
-    void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-    if (library == nullptr) return nullptr;
-    void* const found = real_dlsym()(library, name);
-    dlclose(library);
+/// For the caller's library: a plugin opened with RTLD_LOCAL sees a CUDA runtime that others don't.
+void* find_for_caller(const char* name, const void* caller) {
+    Dl_info about{};
+    link_map* map = nullptr;
+    if (dladdr1(caller, &about, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || map == nullptr)
+        return nullptr;
+    return find_in(map, name);
+}
+
+/// In any library: a caller that left by a jump is not known.
+void* find_anywhere(Function function) {
+    void* const program = dlopen(nullptr, RTLD_LAZY);
+    const link_map* map = nullptr;
+    void* found = nullptr;
+    if (program == nullptr || dlinfo(program, RTLD_DI_LINKMAP, &map) != 0) map = nullptr;
+    for (; map != nullptr && found == nullptr; map = map->l_next) {
+        found = find_in(map, wrapped[number(function)].name);
+        if (is_wrapper(function, found)) found = nullptr;
+    }
+    if (program != nullptr) dlclose(program);
     return found;
 }
 
@@ -66,15 +76,27 @@ void* wrapper_for(Function function, void* found) {
     return found;
 }
 
+void* visible_original(Function function, const void* caller) {
+    const char* const name = wrapped[number(function)].name;
+    void* found = next_definition(name);
+    if (found == nullptr || is_wrapper(function, found)) found = find_for_caller(name, caller);
+    return is_wrapper(function, found) ? nullptr : found;
+}
+
 void* exported_original(Function function, const void* caller) {
     std::atomic<void*>& known = original(function, exported_slot);
-    if (void* const found = known.load()) return found;
-    const char* const name = wrapped[number(function)].name;
-    void* found = real_dlsym()(RTLD_NEXT, name);
-    if (found == nullptr || is_wrapper(function, found)) found = find_for_caller(name, caller);
-    if (found == nullptr || is_wrapper(function, found)) found = find_in_driver(name);
-    if (found == nullptr || is_wrapper(function, found)) return nullptr;
+    void* found = known.load();
+    if (found != nullptr) return found;
+    found = visible_original(function, caller);
+    if (found == nullptr) found = find_anywhere(function);
     known.store(found);
+    return found;
+}
+
+void* next_definition(const char* name) {
+    void* found = real_dlsym()(RTLD_NEXT, name);
+    // No jump here: dlsym goes by its return address, which must be in this library.
+    asm volatile("" : "+r"(found));
     return found;
 }
 

@@ -50,9 +50,15 @@ void* wrapper_for(Function function, void* found);
 /// True for each address that wrapper_for can give, or the loader, for this function.
 bool is_wrapper(Function function, const void* address);
 
+/// What the code at `caller` would find under this name without this library; nullptr: nothing.
+void* visible_original(Function function, const void* caller);
+
 /// The original of the exported symbol, looked for until it is found.
 /// @param caller An address in the code that wants it.  @return nullptr: no loaded library has it.
 void* exported_original(Function function, const void* caller);
+
+/// The next definition after this library's; nullptr, with a text in dlerror: there is none.
+void* next_definition(const char* name);
 
 /// The dlsym of the C library.
 using Dlsym = void* (*)(void* handle, const char* name);
