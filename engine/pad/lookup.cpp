@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pad/lookup.hpp"
 
+#include <initializer_list>
 #include <dlfcn.h>
 #include <link.h>
 
