@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ipc/channel.hpp"
 
+#include <cstdint>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// slowpath-ipc: docs/ipc.md.
+#include <cstdint>
 #include <cstdio>
 #include <string_view>
 #include <vector>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ipc/report.hpp"
 
+#include <cstdint>
 #include <algorithm>
 #include <cstdio>
 

@@ -2,6 +2,7 @@
 /// The table on stdout and, on request, the record (docs/ipc.md says how steps become blocks).
 #pragma once
 
+#include <cstdint>
 #include <array>
 #include <memory>
 #include <optional>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/p2p/init.hpp"
 
+#include <cstdint>
 #include <algorithm>
 
 #include "mpi/check.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/p2p/p2p.hpp"
 
+#include <cstdint>
 #include <climits>
 
 #include "experiments/p2p/device.hpp"

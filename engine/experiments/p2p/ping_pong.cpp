@@ -5,6 +5,7 @@
 #include "experiments/p2p/stages.hpp"
 #include "mpi/check.hpp"
 #include "mpi/transfer.hpp"
+#include <cstdint>
 
 namespace slowpath::p2p {
 namespace {

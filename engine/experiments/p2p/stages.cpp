@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/p2p/stages.hpp"
 
+#include <cstdint>
 #include <algorithm>
 
 namespace slowpath::p2p {

@@ -2,6 +2,7 @@
 /// Warm-up, batch size and steady state, alike for ping_pong and windowed.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "experiments/p2p/end.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/p2p/table.hpp"
 
+#include <cstdint>
 #include <algorithm>
 #include <map>
 
