@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ipc/channel.hpp"
 
-#include <cstdint>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string>

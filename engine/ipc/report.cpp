@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ipc/report.hpp"
 
-#include <cstdint>
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 
 #include "core/error.hpp"

@@ -2,8 +2,8 @@
 /// The table on stdout and, on request, the record (docs/ipc.md says how steps become blocks).
 #pragma once
 
-#include <cstdint>
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pad/lookup.hpp"
 
-#include <initializer_list>
 #include <dlfcn.h>
 #include <link.h>
 
 #include <cstring>
+#include <initializer_list>
 
 namespace slowpath::pad {
 namespace {

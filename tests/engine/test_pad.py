@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libslowpath-pad.so under real programs: the reproducers and the engine under each MPI, a shell, Python itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from slowpath.engine.cache import Engine
+from slowpath.launch.launchers import command, launcher_named
+from slowpath.launch.mpi import Mpi
+
+STUB_SOURCE = Path(__file__).resolve().parents[2] / "engine" / "memory" / "tests" / "stub_cuda.c"
+TIME_LIMIT_S = 60
+MIB = 1 << 20
+REPORT = re.compile(
+    r"slowpath-pad: process (?P<pid>\d+): device: (?P<made>\d+) allocations, (?P<padded>\d+) padded, "
+    r"(?P<added>\d+) bytes added, (?P<peak>\d+) at peak; host: (?P<host_made>\d+) allocations, "
+    r"(?P<host_padded>\d+) padded, (?P<host_added>\d+) bytes added"
+)
+Done = subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def stub(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CUDA driver without a GPU."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    library = tmp_path_factory.mktemp("stub") / "libstub_cuda.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-pthread", "-o", library, STUB_SOURCE], check=True)
+    return library
+
+
+@pytest.fixture
+def library(engine: Engine) -> Path:
+    """The library, which is built beside the engine."""
+    return engine.program.parent / "libslowpath-pad.so"
+
+
+@pytest.fixture
+def padded(mpi: Mpi, engine: Engine, library: Path, stub: Path, tmp_path: Path) -> Callable[..., tuple[Done, list]]:
+    """Runs a program on two ranks with the library preloaded; gives it and the lines of the report."""
+
+    def run(*words: str, **variables: str) -> tuple[Done, list[dict[str, int]]]:
+        report = tmp_path / "report.txt"
+        given = {"LD_PRELOAD": str(library), "SLOWPATH_PAD_REPORT": str(report), "SLOWPATH_CUDA_DRIVER": str(stub)}
+        given |= variables
+        launcher, cores = launcher_named(mpi.launcher), len(os.sched_getaffinity(0))
+        argv = ["env", *(f"{k}={v}" for k, v in given.items()), str(engine.program.parent / words[0]), *words[1:]]
+        started = command(launcher, str(mpi.mpiexec), mpi.name, 2, "none", {}, argv, cores)
+        env = {**mpi.environ(os.environ), **started.variables}
+        done = subprocess.run(started.argv, env=env, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+        lines = report.read_text().splitlines() if report.exists() else []
+        found = [match for line in lines if (match := REPORT.fullmatch(line))]
+        assert len(found) == len(lines), lines
+        return done, [{key: int(value) for key, value in match.groupdict().items()} for match in found]
+
+    return run
+
+
+def test_the_reproducers_buffers_are_padded(padded: Callable) -> None:
+    done, lines = padded("gpudirect_p2p_overalloc", "2", "3", "1024", str(4 * MIB), "1")
+    assert done.returncode == 0, done.stderr
+    sender, receiver = sorted(lines, key=lambda line: -line["padded"])
+    # The sender's two buffers that are longer by a byte, and none of the others.
+    assert sender["made"] >= 4
+    assert sender["padded"] == 2
+    assert sender["added"] == 2 * (2 * MIB - 1)
+    assert sender["peak"] == 2 * MIB - 1
+    assert receiver["made"] >= 4
+    assert receiver["padded"] == receiver["added"] == 0
+    assert sender["host_made"] == receiver["host_made"] == 0
+
+
+def test_nothing_is_added_to_what_is_aligned(padded: Callable) -> None:
+    done, lines = padded("gpudirect_p2p_overalloc", "2", "3", "1024", str(4 * MIB), str(2 * MIB))
+    assert done.returncode == 0, done.stderr
+    assert [(line["padded"], line["added"]) for line in lines] == [(0, 0)] * 2
+    assert all(line["made"] > 0 for line in lines)
+
+
+def test_an_mpi_program_runs_with_padded_host_memory(padded: Callable) -> None:
+    words = ["p2p", "--memory", "mpi", "--message-bytes", "1,5MiB+1", "--samples", "8", "--warmup-s", "0"]
+    done, lines = padded("slowpath-engine", *words, SLOWPATH_PAD_HOST="1", SLOWPATH_PAD_HOST_MIN_BYTES="256KiB")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert len(lines) == 2
+    assert all(line["host_made"] > 0 for line in lines)
+    assert all(line["made"] == 0 for line in lines)
+
+
+def run_preloaded(library: Path, argv: list[str], **variables: str) -> Done:
+    env = {**os.environ, "LD_PRELOAD": str(library), **variables}
+    return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+
+
+def test_any_program_runs_as_before(library: Path) -> None:
+    for host in ("0", "1"):
+        variables = {"SLOWPATH_PAD_REPORT": "stderr", "SLOWPATH_PAD_HOST": host}
+        done = run_preloaded(library, ["sh", "-c", "echo here | cat"], **variables)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "here\n", "")
+        program = "import ctypes, numpy as np; print(int(np.arange(3e6).sum()), ctypes.CDLL(None).strlen(b'four'))"
+        done = run_preloaded(library, [sys.executable, "-c", program], **variables)
+        assert (done.returncode, done.stdout) == (0, "4499998500000 4\n")
+        found = REPORT.fullmatch(done.stderr.strip())
+        assert bool(found) == (host == "1"), done.stderr
+        # A program finds no CUDA that is not there.
+        program = "import ctypes; print(hasattr(ctypes.CDLL(None), 'cudaMalloc'))"
+        assert run_preloaded(library, [sys.executable, "-c", program]).stdout == "False\n"
+
+
+def test_a_fork_does_not_report_twice(library: Path, tmp_path: Path) -> None:
+    report = tmp_path / "report.txt"
+    program = "import os; x = bytearray(20 << 20); pid = os.fork(); pid and os.waitpid(pid, 0)"
+    run_preloaded(library, [sys.executable, "-c", program], SLOWPATH_PAD_HOST="1", SLOWPATH_PAD_REPORT=str(report))
+    assert len(report.read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("SLOWPATH_PAD_MIN_BYTES", "-1"),
+        ("SLOWPATH_PAD_GRANULE_BYTES", "0"),
+        ("SLOWPATH_PAD_GRANULE_BYTES", "2MB"),
+        ("SLOWPATH_PAD_HOST_MIN_BYTES", "99999999999999999999"),
+        ("SLOWPATH_PAD_HOST", "yes"),
+    ],
+)
+def test_a_wrong_setting_is_told_and_the_program_goes_on(library: Path, variable: str, value: str) -> None:
+    done = run_preloaded(library, ["true"], **{variable: value})
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"slowpath-pad: warning: {variable} is '{value}', not ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_it_needs_the_c_library_only(library: Path) -> None:
+    if shutil.which("readelf") is None:
+        pytest.skip("no readelf")
+    done = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True)
+    needed = re.findall(r"\(NEEDED\).*\[(\S+)\.so", done.stdout)
+    assert set(needed) <= {"libc", "libdl", "libpthread", "ld-linux-x86-64", "ld-linux-aarch64"}
