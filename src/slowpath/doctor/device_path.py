@@ -19,7 +19,7 @@ from slowpath.engine.cache import Engine
 from slowpath.launch.cores import allocated_nodes, allowed_cores
 from slowpath.launch.launchers import command, launcher_named
 from slowpath.launch.mpi import Mpi
-from slowpath.launch.process import Limits, run_job
+from slowpath.launch.process import Limits, Outcome, run_job
 
 SMALL_BYTES = 8
 LARGE_BYTES = 64 * 1024 * 1024
@@ -99,9 +99,16 @@ def _bandwidth(
         outcome = run_job(made.argv, {**mpi.environ(environ), **made.variables}, out, err, [], Limits(total_s=limit_s))
         text = out.read_text(errors="replace")
     if outcome.ended != "ok":
-        said = (outcome.reason or "without a message").removeprefix("# ")
-        return None, f"{outcome.ended}: {said}"
+        return None, told(outcome)
     return later_bandwidth(text)
+
+
+def told(outcome: Outcome) -> str:
+    """How a job that did not end well ended, and the line of its output that tells why, unless that is one of times."""
+    how = f"{outcome.ended} by {outcome.signal}" if outcome.signal else outcome.ended
+    reason = (outcome.reason or "").removeprefix("# ")
+    said = bool(reason) and reason != f"ended by {outcome.signal}" and re.match(r"\d+\s+[\d.]+", reason) is None
+    return f"{how}: {reason}" if said else f"{how}, without a message"
 
 
 def later_bandwidth(table: str) -> tuple[float | None, str | None]:

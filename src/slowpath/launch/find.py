@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finding the MPI to use: the option, then SLOWPATH_MPI, then the PATH, then the embedded one, wherever that stands."""
+"""Finding the MPI to use: the option, then SLOWPATH_MPI, then the PATH, then the embedded one, wherever that stands.
+
+Last the one that `slowpath mpi install` made.
+"""
 
 from __future__ import annotations
 
@@ -106,9 +109,9 @@ def _candidates(environ: Mapping[str, str], everywhere: bool = False) -> Iterato
     found = sorted(_launchers_in(folders), key=lambda path: _source_of(path) == "embedded")
     yield from found
     yield from _launchers_in(embedded_folders())
+    prefixes = (installed_prefix(name, environ) for name in NAMES)
+    yield from _launchers_in([prefix / "bin" for prefix in prefixes if prefix])
     if everywhere:
-        prefixes = (installed_prefix(name, environ) for name in NAMES)
-        yield from _launchers_in([prefix / "bin" for prefix in prefixes if prefix])
         if environ.get("I_MPI_ROOT"):
             yield from _launchers_in([Path(environ["I_MPI_ROOT"]) / "bin"])
         yield from (Path(path) for path in WELL_KNOWN if os.access(path, os.X_OK))

