@@ -53,7 +53,8 @@ class Mpi:
     @property
     def build_identity(self) -> str:
         """What an engine built for this MPI depends on."""
-        return "\n".join([self.name, self.version or "", self.abi, str(self.prefix), str(self.mpicxx)])
+        facts = [self.name, self.version or "", self.abi, str(self.prefix), str(self.mpicxx)]
+        return "\n".join([*facts, self.variant] if self.variant else facts)
 
     def environ(self, base: Mapping[str, str]) -> dict[str, str]:
         """`base` with what this MPI needs."""

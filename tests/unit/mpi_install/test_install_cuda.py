@@ -162,6 +162,10 @@ def test_found_by_name(wheels: Path, environ: dict[str, str]) -> None:
     assert find_mpi(None, {**environ, "PATH": ""}).source in ("installed", "embedded")
     assert prefix / "bin" / "mpiexec" in [mpi.mpiexec for mpi in find_all(environ)]
     assert find_mpi(str(prefix), environ).transport == "ucx"
+    before = find_mpi("cuda", environ).build_identity
+    write_wheel(wheels, "libucx_cu13-1.23.0-py3-none-any.whl", libucx_files("1.23.0"))
+    install_cuda(environ, wheels)
+    assert find_mpi("cuda", environ).build_identity != before  # so that a run is not resumed with another UCX
 
 
 def test_variables(wheels: Path, environ: dict[str, str]) -> None:
