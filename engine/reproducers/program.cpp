@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "memory/cuda_driver.hpp"
+#include "memory/gpu_driver.hpp"
 #include "mpi/check.hpp"
 #include "mpi/launch_info.hpp"
 #include "mpi/session.hpp"
@@ -68,8 +68,8 @@ bool all_can_start(const Program& program, const Ranks& ranks) {
 /// The ranks of a node take its visible GPUs in turn; 0 for memory that needs none.
 int device_for(memory::Kind kind, int node_rank) {
     if (kind == memory::Kind::host) return 0;
-    const memory::CudaDriver* const driver = memory::CudaDriver::instance();
-    return driver == nullptr ? 0 : node_rank % driver->device_count();
+    const memory::GpuDriver* const driver = memory::GpuDriver::instance();
+    return driver == nullptr || driver->device_count() == 0 ? 0 : node_rank % driver->device_count();
 }
 
 /// A rank that waits elsewhere for this one can't be reached but by MPI_Abort (MPI-4.1 chapter 11).

@@ -9,6 +9,7 @@ from slowpath.errors import UsageError
 from slowpath.units import MAX_BYTES, format_bytes
 
 _PLACE_BYTES = 64  # a cache line
+_SHARED_PINNED = ("pinned_registered", "shared")  # the engine registers private mappings only
 _SIDES = ("sender", "receiver")
 
 
@@ -61,7 +62,7 @@ def _check_p2p(parameters: Mapping[str, str], ranks: int) -> None:
         if buffer + extra > MAX_BYTES:
             raise UsageError(f"the {side}'s buffer of {buffer} + {extra} bytes exceeds 2^63 - 1; shorten it")
         memory, pages = side_values(parameters["memory"])[i], side_values(parameters["pages"])[i]
-        if memory != "host" and pages != "default":
+        if pages != "default" and (memory not in ("host", "pinned_registered") or (memory, pages) == _SHARED_PINNED):
             raise UsageError(f"pages={pages} is for host memory, not for the {side}'s {memory}; leave pages out")
     pairs = int(parameters["pairs"])
     if parameters["pattern"] == "windowed" and ranks < 2 * pairs:

@@ -20,6 +20,7 @@ from slowpath.plan.model import Cell, Launch, Plan
 FEWEST_ROUNDS = 5  # below it a t interval over launches is too wide to decide anything (docs/statistics.md)
 _LEAST_ROUNDS = 2  # one launch has no spread between launches at all
 _UNKNOWN_EXPERIMENT_S = 0.1
+_DEVICE_KINDS = ("device", "device_pool", "device_vmm")
 Kind = tuple[str, str, int]  # environment, placement, lowest cell
 
 
@@ -57,7 +58,7 @@ def cell_seconds(cell: Cell, model: CostModel) -> float:
     fresh = model.allocation_s + touched * model.touch_s_per_byte
     if p["validate"] == "on":
         fresh += message * model.check_s_per_byte
-    bytes_per_s = model.device_bytes_per_s if p["memory"] == "device" else model.message_bytes_per_s
+    bytes_per_s = model.device_bytes_per_s if p["memory"] in _DEVICE_KINDS else model.message_bytes_per_s
     one = model.message_s + message / bytes_per_s
     if p["pattern"] == "one_way":
         moving = int(p["messages"]) * one
@@ -71,7 +72,7 @@ def cell_seconds(cell: Cell, model: CostModel) -> float:
 
 def _touched_bytes(parameters: Mapping[str, str], side: int) -> int:
     """Bytes that the CPU writes before the first message; device memory is not touched."""
-    if parameters["touch"] != "write" or side_values(parameters["memory"])[side] == "device":
+    if parameters["touch"] != "write" or side_values(parameters["memory"])[side] in _DEVICE_KINDS:
         return 0
     return p2p_buffer_bytes(parameters, side) + int(side_values(parameters["overalloc_bytes"])[side])
 
