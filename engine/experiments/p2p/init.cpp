@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/p2p/init.hpp"
 
-#include <cstdint>
 #include <algorithm>
+#include <cstdint>
 
 #include "mpi/check.hpp"
 #include "mpi/transfer.hpp"

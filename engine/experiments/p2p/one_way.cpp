@@ -2,10 +2,11 @@
 // Single messages, each timed on both ends.  synchronise=outside: our barrier before each, and nothing but
 // the call in the timed region.  synchronise=inside: call and MPI_Barrier in the timed region, as the field
 // reproducers have it.
+#include <cstdint>
+
 #include "experiments/p2p/patterns.hpp"
 #include "mpi/check.hpp"
 #include "mpi/transfer.hpp"
-#include <cstdint>
 
 namespace slowpath::p2p {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/p2p/p2p.hpp"
 
-#include <cstdint>
 #include <climits>
+#include <cstdint>
 
 #include "experiments/p2p/device.hpp"
 #include "experiments/p2p/init.hpp"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Round trips between rank 0, which times them, and the last rank; each has a buffer to send from and one to
 // receive in.
+#include <cstdint>
+
 #include "experiments/p2p/patterns.hpp"
 #include "experiments/p2p/stages.hpp"
 #include "mpi/check.hpp"
 #include "mpi/transfer.hpp"
-#include <cstdint>
 
 namespace slowpath::p2p {
 namespace {

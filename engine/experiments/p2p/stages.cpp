@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/p2p/stages.hpp"
 
-#include <cstdint>
 #include <algorithm>
+#include <cstdint>
 
 namespace slowpath::p2p {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/p2p/table.hpp"
 
-#include <cstdint>
 #include <algorithm>
+#include <cstdint>
 #include <map>
 
 #include "core/text_table.hpp"

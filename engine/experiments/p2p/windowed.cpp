@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows of in_flight messages from each pair's sender, answered by a message of no bytes.  All pairs start
 // each sample together: our barrier before it, outside the timed region.
+#include <cstdint>
+
 #include "experiments/p2p/patterns.hpp"
 #include "experiments/p2p/stages.hpp"
 #include "mpi/check.hpp"
 #include "mpi/transfer.hpp"
-#include <cstdint>
 
 namespace slowpath::p2p {
 namespace {

@@ -24,8 +24,9 @@ from slowpath.launch.process import Limits, Outcome, run_job
 SMALL_BYTES = 8
 LARGE_BYTES = 64 * 1024 * 1024
 LIMIT_S = 60.0
-# The GPU's own links are several times as fast as host memory copied by a core; what goes through host memory can't be.
-IPC_AT_LEAST = 3.0
+# Copying through pinned host memory by the GPU's copy engines reached 5 times the host path on an H200,
+# its own links 50 times (docs/gpu-results.md). What lies between is not called either way.
+IPC_AT_LEAST = 10.0
 STAGED_AT_MOST = 1.5
 
 

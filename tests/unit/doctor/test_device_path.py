@@ -112,7 +112,7 @@ def test_a_table_without_all_its_rows_is_no_number() -> None:
 
 
 def test_limits_of_the_judgement() -> None:
-    assert [judge(10.0, device) for device in (30.0, 29.0, 15.0, 1.0)] == ["ipc", None, "staged", "staged"]
+    assert [judge(10.0, device) for device in (100.0, 99.0, 15.0, 1.0)] == ["ipc", None, "staged", "staged"]
 
 
 def test_devices_of_the_driver(stub: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real runs on two H200s (docs/gpu-results.md): every later change of statistics and report meets them again."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from slowpath.analyse.build import build_results
+from slowpath.record.imports.field import import_logs
+from slowpath.report import render_html, render_text
+
+RUNS = Path(__file__).parents[2] / "data" / "gpu"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
+    folder = tmp_path_factory.mktemp("gpu")
+    built = {}
+    for archive in sorted(RUNS.glob("*.tar.xz")):
+        with tarfile.open(archive) as tar:
+            tar.extractall(folder, filter="data")
+        name = archive.name.removesuffix(".tar.xz")
+        built[name] = build_results(folder / name)
+    return built
+
+
+def find(results: dict, group: str, b: str, **parameters: str) -> dict:
+    """The contrast of a group with this b whose cells have these parameters."""
+    cells = {cell["cell"]: cell for cell in results["cells"]}
+    for c in results["contrasts"]:
+        cell = cells[c["b"]["cell"]]
+        known = {**cell["parameters"], "environment": cell["environment"]}
+        if c["group"] == group and c["b"]["value"] == b and all(known[k] == v for k, v in parameters.items()):
+            return c
+    raise AssertionError(f"no contrast {group}: {b}, {parameters}")
+
+
+def test_every_cell_was_measured(results: dict[str, dict]) -> None:
+    for run in results.values():
+        assert {cell["status"] for cell in run["cells"]} == {"ok"}
+        assert run["notes"] == [] or not any("damaged" in note for note in run["notes"])
+
+
+def test_one_byte_too_many_costs_the_first_message_a_factor(results: dict[str, dict]) -> None:
+    group = "first message, both over-allocated"
+    ratios = {}
+    for b in ("1 B", "4 KiB", "64 KiB", "1 MiB", "2 MiB"):
+        found = find(results["overalloc"], group, b, message_bytes="1048576")
+        ratios[b] = found["ratio"]
+        if b != "2 MiB":
+            assert found["verdict"] == "slower"
+            assert found["interval"][0] > 4
+        else:
+            assert found["verdict"] != "slower"
+    assert ratios["1 B"] > ratios["64 KiB"] > ratios["2 MiB"]
+
+
+def test_the_remainder_decides_the_granule(results: dict[str, dict]) -> None:
+    """512 MiB and a remainder: 4 KiB granules below 64 KiB, 64 KiB granules from there on, 2 MiB from 2 MiB on."""
+    ratios = {
+        b: find(results["gpu-pages"], "remainder", b)["ratio"]
+        for b in ("4 KiB", "8 KiB", "32 KiB", "64 KiB", "128 KiB", "512 KiB", "1 MiB", "2 MiB", "4 MiB")
+    }
+    for granule in (("4 KiB", "8 KiB", "32 KiB"), ("64 KiB", "128 KiB", "512 KiB", "1 MiB")):
+        assert max(ratios[b] for b in granule) / min(ratios[b] for b in granule) < 1.02
+    assert ratios["32 KiB"] > 1.1 * ratios["64 KiB"]
+    assert ratios["1 MiB"] > 2 * ratios["2 MiB"]
+
+
+def test_the_allocation_that_is_mapped_by_the_other_side_is_the_one_that_counts(results: dict[str, dict]) -> None:
+    sender, receiver = "first message, sender over-allocated", "first message, receiver over-allocated"
+    fetched = find(results["overalloc"], sender, "1 B:0 B", environment="receiver fetches")
+    written = find(results["overalloc"], receiver, "0 B:1 B", environment="sender writes")
+    assert fetched["interval"][0] > 4
+    assert written["interval"][0] > 4
+    for group, b, environment in (
+        (sender, "1 B:0 B", "sender writes"),
+        (receiver, "0 B:1 B", "receiver fetches"),
+    ):
+        assert find(results["overalloc"], group, b, environment=environment)["ratio"] < 1.5
+
+
+def test_between_gpus_the_first_message_is_slow_without_a_remainder(results: dict[str, dict]) -> None:
+    found = find(results["gpu-pages"], "other GPU, first message", "0:1", buffer_bytes=str(2**30), overalloc_bytes="0")
+    assert found["interval"][0] > 4
+
+
+def test_the_reproducers_own_logs_show_the_same(tmp_path: Path) -> None:
+    results = build_results(import_logs(sorted((RUNS / "logs").glob("*.txt")), tmp_path / "logs"))
+    ratios = {
+        c["b"]["label"].removesuffix(", with overalloc").removeprefix("log-overalloc-"): c
+        for c in results["contrasts"]
+        if c["group"] == "over-allocation, the first message"
+    }
+    assert ratios["1-default"]["interval"][0] > 4
+    assert ratios["1-default"]["ratio"] > ratios["65536-default"]["ratio"] > 4
+    assert ratios["2097152-default"]["verdict"] == "same"
+    assert ratios["1-receiver-fetches-padded"]["verdict"] != "slower"
+
+
+def test_they_render(results: dict[str, dict]) -> None:
+    for run in results.values():
+        assert run["verdict"]["headline"] in render_text(run)
+        assert "<svg" in render_html(run)
