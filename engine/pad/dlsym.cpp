@@ -17,6 +17,12 @@ namespace {
     return visible_original(function, caller) != nullptr ? found : next_definition(name);
 }
 
+[[gnu::noinline]] void* find_to_patch(Function function, void* handle, const char* name, const void* caller) {
+    const bool any = handle == RTLD_NEXT || handle == RTLD_DEFAULT;
+    void* const found = any ? nullptr : real_dlsym()(handle, name);
+    return found != nullptr && !is_wrapper(function, found) ? found : exported_original(function, caller);
+}
+
 }  // namespace
 }  // namespace slowpath::pad
 
@@ -26,7 +32,10 @@ namespace {
 extern "C" [[gnu::visibility("default")]] void* dlsym(void* __restrict handle,
                                                       const char* __restrict name) noexcept {
     using namespace slowpath::pad;
-    const Function function = handle == RTLD_NEXT ? Function::none : function_named(name);
+    const Function function = function_named(name);
     if (function == Function::none) return real_dlsym()(handle, name);
+    if (patches_code(__builtin_return_address(0)))
+        return find_to_patch(function, handle, name, __builtin_return_address(0));
+    if (handle == RTLD_NEXT) return real_dlsym()(handle, name);
     return find(function, handle, name, __builtin_return_address(0));
 }

@@ -84,6 +84,14 @@ void* visible_original(Function function, const void* caller) {
     return is_wrapper(function, found) ? nullptr : found;
 }
 
+bool patches_code(const void* caller) {
+    Dl_info about;
+    if (dladdr(caller, &about) == 0 || about.dli_fname == nullptr) return false;
+    const char* const slash = std::strrchr(about.dli_fname, '/');
+    const char* const file = slash == nullptr ? about.dli_fname : slash + 1;
+    return std::strncmp(file, "libucm", 6) == 0;
+}
+
 void* exported_original(Function function, const void* caller) {
     std::atomic<void*>& known = original(function, exported_slot);
     void* found = known.load();

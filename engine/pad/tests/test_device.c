@@ -110,6 +110,17 @@ static void plugin(void) {
     expect_padding((Allocate)dlsym(library, "plugin_allocate"), (Free)dlsym(library, "plugin_free"));
 }
 
+/* What rewrites code must get the driver's own function, not a wrapper of it. */
+static void patcher(void) {
+    void* library = dlopen(getenv("SLOWPATH_TEST_PATCHER"), RTLD_NOW | RTLD_LOCAL);
+    void* (*look_up)(const char*) = (void* (*)(const char*))dlsym(library, "found_to_patch");
+    Dl_info about = {0};
+    EXPECT(dladdr(look_up("cuMemAlloc_v2"), &about) != 0);
+    EXPECT(about.dli_fname != NULL && strstr(about.dli_fname, "pad_driver") != NULL);
+    EXPECT(dlsym(RTLD_DEFAULT, "cuMemAlloc_v2") != look_up("cuMemAlloc_v2"));
+    expect_padding((Allocate)dlsym(driver, "cuMemAlloc_v2"), (Free)dlsym(driver, "cuMemFree_v2"));
+}
+
 static void* work(void* unused) {
     Allocate allocate = (Allocate)dlsym(driver, "cuMemAlloc_v2");
     Free release = (Free)dlsym(driver, "cuMemFree_v2");
@@ -184,9 +195,15 @@ int main(int argc, char** argv) {
     static const struct {
         const char* name;
         void (*run)(void);
-    } scenarios[] = {
-        {"opened", opened}, {"proc_address", proc_address},       {"runtime", runtime}, {"threads", threads},
-        {"plugin", plugin}, {"short_of_memory", short_of_memory}, {"linked", linked},   {"absent", absent}};
+    } scenarios[] = {{"opened", opened},
+                     {"proc_address", proc_address},
+                     {"runtime", runtime},
+                     {"threads", threads},
+                     {"plugin", plugin},
+                     {"patcher", patcher},
+                     {"short_of_memory", short_of_memory},
+                     {"linked", linked},
+                     {"absent", absent}};
     const char* wanted = argc > 1 ? argv[1] : "";
     if (strcmp(wanted, "absent") != 0) open_driver();
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; ++i) {
