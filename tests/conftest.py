@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,18 @@ from slowpath.errors import SlowpathError
 from slowpath.launch.find import find_mpi
 from slowpath.launch.mpi import Mpi
 
+MUST_RUN = bool(os.environ.get("SLOWPATH_TESTS_MUST_RUN"))
 MPI_OPTIONS = ["embedded", *filter(None, os.environ.get("SLOWPATH_TEST_MPIS", "").split(":"))]
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport() -> Iterator[None]:
+    """Where everything is installed (SLOWPATH_TESTS_MUST_RUN, as CI sets it), a skipped test is a failed one."""
+    outcome = yield
+    report = outcome.get_result()
+    if MUST_RUN and report.skipped:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        report.outcome, report.longrepr = "failed", f"{reason}, and SLOWPATH_TESTS_MUST_RUN is set"
 
 
 @pytest.fixture(scope="session", params=MPI_OPTIONS)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -171,21 +170,6 @@ def test_a_memory_kind_that_is_not_there_is_a_skip_with_a_reason(start: Run, tmp
     assert ends[0].status == "skipped"
     assert "no CUDA driver" in (ends[0].reason or "")
     assert ends[1].status == "ok"
-
-
-@pytest.fixture(scope="session")
-def stubs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """GPU drivers without a GPU, by the variable that names them."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no C compiler for the stubs of the GPU drivers")
-    folder, made = tmp_path_factory.mktemp("stubs"), {}
-    for driver in ("cuda", "hip"):
-        library = folder / f"libstub_{driver}.so"
-        source = ROOT / "engine" / "memory" / "tests" / f"stub_{driver}.c"
-        subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
-        made[f"SLOWPATH_{driver.upper()}_DRIVER"] = library
-    return made
 
 
 @pytest.fixture

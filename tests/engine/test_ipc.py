@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from itertools import pairwise
@@ -18,23 +17,11 @@ from slowpath.engine.cache import Engine
 from slowpath.record.blocks import BlockIndex, read, scan
 from slowpath.record.events import read_events
 
-STUB_SOURCE = Path(__file__).resolve().parents[2] / "engine" / "memory" / "tests" / "stub_cuda.c"
 TIME_LIMIT_S = 60
 KIB, MIB = 1 << 10, 1 << 20
 STEPS = ("export", "open", "first_access", "close", "reopen", "close_again")
 Done = subprocess.CompletedProcess[str]
 Run = Callable[..., Done]
-
-
-@pytest.fixture(scope="module")
-def stub(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A CUDA driver without a GPU, whose memory another process can open."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no C compiler")
-    library = tmp_path_factory.mktemp("stub") / "libstub_cuda.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-pthread", "-o", library, STUB_SOURCE], check=True)
-    return library
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from slowpath.engine.cache import Engine
 from slowpath.launch.launchers import command, launcher_named
 from slowpath.launch.mpi import Mpi
 
-STUB_SOURCE = Path(__file__).resolve().parents[2] / "engine" / "memory" / "tests" / "stub_cuda.c"
 TIME_LIMIT_S = 60
 MIB = 1 << 20
 REPORT = re.compile(
@@ -26,17 +25,6 @@ REPORT = re.compile(
     r"(?P<host_padded>\d+) padded, (?P<host_added>\d+) bytes added"
 )
 Done = subprocess.CompletedProcess[str]
-
-
-@pytest.fixture(scope="module")
-def stub(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A CUDA driver without a GPU."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no C compiler")
-    library = tmp_path_factory.mktemp("stub") / "libstub_cuda.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-pthread", "-o", library, STUB_SOURCE], check=True)
-    return library
 
 
 @pytest.fixture

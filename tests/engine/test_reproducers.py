@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +16,6 @@ from slowpath.engine.cache import Engine
 from slowpath.launch.launchers import launcher_named
 from slowpath.launch.mpi import Mpi
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-STUB_SOURCE = REPOSITORY / "engine" / "memory" / "tests" / "stub_cuda.c"
 TIME_LIMIT_S = 60
 MOST_RANKS = 4
 Done = subprocess.CompletedProcess[str]
@@ -52,17 +49,6 @@ def commands(mpi: Mpi, engine: Engine) -> Commands:
     launcher = launcher_named(mpi.launcher)
     crowded = launcher.crowded if len(os.sched_getaffinity(0)) < MOST_RANKS else ()
     return Commands(engine.program.parent, [str(mpi.mpiexec), *crowded], mpi.environ(os.environ))
-
-
-@pytest.fixture(scope="session")
-def stub(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A CUDA driver without a GPU."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no C compiler for the stub of the CUDA driver")
-    library = tmp_path_factory.mktemp("stub") / "libstub_cuda.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(STUB_SOURCE)], check=True)
-    return library
 
 
 def lines_match(text: str, patterns: list[str]) -> None:

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPU drivers without a GPU, built once a session."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).resolve().parents[2] / "engine" / "memory" / "tests"
+
+
+@pytest.fixture(scope="session")
+def stubs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The stub of each driver, by the variable that makes the engine load it."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler for the stubs of the GPU drivers")
+    folder, made = tmp_path_factory.mktemp("stubs"), {}
+    for driver in ("cuda", "hip"):
+        library = folder / f"libstub_{driver}.so"
+        source = str(SOURCES / f"stub_{driver}.c")
+        subprocess.run([compiler, "-shared", "-fPIC", "-pthread", "-o", str(library), source], check=True)
+        made[f"SLOWPATH_{driver.upper()}_DRIVER"] = library
+    return made
+
+
+@pytest.fixture(scope="session")
+def stub(stubs: dict[str, Path]) -> Path:
+    """The CUDA driver among them."""
+    return stubs["SLOWPATH_CUDA_DRIVER"]
