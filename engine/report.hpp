@@ -24,8 +24,11 @@ class Report {
     /// @param calibration This rank's own.
     void begin_launch(const Plan& plan, const Calibration& calibration);
     void begin_cell(std::uint32_t cell);
-    void end_cell(const CellRecord& mine, const Experiment& experiment, const Assignment& assignment,
-                  const Outcome& outcome);
+    void end_cell(std::uint32_t cell, const CellRecord& mine, const Experiment& experiment,
+                  const Assignment& assignment, const Outcome& outcome);
+    /// Rank 0 writes a line `progress`: at once, or if it has written nothing for some seconds.  Not
+    /// collective.
+    void alive(std::uint32_t cell, bool at_once);
     void end_launch(const std::array<int, 3>& counts);
 
   private:
@@ -40,6 +43,7 @@ class Report {
     std::unique_ptr<RecordWriter> writer_;  ///< rank 0 with --out
     bool prints_;                           ///< rank 0 without --plan
     std::uint32_t cell_ = 0;
+    std::int64_t last_event_ns_ = 0;
     bool one_node_ = true;
     std::string printed_header_;
 };

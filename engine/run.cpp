@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <sstream>
 
@@ -14,6 +16,7 @@
 #include "mpi/launch_info.hpp"
 #include "mpi/library.hpp"
 #include "report.hpp"
+#include "witnessing.hpp"
 
 namespace slowpath {
 namespace {
@@ -64,15 +67,60 @@ void require_ranks(const mpi::Session& session, const Plan& plan) {
     }
 }
 
-Outcome run_cell(Context& context, Report& report, const PlannedCell& cell) {
-    const Experiment& experiment = find_experiment(cell.experiment);
-    const Assignment assignment(experiment.parameters(), cell.parameters);
+/// A planned cell with its parameters read.
+struct ReadCell {
+    std::uint32_t cell;
+    const Experiment* experiment;
+    Assignment assignment;
+};
+
+std::vector<ReadCell> read_cells(const Plan& plan) {
+    std::vector<ReadCell> cells;
+    for (const PlannedCell& cell : plan.cells) {
+        const Experiment& experiment = find_experiment(cell.experiment);
+        cells.push_back({cell.cell, &experiment, Assignment(experiment.parameters(), cell.parameters)});
+    }
+    return cells;
+}
+
+Outcome run_alone(Context& context, Report& report, const ReadCell& cell) {
     context.cell = cell.cell;
     context.record = {};
     report.begin_cell(cell.cell);
-    Outcome outcome = experiment.run(context, assignment);
-    report.end_cell(context.record, experiment, assignment, outcome);
+    Outcome outcome = cell.experiment->run(context, cell.assignment);
+    context.record.events += context.calls.take(cell.cell, context.session.rank());
+    report.end_cell(cell.cell, context.record, *cell.experiment, cell.assignment, outcome);
     return outcome;
+}
+
+/// The first of `cells` with all others that differ from it in the experiment's interleaved parameter alone;
+/// they leave `cells`.
+std::vector<ReadCell> take_group(std::vector<ReadCell>& cells) {
+    const ReadCell first = cells.front();
+    const std::string_view by = first.experiment->interleaved_by;
+    const auto together = [&](const ReadCell& other) {
+        return other.experiment == first.experiment &&
+               (other.cell == first.cell ||
+                (!by.empty() && other.assignment.differences(by) == first.assignment.differences(by)));
+    };
+    std::vector<ReadCell> group;
+    std::copy_if(cells.begin(), cells.end(), std::back_inserter(group), together);
+    std::erase_if(cells, together);
+    return group;
+}
+
+std::vector<Outcome> run_group(Context& context, Report& report, const std::vector<ReadCell>& group) {
+    const Experiment& experiment = *group.front().experiment;
+    std::vector<GroupMember> members;
+    for (const ReadCell& cell : group) members.push_back({.cell = cell.cell, .assignment = &cell.assignment});
+    for (const GroupMember& member : members) report.begin_cell(member.cell);
+    experiment.run_together(context, members);
+    std::vector<Outcome> outcomes;
+    for (const GroupMember& member : members) {
+        report.end_cell(member.cell, member.record, experiment, *member.assignment, member.outcome);
+        outcomes.push_back(member.outcome);
+    }
+    return outcomes;
 }
 
 }  // namespace
@@ -87,10 +135,20 @@ int run_cells(const mpi::Session& session, const Arguments& arguments) {
     context.launch = plan.launch;
     context.seed = plan.seed;
     Report report(session, arguments);
+    context.alive = [&report](std::uint32_t cell, bool at_once) { report.alive(cell, at_once); };
     report.begin_launch(plan, mine);
+    const bool writes = session.rank() == 0 && arguments.out;
+    Witnessing witnessing(context.calls.witnessed() && writes, arguments.out.value_or(""));
+    witnessing.begin();
     std::array<int, 3> counts{};  // by Status
-    for (const PlannedCell& cell : plan.cells)
-        ++counts[static_cast<std::size_t>(run_cell(context, report, cell).status)];
+    for (std::vector<ReadCell> left = read_cells(plan); !left.empty();) {
+        const std::vector<ReadCell> group = take_group(left);
+        const std::vector<Outcome> outcomes = group.front().experiment->run_together != nullptr
+                                                  ? run_group(context, report, group)
+                                                  : std::vector{run_alone(context, report, group.front())};
+        for (const Outcome& outcome : outcomes) ++counts[static_cast<std::size_t>(outcome.status)];
+    }
+    witnessing.end();
     report.end_launch(counts);
     return counts[static_cast<std::size_t>(Status::failed)] == 0 ? exit_ok : exit_wrong_payload;
 }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,11 @@ from slowpath.launch.mpi import Mpi
 
 MUST_RUN = bool(os.environ.get("SLOWPATH_TESTS_MUST_RUN"))
 MPI_OPTIONS = ["embedded", *filter(None, os.environ.get("SLOWPATH_TEST_MPIS", "").split(":"))]
+
+
+def pytest_configure() -> None:
+    """Shells start what stands in the background with SIGINT ignored; tests of Ctrl-C would then wait for ever."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(hookwrapper=True)

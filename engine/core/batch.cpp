@@ -24,6 +24,15 @@ double central_mean_ns(std::span<const std::int64_t> samples_ns) {
     return sum_ns / static_cast<double>(sorted.size() - 2 * cut);
 }
 
+double fastest_quarter_ns(std::span<const std::int64_t> samples_ns) {
+    std::vector<std::int64_t> sorted(samples_ns.begin(), samples_ns.end());
+    std::sort(sorted.begin(), sorted.end());
+    const std::size_t kept = (sorted.size() + 3) / 4;
+    double sum_ns = 0;
+    for (std::size_t i = 0; i < kept; ++i) sum_ns += static_cast<double>(sorted[i]);
+    return sum_ns / static_cast<double>(kept);
+}
+
 SampleBudget sample_budget(double sample_ns, double limit_s, std::int64_t most) {
     constexpr double fewest = 8;
     const double fitting = std::max(fewest, limit_s * 1e9 / std::max(sample_ns, 1.0));

@@ -20,6 +20,11 @@ std::uint32_t batch_size(double operation_ns, const Calibration& calibration);
 /// rare interruptions.  @param samples_ns Any order, at least one.  @return ns.
 double central_mean_ns(std::span<const std::int64_t> samples_ns);
 
+/// Mean of the fastest quarter: what an operation takes when nothing disturbs it, even if most were
+/// disturbed.
+/// @param samples_ns Any order, at least one.  @return ns.
+double fastest_quarter_ns(std::span<const std::int64_t> samples_ns);
+
 struct SampleBudget {
     std::int64_t samples;
     bool cut_by_time;  ///< fewer than asked because of the time limit

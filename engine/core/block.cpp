@@ -35,7 +35,7 @@ constexpr std::array fields{
     SLOWPATH_FIELD(involuntary_switches),
     SLOWPATH_FIELD(cpu_begin),
     SLOWPATH_FIELD(cpu_end),
-    SLOWPATH_FIELD(reserved),
+    SLOWPATH_FIELD(part),
     SLOWPATH_FIELD(payload_crc),
     SLOWPATH_FIELD(header_crc),
 };

@@ -18,6 +18,7 @@ static_assert(std::endian::native == std::endian::little, "samples.blk is little
 inline constexpr int block_version = 1;
 
 enum class Phase : std::uint8_t { init = 0, first = 1, warmup = 2, steady = 3 };
+inline constexpr std::array<const char*, 4> phase_names{"init", "first", "warmup", "steady"};
 
 namespace block_flag {
 inline constexpr std::uint16_t witness = 1;
@@ -49,7 +50,7 @@ struct BlockHeader {
     std::int64_t involuntary_switches = 0;
     std::int32_t cpu_begin = -1;
     std::int32_t cpu_end = -1;
-    std::uint64_t reserved = 0;
+    std::uint64_t part = 0;  ///< which part of an operation the samples span; 0: the whole
     std::uint32_t payload_crc = 0;
     std::uint32_t header_crc = 0;
 };

@@ -26,6 +26,12 @@ std::string json_text(std::string_view text) {
     return made + "\"";
 }
 
+std::string json_number(double value) {
+    if (!std::isfinite(value)) return "null";
+    std::array<char, 40> digits;
+    return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
+}
+
 JsonObject& JsonObject::raw(std::string_view key, std::string_view json) {
     if (!fields_.empty()) fields_ += ", ";
     fields_ += json_text(key) + ": ";
@@ -50,10 +56,7 @@ JsonObject& JsonObject::unsigned_integer(std::string_view key, std::uint64_t val
 }
 
 JsonObject& JsonObject::number(std::string_view key, double value) {
-    if (!std::isfinite(value)) return null(key);
-    std::array<char, 40> digits;
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-    return raw(key, std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
+    return raw(key, json_number(value));
 }
 
 JsonObject& JsonObject::boolean(std::string_view key, bool value) {

@@ -13,6 +13,9 @@ namespace slowpath {
 /// A quoted JSON string; bytes from 0x80 on become \u00XX, so that no input makes an invalid line.
 std::string json_text(std::string_view text);
 
+/// The shortest digits that read back as the same double; null when not finite.
+std::string json_number(double value);
+
 /// Builds one object, fields in the order of the calls.
 class JsonObject {
   public:
@@ -20,7 +23,6 @@ class JsonObject {
     JsonObject& text_or_null(std::string_view key, const std::optional<std::string>& value);
     JsonObject& integer(std::string_view key, std::int64_t value);
     JsonObject& unsigned_integer(std::string_view key, std::uint64_t value);
-    /// The shortest digits that read back as the same double; null when not finite.
     JsonObject& number(std::string_view key, double value);
     JsonObject& boolean(std::string_view key, bool value);
     JsonObject& null(std::string_view key);

@@ -3,22 +3,19 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/address_book.hpp"
 #include "core/block.hpp"
 #include "core/calibration.hpp"
+#include "core/calls.hpp"
 #include "core/clock.hpp"
+#include "experiments/experiment.hpp"
 #include "mpi/session.hpp"
 
 namespace slowpath {
-
-/// What this rank has to say about the cell; brought to rank 0 after it.
-struct CellRecord {
-    std::vector<std::byte> blocks;
-    std::string events;  ///< lines "NAME FIELDS", FIELDS as in an object of JSON without its braces
-};
 
 struct Context {
     const mpi::Session& session;
@@ -29,6 +26,11 @@ struct Context {
     std::uint64_t seed = 0;
     AddressBook addresses{};  ///< of all cells: a registration cache outlives a cell
     CellRecord record{};
+    CallLedger calls{};  ///< what a witnessed launch counts in the blocks of this cell
+    /// What experiments say that run long, or several cells at once, between first and last word: this cell
+    /// is what runs now.  Whoever watches the job sees that it goes on, and where it stood if it does not.
+    /// Outside of timed regions.  @param at_once Else only if nothing was said for some seconds.
+    std::function<void(std::uint32_t cell, bool at_once)> alive = [](std::uint32_t, bool) {};
 };
 
 }  // namespace slowpath

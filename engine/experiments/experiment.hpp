@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,13 @@
 namespace slowpath {
 
 struct Context;  // experiments/context.hpp, which needs mpi.h
+
+/// What this rank has to say about a cell; brought to rank 0 after it.
+struct CellRecord {
+    std::vector<std::byte> blocks;
+    std::string events;  ///< lines "NAME FIELDS", FIELDS as in an object of JSON without its braces
+    std::map<std::string, double> counts{};  ///< rank 0: what its table shows and is no time
+};
 
 struct Metric {
     std::string_view name;
@@ -43,12 +51,21 @@ struct CellNumbers {
     std::vector<Block> blocks;
     bool one_node;  ///< all ranks share one clock
     int size;
+    std::map<std::string, double> counts{};  ///< by metric
 };
 
 struct TableRow {
     std::vector<std::string_view> columns;  ///< titles, the first one for the message size
     std::int64_t size_bytes;
     std::vector<std::optional<double>> numbers;
+};
+
+/// A cell of a group that runs together.
+struct GroupMember {
+    std::uint32_t cell;
+    const Assignment* assignment;
+    CellRecord record{};
+    Outcome outcome{};
 };
 
 struct Experiment {
@@ -64,6 +81,11 @@ struct Experiment {
     /// Collective over all ranks.
     Outcome (*run)(Context&, const Assignment&);
     TableRow (*tabulate)(const Assignment&, const CellNumbers&);
+    /// A parameter: cells that differ in nothing else are measured in turns within each repetition, whatever
+    /// their order in the plan, by run_together instead of run.  "": each cell runs by itself.
+    std::string_view interleaved_by = "";
+    /// Collective over all ranks; fills in records and outcomes.
+    void (*run_together)(Context&, std::span<GroupMember>) = nullptr;
 };
 
 }  // namespace slowpath

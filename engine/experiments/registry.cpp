@@ -5,13 +5,17 @@
 
 #include "core/error.hpp"
 #include "core/nearest.hpp"
+#include "experiments/cannon/cannon.hpp"
 #include "experiments/p2p/p2p.hpp"
+#include "experiments/put/put.hpp"
 
 namespace slowpath {
 namespace {
 
-const std::array<const Experiment*, 1> all{
+const std::array<const Experiment*, 3> all{
     &p2p::experiment,
+    &put::experiment,
+    &cannon::experiment,
 };
 
 }  // namespace

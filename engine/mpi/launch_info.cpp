@@ -51,17 +51,6 @@ std::optional<std::string> allowed_cpus() {
     return list;
 }
 
-std::string clock_description(const Calibration& calibration) {
-    JsonObject clock;
-    clock.integer("quantum_ns", calibration.quantum_ns)
-        .integer("overhead_ns", calibration.overhead_ns)
-        .integer("max_gap_ns", calibration.max_gap_ns)
-        .integer("getres_ns", claimed_resolution_ns())
-        .number("wtick_s", MPI_Wtick())
-        .text("source", clock_source());
-    return clock.str();
-}
-
 }  // namespace
 
 std::string host_name() {
@@ -69,17 +58,21 @@ std::string host_name() {
     return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
 }
 
-std::string rank_description(int rank, const Calibration& calibration) {
+RankValues rank_values(const Calibration& calibration) {
     unsigned cpu = 0, node = 0;
     const bool known = syscall(SYS_getcpu, &cpu, &node, nullptr) == 0;
-    JsonObject description;
-    description.integer("rank", rank).text("host", host_name()).integer("pid", getpid());
-    description.text_or_null("cpus_allowed", allowed_cpus());
-    if (known)
-        description.integer("cpu", cpu).integer("numa_node", node);
-    else
-        description.null("cpu").null("numa_node");
-    return description.raw("clock", clock_description(calibration)).str();
+    const std::optional<std::string> allowed = allowed_cpus();
+    return {json_text(host_name()),
+            std::to_string(getpid()),
+            allowed ? json_text(*allowed) : "null",
+            known ? std::to_string(cpu) : "null",
+            known ? std::to_string(node) : "null",
+            std::to_string(calibration.quantum_ns),
+            std::to_string(calibration.overhead_ns),
+            std::to_string(calibration.max_gap_ns),
+            std::to_string(claimed_resolution_ns()),
+            json_number(MPI_Wtick()),
+            json_text(clock_source())};
 }
 
 std::optional<int> rank_from_environment() {

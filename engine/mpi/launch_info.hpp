@@ -6,13 +6,14 @@
 #include <string>
 
 #include "core/calibration.hpp"
+#include "core/node_ranks.hpp"
 
 namespace slowpath::mpi {
 
 std::string host_name();
 
-/// This rank's entry in launch_begin, docs/record.md; JSON.
-std::string rank_description(int rank, const Calibration& calibration);
+/// Where this rank runs, and its clock.
+RankValues rank_values(const Calibration& calibration);
 
 /// This process's rank as the launcher set it in the environment, known before MPI_Init; nullopt without
 /// launcher.

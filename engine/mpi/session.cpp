@@ -5,8 +5,7 @@
 
 namespace slowpath::mpi {
 
-Session::Session() {
-    check(MPI_Init(nullptr, nullptr), "MPI_Init");
+Session::Session() : thread_levels_(initialise()) {
     check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");

@@ -4,11 +4,15 @@
 
 #include <mpi.h>
 
+#include "mpi/thread_level.hpp"
+
 namespace slowpath::mpi {
 
 /// All ranks make one, once.  Errors return codes from here on (MPI-4.1 section 9.3).
 class Session {
   public:
+    /// Begins with MPI_Init_thread if the environment asks for a thread level, else with MPI_Init.
+    /// @throws UsageError: an unknown level.  @throws mpi::Error.
     Session();
     ~Session();
     Session(const Session&) = delete;
@@ -16,6 +20,7 @@ class Session {
 
     int rank() const { return rank_; }
     int size() const { return size_; }
+    const ThreadLevels& thread_levels() const { return thread_levels_; }
     /// Position of this rank among those of its node, 0-based.
     int node_rank() const { return node_rank_; }
     /// A duplicate of MPI_COMM_WORLD: barriers, decisions and gathering never match measured messages.
@@ -28,6 +33,7 @@ class Session {
     int rank_ = 0;
     int size_ = 0;
     int node_rank_ = 0;
+    ThreadLevels thread_levels_;
     MPI_Comm control_ = MPI_COMM_NULL;
 };
 

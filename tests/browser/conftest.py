@@ -8,6 +8,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -60,17 +61,25 @@ def browser(start: Start) -> Any:
     return start()
 
 
-@pytest.fixture(scope="session")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """file: addresses of a check-up and of an imported run."""
-    spec = importlib.util.spec_from_file_location("report_data", DATA / "make.py")
+def _module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"report_{name}", DATA / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
+    return made
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """file: addresses of a check-up, of an imported run and of both studies."""
+    made, studies = _module("make"), _module("studies")
+    documents = {
+        name: json.loads((DATA / f"{name}.json").read_text(encoding="utf-8")) for name in ("results", "imported")
+    }
+    documents |= {"puts": studies.put_results(made), "cannon": studies.cannon_results(made)}
     folder, found = tmp_path_factory.mktemp("reports"), {}
-    for name in ("results", "imported"):
-        document = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+    for name, document in documents.items():
         path = folder / f"{name}.html"
         path.write_text(render_html(document, made.series(document)), encoding="utf-8")
         found[name] = path.as_uri()

@@ -13,7 +13,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
-NAMES = ("results", "imported")
+NAMES = ("results", "imported", "puts", "cannon")
+DRAWN = ("results", "puts", "cannon")
 WIDTHS = (400, 1600)
 SCHEMES = ("light", "dark")
 
@@ -106,9 +107,10 @@ def test_page_never_scrolls_sideways(browser: Any, pages: dict[str, str], name: 
         unfold(browser)
 
 
+@pytest.mark.parametrize("name", DRAWN)
 @pytest.mark.parametrize("width", WIDTHS)
-def test_words_in_charts_are_readable_and_inside(browser: Any, pages: dict[str, str], width: int) -> None:
-    show(browser, pages["results"], width)
+def test_words_in_charts_are_readable_and_inside(browser: Any, pages: dict[str, str], name: str, width: int) -> None:
+    show(browser, pages[name], width)
     unfold(browser)
     words = browser.execute_script(
         """return [...document.querySelectorAll("main svg text")].filter((t) => t.getClientRects().length).map((t) => {
@@ -123,9 +125,10 @@ def test_words_in_charts_are_readable_and_inside(browser: Any, pages: dict[str, 
         assert right <= width, text
 
 
+@pytest.mark.parametrize("name", DRAWN)
 @pytest.mark.parametrize("width", WIDTHS)
-def test_labels_of_an_axis_do_not_overlap(browser: Any, pages: dict[str, str], width: int) -> None:
-    show(browser, pages["results"], width)
+def test_labels_of_an_axis_do_not_overlap(browser: Any, pages: dict[str, str], name: str, width: int) -> None:
+    show(browser, pages[name], width)
     unfold(browser)
     overlaps = browser.execute_script(
         """const found = [];

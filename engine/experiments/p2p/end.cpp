@@ -36,23 +36,57 @@ End::End(Context& context, const Config& config)
     : context_(context),
       config_(config),
       roles_(roles_of(config, context.session.rank(), context.session.size())),
+      form_(config),
       barrier_(context.session.control(), roles_.ranks) {}
 
-std::optional<std::string> End::renew(std::int64_t allocation) {
+std::optional<std::string> End::allocate_form() {
     if (!roles_.side) return std::nullopt;
-    allocation_ = allocation;
-    for (auto& old : held_) old.reset();
+    return form_.allocate(request_for(context_, config_, *roles_.side));
+}
+
+End::Held End::allocate() {
+    memory::Buffer fresh(request_for(context_, config_, *roles_.side));
+    const bool reused =
+        context_.addresses.note(reinterpret_cast<std::uintptr_t>(fresh.base()), fresh.bytes());
+    return {std::move(fresh), reused};
+}
+
+std::optional<std::string> End::renew(std::int64_t set) {
+    if (!roles_.side) return std::nullopt;
+    set_ = set;
+    live_.clear();
+    std::int64_t alive = 0;
     try {
-        for (const Side from : config_.directions()) {
-            memory::Buffer fresh(request_for(context_, config_, *roles_.side));
-            const bool reused =
-                context_.addresses.note(reinterpret_cast<std::uintptr_t>(fresh.base()), fresh.bytes());
-            held_[from == Side::sender ? 0 : 1].emplace(std::move(fresh), reused);
+        for (; alive < config_.live_buffers; ++alive) {
+            Pair& fresh = live_.emplace_back();
+            for (const Side from : config_.directions())
+                fresh[from == Side::sender ? 0 : 1].emplace(allocate());
         }
     } catch (const std::exception& error) {
-        return error.what();
+        live_.clear();
+        if (config_.live_buffers == 1) return error.what();
+        return std::string(error.what()) + " (" + std::to_string(alive) + " of " +
+               std::to_string(config_.live_buffers) +
+               " live_buffers were there; ask for fewer or shorter ones)";
     }
+    close_the_circle();
+    choose(0);
     return std::nullopt;
+}
+
+void End::close_the_circle() {
+    turns_.assign(live_.size(), {});
+    for (std::size_t i = 0; i < live_.size(); ++i) {
+        auto& [forth, back] = live_[i];
+        turns_[i] = {forth ? forth->buffer.data() : nullptr, back ? back->buffer.data() : nullptr,
+                     &turns_[(i + 1) % live_.size()]};
+    }
+}
+
+void End::choose(std::int64_t index) {
+    chosen_ = static_cast<std::size_t>(index);
+    turn_ = &turns_[chosen_];
+    allocation_ = set_ * config_.live_buffers + index;
 }
 
 void End::record_allocations() {
@@ -112,15 +146,46 @@ void End::compare(std::uint64_t number, Side from, const char* when) {
                   ", " + when;
 }
 
+/// A first message touches the chosen buffer, what comes later touches all.
+bool End::any_address_reused(Phase phase) const {
+    for (std::size_t i = 0; i < live_.size(); ++i) {
+        if (phase == Phase::first && i != chosen_) continue;
+        for (const std::optional<Held>& memory : live_[i])
+            if (memory && memory->reused_address) return true;
+    }
+    return false;
+}
+
 void End::begin_block(std::int64_t capacity) {
     samples_.start(static_cast<std::size_t>(capacity));
+    context_.calls.begin();
     block_witness_ = read_witness();
     block_begin_ns_ = context_.clock.now_ns();
 }
 
 void End::end_block(Phase phase, std::uint32_t batch_of_block, std::int64_t first_sample, bool with_starts) {
     const Witness after = read_witness();
+    end_calls(phase, static_cast<std::int64_t>(samples_.size() * batch_of_block));
     if (samples_.size() == 0) return;
+    BlockHeader header = block_header(phase, batch_of_block, first_sample);
+    if (any_address_reused(phase)) header.flags |= block_flag::reused_address;
+    store_witness(header, block_witness_, after);
+    append_block(context_.record.blocks, header, samples_.durations_ns(),
+                 with_starts ? samples_.begins_ns() : std::span<const std::int64_t>{});
+}
+
+void End::end_calls(Phase phase, std::int64_t operations) {
+    context_.calls.end(phase, operations);
+}
+
+void End::add_part(Phase phase, std::uint32_t batch_of_block, std::int64_t first_sample, std::uint64_t part,
+                   const Samples& samples) {
+    BlockHeader header = block_header(phase, batch_of_block, first_sample);
+    header.part = part;
+    append_block(context_.record.blocks, header, samples.durations_ns());
+}
+
+BlockHeader End::block_header(Phase phase, std::uint32_t batch_of_block, std::int64_t first_sample) const {
     BlockHeader header;
     header.cell = context_.cell;
     header.launch = context_.launch;
@@ -130,11 +195,7 @@ void End::end_block(Phase phase, std::uint32_t batch_of_block, std::int64_t firs
     header.allocation = static_cast<std::uint32_t>(allocation_);
     header.t0_ns = block_begin_ns_;
     header.seq0 = static_cast<std::uint64_t>(first_sample);
-    for (const auto& memory : held_)
-        if (memory && memory->reused_address) header.flags |= block_flag::reused_address;
-    store_witness(header, block_witness_, after);
-    append_block(context_.record.blocks, header, samples_.durations_ns(),
-                 with_starts ? samples_.begins_ns() : std::span<const std::int64_t>{});
+    return header;
 }
 
 std::int64_t End::decide(std::int64_t mine) const {

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Single messages, each timed on both ends.  synchronise=outside: our barrier before each, and nothing but
 // the call in the timed region.  synchronise=inside: call and MPI_Barrier in the timed region, as the field
-// reproducers have it.
+// reproducers have it.  posted=before and after: late_receive.hpp.
 #include <cstdint>
+#include <utility>
 
+#include "experiments/p2p/late_receive.hpp"
 #include "experiments/p2p/patterns.hpp"
 #include "mpi/check.hpp"
-#include "mpi/transfer.hpp"
 
 namespace slowpath::p2p {
 namespace {
 
-/// @param message Performs one message on this end and returns an MPI error code.
+/// @param turn Where the first message stands; then, where the one after the last would stand.
+/// @param message Performs one message on this end, given where it stands, and returns an MPI error code.
 template <class Message>
 void time_separated(const MonotonicClock& clock, const mpi::Barrier& barrier, std::int64_t messages,
-                    Samples& samples, Message&& message) {
+                    Samples& samples, const Turn*& turn, Message&& message) {
     for (std::int64_t i = 0; i < messages; ++i) {
+        std::byte* const data = std::exchange(turn, turn->next)->forth;
         barrier.wait();
         const std::int64_t begin_ns = clock.now_ns();
-        const int code = message();
+        const int code = message(data);
         const std::int64_t end_ns = clock.now_ns();
         mpi::check(code, "MPI_Send or MPI_Recv");
         samples.add(begin_ns, end_ns);
@@ -27,10 +30,11 @@ void time_separated(const MonotonicClock& clock, const mpi::Barrier& barrier, st
 
 template <class Message>
 void time_with_barrier(const MonotonicClock& clock, std::int64_t messages, Samples& samples,
-                       Message&& message) {
+                       const Turn*& turn, Message&& message) {
     for (std::int64_t i = 0; i < messages; ++i) {
+        std::byte* const data = std::exchange(turn, turn->next)->forth;
         const std::int64_t begin_ns = clock.now_ns();
-        const int code = message();
+        const int code = message(data);
         const int barrier_code = MPI_Barrier(MPI_COMM_WORLD);
         const std::int64_t end_ns = clock.now_ns();
         mpi::check(code, "MPI_Send or MPI_Recv");
@@ -42,26 +46,30 @@ void time_with_barrier(const MonotonicClock& clock, std::int64_t messages, Sampl
 void time_messages(End& end, std::int64_t messages) {
     const Config& config = end.config();
     const int peer = end.roles().peer;
-    std::byte* const data = end.data();
+    const Turn* turn = end.turn();
     const auto time = [&](auto&& message) {
         if (config.barrier_inside)
-            time_with_barrier(end.context().clock, messages, end.samples(), message);
+            time_with_barrier(end.context().clock, messages, end.samples(), turn, message);
         else
-            time_separated(end.context().clock, end.barrier(), messages, end.samples(), message);
+            time_separated(end.context().clock, end.barrier(), messages, end.samples(), turn, message);
     };
-    mpi::with_transfer(config.message_bytes, [&](const auto& transfer) {
+    end.form().with_blocking([&](const auto& transfer) {
         if (end.roles().sends())
-            time([&] { return transfer.send(data, peer, message_tag); });
+            time([&](std::byte* data) { return transfer.send(data, peer, message_tag); });
         else
-            time([&] { return transfer.receive(data, peer, message_tag); });
+            time([&](std::byte* data) { return transfer.receive(data, peer, message_tag); });
     });
+    end.go_on_from(turn);
 }
 
 void record_messages(End& end, Phase phase, std::int64_t messages, std::int64_t first_sample) {
     // Whatever the barrier touches for the first time shall not count as faults of the block.
     end.barrier().wait();
     end.begin_block(messages);
-    time_messages(end, messages);
+    if (end.config().posted == Posted::together)
+        time_messages(end, messages);
+    else
+        time_late_messages(end, messages);
     end.end_block(phase, 1, first_sample, true);
 }
 
@@ -72,14 +80,14 @@ Steps one_way(End& end) {
         .first = [&end] { record_messages(end, Phase::first, 1, 0); },
         .rest =
             [&end] {
-                const std::int64_t later = end.config().messages - 1;
+                const std::int64_t later = (end.config().messages - 1) * end.config().live_buffers;
                 if (later > 0) record_messages(end, Phase::steady, later, 1);
                 end.steady_samples += later;
                 end.batch = 1;
             },
         .check_only =
             [&end](Side) {
-                mpi::with_transfer(end.config().message_bytes, [&](const auto& transfer) {
+                end.form().with_blocking([&](const auto& transfer) {
                     const int peer = end.roles().peer;
                     mpi::check(end.roles().sends() ? transfer.send(end.data(), peer, message_tag)
                                                    : transfer.receive(end.data(), peer, message_tag),
@@ -91,7 +99,8 @@ Steps one_way(End& end) {
 
 void stand_by(const Config& config) {
     if (config.pattern != Pattern::one_way || !config.barrier_inside) return;
-    for (std::int64_t i = 0; i < config.messages; ++i) mpi::check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    for (std::int64_t i = 0; i < config.messages * config.live_buffers; ++i)
+        mpi::check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
 }
 
 }  // namespace slowpath::p2p

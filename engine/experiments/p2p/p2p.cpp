@@ -7,6 +7,7 @@
 #include "experiments/p2p/device.hpp"
 #include "experiments/p2p/init.hpp"
 #include "experiments/p2p/patterns.hpp"
+#include "experiments/p2p/queue.hpp"
 #include "experiments/p2p/table.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/transfer.hpp"
@@ -27,6 +28,9 @@ std::optional<std::string> obstacle(const Context& context, const Config& config
     if (config.pattern == Pattern::windowed && 2 * config.pairs > size)
         return "pairs=" + std::to_string(config.pairs) + " needs " + std::to_string(2 * config.pairs) +
                " ranks, the job has " + std::to_string(size);
+    if (config.pattern != Pattern::windowed && config.peer && *config.peer >= size)
+        return "peer=" + std::to_string(*config.peer) + " needs " + std::to_string(*config.peer + 1) +
+               " ranks, the job has " + std::to_string(size);
     if (config.message_bytes > INT_MAX && !mpi::has_large_counts)
         return "message_bytes " + std::to_string(config.message_bytes) + " is over " +
                std::to_string(INT_MAX) + ", and this MPI library has no MPI_Send_c (MPI-4.0)";
@@ -46,6 +50,8 @@ Steps steps_of(End& end) {
             return ping_pong(end);
         case Pattern::windowed:
             return windowed(end);
+        case Pattern::overlap:
+            return overlap(end);
     }
     throw std::logic_error("unknown pattern");
 }
@@ -60,24 +66,57 @@ void check_fresh_content(End& end, const Steps& steps, Side from) {
     end.compare(check, from, "in a message after the timed ones");
 }
 
-void run_allocation(End& end, const Steps& steps) {
+/// @param act Takes a side that sends; called for each direction of each of the live buffers, which is chosen
+/// then.
+template <class Act>
+void for_each_buffer(End& end, Act&& act) {
+    for (std::int64_t i = 0; i < end.config().live_buffers; ++i) {
+        end.choose(i);
+        for (const Side from : end.config().directions()) act(from);
+    }
+}
+
+void record_all(End& end) {
+    for (std::int64_t i = 0; i < end.config().live_buffers; ++i) {
+        end.choose(i);
+        end.record_allocations();
+    }
+}
+
+/// One set of fresh buffers, from its first messages to its last.
+void run_set(End& end, const Steps& steps) {
     const Config& config = end.config();
     // Filling and comparing writes to memory that was to be left untouched.
     const bool check_timed = config.validate && config.touch;
     const auto compare_timed = [&](const char* when) {
-        if (!check_timed) return;
-        for (const Side from : config.directions()) end.compare(timed, from, when);
+        if (check_timed) for_each_buffer(end, [&](Side from) { end.compare(timed, from, when); });
     };
-    if (check_timed)
-        for (const Side from : config.directions()) end.prepare(timed, from);
-    if (config.touch) end.record_allocations();
-    steps.first();
+    if (check_timed) for_each_buffer(end, [&](Side from) { end.prepare(timed, from); });
+    if (config.touch) record_all(end);
+    for (std::int64_t i = 0; i < config.live_buffers; ++i) {
+        end.choose(i);
+        steps.first();
+    }
     compare_timed("after the first message");
+    end.choose(0);
     steps.rest();
     compare_timed("after the last message");
-    if (!config.touch) end.record_allocations();
-    if (config.validate)
-        for (const Side from : config.directions()) check_fresh_content(end, steps, from);
+    if (!config.touch) record_all(end);
+    if (config.validate) for_each_buffer(end, [&](Side from) { check_fresh_content(end, steps, from); });
+}
+
+/// Collective.  @return Why a set could not be had.
+std::optional<std::string> run_sets(End& end) {
+    const Steps steps = steps_of(end);
+    for (std::int64_t set = 0; set < end.config().allocations; ++set) {
+        if (const auto reason = mpi::first_text(end.context().session.control(), end.renew(set)))
+            return "allocation " + std::to_string(set) + ": " + *reason;
+        if (end.roles().side)
+            run_set(end, steps);
+        else
+            stand_by(end.config());
+    }
+    return std::nullopt;
 }
 
 /// Collective: what the ranks found, put together.
@@ -104,17 +143,14 @@ Outcome run(Context& context, const Assignment& assignment) {
     if (end.roles().side) record_gpu(context, config.side(*end.roles().side));
     InitExchange init(end);
     if (const auto reason = mpi::first_text(control, init.failure())) return skipped(*reason);
+    if (config.packs)
+        if (const auto reason = mpi::first_text(control, end.allocate_form())) return skipped(*reason);
     init.run();
-    const Steps steps = steps_of(end);
-    for (std::int64_t allocation = 0; allocation < config.allocations; ++allocation) {
-        if (const auto reason = mpi::first_text(control, end.renew(allocation)))
-            return skipped("allocation " + std::to_string(allocation) + ": " + *reason);
-        if (end.roles().side)
-            run_allocation(end, steps);
-        else
-            stand_by(config);
-    }
-    return finish(context, config, end);
+    Queue queue(end);
+    queue.fill();
+    const auto reason = run_sets(end);
+    queue.drain();
+    return reason ? skipped(*reason) : finish(context, config, end);
 }
 
 }  // namespace

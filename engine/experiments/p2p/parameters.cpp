@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/p2p/parameters.hpp"
 
+#include <climits>
+
 #include "core/error.hpp"
+#include "experiments/p2p/datatype.hpp"
 
 namespace slowpath::p2p {
 namespace {
@@ -18,19 +21,57 @@ std::string sum_text(const SideConfig& side) {
 Pattern pattern_of(const std::string& word) {
     if (word == "one_way") return Pattern::one_way;
     if (word == "ping_pong") return Pattern::ping_pong;
+    if (word == "overlap") return Pattern::overlap;
     return Pattern::windowed;
+}
+
+Posted posted_of(const std::string& word) {
+    if (word == "before") return Posted::before;
+    return word == "after" ? Posted::after : Posted::together;
 }
 
 /// Bytes that the side's messages need; throws where the sum leaves 63 bits.
 std::int64_t needed_bytes(const Config& config, Side which) {
     std::int64_t rounded = 0, needed = 0;
-    bool overflow = __builtin_add_overflow(config.message_bytes, 63, &rounded);
+    bool overflow = __builtin_add_overflow(config.layout.extent_bytes(), 63, &rounded);
     overflow = __builtin_mul_overflow(rounded, config.slots(which), &needed) || overflow;
     if (overflow && config.slots(which) > 1)
         throw UsageError(std::to_string(config.in_flight) + " messages in flight of message_bytes " +
                          std::to_string(config.message_bytes) +
                          " don't fit in 2^63 bytes; take fewer or shorter ones");
-    return config.slots(which) == 1 ? config.message_bytes : config.span_bytes(which);
+    return config.span_bytes(which);
+}
+
+/// What only some patterns have.
+void check_pattern(const Config& config) {
+    const bool one_way = config.pattern == Pattern::one_way;
+    if (config.posted != Posted::together && !one_way)
+        throw UsageError("posted=before and after are for pattern=one_way; leave posted out");
+    if (config.posted != Posted::together && config.barrier_inside)
+        throw UsageError(
+            "posted=before and after time the receiver, and synchronise=inside the sender; leave one out");
+    if (config.queue > 0 && config.posted == Posted::together)
+        throw UsageError(
+            "queue " + std::to_string(config.queue) +
+            " needs to know which queue: take pattern=one_way and posted=before or posted=after");
+    if (config.packs &&
+        ((!one_way && config.pattern != Pattern::ping_pong) || config.posted != Posted::together))
+        throw UsageError(
+            "pack=mpi_pack is for pattern=ping_pong, and for one_way with posted=together; leave pack out");
+    if (config.packs && config.message_bytes > INT_MAX / 2)
+        throw UsageError("message_bytes " + std::to_string(config.message_bytes) + " is over " +
+                         std::to_string(INT_MAX / 2) + ", the most that pack=mpi_pack takes");
+    if (config.tests && config.pattern != Pattern::overlap)
+        throw UsageError("progress=test is for pattern=overlap; leave progress out");
+}
+
+/// All later messages of a set are kept one by one.
+void check_messages(const Config& config) {
+    constexpr std::int64_t most = 100'000'000;
+    if (config.messages <= most / config.live_buffers) return;
+    throw UsageError("messages " + std::to_string(config.messages) + " of each of live_buffers " +
+                     std::to_string(config.live_buffers) + " are over " + std::to_string(most) +
+                     "; take fewer of one of them");
 }
 
 SideConfig side_config(const Assignment& assignment, const Config& config, Side which) {
@@ -67,7 +108,15 @@ Config configure(const Assignment& assignment) {
     Config config{};
     config.pattern = pattern_of(assignment.text("pattern"));
     config.message_bytes = assignment.integer("message_bytes");
+    config.datatype = datatype_of(assignment.text("datatype"));
+    config.layout = layout_of(assignment);
+    config.packs = assignment.text("pack") == "mpi_pack";
+    config.posted = posted_of(assignment.text("posted"));
+    config.queue = assignment.integer("queue");
+    config.tests = assignment.text("progress") == "test";
+    if (assignment.text("peer") != "last") config.peer = static_cast<int>(assignment.integer("peer"));
     config.allocations = assignment.integer("allocations");
+    config.live_buffers = assignment.integer("live_buffers");
     config.messages = assignment.integer("messages");
     config.barrier_inside = assignment.text("synchronise") == "inside";
     config.in_flight = assignment.integer("in_flight");
@@ -77,6 +126,8 @@ Config configure(const Assignment& assignment) {
     config.warmup_s = assignment.seconds("warmup_s");
     config.touch = assignment.text("touch") == "write";
     config.validate = assignment.flag("validate");
+    check_messages(config);
+    check_pattern(config);
     config.sides = {side_config(assignment, config, Side::sender),
                     side_config(assignment, config, Side::receiver)};
     return config;

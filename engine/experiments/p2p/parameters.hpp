@@ -9,6 +9,7 @@
 
 #include "core/parameters.hpp"
 #include "experiments/experiment.hpp"
+#include "experiments/p2p/layout.hpp"
 #include "memory/buffer.hpp"
 
 namespace slowpath::p2p {
@@ -16,7 +17,15 @@ namespace slowpath::p2p {
 std::span<const Parameter> parameters();
 std::span<const Metric> metrics();
 
-enum class Pattern { one_way, ping_pong, windowed };
+enum class Pattern { one_way, ping_pong, windowed, overlap };
+enum class Datatype { contiguous, vector, indexed };
+/// When the receive is begun: at the same time as the send, before the message is sent, after it has arrived.
+enum class Posted { together, before, after };
+
+/// Of a sample of overlap, in the header of its block (docs/record.md).
+namespace overlap_part {
+inline constexpr std::uint64_t communication = 0, computation = 1, both = 2;
+}
 
 /// Memory of one side.
 struct SideConfig {
@@ -31,9 +40,17 @@ struct SideConfig {
 
 struct Config {
     Pattern pattern;
+    Datatype datatype;
+    Layout layout;
+    bool packs;  ///< the program packs a message itself, and sends what it packed
+    Posted posted;
+    std::int64_t queue;
+    bool tests;                       ///< the computation of overlap calls MPI_Testall now and then
+    std::optional<int> peer;          ///< nullopt: the last rank
     std::array<SideConfig, 2> sides;  ///< by Side
     std::int64_t message_bytes;
     std::int64_t allocations;
+    std::int64_t live_buffers;
     std::int64_t messages;
     bool barrier_inside;
     std::int64_t in_flight;
@@ -48,11 +65,12 @@ struct Config {
     /// one buffer for both, each message would have to fetch lines that the other core has just written.
     std::span<const Side> directions() const {
         static constexpr std::array both{Side::sender, Side::receiver};
-        return std::span(both).first(pattern == Pattern::ping_pong ? 2 : 1);
+        const bool two_way = pattern == Pattern::ping_pong || pattern == Pattern::overlap;
+        return std::span(both).first(two_way ? 2 : 1);
     }
     const SideConfig& side(Side which) const { return sides[which == Side::sender ? 0 : 1]; }
     /// Bytes from one message to the next in a receiver's window: messages begin on cache lines of their own.
-    std::int64_t stride_bytes() const { return (message_bytes + 63) / 64 * 64; }
+    std::int64_t stride_bytes() const { return (layout.extent_bytes() + 63) / 64 * 64; }
     /// Messages that stand side by side in a buffer: pending receives must not share memory (MPI-4.1
     /// section 3.7.2); pending sends may (section 3.7.2, since MPI-2.2).
     std::int64_t slots(Side which) const {
@@ -60,7 +78,8 @@ struct Config {
     }
     /// From the first byte of the first message to the last byte of the last one.
     std::int64_t span_bytes(Side which) const {
-        return slots(which) == 1 ? message_bytes : (slots(which) - 1) * stride_bytes() + message_bytes;
+        const std::int64_t one = layout.extent_bytes();
+        return slots(which) == 1 ? one : (slots(which) - 1) * stride_bytes() + one;
     }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The three ways of exchanging messages.  Each gives the same three steps for one fresh allocation.
+/// The ways of exchanging messages.  Each gives the same three steps for one fresh allocation.
 #pragma once
 
 #include <functional>
@@ -17,6 +17,7 @@ struct Steps {
 Steps one_way(End& end);
 Steps ping_pong(End& end);
 Steps windowed(End& end);
+Steps overlap(End& end);
 
 /// Ranks that take no part: they are needed only where the timed region holds a barrier over MPI_COMM_WORLD.
 void stand_by(const Config& config);

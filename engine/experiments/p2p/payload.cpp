@@ -5,8 +5,6 @@
 #include <array>
 #include <vector>
 
-#include "core/pattern.hpp"
-
 #ifdef SLOWPATH_PLANT_FAULT
 #include <cstdlib>
 #endif
@@ -15,7 +13,7 @@ namespace slowpath::p2p {
 namespace {
 
 constexpr std::int64_t guard_bytes = 64;
-constexpr std::byte guard_value{0xA5};
+constexpr std::byte guard_value = gap_value;
 constexpr std::size_t chunk_bytes = 1U << 18;  // a multiple of 8, and small enough to stay in a cache
 
 std::size_t unsigned_of(std::int64_t bytes) {
@@ -34,8 +32,8 @@ void plant_fault([[maybe_unused]] std::span<std::byte> got, [[maybe_unused]] std
 }  // namespace
 
 Payload::Payload(const Config& config, Side which)
-    : message_bytes_(config.message_bytes),
-      stride_bytes_(config.slots(which) > 1 ? config.stride_bytes() : config.message_bytes),
+    : layout_(config.layout),
+      stride_bytes_(config.slots(which) > 1 ? config.stride_bytes() : config.layout.extent_bytes()),
       slots_(config.slots(which)),
       offset_bytes_(config.side(which).offset_bytes),
       span_bytes_(config.span_bytes(which)),
@@ -45,10 +43,11 @@ Payload::Payload(const Config& config, Side which)
 
 void Payload::write_message(memory::Buffer& buffer, std::int64_t at, std::uint64_t seed,
                             bool inverted) const {
-    std::vector<std::byte> chunk(std::min(chunk_bytes, unsigned_of(message_bytes_)));
-    for (std::int64_t begin = 0; begin < message_bytes_;) {
-        const std::span part(chunk.data(), std::min(chunk.size(), unsigned_of(message_bytes_ - begin)));
-        fill_pattern(part, seed, static_cast<std::uint64_t>(begin), inverted);
+    const std::int64_t extent = layout_.extent_bytes();
+    std::vector<std::byte> chunk(std::min(chunk_bytes, unsigned_of(extent)));
+    for (std::int64_t begin = 0; begin < extent;) {
+        const std::span part(chunk.data(), std::min(chunk.size(), unsigned_of(extent - begin)));
+        layout_.fill(part, begin, seed, inverted);
         buffer.write(unsigned_of(at + begin), part);
         begin += static_cast<std::int64_t>(part.size());
     }
@@ -72,11 +71,12 @@ void Payload::poison(memory::Buffer& buffer, std::uint64_t seed) const {
 
 void Payload::compare_message(const memory::Buffer& buffer, std::int64_t at, std::uint64_t seed,
                               Result& result) const {
-    std::vector<std::byte> expected(std::min(chunk_bytes, unsigned_of(message_bytes_))), got(expected.size());
-    for (std::int64_t begin = 0; begin < message_bytes_;) {
-        const std::size_t length = std::min(got.size(), unsigned_of(message_bytes_ - begin));
+    const std::int64_t extent = layout_.extent_bytes();
+    std::vector<std::byte> expected(std::min(chunk_bytes, unsigned_of(extent))), got(expected.size());
+    for (std::int64_t begin = 0; begin < extent;) {
+        const std::size_t length = std::min(got.size(), unsigned_of(extent - begin));
         const std::span want(expected.data(), length), part(got.data(), length);
-        fill_pattern(want, seed, static_cast<std::uint64_t>(begin), false);
+        layout_.fill(want, begin, seed, false);
         buffer.read(unsigned_of(at + begin), part);
         plant_fault(part, begin);
         if (!std::equal(part.begin(), part.end(), want.begin())) {
@@ -89,7 +89,7 @@ void Payload::compare_message(const memory::Buffer& buffer, std::int64_t at, std
         }
         begin += static_cast<std::int64_t>(length);
     }
-    result.compared_bytes += message_bytes_;
+    result.compared_bytes += extent;
 }
 
 void Payload::compare_guard(const memory::Buffer& buffer, std::int64_t at, std::int64_t bytes,

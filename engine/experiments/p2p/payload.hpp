@@ -11,7 +11,8 @@
 
 namespace slowpath::p2p {
 
-/// The messages of one side and up to 64 bytes on either side of them, which no message may touch.
+/// The messages of one side, with the gaps in them and up to 64 bytes on either side of them, which no
+/// message may touch.
 class Payload {
   public:
     Payload(const Config& config, Side which);
@@ -28,12 +29,12 @@ class Payload {
         /// end where a byte around the messages changed.
         std::optional<std::int64_t> first_wrong;
     };
-    /// Compare all bytes with the message `seed`, and the bytes around with what poison() wrote.
+    /// Compare all bytes with the message `seed`, and those in gaps and around with what poison() wrote.
     Result compare(const memory::Buffer& buffer, std::uint64_t seed) const;
 
   private:
-    std::int64_t message_bytes_;
-    std::int64_t stride_bytes_;
+    Layout layout_;
+    std::int64_t stride_bytes_;  ///< from one message to the next
     std::int64_t slots_;
     std::int64_t offset_bytes_;
     std::int64_t span_bytes_;

@@ -6,45 +6,34 @@
 #include "experiments/p2p/patterns.hpp"
 #include "experiments/p2p/stages.hpp"
 #include "mpi/check.hpp"
-#include "mpi/transfer.hpp"
 
 namespace slowpath::p2p {
 namespace {
 
-/// The other rank, and where messages forth (from rank 0) and back stand on this one.
-struct Place {
-    std::byte* forth;
-    std::byte* back;
-    int peer;
-};
-
-Place place_of(const End& end) {
-    return {end.data(Side::sender), end.data(Side::receiver), end.roles().peer};
-}
-
+/// Each round trip takes the next of the live buffers.
 /// @return The first MPI error code that is not MPI_SUCCESS.
 template <class Transfer>
-int ping(const Transfer& transfer, const Place& place, std::int64_t round_trips) {
+int ping(const Transfer& transfer, const Turn*& turn, int peer, std::int64_t round_trips) {
     for (std::int64_t i = 0; i < round_trips; ++i) {
-        if (const int code = transfer.send(place.forth, place.peer, message_tag); code != MPI_SUCCESS)
+        if (const int code = transfer.send(turn->forth, peer, message_tag); code != MPI_SUCCESS) [[unlikely]]
+            return code;
+        if (const int code = transfer.receive(turn->back, peer, message_tag); code != MPI_SUCCESS)
             [[unlikely]]
             return code;
-        if (const int code = transfer.receive(place.back, place.peer, message_tag); code != MPI_SUCCESS)
-            [[unlikely]]
-            return code;
+        turn = turn->next;
     }
     return MPI_SUCCESS;
 }
 
 template <class Transfer>
-int pong(const Transfer& transfer, const Place& place, std::int64_t round_trips) {
+int pong(const Transfer& transfer, const Turn*& turn, int peer, std::int64_t round_trips) {
     for (std::int64_t i = 0; i < round_trips; ++i) {
-        if (const int code = transfer.receive(place.forth, place.peer, message_tag); code != MPI_SUCCESS)
+        if (const int code = transfer.receive(turn->forth, peer, message_tag); code != MPI_SUCCESS)
             [[unlikely]]
             return code;
-        if (const int code = transfer.send(place.back, place.peer, message_tag); code != MPI_SUCCESS)
-            [[unlikely]]
+        if (const int code = transfer.send(turn->back, peer, message_tag); code != MPI_SUCCESS) [[unlikely]]
             return code;
+        turn = turn->next;
     }
     return MPI_SUCCESS;
 }
@@ -52,22 +41,31 @@ int pong(const Transfer& transfer, const Place& place, std::int64_t round_trips)
 template <class Transfer>
 void time_pings(End& end, const Transfer& transfer, std::int64_t samples, std::uint32_t batch) {
     const MonotonicClock clock = end.context().clock;
-    const Place place = place_of(end);
+    const int peer = end.roles().peer;
+    const Turn* turn = end.turn();
     for (std::int64_t i = 0; i < samples; ++i) {
         const std::int64_t begin_ns = clock.now_ns();
-        const int code = ping(transfer, place, batch);
+        const int code = ping(transfer, turn, peer, batch);
         const std::int64_t end_ns = clock.now_ns();
         mpi::check(code, "MPI_Send or MPI_Recv");
         end.samples().add(begin_ns, end_ns);
     }
+    end.go_on_from(turn);
+}
+
+template <class Transfer>
+void answer_pings(End& end, const Transfer& transfer, std::int64_t round_trips) {
+    const Turn* turn = end.turn();
+    mpi::check(pong(transfer, turn, end.roles().peer, round_trips), "MPI_Recv or MPI_Send");
+    end.go_on_from(turn);
 }
 
 void run_samples(End& end, std::int64_t samples, std::uint32_t batch) {
-    mpi::with_transfer(end.config().message_bytes, [&](const auto& transfer) {
+    end.form().with_blocking([&](const auto& transfer) {
         if (end.roles().sends())
             time_pings(end, transfer, samples, batch);
         else
-            mpi::check(pong(transfer, place_of(end), samples * batch), "MPI_Recv or MPI_Send");
+            answer_pings(end, transfer, samples * batch);
     });
 }
 
@@ -83,7 +81,7 @@ Steps ping_pong(End& end) {
         .rest = [&end, stores, run] { run_rest(end, stores, run); },
         .check_only =
             [&end](Side from) {
-                mpi::with_transfer(end.config().message_bytes, [&](const auto& transfer) {
+                end.form().with_blocking([&](const auto& transfer) {
                     const int peer = end.roles().peer;
                     mpi::check(end.roles().side == from ? transfer.send(end.data(from), peer, message_tag)
                                                         : transfer.receive(end.data(from), peer, message_tag),

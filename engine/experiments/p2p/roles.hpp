@@ -18,8 +18,8 @@ struct Roles {
     bool receives() const { return side == Side::receiver; }
 };
 
-/// one_way, ping_pong: rank 0 and the last rank; windowed: rank i of the first `pairs` and rank i + pairs.
-/// @param size Enough ranks: 2, or 2 * pairs.
+/// windowed: rank i of the first `pairs` and rank i + pairs; all others: rank 0, and the last rank or `peer`.
+/// @param size Enough ranks: 2, peer + 1, or 2 * pairs.
 Roles roles_of(const Config& config, int rank, int size);
 
 }  // namespace slowpath::p2p

@@ -11,12 +11,6 @@ constexpr std::int64_t fewest_warmup = 4;
 constexpr std::int64_t most_warmup = 4096;           // operations kept one by one
 constexpr std::int64_t most_warmup_batches = 65536;  // so that a long warm-up needs little memory
 
-struct WarmUp {
-    std::int64_t operations = 0;
-    double operation_ns = 0;  ///< on the rank that decides
-    double left_ns = 0;       ///< of the time asked for
-};
-
 /// Operations one by one, in chunks that double, until the time is up or enough were kept.
 WarmUp warm_up_singly(End& end, bool stores, const RunSamples& run) {
     const double limit_ns = end.config().warmup_s * 1e9;
@@ -37,8 +31,15 @@ WarmUp warm_up_singly(End& end, bool stores, const RunSamples& run) {
     warmup.left_ns = std::max(0.0, limit_ns - elapsed_ns);
     // The later half: the first operations are what a warm-up is for.
     const auto samples = end.samples().durations_ns();
-    if (!samples.empty()) warmup.operation_ns = central_mean_ns(samples.subspan(samples.size() / 2));
-    if (stores) end.end_block(Phase::warmup, 1, 1, false);
+    if (!samples.empty()) {
+        const auto later = samples.subspan(samples.size() / 2);
+        warmup.operation_ns = central_mean_ns(later);
+        warmup.undisturbed_ns = fastest_quarter_ns(later);
+    }
+    if (stores)
+        end.end_block(Phase::warmup, 1, 1, false);
+    else
+        end.end_calls(Phase::warmup, warmup.operations);
     return warmup;
 }
 
@@ -51,7 +52,10 @@ std::int64_t warm_up_in_batches(End& end, bool stores, const RunSamples& run, co
     if (samples == 0) return 0;
     end.begin_block(samples);
     run(samples, end.batch);
-    if (stores) end.end_block(Phase::warmup, end.batch, 1 + warmup.operations, false);
+    if (stores)
+        end.end_block(Phase::warmup, end.batch, 1 + warmup.operations, false);
+    else
+        end.end_calls(Phase::warmup, samples * end.batch);
     return samples;
 }
 
@@ -61,16 +65,24 @@ void run_first(End& end, bool stores, const RunSamples& run) {
     end.barrier().wait();
     end.begin_block(1);
     run(1, 1);
-    if (stores) end.end_block(Phase::first, 1, 0, false);
+    if (stores)
+        end.end_block(Phase::first, 1, 0, false);
+    else
+        end.end_calls(Phase::first, 1);
+}
+
+WarmUp run_warm_up(End& end, bool stores, const RunSamples& run) {
+    WarmUp warmup = warm_up_singly(end, stores, run);
+    if (end.batch == 0) {
+        const std::uint32_t batch = batch_size(warmup.undisturbed_ns, end.context().calibration);
+        end.batch = static_cast<std::uint32_t>(end.decide(batch));
+    }
+    warmup.operations += warm_up_in_batches(end, stores, run, warmup);
+    return warmup;
 }
 
 void run_rest(End& end, bool stores, const RunSamples& run) {
-    const WarmUp warmup = warm_up_singly(end, stores, run);
-    if (end.batch == 0) {
-        const std::uint32_t batch = batch_size(warmup.operation_ns, end.context().calibration);
-        end.batch = static_cast<std::uint32_t>(end.decide(batch));
-    }
-    const std::int64_t batches = warm_up_in_batches(end, stores, run, warmup);
+    const WarmUp warmup = run_warm_up(end, stores, run);
     const SampleBudget budget =
         sample_budget(end.batch * warmup.operation_ns, end.config().time_limit_s, end.config().samples);
     const std::int64_t samples = end.decide(budget.samples);
@@ -78,7 +90,10 @@ void run_rest(End& end, bool stores, const RunSamples& run) {
     end.barrier().wait();
     end.begin_block(samples);
     run(samples, end.batch);
-    if (stores) end.end_block(Phase::steady, end.batch, 1 + warmup.operations + batches, false);
+    if (stores)
+        end.end_block(Phase::steady, end.batch, 1 + warmup.operations, false);
+    else
+        end.end_calls(Phase::steady, samples * end.batch);
     end.steady_samples += samples;
 }
 

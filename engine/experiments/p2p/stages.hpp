@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Warm-up, batch size and steady state, alike for ping_pong and windowed.
+/// Warm-up, batch size and steady state, alike for all patterns but one_way.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,19 @@ using RunSamples = std::function<void(std::int64_t samples, std::uint32_t batch)
 
 /// The first operation, in a block of its own.
 void run_first(End& end, bool stores, const RunSamples& run);
+
+struct WarmUp {
+    std::int64_t operations = 0;
+    double operation_ns = 0;  ///< on the rank that decides
+    /// The same, undisturbed: a warm-up in a slow moment must not leave batches shorter than a clock can
+    /// time.
+    double undisturbed_ns = 0;
+    double left_ns = 0;  ///< of the time asked for
+};
+
+/// What comes before the steady state; decides end.batch on the first set of buffers.
+/// @return operations counts samples: what is kept one by one, and batches.
+WarmUp run_warm_up(End& end, bool stores, const RunSamples& run);
 
 /// Everything after it.  The first of the ranks decides how long; its decisions travel between timed regions.
 void run_rest(End& end, bool stores, const RunSamples& run);

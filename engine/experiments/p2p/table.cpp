@@ -12,10 +12,11 @@ namespace slowpath::p2p {
 namespace {
 
 /// Samples of a phase of one rank, divided by the operations in each; us.
-std::vector<double> times_us(const CellNumbers& numbers, Phase phase, std::uint32_t rank, double parts) {
+std::vector<double> times_us(const CellNumbers& numbers, Phase phase, std::uint32_t rank, double parts,
+                             std::uint64_t part = 0) {
     std::vector<double> times;
     for (const Block& block : numbers.blocks) {
-        if (block.header.phase != phase || block.header.rank != rank) continue;
+        if (block.header.phase != phase || block.header.rank != rank || block.header.part != part) continue;
         for (const std::int64_t duration_ns : block.durations_ns)
             times.push_back(static_cast<double>(duration_ns) / (1e3 * parts * block.header.batch));
     }
@@ -42,17 +43,21 @@ std::vector<double> one_way_us(const CellNumbers& numbers, Phase phase) {
     return times;
 }
 
+std::uint32_t receiver(const Config& config, const CellNumbers& numbers) {
+    return static_cast<std::uint32_t>(config.peer.value_or(numbers.size - 1));
+}
+
 TableRow one_way_row(const Config& config, const CellNumbers& numbers) {
     if (config.barrier_inside)
         return {
             {"Size", "First send+barrier(us)", "Later send+barrier(us)"},
             config.message_bytes,
             {median(times_us(numbers, Phase::first, 0, 1)), median(times_us(numbers, Phase::steady, 0, 1))}};
-    if (numbers.one_node)
+    if (numbers.one_node && config.posted == Posted::together)
         return {{"Size", "First one-way (us)", "Later one-way (us)"},
                 config.message_bytes,
                 {median(one_way_us(numbers, Phase::first)), median(one_way_us(numbers, Phase::steady))}};
-    const auto last = static_cast<std::uint32_t>(numbers.size - 1);
+    const std::uint32_t last = receiver(config, numbers);
     return {{"Size", "First receive (us)", "Later receive (us)"},
             config.message_bytes,
             {median(times_us(numbers, Phase::first, last, 1)),
@@ -85,12 +90,23 @@ TableRow windowed_row(const Config& config, const CellNumbers& numbers) {
     return {{"Size", "Bandwidth (MB/s)", "Messages/s"}, config.message_bytes, {megabytes_per_s, rate}};
 }
 
+/// Rank 0's; the metrics are those of the slower end (docs/metrics.md).
+TableRow overlap_row(const Config& config, const CellNumbers& numbers) {
+    const auto part = [&](std::uint64_t number) {
+        return median(times_us(numbers, Phase::steady, 0, 1, number));
+    };
+    return {{"Size", "Communicate(us)", "Compute(us)", "Both(us)"},
+            config.message_bytes,
+            {part(overlap_part::communication), part(overlap_part::computation), part(overlap_part::both)}};
+}
+
 }  // namespace
 
 TableRow tabulate(const Assignment& assignment, const CellNumbers& numbers) {
     const Config config = configure(assignment);
     if (config.pattern == Pattern::one_way) return one_way_row(config, numbers);
     if (config.pattern == Pattern::windowed) return windowed_row(config, numbers);
+    if (config.pattern == Pattern::overlap) return overlap_row(config, numbers);
     return {{"Size", "Latency (us)"}, config.message_bytes, {median(times_us(numbers, Phase::steady, 0, 2))}};
 }
 

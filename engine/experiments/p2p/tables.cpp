@@ -1,176 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "experiments/p2p/tables.hpp"
+
 #include "experiments/p2p/parameters.hpp"
 
 namespace slowpath::p2p {
 namespace {
 
-using enum ParameterType;
-
-constexpr std::string_view any_length = "9223372036854775807";
-
-const std::vector<Parameter> parameter_table{
-    {"pattern",
-     choice,
-     "",
-     "ping_pong",
-     "",
-     "",
-     {"one_way", "ping_pong", "windowed"},
-     false,
-     "one_way: single messages from fresh memory; ping_pong: round trips; windowed: many messages in flight"},
-    {"memory",
-     choice,
-     "",
-     "host",
-     "",
-     "",
-     {"host", "mpi", "pinned_host", "pinned_registered", "device", "device_pool", "device_vmm", "managed"},
-     true,
-     "who allocates: mmap, MPI_Alloc_mem, cuMemHostAlloc, mmap and cuMemHostRegister, cuMemAlloc, "
-     "cuMemAllocAsync, cuMemCreate and cuMemMap, cuMemAllocManaged; or what HIP has for it"},
-    {"pages",
-     choice,
-     "",
-     "default",
-     "",
-     "",
-     {"default", "small", "huge", "shared"},
-     true,
-     "host memory only: as the system gives, MADV_NOHUGEPAGE, MADV_HUGEPAGE on a 2 MiB boundary, MAP_SHARED; "
-     "pinned_registered takes all but shared"},
-    {"device",
-     count,
-     "",
-     "auto",
-     "0",
-     "65535",
-     {"auto"},
-     true,
-     "GPU memory only: ordinal of the device; auto: the ranks of a node take its devices in turn"},
-    {"message_bytes", bytes, "bytes", "8", "0", any_length, {}, false, "length of each message"},
-    {"buffer_bytes",
-     bytes,
-     "bytes",
-     "message",
-     "0",
-     any_length,
-     {"message"},
-     true,
-     "length of the buffer before over-allocation; message: what the messages need (for the receiver of "
-     "windowed "
-     "in_flight messages, each rounded up to 64 bytes)"},
-    {"overalloc_bytes",
-     bytes,
-     "bytes",
-     "0",
-     "0",
-     any_length,
-     {},
-     true,
-     "added to the buffer's length when it is allocated"},
-    {"offset_bytes",
-     bytes,
-     "bytes",
-     "0",
-     "0",
-     any_length,
-     {},
-     true,
-     "where in the allocation the message begins"},
-    {"allocations",
-     count,
-     "allocations",
-     "1",
-     "1",
-     "1000000",
-     {},
-     false,
-     "fresh allocations, one after the other, the previous one freed first"},
-    {"messages",
-     count,
-     "messages",
-     "8",
-     "1",
-     "100000000",
-     {},
-     false,
-     "one_way: messages per allocation, the first included"},
-    {"synchronise",
-     choice,
-     "",
-     "outside",
-     "",
-     "",
-     {"outside", "inside"},
-     false,
-     "one_way: barrier before the timed region, or MPI_Barrier in it as the reproducers have it"},
-    {"in_flight", count, "messages", "64", "1", "65536", {}, false, "windowed: messages per window"},
-    {"pairs",
-     count,
-     "pairs",
-     "1",
-     "1",
-     "1000000",
-     {},
-     false,
-     "windowed: rank i sends to rank i + pairs; the others wait"},
-    {"samples",
-     count,
-     "samples",
-     "200",
-     "1",
-     "100000000",
-     {},
-     false,
-     "steady samples (batches) at most, per allocation"},
-    {"time_limit_s",
-     seconds,
-     "s",
-     "0.1",
-     "0",
-     "86400",
-     {},
-     false,
-     "steady state ends after about this time even with fewer samples (at least 8 are taken)"},
-    {"warmup_s",
-     seconds,
-     "s",
-     "0.01",
-     "0",
-     "86400",
-     {},
-     false,
-     "warm-up ends after about this time (at least 4 operations)"},
-    {"touch",
-     choice,
-     "",
-     "write",
-     "",
-     "",
-     {"write", "none"},
-     false,
-     "write every page of host memory before the first message, or leave it untouched (validation then "
-     "covers only a "
-     "message after the timed ones)"},
-    {"validate",
-     flag,
-     "",
-     "on",
-     "",
-     "",
-     {},
-     false,
-     "fill before the first message, compare after it and after the last one, byte for byte, then send one "
-     "more "
-     "message with new bytes; outside the timed region"},
-};
+std::vector<Parameter> all_parameters() {
+    std::vector<Parameter> all = message_parameters();
+    for (Parameter& one : exchange_parameters()) all.push_back(std::move(one));
+    return all;
+}
 
 constexpr std::array metric_table{
     Metric{"one_way_s", "s", "one_way", "receive end - send start: one clock, so within a node only"},
     Metric{"send_s", "s", "one_way", "duration of MPI_Send"},
-    Metric{"receive_s", "s", "one_way", "duration of MPI_Recv, which was posted right after a barrier"},
+    Metric{"receive_s", "s", "one_way",
+           "duration of MPI_Recv, which was posted right after a barrier; posted=before: of MPI_Wait; "
+           "posted=after: "
+           "of MPI_Probe and MPI_Recv"},
     Metric{"send_barrier_s", "s", "one_way",
            "synchronise=inside: MPI_Send and MPI_Barrier on rank 0, as the reproducers time it"},
+    Metric{"communication_s", "s", "overlap",
+           "both ways at once, started and waited for; the slower of both ends"},
+    Metric{"compute_s", "s", "overlap", "computing as long as rank 0 communicates, no message under way"},
+    Metric{"overlapped_s", "s", "overlap", "messages started, computing, messages waited for"},
+    Metric{"exposed_s", "s", "overlap", "overlapped_s - compute_s"},
+    Metric{"exposed_communication_ratio", "1", "overlap", "exposed_s / communication_s"},
     Metric{"half_round_trip_latency_s", "s", "ping_pong", "sample / (2 batch)"},
     Metric{"time_per_message_s", "s", "windowed", "sample / (batch in_flight)"},
     Metric{"bandwidth_bytes_per_s", "B/s", "windowed", "bytes of all pairs over the longest sample"},
@@ -180,7 +36,8 @@ constexpr std::array metric_table{
 }  // namespace
 
 std::span<const Parameter> parameters() {
-    return parameter_table;
+    static const std::vector<Parameter> table = all_parameters();
+    return table;
 }
 std::span<const Metric> metrics() {
     return metric_table;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of in_flight messages from each pair's sender, answered by a message of no bytes.  All pairs start
-// each sample together: our barrier before it, outside the timed region.
+// Windows of in_flight messages, each window in the next of the live buffers, from each pair's sender,
+// answered by a message of no bytes.  All pairs start each sample together: our barrier before it, outside
+// the timed region.
 #include <cstdint>
 
 #include "experiments/p2p/patterns.hpp"
 #include "experiments/p2p/stages.hpp"
 #include "mpi/check.hpp"
-#include "mpi/transfer.hpp"
 
 namespace slowpath::p2p {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 constexpr int answer_tag = message_tag + 1;
 
 struct Window {
-    std::byte* data;
+    const Turn* turn;
     int peer;
     std::int64_t stride_bytes;
     std::vector<MPI_Request> requests;
@@ -26,7 +26,7 @@ int send_windows(const Transfer& transfer, Window& window, std::int64_t windows)
     const auto in_flight = static_cast<int>(window.requests.size());
     for (std::int64_t i = 0; i < windows; ++i) {
         for (MPI_Request& request : window.requests)
-            if (const int code = transfer.start_send(window.data, window.peer, message_tag, &request);
+            if (const int code = transfer.start_send(window.turn->forth, window.peer, message_tag, &request);
                 code != MPI_SUCCESS) [[unlikely]]
                 return code;
         if (const int code = MPI_Waitall(in_flight, window.requests.data(), MPI_STATUSES_IGNORE);
@@ -36,6 +36,7 @@ int send_windows(const Transfer& transfer, Window& window, std::int64_t windows)
                 MPI_Recv(nullptr, 0, MPI_BYTE, window.peer, answer_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             code != MPI_SUCCESS) [[unlikely]]
             return code;
+        window.turn = window.turn->next;
     }
     return MPI_SUCCESS;
 }
@@ -44,7 +45,7 @@ template <class Transfer>
 int receive_windows(const Transfer& transfer, Window& window, std::int64_t windows) {
     const auto in_flight = static_cast<int>(window.requests.size());
     for (std::int64_t i = 0; i < windows; ++i) {
-        std::byte* to = window.data;
+        std::byte* to = window.turn->forth;
         for (MPI_Request& request : window.requests) {
             if (const int code = transfer.start_receive(to, window.peer, message_tag, &request);
                 code != MPI_SUCCESS) [[unlikely]]
@@ -57,6 +58,7 @@ int receive_windows(const Transfer& transfer, Window& window, std::int64_t windo
         if (const int code = MPI_Send(nullptr, 0, MPI_BYTE, window.peer, answer_tag, MPI_COMM_WORLD);
             code != MPI_SUCCESS) [[unlikely]]
             return code;
+        window.turn = window.turn->next;
     }
     return MPI_SUCCESS;
 }
@@ -86,18 +88,19 @@ void answer_windows(End& end, const Transfer& transfer, Window& window, std::int
 
 Window window_of(const End& end) {
     const Config& config = end.config();
-    return {end.data(), end.roles().peer, config.stride_bytes(),
+    return {end.turn(), end.roles().peer, config.stride_bytes(),
             std::vector<MPI_Request>(static_cast<std::size_t>(config.in_flight), MPI_REQUEST_NULL)};
 }
 
 void run_samples(End& end, std::int64_t samples, std::uint32_t batch) {
     Window window = window_of(end);
-    mpi::with_transfer(end.config().message_bytes, [&](const auto& transfer) {
+    end.form().with_started([&](const auto& transfer) {
         if (end.roles().sends())
             time_windows(end, transfer, window, samples, batch);
         else
             answer_windows(end, transfer, window, samples, batch);
     });
+    end.go_on_from(window.turn);
 }
 
 }  // namespace
@@ -113,7 +116,7 @@ Steps windowed(End& end) {
         .check_only =
             [&end](Side) {
                 Window window = window_of(end);
-                mpi::with_transfer(end.config().message_bytes, [&](const auto& transfer) {
+                end.form().with_started([&](const auto& transfer) {
                     mpi::check(end.roles().sends() ? send_windows(transfer, window, 1)
                                                    : receive_windows(transfer, window, 1),
                                "a window of messages");

@@ -101,6 +101,13 @@ void the_central_mean_sees_between_steps() {
     CHECK(central_mean_ns(one) == 7.0);
 }
 
+void the_fastest_quarter_is_undisturbed() {
+    const std::vector<std::int64_t> disturbed{24000, 310, 51000, 43000, 25000, 330, 38000, 24000};
+    CHECK(fastest_quarter_ns(disturbed) == 320.0);
+    const std::vector<std::int64_t> one{7};
+    CHECK(fastest_quarter_ns(one) == 7.0);
+}
+
 }  // namespace
 
 int main() {
@@ -110,5 +117,6 @@ int main() {
     batches_reach_quanta_and_overheads();
     budgets();
     the_central_mean_sees_between_steps();
+    the_fastest_quarter_is_undisturbed();
     return test::result();
 }

@@ -13,6 +13,7 @@
 #include "core/crc32.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "core/node_ranks.hpp"
 #include "core/pattern.hpp"
 #include "core/record.hpp"
 #include "core/text_table.hpp"
@@ -150,6 +151,33 @@ void addresses_are_remembered() {
     CHECK(book.note(0, 1 << 20));
 }
 
+void ranks_are_told_node_by_node() {
+    const auto rank = [](const char* host, const char* pid, const char* allowed) {
+        return RankValues{json_text(host), pid,      allowed, "1", "null", "10", "20", pid, "1",
+                          "1e-09",         "\"tsc\""};
+    };
+    // Four ranks dealt out to two nodes in turns, a fifth on the first; one rank alone on a third.
+    const std::vector ranks{rank("a", "5", "\"0-1\""), rank("b", "5", "\"0\""),   rank("a", "6", "\"0-1\""),
+                            rank("b", "7", "\"1\""),   rank("a", "8", "\"0-1\""), rank("c", "9", "null")};
+    for (const RankValues& one : ranks) CHECK(unpacked(packed(one)) == one);
+    const std::string clock = "\"quantum_ns\": 10, \"overhead_ns\": 20, \"max_gap_ns\": ";
+    const std::string rest = ", \"getres_ns\": 1, \"wtick_s\": 1e-09, \"source\": \"tsc\"}}";
+    const std::string common = ", \"cpu\": 1, \"numa_node\": null, \"clock\": {" + clock;
+    const std::string a =
+        "{\"host\": \"a\", \"ranks\": \"0,2,4\", \"pid\": [5, 6, 8], \"cpus_allowed\": "
+        "\"0-1\"" +
+        common + "[5, 6, 8]" + rest;
+    const std::string b =
+        "{\"host\": \"b\", \"ranks\": \"1,3\", \"pid\": [5, 7], \"cpus_allowed\": "
+        "[\"0\", \"1\"]" +
+        common + "[5, 7]" + rest;
+    const std::string c =
+        "{\"host\": \"c\", \"ranks\": \"5\", \"pid\": [9], \"cpus_allowed\": null" + common + "9" + rest;
+    CHECK(node_ranks_json(ranks) == "[" + a + ", " + b + ", " + c + "]");
+    CHECK(contains(node_ranks_json(std::span(ranks).first(1)), "\"ranks\": \"0\""));
+    CHECK(node_ranks_json({}) == "[]");
+}
+
 void tables_look_like_osu() {
     CHECK(table_header({"Size", "Latency (us)"}) == "# Size                    Latency (us)\n");
     CHECK(table_row(8, {1.2345678}) == "8                               1.2346\n");
@@ -171,6 +199,7 @@ int main() {
     patterns_differ_and_continue();
     witness_counts_faults();
     addresses_are_remembered();
+    ranks_are_told_node_by_node();
     tables_look_like_osu();
     return test::result();
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Agreement, gathering and our barrier, on as many ranks as the launcher gives.
+#include <algorithm>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 #include "mpi/agree.hpp"
 #include "mpi/barrier.hpp"
@@ -37,13 +39,16 @@ void all_bytes_arrive(const mpi::Session& session) {
     // Rank r brings r * 1000 bytes of value r; rank 0 brings none.
     const std::vector<std::byte> mine(static_cast<std::size_t>(session.rank()) * 1000,
                                       static_cast<std::byte>(session.rank()));
-    int next = 0;
+    std::vector<int> seen;
     mpi::gather(session.control(), mine, [&](int rank, std::span<const std::byte> bytes) {
-        CHECK(rank == next++);
+        CHECK(!seen.empty() || rank == 0);
+        seen.push_back(rank);
         CHECK(bytes.size() == static_cast<std::size_t>(rank) * 1000);
         for (const std::byte byte : bytes) CHECK(byte == static_cast<std::byte>(rank));
     });
-    CHECK(next == (session.rank() == 0 ? session.size() : 0));
+    std::sort(seen.begin(), seen.end());  // they come node by node
+    CHECK(static_cast<int>(seen.size()) == (session.rank() == 0 ? session.size() : 0));
+    for (std::size_t i = 0; i < seen.size(); ++i) CHECK(seen[i] == static_cast<int>(i));
 }
 
 /// Nobody leaves before the last one has come: the late rank's message is there already when the barrier

@@ -36,12 +36,13 @@ class _Compared:
 
 
 def _compare(
-    contrast: Contrast, measured: Measured, family: str, minimum_effect: float, imported: bool
+    contrast: Contrast, measured: Measured, family: str, minimum_effect: float, interleaved: bool
 ) -> _Compared | str:
     """The comparison, or why there is none.
 
-    One launch says nothing about the spread between launches, so a run of one round decides nothing. A log is all that
-    there will ever be: there the samples themselves are compared, and the interval's kind says so.
+    One launch says nothing about the spread between launches, so a run of one round decides nothing. A log, or a record
+    that slowpath-ipc wrote by itself, is all that there will ever be: there the samples themselves are compared, and
+    the interval's kind says so.
     """
     a = measured.get((contrast.a.cell, contrast.metric, contrast.a.phase), {})
     b = measured.get((contrast.b.cell, contrast.metric, contrast.b.phase), {})
@@ -50,31 +51,32 @@ def _compare(
         empty = [side for side, values in (("a", a), ("b", b)) if not values]
         return f"no samples of {' and '.join(empty)}" if empty else "a and b were never measured in the same round"
     one, other = [a[r][1] for r in rounds], [b[r][1] for r in rounds]
-    if len(rounds) == 1 and imported:
+    if len(rounds) == 1 and not interleaved:
         found = within_launch(one[0].kept_s, other[0].kept_s, minimum_effect)
     else:
-        found = paired([x.median_s for x in one], [x.median_s for x in other], minimum_effect)
+        found = paired([x.centre_s for x in one], [x.centre_s for x in other], minimum_effect)
     return _Compared(
         contrast,
         family,
         found,
-        estimate_over_launches([x.median_s for x in one]).value,
-        estimate_over_launches([x.median_s for x in other]).value,
-        [[x.median_s, y.median_s] for x, y in zip(one, other, strict=True)],
+        estimate_over_launches([x.centre_s for x in one]).value,
+        estimate_over_launches([x.centre_s for x in other]).value,
+        [[x.centre_s, y.centre_s] for x, y in zip(one, other, strict=True)],
         all(a[r][0] == b[r][0] for r in rounds),
     )
 
 
 def build_contrasts(
-    plan: Plan, measured: Measured, imported: bool, suspects: Mapping[int, Sequence[str]]
+    plan: Plan, measured: Measured, interleaved: bool, suspects: Mapping[int, Sequence[str]]
 ) -> list[dict[str, Any]]:
     """Every contrast of the plan, judged within its family (experiment x metric) by Benjamini-Hochberg.
 
-    Args: suspects: cell -> what is doubtful about its values; shown beside each contrast that uses it.
+    Args: interleaved: the launches stand in randomised blocks, as this program orders them.
+          suspects: cell -> what is doubtful about its values; shown beside each contrast that uses it.
     """
     cells = {cell.cell: cell for cell in plan.cells}
     results = [
-        _compare(c, measured, f"{cells[c.a.cell].experiment} {c.metric}", plan.minimum_effect, imported)
+        _compare(c, measured, f"{cells[c.a.cell].experiment} {c.metric}", plan.minimum_effect, interleaved)
         for c in plan.contrasts
     ]
     families: dict[str, list[_Compared]] = {}
@@ -88,7 +90,7 @@ def build_contrasts(
             adjusted[compared.plan.id] = float(p)
     sizes = {name: len(members) for name, members in families.items()}
     return [
-        _entry(plan, cells, contrast, result, adjusted.get(contrast.id), sizes, not imported, suspects)
+        _entry(plan, cells, contrast, result, adjusted.get(contrast.id), sizes, interleaved, suspects)
         for contrast, result in zip(plan.contrasts, results, strict=True)
     ]
 
@@ -111,9 +113,10 @@ def _entry(
         "a": _side(contrast.a, cells),
         "b": _side(contrast.b, cells),
         "where": _where(contrast, cells),
-        "usual": _usual(plan, contrast),
+        "usual": _usual(plan, cells, contrast),
         "metric": contrast.metric,
         "control": contrast.control,
+        "explains": contrast.explains,
         "minimum_effect": plan.minimum_effect,
         "suspect": list(
             dict.fromkeys(text for side in (contrast.a, contrast.b) for text in suspects.get(side.cell, ()))
@@ -148,7 +151,7 @@ def _entry(
         "within_launch": result.same_launch,
         "interleaved": interleaved,
         "more_pairs": verdict.more_pairs,
-        "remedy": _remedy(plan, contrast, verdict.word, found.ratio),
+        "remedy": _remedy(plan, cells, contrast, verdict.word, found.ratio),
     }
 
 
@@ -162,29 +165,39 @@ def _where(contrast: Contrast, cells: Mapping[int, Cell]) -> str:
     return ", ".join(part for part in a if part in b)
 
 
-def _usual(plan: Plan, contrast: Contrast) -> str | None:
+def _usual(plan: Plan, cells: Mapping[int, Cell], contrast: Contrast) -> str | None:
     """The side ("a", "b") on which users are who change nothing; None when no side is theirs more than the other."""
     sides = {"a": contrast.a, "b": contrast.b}
     if contrast.axis == "phase":
         chosen = [name for name, side in sides.items() if side.phase == "first"]
     elif contrast.axis == "environment":
-        unset = {e.name for e in plan.environments if not e.variables}
-        chosen = [name for name, side in sides.items() if side.value in unset]
+        chosen = [name for name, side in sides.items() if _as_found(_environment(plan, cells, side))]
     else:
         chosen = [name for name, side in sides.items() if contrast.axis == "pages" and side.value == "default"]
     return chosen[0] if len(chosen) == 1 else None
 
 
-def _remedy(plan: Plan, contrast: Contrast, word: str, ratio: float) -> str | None:
+def _remedy(plan: Plan, cells: Mapping[int, Cell], contrast: Contrast, word: str, ratio: float) -> str | None:
     """The line that moves the user to the faster side: when the gain is clear, and they are not there already."""
     if word not in ("faster", "slower") or max(ratio, 1 / ratio) < CLEAR_RATIO:
         return None
     if contrast.axis == "environment":
         faster = contrast.a if word == "slower" else contrast.b
-        environment = next(e for e in plan.environments if e.name == faster.value)
-        return _exports(environment) if word == "faster" else None
+        return _exports(_environment(plan, cells, faster)) if word == "faster" else None
     return contrast.remedy if word == "slower" else None
 
 
+def _as_found(environment: Environment) -> bool:
+    """Whether it leaves the user's own variables as they are."""
+    return not environment.variables and not environment.unset
+
+
+def _environment(plan: Plan, cells: Mapping[int, Cell], side: Side) -> Environment:
+    """What the side's environment means under the side's MPI."""
+    cell = cells[side.cell]
+    return plan.environment(cell.environment, cell.mpi)
+
+
 def _exports(environment: Environment) -> str | None:
-    return "; ".join(f"export {name}={value}" for name, value in environment.variables.items()) or None
+    lines = [f"unset {name}" for name in environment.unset]
+    return "; ".join([*lines, *(f"export {name}={value}" for name, value in environment.variables.items())]) or None

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from slowpath.analyse.reduce import Reduced
+from slowpath.analyse.series import MEDIAN
+from slowpath.stats import orderstat
 from slowpath.stats.estimate import LAG_SAMPLES, Estimate, estimate_over_launches, estimate_within_launch
 from slowpath.stats.modes import launch_modes
 from slowpath.stats.spread import between
@@ -24,8 +26,8 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> dict[str,
           quantum_ns: largest clock quantum of the launches, None when unknown (an imported log).
     """
     centre = _centre(launches)
-    medians = [one.median_s for one in launches]
-    modes = launch_modes(medians) if len(medians) > 1 else None
+    centres = [one.centre_s for one in launches]
+    modes = launch_modes(centres) if len(centres) > 1 else None
     batch = max(one.batch for one in launches)
     inside = [one.within_ratio for one in launches if one.within_ratio is not None]
     return {
@@ -34,10 +36,12 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> dict[str,
         "interval_kind": centre.kind,
         "level": centre.level,
         "launches": len(launches),
-        "launch_values": medians,
+        "location": launches[0].location,
+        "launch_values": centres,
+        **_by_repetitions(launches),
         **_samples(launches),
         "within_ratio": float(np.median(inside)) if inside else None,
-        "between_ratio": between(medians),
+        "between_ratio": between(centres),
         "modes": modes
         and [{"value": m.value, "launches": m.launches, "share_interval": [m.share.low, m.share.high]} for m in modes],
         "batch": batch,
@@ -47,9 +51,42 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> dict[str,
 
 def _centre(launches: Sequence[Reduced]) -> Estimate:
     if len(launches) > 1:
-        return estimate_over_launches([one.median_s for one in launches])
-    kept = launches[0].kept_s
-    return estimate_within_launch(kept, lag=1 if kept.size <= SINGLE_OPERATIONS else LAG_SAMPLES)
+        return estimate_over_launches([one.centre_s for one in launches])
+    only = launches[0]
+    lag = 1 if only.kept_s.size <= SINGLE_OPERATIONS else LAG_SAMPLES
+    if only.location == MEDIAN:
+        return estimate_within_launch(only.kept_s, lag=lag)
+    return _quantile_within(only, lag)
+
+
+def _by_repetitions(launches: Sequence[Reduced]) -> dict[str, Any]:
+    """Where clean samples are told apart: the value over them, over all, and how many launches have enough of them."""
+    everything = [one.all_s for one in launches if one.all_s is not None]
+    if not everything:
+        return {}
+    clean = [one.clean_s for one in launches if one.clean_s is not None]
+    return {
+        "by_repetitions": {
+            "clean_value": estimate_over_launches(clean).value if clean else None,
+            "all_value": estimate_over_launches(everything).value,
+            "launches_of_clean": len(clean),
+        }
+    }
+
+
+def _quantile_within(launch: Reduced, lag: int) -> Estimate:
+    """Another quantile than the median, of one launch.
+
+    Medians of consecutive samples have quantiles of their own, so every lag-th sample is taken instead: these are as
+    good as independent and keep the distribution.
+    """
+    p, size = launch.location, launch.kept_s.size
+    found = orderstat.quantile_interval(launch.kept_s[::lag], p)
+    if found is None:
+        kind = f"one launch, {size} samples < {orderstat.minimal_n(p) * lag}, no interval"
+        return Estimate(launch.centre_s, None, None, kind, None, size)
+    kind = f"order statistics of the {100 * p:g} % quantile within one launch"
+    return Estimate(launch.centre_s, found.low, found.high, kind, found.level, size)
 
 
 def _samples(launches: Sequence[Reduced]) -> dict[str, Any]:

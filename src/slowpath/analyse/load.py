@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from slowpath.analyse.metrics import Block
+from slowpath.analyse.job import Job, why_cores_are_shared
+from slowpath.analyse.series import Block
 from slowpath.record.blocks import BlockIndex, opened, read_from, scan
 from slowpath.record.events import LaunchEvents, Rank, read_events
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
@@ -36,6 +38,22 @@ class LaunchRecord:
     def one_clock(self) -> bool:
         """Rank 0 and the last rank share a node, so their CLOCK_MONOTONIC is one clock."""
         return not self.ranks or self.ranks[0].host == self.ranks[-1].host
+
+    def job(self, cell: int) -> Job:
+        """What is known of one cell beside its samples."""
+        return Job(
+            self.size,
+            self.one_clock,
+            len({rank.host for rank in self.ranks}) <= 1,
+            self._shared_cores,
+            tuple(self.events.repetitions(cell)),
+            tuple(self.events.intervals(cell)),
+            tuple(rank.host for rank in self.ranks),
+        )
+
+    @cached_property
+    def _shared_cores(self) -> str | None:
+        return why_cores_are_shared(self.ranks)
 
     @property
     def quantum_ns(self) -> float | None:
@@ -72,14 +90,19 @@ class LaunchRecord:
                         seq0=int(head["seq0"]),
                         duration_ns=samples.duration_ns,
                         start_ns=None if start is None else start + int(head["t0_ns"]),
+                        part=int(head["part"]),
                     )
                 )
         return found
 
 
 def load_launch(run: Path, info: LaunchInfo) -> LaunchRecord:
-    """One launch; what is missing or damaged in it is left out and noted."""
-    folder = launch_folder(run, info.launch)
+    """One launch of a run folder; what is missing or damaged in it is left out and noted."""
+    return read_launch(launch_folder(run, info.launch), info)
+
+
+def read_launch(folder: Path, info: LaunchInfo) -> LaunchRecord:
+    """The record in `folder`; what is missing or damaged in it is left out and noted."""
     events, blocks = LaunchEvents(), None
     if (folder / "events.jsonl").exists():
         events = read_events(folder / "events.jsonl")

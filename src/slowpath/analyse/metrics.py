@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From blocks to metrics: what each pattern's samples mean, in seconds per operation. Definitions: docs/metrics.md.
+"""The registry of metrics, and which function derives them from the blocks of an experiment's pattern. Pure.
 
-Pure: arrays in, arrays out. A metric that a cell should have and hasn't is an `Absent` with its reason.
+Definitions: docs/metrics.md. A metric that a cell should have and hasn't is an `Absent` with its reason.
 """
 
 from __future__ import annotations
@@ -10,10 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
+from slowpath.analyse import ipc, overlap, p2p, put
+from slowpath.analyse.cannon import metrics as cannon
+from slowpath.analyse.job import Job
+from slowpath.analyse.printed import operation
+from slowpath.analyse.series import Absent, Block, Derived, Series
+from slowpath.errors import RecordError
 
-NS = 1e-9
+__all__ = ["METRICS", "PATTERNS", "Absent", "Block", "Derived", "Metric", "Series", "derive", "rates"]
 
 
 @dataclass(frozen=True)
@@ -24,147 +28,97 @@ class Metric:
     unit: str
     better: Literal["lower", "higher"]
     meaning: str
+    bandwidth: bool = False  # of one message in this time
+    message_rate: bool = False  # one over this time
 
 
 METRICS: dict[str, Metric] = {
     m.name: m
     for m in (
-        Metric("half_round_trip_latency_s", "s", "lower", "half of one round trip, seen by rank 0"),
-        Metric("one_way_s", "s", "lower", "from the start of MPI_Send to the end of MPI_Recv, on one clock"),
+        Metric("half_round_trip_latency_s", "s", "lower", "half of one round trip, seen by rank 0", bandwidth=True),
+        Metric("one_way_s", "s", "lower", "from the start of MPI_Send to the end of MPI_Recv, on one clock", True),
         Metric("send_s", "s", "lower", "inside MPI_Send"),
         Metric("receive_s", "s", "lower", "inside MPI_Recv"),
+        Metric("communication_s", "s", "lower", "a message each way at once, started and waited for", bandwidth=True),
+        Metric("compute_s", "s", "lower", "computing about as long, with no message under way"),
+        Metric("overlapped_s", "s", "lower", "messages started, computing, messages waited for"),
         Metric("send_barrier_s", "s", "lower", "MPI_Send and the MPI_Barrier after it, seen by rank 0"),
-        Metric("time_per_message_s", "s", "lower", "one message of a window of messages, all pairs together"),
+        Metric("time_per_message_s", "s", "lower", "one message of a window of messages, all pairs", True, True),
+        Metric("time_per_put_s", "s", "lower", "one put and its share of the synchronisation", True, True),
+        Metric("put_call_s", "s", "lower", "one put of a burst, without the synchronisation"),
+        Metric("synchronisation_s", "s", "lower", "the synchronisation that ends a burst"),
+        Metric("multiply_s", "s", "lower", "one multiplication: from the first rank's start to the last rank's end"),
+        *(Metric(f"{part}_s", "s", "lower", meaning) for part, meaning in cannon.MEANINGS.items()),
+        Metric("exposed_s", "s", "lower", "what communication adds to the time of the computation around it"),
+        Metric(
+            "exposed_communication_ratio", "1", "lower", "the part of the communication that computing does not hide"
+        ),
+        Metric("exposed_ratio", "1", "lower", "the part of all ranks' time that is no local multiplication"),
+        Metric("operation_s", "s", "lower", "one operation as another benchmark printed it: mean over its repetitions"),
+        Metric("ipc_export_s", "s", "lower", "making the handle of a GPU allocation"),
+        Metric("ipc_open_s", "s", "lower", "opening the handle of a fresh GPU allocation in another process"),
+        Metric("ipc_first_access_s", "s", "lower", "the first copy from the opened allocation"),
+        Metric("ipc_close_s", "s", "lower", "closing the opened allocation"),
+        Metric("ipc_reopen_s", "s", "lower", "opening the same handle again"),
     )
 }
 
-
-@dataclass(frozen=True)
-class Block:
-    """One block of the record, decoded: duration_ns and start_ns have shape (n,), int64; start_ns is absolute."""
-
-    rank: int
-    phase: str
-    allocation: int
-    batch: int
-    seq0: int
-    duration_ns: NDArray[np.int64]
-    start_ns: NDArray[np.int64] | None
-
-
-@dataclass(frozen=True)
-class Series:
-    """Samples of one metric, phase, cell and launch: seconds per operation, shape (n,), in the order taken."""
-
-    values_s: NDArray[np.float64]
-    batch: int
-    operations: int = 1  # in each element of the batch; a sample spans batch * operations of them
-
-
-@dataclass(frozen=True)
-class Absent:
-    """Why a metric can't be given."""
-
-    reason: str
-
-
-Derived = dict[str, dict[str, Series] | Absent]
-PHASES = ("first", "steady")
-
-
-def _of(blocks: Sequence[Block], rank: int, phase: str) -> list[Block]:
-    chosen = [b for b in blocks if b.rank == rank and b.phase == phase]
-    return sorted(chosen, key=lambda b: (b.allocation, b.seq0))
-
-
-def _per_operation(blocks: Sequence[Block], rank: int, operations: int) -> dict[str, Series]:
-    """Each sample of one rank divided by its batch and by the operations that one batch element holds."""
-    phases = {}
-    for phase in PHASES:
-        if chosen := _of(blocks, rank, phase):
-            values = np.concatenate([b.duration_ns * (NS / (b.batch * operations)) for b in chosen])
-            phases[phase] = Series(values, max(b.batch for b in chosen), operations)
-    return phases
-
-
-def _one_way(blocks: Sequence[Block], size: int, one_clock: bool) -> dict[str, Series] | Absent:
-    """Receive end minus send start, message by message. Needs both ranks' start times on one clock."""
-    if not one_clock:
-        return Absent("sender and receiver are on different nodes, whose clocks are not compared")
-    phases: dict[str, Series] = {}
-    for phase in PHASES:
-        parts = []
-        received = {(b.allocation, b.seq0): b for b in _of(blocks, size - 1, phase)}
-        for sent in _of(blocks, 0, phase):
-            got = received.get((sent.allocation, sent.seq0))
-            if (
-                got is None
-                or sent.start_ns is None
-                or got.start_ns is None
-                or len(got.duration_ns) != len(sent.duration_ns)
-            ):
-                return Absent(f"the {phase} blocks of sender and receiver do not match")
-            parts.append((got.start_ns + got.duration_ns - sent.start_ns) * NS)
-        if parts:
-            phases[phase] = Series(np.concatenate(parts), 1)
-    return phases or Absent("no samples")
-
-
-def _derive_one_way(p: Mapping[str, str], blocks: Sequence[Block], size: int, one_clock: bool) -> Derived:
-    if p.get("synchronise") == "inside":
-        return {"send_barrier_s": _per_operation(blocks, 0, 1) or Absent("no samples")}
-    return {
-        "one_way_s": _one_way(blocks, size, one_clock),
-        "send_s": _per_operation(blocks, 0, 1) or Absent("no samples"),
-        "receive_s": _per_operation(blocks, size - 1, 1) or Absent("no samples"),
-    }
-
-
-def _derive_ping_pong(p: Mapping[str, str], blocks: Sequence[Block], size: int, one_clock: bool) -> Derived:
-    return {"half_round_trip_latency_s": _per_operation(blocks, 0, 2) or Absent("no samples")}
-
-
-def _derive_windowed(p: Mapping[str, str], blocks: Sequence[Block], size: int, one_clock: bool) -> Derived:
-    """All pairs together: the longest sample of any pair, over the messages of all pairs."""
-    pairs, in_flight = int(p.get("pairs", "1")), int(p.get("in_flight", "64"))
-    phases = {}
-    for phase in PHASES:
-        senders = [_of(blocks, rank, phase) for rank in range(pairs)]
-        if not all(senders):
-            continue
-        longest = []
-        for together in zip(*senders, strict=False):
-            n = min(len(b.duration_ns) for b in together)
-            slowest = np.max([b.duration_ns[:n] for b in together], axis=0)
-            longest.append(slowest * (NS / (together[0].batch * in_flight * pairs)))
-        phases[phase] = Series(np.concatenate(longest), max(b.batch for b in senders[0]), in_flight * pairs)
-    return {"time_per_message_s": phases or Absent("no samples")}
-
-
-_Derive = Callable[[Mapping[str, str], Sequence[Block], int, bool], Derived]
-PATTERNS: dict[str, _Derive] = {
-    "one_way": _derive_one_way,
-    "ping_pong": _derive_ping_pong,
-    "windowed": _derive_windowed,
+Derive = Callable[[Mapping[str, str], Sequence[Block], Job], Derived]
+PATTERNS: dict[tuple[str, str], Derive] = {
+    ("p2p", "one_way"): p2p.one_way,
+    ("p2p", "ping_pong"): p2p.ping_pong,
+    ("p2p", "windowed"): p2p.windowed,
+    ("p2p", "overlap"): overlap.overlap,
+    ("put", "burst"): put.burst,
+    ("cannon", "multiply"): cannon.multiply,
+    ("ipc", "ipc"): ipc.steps,
+    ("printed", "operation"): operation,
 }
-# What a contrast or a picture of a pattern shows unless it names another.
-HEADLINE = {
-    "one_way": "one_way_s",
-    "ping_pong": "half_round_trip_latency_s",
-    "windowed": "time_per_message_s",
-}
+# Where the parameters name none.
+_DEFAULT_PATTERN = {"p2p": "ping_pong", "put": "burst", "cannon": "multiply", "ipc": "ipc", "printed": "operation"}
 
 
-def derive(parameters: Mapping[str, str], blocks: Sequence[Block], size: int, one_clock: bool) -> Derived:
+def derive(experiment: str, parameters: Mapping[str, str], blocks: Sequence[Block], job: Job) -> Derived:
     """All metrics of one cell in one launch.
 
     Args:    parameters: the engine's, as in plan.txt.  blocks: of that cell and launch, all ranks.
-             size: ranks in the job.  one_clock: rank 0 and the last rank share a node, hence CLOCK_MONOTONIC.
+             job: of that launch.
     Returns: metric name -> phase -> Series, or Absent with its reason.
+    Raises:  RecordError: an experiment or a pattern that this version does not know.
     """
-    return PATTERNS[parameters.get("pattern", "ping_pong")](parameters, blocks, size, one_clock)
+    pattern = parameters.get("pattern", _DEFAULT_PATTERN.get(experiment, ""))
+    found = PATTERNS.get((experiment, pattern))
+    if found is None:
+        raise RecordError(
+            f"the record holds experiment '{experiment}' with pattern '{pattern}', which this slowpath does not know; "
+            "read it with the slowpath that wrote it"
+        )
+    return found(parameters, blocks, job)
 
 
-def bandwidth_bytes_per_s(message_bytes: int, time_s: float) -> float | None:
-    """Bytes of payload per second of one message's time; None for an empty message."""
-    return message_bytes / time_s if message_bytes and time_s > 0 else None
+# Designs of a put that move nothing: the price of the call itself, which has a rate and no bandwidth.
+_NOTHING_MOVED = ("empty_call", "empty_call_5")
+Interval = Sequence[float] | None
+
+
+def rates(
+    metric: Metric, parameters: Mapping[str, str], value_s: float, interval_s: Interval
+) -> dict[str, float | list[float] | None]:
+    """The same measurement turned over; an interval turns over with it. Empty where the metric has no rates.
+
+    Returns: bandwidth_bytes_per_s and its interval, message_rate_per_s and its interval; None for an empty message.
+    """
+    found: dict[str, float | list[float] | None] = {}
+    moved = parameters.get("design") not in _NOTHING_MOVED
+    if metric.bandwidth:
+        payload = int(parameters.get("message_bytes", "0")) * moved
+        found["bandwidth_bytes_per_s"] = payload / value_s if payload else None
+        found["bandwidth_interval"] = _turned(payload, interval_s) if payload else None
+    if metric.message_rate:
+        found["message_rate_per_s"] = 1.0 / value_s
+        found["message_rate_interval"] = _turned(1, interval_s)
+    return found
+
+
+def _turned(amount: int, interval_s: Interval) -> list[float] | None:
+    return [amount / end for end in reversed(interval_s)] if interval_s else None

@@ -66,7 +66,13 @@ def skipped_rows(plan: Plan, launches: Sequence[LaunchRecord], run: Path) -> lis
 
 
 def _last_words(launch: LaunchRecord, run: Path) -> tuple[str | None, str | None]:
-    """Path of the launch's stderr (or stdout) in the run folder, and its last lines."""
+    """Path of the launch's stderr (or stdout) in the run folder, and its last lines; of a launch that hung, where its
+    ranks stood.
+    """
+    stacks = launch.folder / "stacks"
+    if launch.info.ended == "hung" and stacks.is_file():
+        head = stacks.read_text(encoding="utf-8", errors="replace")[:LAST_BYTES].partition("\n\n")[0]
+        return str(stacks.relative_to(run)), "\n".join(head.splitlines()[:LAST_LINES])
     for name in ("stderr", "stdout"):
         path = launch.folder / name
         if path.is_file() and path.stat().st_size:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 ENGINE = "slowpath-engine"
+IPC = "slowpath-ipc"
 
 
 def command_line(
@@ -16,11 +17,15 @@ def command_line(
 
     Returns: None when the argv holds no engine (an imported log).
     """
+    if [word.rsplit("/", 1)[-1] for word in argv] == [IPC]:
+        return shlex.join([IPC, *_options(parameters)])
     position = next((i for i, word in enumerate(argv) if word.rsplit("/", 1)[-1] == ENGINE), None)
     if position is None:
         return None
-    words = [*argv[: position + 1], experiment]
-    for name, value in parameters.items():
-        words += [f"--{name.replace('_', '-')}", value]
+    words = [*argv[: position + 1], experiment, *_options(parameters)]
     settings = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
     return " ".join([*settings, shlex.join(words)])
+
+
+def _options(parameters: Mapping[str, str]) -> list[str]:
+    return [word for name, value in parameters.items() for word in (f"--{name.replace('_', '-')}", value)]

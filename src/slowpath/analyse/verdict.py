@@ -41,7 +41,11 @@ def _side(contrast: Contrast, side: Mapping[str, Any]) -> str:
     axis, value = contrast["axis"], side["value"]
     if axis == "phase":
         return "the first message of a fresh allocation" if side["phase"] == "first" else "a later one"
-    return f'"{value}"' if axis in ("environment", "placement", "copy") else f"{axis.replace('_', ' ')} {value}"
+    return (
+        f'"{value}"'
+        if axis in ("environment", "placement", "copy", "mpi")
+        else f"{axis.removesuffix('_bytes').replace('_', ' ')} {value}"
+    )
 
 
 def _users_loss(contrast: Contrast) -> int:
@@ -65,9 +69,10 @@ def _group_line(contrasts: Sequence[Contrast]) -> dict[str, Any]:
     if decided:
         top = decided[0]
         lost = _users_loss(top)
-        level = "slow" if lost and math.exp(_strength(top)) >= CLEAR_RATIO else "info"
+        clear = math.exp(_strength(top)) >= CLEAR_RATIO
+        level = "slow" if lost and clear and not top["explains"] else "info"
         where = f" ({top['where']})" if top["where"] else ""
-        usual = "" if lost else "; the usual way is the faster one"
+        usual = "" if lost or top["explains"] else "; the usual way is the faster one"
         also = f"; {len(decided)} of {total} contrasts decided" if total > 1 else ""
         return {"level": level, "text": f"{group}: {_times(top)}{where}{usual}{also}.", "contrast": top["id"]}
     same = sum(c["verdict"] == "same" for c in contrasts)
@@ -117,19 +122,21 @@ def _headline(lines: Sequence[Mapping[str, Any]], skipped: int) -> str:
     return text + (f"; {skipped} cells could not be measured" if skipped else "")
 
 
-def judge(contrasts: Sequence[Contrast], unmeasured: int) -> dict[str, Any]:
+def judge(contrasts: Sequence[Contrast], unmeasured: int, more: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
     """The verdict of a run (docs/results.md): a headline, and one line for each question, the strongest effect first.
 
     Args: contrasts: as in results.json, with ratio None where nothing could be compared.
           unmeasured: cells without samples.
+          more: lines that rest on no contrast of the campaign; they answer none of its questions.
     """
     rank = {"warning": 0, "slow": 1, "info": 2, "ok": 3}
     by_id = {c["id"]: c for c in contrasts}
-    lines = [_group_line(group) for group in _grouped(contrasts)]
+    answers = [_group_line(group) for group in _grouped(contrasts)]
+    lines = [*answers, *more]
     lines.sort(
         key=lambda line: (
             rank[line["level"]],
             -_strength(by_id[line["contrast"]]) if line["contrast"] else 0.0,
         )
     )
-    return {"headline": _headline(lines, unmeasured), "lines": lines}
+    return {"headline": _headline(answers, unmeasured), "lines": lines}

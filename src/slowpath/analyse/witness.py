@@ -15,26 +15,42 @@ from slowpath.record.events import Allocation
 PHASES = ("first", "steady")
 
 
-def witnesses(launches: Sequence[LaunchRecord], cell: int) -> dict[str, Any] | None:
-    """Per phase and role: page faults and system time per operation, involuntary switches; None when not measured."""
+def witnesses(
+    launches: Sequence[LaunchRecord],
+    cell: int,
+    repeated_allocation: int | None = None,
+    receiver: int | None = None,
+) -> dict[str, Any] | None:
+    """Per phase and role: page faults and system time per operation, involuntary switches; None when not measured.
+
+    Args: repeated_allocation: blocks with this number hold times of a stretch that other blocks hold, too, and repeat
+          their witness.  receiver: rank; None: the last one.
+    """
     result: dict[str, Any] = {}
     for phase in PHASES:
-        roles = {role: _role(launches, cell, phase, last) for role, last in (("send", False), ("receive", True))}
+        roles = {
+            role: _role(launches, cell, phase, rank, repeated_allocation)
+            for role, rank in (("send", 0), ("receive", receiver))
+        }
         if any(roles.values()):
             result[phase] = roles
     return result or None
 
 
-def _role(launches: Sequence[LaunchRecord], cell: int, phase: str, last_rank: bool) -> dict[str, Any] | None:
+def _role(
+    launches: Sequence[LaunchRecord], cell: int, phase: str, asked_rank: int | None, repeated_allocation: int | None
+) -> dict[str, Any] | None:
     totals = dict.fromkeys(("minor_faults", "major_faults", "system_time_ns", "involuntary_switches"), 0)
     operations = 0
     for launch in launches:
         if launch.blocks is None:
             continue
         index = launch.blocks
-        rank = launch.size - 1 if last_rank else 0
+        rank = launch.size - 1 if asked_rank is None else asked_rank
         seen = index.select(cell=cell, rank=rank, phase=phase)
         heads = index.headers[seen[index.flag("witness")[seen]]]
+        if repeated_allocation is not None:
+            heads = heads[heads["allocation"] != repeated_allocation]
         operations += int((heads["n"] * heads["batch"]).sum())
         for name in totals:
             totals[name] += int(heads[name].sum())

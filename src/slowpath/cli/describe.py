@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command("describe", epilog="Example: slowpath describe p2p")
 @click.argument("experiment", required=False)
-@click.option("--mpi", help="Whose engine to ask: as for slowpath run.")
+@click.option("--mpi", help="Whose engine to ask: one MPI, named as for slowpath run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the engine's own description.")
 def command(experiment: str | None, mpi: str | None, as_json: bool) -> int:
     """Show the parameters and metrics of an experiment.

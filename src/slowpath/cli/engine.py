@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import click
 
 EPILOG = "Example: srun -n 2 $(slowpath engine path) p2p --message-bytes 8"
@@ -34,14 +37,36 @@ def list_() -> int:
 @command.command("build", epilog="Example: slowpath engine build --mpi openmpi")
 @click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded, cuda.  [default: PATH]")
 @click.option("--force", is_flag=True, help="Build even if the cache has it.")
-def build(mpi: str | None, force: bool) -> int:
-    """Build the engine for an MPI, unless the cache has it, and print its path."""
-    from slowpath.engine.build import engine_for
+@click.option("--abi", is_flag=True, help="Against the ABI of MPI-5: one engine for every library that offers it.")
+def build(mpi: str | None, force: bool, abi: bool) -> int:
+    """Build the engine for an MPI, unless the cache has it, and print its path.
+
+    An engine built with --abi runs under every library with libmpi_abi.so.1: SLOWPATH_ENGINE=abi uses it.
+    """
+    from slowpath.engine.build import engine_for, engine_of_standard
     from slowpath.launch.find import find_mpi
 
     found = find_mpi(mpi)
-    engine = engine_for(found, tell=lambda line: click.echo(line, err=True), rebuild=force)
+    make = engine_of_standard if abi else engine_for
+    engine = make(found, tell=lambda line: click.echo(line, err=True), rebuild=force)
     click.echo(engine.program)
+    return 0
+
+
+@command.command("check", epilog="Example: slowpath engine check ./slowpath-engine --mpi intelmpi")
+@click.argument("engine", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded, cuda.  [default: PATH]")
+def check(engine: Path, mpi: str | None) -> int:
+    """Whether ENGINE can run under an MPI; says why not.
+
+    Exit codes: 0 it can, 4 it can't.
+    """
+    from slowpath.engine.pairing import interface_of, require_pair
+    from slowpath.launch.find import find_mpi
+
+    found = find_mpi(mpi)
+    require_pair(engine, found, found.environ(os.environ))
+    click.echo(f"{engine} ({interface_of(engine)} ABI) can run under {found.identity} ({found.mpiexec})")
     return 0
 
 

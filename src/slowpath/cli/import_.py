@@ -15,13 +15,14 @@ import click
 def command(files: tuple[Path, ...], out: Path | None, as_json: bool) -> int:
     """Make a run folder from logs of the reproducers.
 
-    FILES are what gpudirect_p2p_overalloc and intranode_pinned_host_comm print. Each file is one launch; the folder is
-    reported like any other run.
+    FILES are what gpudirect_p2p_overalloc and intranode_pinned_host_comm print, or tables of the OSU benchmarks, of IMB
+    or of nccl-tests. Each file is one launch; the folder is reported like any other run. Tables hold means alone: what
+    they lack is said, and nothing is decided from them.
     """
     from slowpath.cli.finish import exit_code_of, rebuild, show
-    from slowpath.record.imports.field import import_logs
+    from slowpath.record.imports.choose import import_files
 
-    run = import_logs(list(files), out)
+    run = import_files(list(files), out)
     results = rebuild(run)
     show(run, results, "json" if as_json else "text")
     return exit_code_of(results)

@@ -17,15 +17,27 @@ from slowpath.errors import SlowpathError
 # By use. A command's module is imported only when it is called, so that --help stays fast.
 COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("run", "slowpath.cli.run", "Measure a campaign on this machine and say what is slow."),
+    ("diagnose", "slowpath.cli.diagnose", "Find slow paths, explain them, and prove what helps."),
     ("report", "slowpath.cli.report", "Build the report of a run folder anew."),
     ("summary", "slowpath.cli.summary", "Print the samples of a run as CSV, summarised."),
+    ("trace", "slowpath.cli.trace", "Write what every rank did when, for trace viewers."),
+    ("compare", "slowpath.cli.compare", "Compare two runs cell by cell."),
+    ("gate", "slowpath.cli.gate", "Let a run pass against a baseline, or not."),
+    ("history", "slowpath.cli.history", "Show how the cells of many runs changed over time."),
+    ("script", "slowpath.cli.script", "Write the job script of a campaign; nothing is submitted."),
     ("resume", "slowpath.cli.resume", "Go on with a run that was interrupted."),
+    ("count", "slowpath.cli.count", "Count the instructions of a function's calls in any program."),
+    ("explain", "slowpath.cli.explain", "Explain a slow path in one screen, or list all of them."),
     ("doctor", "slowpath.cli.doctor", "Show what this machine has, and what can be measured on it."),
     ("import", "slowpath.cli.import_", "Make a run folder from logs of the reproducers."),
     ("campaigns", "slowpath.cli.campaigns", "List the campaigns that come with Slowpath, or print one."),
     ("describe", "slowpath.cli.describe", "Show the parameters and metrics of an experiment."),
     ("engine", "slowpath.cli.engine", "Build, list and find the compiled engines."),
     ("mpi", "slowpath.cli.mpi", "List the MPIs in sight, and make one that takes GPU memory."),
+)
+# For those who develop Slowpath; at the end of --help.
+DEVELOPER_COMMANDS: tuple[tuple[str, str, str], ...] = (
+    ("plants", "slowpath.cli.plants", "Plant slow paths by known laws, and count how many are named."),
 )
 EXIT_INTERRUPTED = 130
 EXIT_DEFECT = 70  # EX_SOFTWARE of sysexits.h
@@ -35,12 +47,12 @@ class LazyGroup(click.Group):
     """A group that knows its commands by name and imports each when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names, in the order of COMMANDS."""
-        return [name for name, _, _ in COMMANDS]
+        """Names, in the order of COMMANDS and DEVELOPER_COMMANDS."""
+        return [name for name, _, _ in (*COMMANDS, *DEVELOPER_COMMANDS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of this name; None if there is none."""
-        for name, module, _ in COMMANDS:
+        for name, module, _ in (*COMMANDS, *DEVELOPER_COMMANDS):
             if name == cmd_name:
                 command: click.Command = importlib.import_module(module).command
                 return command
@@ -61,6 +73,8 @@ class LazyGroup(click.Group):
         """The list of commands without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, _, summary in COMMANDS])
+        with formatter.section("To develop Slowpath"):
+            formatter.write_dl([(name, summary) for name, _, summary in DEVELOPER_COMMANDS])
 
 
 @click.group(

@@ -18,7 +18,13 @@ import click
     show_default=True,
     help="What to print on stdout; all files are written in any case. csv: the contrasts.",
 )
-def command(run: Path, form: str) -> int:
+@click.option(
+    "--redact",
+    type=click.Path(path_type=Path),
+    help="First copy RUN to this new folder without names of hosts, users, paths and addresses; then report the copy.",
+)
+@click.option("--redact-also", metavar="WORD", multiple=True, help="With --redact: replace this, too. May be repeated.")
+def command(run: Path, form: str, redact: Path | None, redact_also: tuple[str, ...]) -> int:
     """Build the report of a run folder anew.
 
     RUN may be unfinished: what has been measured so far is reported. Only derived files are written: results.json,
@@ -26,6 +32,13 @@ def command(run: Path, form: str) -> int:
     """
     from slowpath.cli.finish import exit_code_of, rebuild, show
 
-    results = rebuild(run)
+    if redact_also and redact is None:
+        raise click.UsageError("--redact-also needs --redact FOLDER: where the copy without names goes")
+    if redact is not None:
+        from slowpath.redact import redact_and_report
+
+        run, results = redact_and_report(run, redact, redact_also)
+    else:
+        results = rebuild(run)
     show(run, results, form)
     return exit_code_of(results)

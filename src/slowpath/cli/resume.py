@@ -22,12 +22,13 @@ from slowpath.cli.values import DURATION
 def command(run: Path, budget: float | None, cell_timeout: float, quiet: bool, as_json: bool) -> int:
     """Go on with a run that was interrupted.
 
-    Launches that ended are kept, the others are run, with the same MPI and the same engine. Nothing is deleted.
+    Launches that ended are kept, the others are run, with the same MPIs and the same engines. Nothing is deleted.
     """
     from slowpath.cli.finish import exit_code_of, rebuild, show
     from slowpath.run.execute import Limitations
     from slowpath.run.progress import choose
-    from slowpath.run.session import measure, reopen
+    from slowpath.run.reopen import reopen
+    from slowpath.run.session import measure
 
     plan, starting, schedule = reopen(run, os.environ, lambda line: None if quiet else click.echo(line, err=True))
     left = len(schedule.launches_left())

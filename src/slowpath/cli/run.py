@@ -14,6 +14,7 @@ import click
 from slowpath.cli.values import DURATION
 
 if TYPE_CHECKING:
+    from slowpath.run.libraries import Library
     from slowpath.run.session import Prepared
 
 EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
@@ -22,7 +23,11 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 @click.command("run", epilog=EPILOG)
 @click.argument("campaign", default="checkup")
 @click.option("--ranks", type=click.IntRange(1), help="MPI ranks, in place of the campaign's.")
-@click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded, cuda.  [default: PATH]")
+@click.option(
+    "--mpi",
+    help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded, cuda; several with commas between them, "
+    "or all.  [default: the campaign's, else PATH]",
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder.  [default: slowpath-runs/CAMPAIGN-DATE]")
 @click.option("--rounds", type=click.IntRange(1), help="Times that everything is launched.")
 @click.option("--seed", type=click.IntRange(0, 2**48 - 1), help="Repeats the order of another run.")
@@ -65,12 +70,12 @@ def command(
     for line in summary(prepared):
         tell(line)
     if dry_run:
-        for line in command_lines(prepared.starter, prepared.plan, out or Path("RUN")):
+        for line in command_lines(prepared.starters, prepared.plan, out or Path("RUN")):
             click.echo(line)
         return 0
     run = create(prepared, out, ["slowpath", *sys.argv[1:]])
     tell(f"run folder: {run}")
-    measure(run, prepared.plan, prepared.starter, Limitations(cell_timeout, budget), choose(quiet))
+    measure(run, prepared.plan, prepared.starters, Limitations(cell_timeout, budget), choose(quiet))
     results = rebuild(run)
     show(run, results, "json" if as_json else "text")
     return exit_code_of(results)
@@ -82,21 +87,23 @@ def summary(prepared: Prepared) -> list[str]:
     from slowpath.plan.cost import estimate
     from slowpath.run.progress import duration
 
-    plan, mpi = prepared.plan, prepared.mpi
-    cost = estimate(plan, allocated_nodes(prepared.starter.environ))
+    plan, starters = prepared.plan, prepared.starters
+    cost = estimate(plan, allocated_nodes(starters.environ))
     skipped = sum(cell.skip is not None for cell in plan.cells)
     lines = [
         f"{plan.campaign}: {len(plan.cells) - skipped} cells, {plan.rounds} rounds, {cost.launches} launches of "
         f"{plan.ranks} ranks, about {duration(cost.wall_s)} ({cost.node_s:.0f} node-seconds), seed {plan.seed}",
-        f"MPI: {mpi.identity} ({mpi.source}) {shlex.quote(str(mpi.mpiexec))}",
+        *(_mpi_line(library) for library in prepared.libraries.usable),
     ]
-    if plan.ranks > prepared.starter.cores:
-        lines.append(
-            f"warning: {plan.ranks} ranks share {prepared.starter.cores} cores, so times include waiting for them"
-        )
+    if plan.ranks > starters.cores:
+        lines.append(f"warning: {plan.ranks} ranks share {starters.cores} cores, so times include waiting for them")
     reasons: dict[str, int] = {}
     for cell in plan.cells:
         if cell.skip is not None:
             reasons[cell.skip] = reasons.get(cell.skip, 0) + 1
     lines += [f"skipped: {count} cells: {reason}" for reason, count in reasons.items()]
     return [*lines, *prepared.notes]
+
+
+def _mpi_line(library: Library) -> str:
+    return f"MPI: {library.identity} ({library.mpi.source}) {shlex.quote(str(library.mpi.mpiexec))}"

@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Literal
 
 from slowpath.doctor.check import Check
 from slowpath.doctor.device_path import DevicePath, prove_device_path
 from slowpath.doctor.gpu import gpu_count
-from slowpath.engine.build import engine_for
-from slowpath.engine.cache import Engine, cached_engine, engine_key, engines_folder, source_hash
-from slowpath.engine.toolchain import find_compiler
+from slowpath.engine.build import engine_for, kept_engine
+from slowpath.engine.cache import Engine
 from slowpath.errors import SlowpathError
 from slowpath.launch.find import find_all
 from slowpath.launch.mpi import Mpi
-from slowpath.resources import data_folder
 
 # none: start no job.  built: try the MPIs whose engine is built, some seconds each.  all: build the others' first.
 Proof = Literal["none", "built", "all"]
@@ -25,6 +22,7 @@ Proved = tuple[Mpi, DevicePath | None]
 
 NAME = "MPI and GPU memory"
 PATHS = {"ipc": "IPC (GPU to GPU)", "staged": "staged through host memory", None: "path unclear"}
+METHODS = {"reference": "against the same without IPC", "bandwidth": "by bandwidth over host memory's"}
 GET_ONE = "pip install 'slowpath[cuda]' && slowpath mpi install cuda, then: slowpath run --mpi cuda"
 
 
@@ -75,17 +73,19 @@ def in_words(path: DevicePath | None) -> str:
         return "not tried"
     if not path.works:
         return f"no ({path.reason})"
-    numbers = f"GPU {_rate(path.device_bytes_per_s)}, host {_rate(path.host_bytes_per_s)}"
+    judged = f" (judged {METHODS[path.method]})" if path.path and path.method else ""
+    reference = f", without IPC {_rate(path.reference_bytes_per_s)}" if path.reference_bytes_per_s else ""
+    numbers = f"GPU {_rate(path.device_bytes_per_s)}{reference}, host {_rate(path.host_bytes_per_s)}"
+    agrees = {True: ", which agrees", False: ", which does not agree", None: ""}[path.agrees]
+    reported = f"; UCX reports: {path.reported}{agrees}" if path.reported else ""
     because = f"; {path.reason}" if path.reason else ""
-    return f"yes, {PATHS[path.path]}, {numbers}{because}"
+    return f"yes, {PATHS[path.path]}{judged}, {numbers}{reported}{because}"
 
 
 def _engine(mpi: Mpi, proof: Proof, tell: Tell) -> Engine | None:
     if proof == "all":
         return engine_for(mpi, tell=tell)
-    environ = mpi.environ(os.environ)
-    key = engine_key(mpi, source_hash(data_folder("engine")), find_compiler(environ).line)
-    return cached_engine(engines_folder(environ) / key)
+    return kept_engine(mpi)
 
 
 def _more(untried: bool) -> str | None:

@@ -24,6 +24,7 @@ NEEDS = (
         "two ranks on this machine: latency, bandwidth, first against later messages",
         ("MPI", "C++20 compiler", "CMake"),
     ),
+    ("Cannon's algorithm in many communication styles: cannon", ("MPI", "C++20 compiler", "CMake", "BLAS")),
     ("page kinds of host memory", ("transparent huge pages",)),
     ("one copy against two inside a node", ("CMA",)),
     ("memory that a GPU driver pins: pinned_host", ("GPU",)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from slowpath.doctor import clock, gpu, memory, mpi_gpu, processor, scheduler, single_copy, toolchain
+from slowpath.doctor import blas, clock, gpu, memory, mpi_gpu, processor, scheduler, single_copy, toolchain
 from slowpath.doctor.check import Check
 from slowpath.doctor.mpi_gpu import Proof, Tell
 
@@ -14,6 +14,7 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     toolchain.other_mpis,
     toolchain.compiler,
     toolchain.cmake,
+    blas.blas,
     scheduler.allocation,
     gpu.gpus,
     single_copy.cma,

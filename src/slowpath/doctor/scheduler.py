@@ -4,26 +4,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from slowpath.doctor.check import Check
-from slowpath.launch.cores import allocated_nodes
+from slowpath.errors import EnvironmentFailure
+from slowpath.launch.allocation import find_allocation
 
-# The variable that each batch system sets inside an allocation.
-JOBS = (
-    ("Slurm", "SLURM_JOB_ID"),
-    ("PBS", "PBS_JOBID"),
-    ("Flux", "FLUX_JOB_ID"),
-    ("LSF", "LSB_JOBID"),
-    ("Grid Engine", "JOB_ID"),
-    ("Cobalt", "COBALT_JOBID"),
-)
+_USED = "slowpath run uses this allocation; it never submits a job itself"
 
 
-def allocation() -> Check:
+def allocation(environ: Mapping[str, str] | None = None) -> Check:
     """Batch system, job and number of nodes."""
-    for name, variable in JOBS:
-        if os.environ.get(variable):
-            nodes = allocated_nodes(os.environ)
-            value = f"{name} job {os.environ[variable]}, {nodes} node{'s' if nodes > 1 else ''}"
-            return Check("allocation", value, "ok", "slowpath run uses this allocation; it never submits a job itself")
-    return Check("allocation", "none", "ok", "not inside a batch job: ranks run on this machine")
+    try:
+        found = find_allocation(os.environ if environ is None else environ)
+    except EnvironmentFailure as error:
+        return Check("allocation", None, "warn", str(error), "start slowpath on the job's own node, or leave the job")
+    if found is None:
+        return Check("allocation", "none", "ok", "not inside a batch job: ranks run on this machine")
+    job = f" job {found.job}" if found.job else ""
+    value = f"{found.title}{job}, {found.nodes} node{'s' if found.nodes > 1 else ''}"
+    return Check("allocation", value, "ok", _USED if found.scheduler != "host file" else "launchers use these nodes")

@@ -15,10 +15,12 @@ from slowpath.errors import EnvironmentFailure
 from slowpath.launch.mpi import Mpi
 
 VARIABLE = "SLOWPATH_CACHE_DIR"
+CHOICE = "SLOWPATH_ENGINE"  # an engine's path, or `abi`; without it each MPI gets an engine of its own
 PROGRAM = "slowpath-engine"
 NOTE = "engine.json"
+STANDARD_ABI = "mpi-5"  # EngineNote.abi of an engine that runs under every library with the ABI of MPI-5
 # What the engine is not made of.
-LEFT_OUT = ("tests", "build", "__pycache__")
+LEFT_OUT = ("tests", "fuzz", "build", "__pycache__")
 
 
 class EngineNote(msgspec.Struct, frozen=True):
@@ -31,6 +33,7 @@ class EngineNote(msgspec.Struct, frozen=True):
     compiler: str
     source: str
     built: str
+    blas: str | None = None  # as CMake told; None: there was none, or the engine is from before it was asked
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,13 @@ def source_hash(source: Path) -> str:
     return digest.hexdigest()
 
 
-def engine_key(mpi: Mpi, source: str, compiler: str) -> str:
-    """Name of an engine's folder: the library for people to read, then a hash of all it depends on."""
-    text = "\n".join([mpi.build_identity, source, compiler])
+def engine_key(mpi: Mpi, source: str, compiler: str, blas: str, processor: str) -> str:
+    """Name of an engine's folder: the library for people to read, then a hash of all it depends on.
+
+    Args: source, compiler: hash of the source, the compiler's own words.  blas: identity of what there is to choose
+          from (engine.blas).  processor: what it can do.
+    """
+    text = "\n".join([mpi.build_identity, source, compiler, blas, processor])
     return f"{mpi.name}-{mpi.version or 'unknown'}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
@@ -85,6 +92,22 @@ def list_engines(environ: Mapping[str, str] | None = None) -> list[Engine]:
         return []
     found = (cached_engine(path) for path in sorted(folder.iterdir()) if path.is_dir())
     return [engine for engine in found if engine is not None]
+
+
+def standard_engines(source: str, environ: Mapping[str, str] | None = None) -> list[Engine]:
+    """Engines built against the ABI of MPI-5 from this source, the newest first."""
+    found = [e for e in list_engines(environ) if e.note.abi == STANDARD_ABI and e.note.source == source]
+    return sorted(found, key=lambda engine: engine.note.built, reverse=True)
+
+
+def engine_at(program: Path) -> Engine:
+    """An engine wherever it stands. Raises: EnvironmentFailure: there is none."""
+    if not os.access(program, os.X_OK) or not program.is_file():
+        raise EnvironmentFailure(f"{CHOICE}={program}: there is no engine; name its file, or abi")
+    kept = cached_engine(program.parent)
+    unknown = "unknown"
+    note = EngineNote(str(program), unknown, unknown, unknown, unknown, unknown, unknown)
+    return Engine(program, kept.note if kept and kept.program.name == program.name else note)
 
 
 def _left_out(path: Path, source: Path) -> bool:

@@ -7,8 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-# Number of nodes of the allocation, by batch system; the first that is set counts.
-NODE_VARIABLES = ("SLURM_JOB_NUM_NODES", "SLURM_NNODES", "PBS_NUM_NODES", "FLUX_JOB_NNODES")
+from slowpath.launch.allocation import find_allocation
 
 
 def allowed_cores(system: Path = Path("/sys/devices/system/cpu")) -> int:
@@ -27,8 +26,6 @@ def allowed_cores(system: Path = Path("/sys/devices/system/cpu")) -> int:
 
 
 def allocated_nodes(environ: Mapping[str, str]) -> int:
-    """Nodes of the batch system's allocation; 1 without one."""
-    for name in NODE_VARIABLES:
-        if environ.get(name, "").isdigit():
-            return max(1, int(environ[name]))
-    return 1
+    """Nodes of the batch system's allocation; 1 without one.  Raises: as find_allocation."""
+    found = find_allocation(environ)
+    return found.nodes if found else 1

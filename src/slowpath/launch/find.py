@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finding the MPI to use: the option, then SLOWPATH_MPI, then the PATH, then the embedded one, wherever that stands.
 
-Last the one that `slowpath mpi install` made.
+Inside an allocation the batch system's own launcher comes behind the PATH, where a compiler wrapper is loaded: on many
+systems the library has no launcher of its own. Last the one that `slowpath mpi install` made.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from slowpath.errors import EnvironmentFailure, UsageError
-from slowpath.launch.mpi import Ask, Mpi, inspect
+from slowpath.launch.allocation import find_allocation
+from slowpath.launch.mpi import WRAPPERS, Ask, Mpi, inspect
 from slowpath.launch.probe import output_of
 from slowpath.mpi_install.place import NAMES, installed_prefix, read_manifest
+from slowpath.plan.mpis import LIBRARIES
 
-LIBRARIES = ("mpich", "openmpi", "intelmpi")
 LAUNCHER_NAMES = ("mpiexec", "mpirun")
 VARIABLE = "SLOWPATH_MPI"
 
@@ -107,7 +109,9 @@ def _candidates(environ: Mapping[str, str], everywhere: bool = False) -> Iterato
     folders = [Path(folder) for folder in environ.get("PATH", "").split(os.pathsep) if folder]
     # An activated environment stands first on the PATH; a module's MPI behind it is still the one that the user loaded.
     found = sorted(_launchers_in(folders), key=lambda path: _source_of(path) == "embedded")
-    yield from found
+    yield from (path for path in found if _source_of(path) != "embedded")
+    yield from _of_allocation(environ, folders)
+    yield from (path for path in found if _source_of(path) == "embedded")
     yield from _launchers_in(embedded_folders())
     prefixes = (installed_prefix(name, environ) for name in NAMES)
     yield from _launchers_in([prefix / "bin" for prefix in prefixes if prefix])
@@ -115,6 +119,20 @@ def _candidates(environ: Mapping[str, str], everywhere: bool = False) -> Iterato
         if environ.get("I_MPI_ROOT"):
             yield from _launchers_in([Path(environ["I_MPI_ROOT"]) / "bin"])
         yield from (Path(path) for path in WELL_KNOWN if os.access(path, os.X_OK))
+
+
+def _of_allocation(environ: Mapping[str, str], folders: list[Path]) -> Iterator[Path]:
+    """The batch system's own launcher, if a compiler wrapper that is not the embedded MPI's stands on the PATH."""
+    found = find_allocation(environ)
+    embedded = {folder.resolve() for folder in embedded_folders() if folder.exists()}
+    loaded = [folder for folder in folders if folder.resolve() not in embedded]
+    if found is None or found.launcher is None or not any(_has(folder, name) for folder in loaded for name in WRAPPERS):
+        return
+    yield from (folder / found.launcher for folder in folders if _has(folder, found.launcher))
+
+
+def _has(folder: Path, name: str) -> bool:
+    return (folder / name).is_file() and os.access(folder / name, os.X_OK)
 
 
 def _launchers_in(folders: list[Path]) -> Iterator[Path]:

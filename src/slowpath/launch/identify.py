@@ -27,25 +27,38 @@ class Mark:
     launcher: str
 
 
-# First match wins. Intel's launcher is a Hydra too, but binds by variables of its own, so it stands first.
+# First match wins. Intel's launcher is a Hydra too, but binds by variables of its own, so it stands first. Open MPI 4
+# calls itself OpenRTE when it is started as mpiexec.
 MARKS = (
     Mark(re.compile(r"Intel\(R\) MPI Library.*?Version (\d[\w.]*)"), "intelmpi", "hydra-intel"),
-    Mark(re.compile(r"\(Open MPI\) ([5-9]\d*\.[\w.]*|[1-9]\d+\.[\w.]*)"), "openmpi", "prterun"),
-    Mark(re.compile(r"\(Open MPI\) ([1-4]\.[\w.]*)"), "openmpi", "orterun"),
+    Mark(re.compile(r"\((?:Open MPI|OpenRTE)\) ([5-9]\d*\.[\w.]*|[1-9]\d+\.[\w.]*)"), "openmpi", "prterun"),
+    Mark(re.compile(r"\((?:Open MPI|OpenRTE)\) ([1-4]\.[\w.]*)"), "openmpi", "orterun"),
     Mark(re.compile(r"HYDRA build details:.*?Version:\s+(\d[\w.]*)", re.DOTALL), "mpich", "hydra"),
     Mark(re.compile(r"^slurm (?:\S*-)?(\d[\w.]*)", re.MULTILINE), "unknown", "srun"),
+    # From documentation, not run here.
+    Mark(re.compile(r"^libflux-core:\s+(\d[\w.]*)", re.MULTILINE), "unknown", "flux"),
+    Mark(re.compile(r"^aprun \(ALPS\) (\d[\w.]*)", re.MULTILINE), "unknown", "aprun"),
+    # The mpiexec of HPE PALS does not say its name: "mpiexec version 1.8.0 revision 0a1b2c" (E3SM's mache tells it so).
+    Mark(re.compile(r"^mpiexec version (\d[\w.]*) revision\b|\bPALS\b", re.MULTILINE), "unknown", "pals"),
 )
 
+# Launchers of batch systems, by row and, but for pals, by file: what they start is the library of the compiler wrapper
+# on the PATH.
+BATCH_NAMES = ("srun", "flux", "pals", "aprun", "jsrun", "ibrun")
 
-def identify(version_text: str) -> Identity:
-    """The library whose launcher printed `version_text`; `unknown` with launcher `mpiexec` if nothing matches."""
+
+def identify(version_text: str, called: str = "") -> Identity:
+    """The library whose launcher printed `version_text`; `unknown` with launcher `mpiexec` if nothing matches.
+
+    called: the launcher's file name, which tells those of batch systems that print no version.
+    """
     first = next((line.strip() for line in version_text.splitlines() if line.strip()), "")
     for mark in MARKS:
         found = mark.pattern.search(version_text)
         if found:
             version = found.group(1) if mark.name != "unknown" else None
             return Identity(mark.name, version, mark.launcher, first.rstrip(":"))
-    return Identity("unknown", None, "mpiexec", first)
+    return Identity("unknown", None, called if called in BATCH_NAMES else "mpiexec", first)
 
 
 def link_folders(show_text: str) -> list[str]:

@@ -1,116 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launchers as tables of tokens: how each is told the ranks, the binding and the environment. Pure.
-
-Verified with MPICH 5.0.2, Open MPI 5.0.11 and Intel MPI 2021.18 on one node by reading each rank's affinity mask.
-"""
+"""The command line of a launch, from the row of its launcher. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from slowpath.errors import UsageError
+from slowpath.launch.batch_launchers import APRUN, FLUX, IBRUN, JSRUN, PALS, SRUN
+from slowpath.launch.launcher import BINDINGS, Command, Launcher, Place
+from slowpath.launch.library_launchers import HYDRA, HYDRA_INTEL, ORTERUN, OTHER, PRTERUN
 
-BINDINGS = ("core", "socket", "numa", "none")
+__all__ = [
+    "BATCH_LAUNCHERS",
+    "BINDINGS",
+    "LAUNCHERS",
+    "Command",
+    "Launcher",
+    "Place",
+    "command",
+    "launcher_named",
+    "unavailable_binding",
+    "unavailable_place",
+]
 
-
-@dataclass(frozen=True)
-class Launcher:
-    """How one launcher spells things. Tokens may hold {ranks}, {name} and {value}.
-
-    bind            tokens for each of BINDINGS
-    bind_variables  variables for each of BINDINGS, for launchers that bind by environment
-    crowded         tokens added when there are more ranks than cores
-    crowded_bind    tokens for each binding then, where they differ from `bind`
-    export          tokens that pass one variable to ranks on other nodes
-    exported        prefixes of variables that the launcher passes on by itself
-    """
-
-    name: str
-    ranks: tuple[str, ...]
-    bind: Mapping[str, tuple[str, ...]]
-    bind_variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    fixed: tuple[str, ...] = ()
-    crowded: tuple[str, ...] = ()
-    crowded_bind: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    export: tuple[str, ...] = ()
-    exported: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Command:
-    """What to start: argv, and the variables to set on top of the caller's environment."""
-
-    argv: tuple[str, ...]
-    variables: Mapping[str, str]
-
-
-LAUNCHERS = (
-    Launcher(
-        name="hydra",  # MPICH; takes single-dash options
-        ranks=("-n", "{ranks}"),
-        bind={kind: ("-bind-to", kind) for kind in BINDINGS},
-        export=("-genv", "{name}", "{value}"),
-    ),
-    Launcher(
-        name="hydra-intel",  # binds by variables; -bind-to of MPICH is ignored unless I_MPI_PIN is off
-        ranks=("-n", "{ranks}"),
-        bind=dict.fromkeys(BINDINGS, ()),
-        bind_variables={
-            "core": {"I_MPI_PIN": "on", "I_MPI_PIN_DOMAIN": "core"},
-            "socket": {"I_MPI_PIN": "on", "I_MPI_PIN_DOMAIN": "socket"},
-            "numa": {"I_MPI_PIN": "on", "I_MPI_PIN_DOMAIN": "numa"},
-            "none": {"I_MPI_PIN": "off"},
-        },
-        export=("-genv", "{name}", "{value}"),
-        exported=("I_MPI_",),
-    ),
-    Launcher(
-        name="prterun",  # Open MPI 5: "socket" is spelled package, a single dash is taken for the program
-        ranks=("-n", "{ranks}"),
-        bind={
-            "core": ("--bind-to", "core"),
-            "socket": ("--bind-to", "package"),
-            "numa": ("--bind-to", "numa"),
-            "none": ("--bind-to", "none"),
-        },
-        crowded=("--map-by", ":OVERSUBSCRIBE"),
-        # Refused with "binding more processes than cpus" without the qualifier.
-        crowded_bind={"core": ("--bind-to", "core:overload-allowed")},
-        export=("-x", "{name}={value}"),
-        exported=("OMPI_", "PRTE_MCA_", "PMIX_MCA_"),
-    ),
-    Launcher(
-        name="orterun",  # Open MPI 2 to 4
-        ranks=("-n", "{ranks}"),
-        bind={kind: ("--bind-to", kind) for kind in BINDINGS},
-        crowded=("--oversubscribe",),
-        crowded_bind={"core": ("--bind-to", "core:overload-allowed")},
-        export=("-x", "{name}={value}"),
-        exported=("OMPI_", "PMIX_MCA_"),
-    ),
-    Launcher(
-        name="srun",  # passes the whole environment on, unless SLURM_EXPORT_ENV says otherwise: so it is said
-        ranks=("-n", "{ranks}"),
-        bind={
-            "core": ("--cpu-bind=cores",),
-            "socket": ("--cpu-bind=sockets",),
-            "numa": ("--cpu-bind=ldoms",),
-            "none": ("--cpu-bind=none",),
-        },
-        fixed=("--export=ALL",),
-        crowded=("--overcommit",),
-    ),
-    Launcher(
-        name="mpiexec",  # any other: MPI-4.1, section 11.5 promises -n and nothing more
-        ranks=("-n", "{ranks}"),
-        bind={"none": ()},
-    ),
-)
+BATCH_LAUNCHERS = (SRUN, FLUX, PALS, APRUN, JSRUN, IBRUN)
+LAUNCHERS = (HYDRA, HYDRA_INTEL, PRTERUN, ORTERUN, *BATCH_LAUNCHERS, OTHER)
 
 # What srun must speak for each library (its --mpi plugin), unless SLURM_MPI_TYPE already says. With the wrong one
 # every rank starts as a job of its own, without a message.
 SRUN_PMI = {"mpich": "--mpi=pmi2", "intelmpi": "--mpi=pmi2", "openmpi": "--mpi=pmix"}
+ANYWHERE = Place()
 
 
 def launcher_named(name: str) -> Launcher:
@@ -126,7 +45,20 @@ def unavailable_binding(launcher: Launcher, bind: str) -> str | None:
     """Why `launcher` can't be asked for this binding; None if it can."""
     if bind in launcher.bind:
         return None
-    return f"this launcher is not known to Slowpath, so it can't be asked to bind ranks to a {bind}"
+    if launcher is OTHER:
+        return f"this launcher is not known to Slowpath, so it can't be asked to bind ranks to a {bind}"
+    return f"{launcher.name} can't be asked to bind ranks to a {bind}"
+
+
+def unavailable_place(launcher: Launcher, place: Place) -> str | None:
+    """Why `launcher` can't be asked to put ranks there; None if it can."""
+    if place.spread and place.spread not in {**launcher.maps, **launcher.spread_variables}:
+        return f"{launcher.name} can't be asked to put each next rank on another {place.spread.replace('_', ' ')}"
+    if place.per_node and not (launcher.per_node or launcher.map_per_node):
+        return f"{launcher.name} can't be asked for a number of ranks on each node"
+    if place.hosts and not launcher.hosts:
+        return f"{launcher.name} can't be told which nodes of the job to use"
+    return None
 
 
 def command(
@@ -139,31 +71,59 @@ def command(
     program: Sequence[str],
     cores: int,
     environ: Mapping[str, str] | None = None,
+    place: Place = ANYWHERE,
 ) -> Command:
     """The command line that starts `program` on `ranks` ranks.
 
     Args:    executable: path of the launcher.  library: mpich, openmpi, intelmpi or unknown.
              bind: one of BINDINGS.  variables: on top of the environment.  cores: those this job may use.
              environ: the caller's environment, for the settings of a batch system that are already there.
-    Raises:  UsageError: a binding that this launcher can't be asked for.
+    Raises:  UsageError: a binding or place that this launcher can't be asked for.
     """
-    reason = unavailable_binding(launcher, bind)
+    reason = unavailable_binding(launcher, bind) or unavailable_place(launcher, place)
     if reason:
         raise UsageError(reason)
     crowded = ranks > cores
-    tokens = [token.format(ranks=ranks) for token in launcher.ranks]
-    tokens += launcher.fixed
-    tokens += _pmi(launcher, library, environ or {})
+    tokens = [*launcher.leading, *(token.format(ranks=ranks) for token in launcher.ranks), *launcher.fixed]
+    tokens += _for_step(launcher, library, environ or {})
+    tokens += _nodes(launcher, place)
+    tokens += _mapping(launcher, place, crowded)
     tokens += launcher.crowded if crowded else ()
     tokens += launcher.crowded_bind.get(bind, launcher.bind[bind]) if crowded else launcher.bind[bind]
-    every = {**launcher.bind_variables.get(bind, {}), **variables}
+    every = {
+        **launcher.bind_variables.get(bind, {}),
+        **(launcher.placing if place.per_node or place.hosts else {}),
+        **(launcher.spread_variables.get(place.spread, {}) if place.spread else {}),
+        **variables,
+    }
     for name, value in every.items():
         if not name.startswith(launcher.exported or ("\0",)):
             tokens += [token.format(name=name, value=value) for token in launcher.export]
     return Command(argv=(executable, *tokens, *program), variables=every)
 
 
-def _pmi(launcher: Launcher, library: str, environ: Mapping[str, str]) -> tuple[str, ...]:
-    if launcher.name != "srun" or "SLURM_MPI_TYPE" in environ or library not in SRUN_PMI:
-        return ()
-    return (SRUN_PMI[library],)
+def _for_step(launcher: Launcher, library: str, environ: Mapping[str, str]) -> list[str]:
+    """What srun has to be told about where it is called."""
+    if launcher is not SRUN:
+        return []
+    known = library in SRUN_PMI and "SLURM_MPI_TYPE" not in environ
+    return [*([SRUN_PMI[library]] if known else []), *(["--overlap"] if "SLURM_STEP_ID" in environ else [])]
+
+
+def _nodes(launcher: Launcher, place: Place) -> list[str]:
+    tokens: list[str] = []
+    if place.per_node:
+        tokens += [token.format(nodes=place.nodes, per_node=place.per_node) for token in launcher.per_node]
+    if place.hosts:
+        hosts = ",".join(launcher.host.format(host=host, per_node=place.per_node) for host in place.hosts)
+        tokens += [token.format(hosts=hosts) for token in launcher.hosts]
+    return tokens
+
+
+def _mapping(launcher: Launcher, place: Place, crowded: bool) -> list[str]:
+    """One mapping for all that is asked: a second one would take the place of the first."""
+    mapping = launcher.maps.get(place.spread, "") if place.spread else ""
+    if place.per_node and launcher.map_per_node and not mapping:
+        mapping = launcher.map_per_node.format(per_node=place.per_node)
+    mapping += launcher.crowded_map if crowded else ""
+    return launcher.mapped(mapping)

@@ -11,6 +11,7 @@ import contextlib
 import os
 import signal
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 MARKER = "SLOWPATH_JOB"
@@ -32,6 +33,56 @@ def marked_processes(job: str, proc: Path = Path("/proc")) -> list[int]:
     return found
 
 
+@dataclass(frozen=True)
+class Job:
+    """A job that still runs. owner: the slowpath that waits for it; None: it is gone, nobody waits."""
+
+    job: str
+    processes: tuple[int, ...]
+    owner: int | None
+
+
+def jobs_of(run: Path, proc: Path = Path("/proc")) -> list[Job]:
+    """Jobs on this node that write into the folder `run`: those whose command lines name a file in it."""
+    inside = os.fsencode(run.absolute()) + b"/launches/"
+    marks = {
+        mark
+        for entry in proc.iterdir()
+        if entry.name.isdigit() and inside in _read(entry / "cmdline") and (mark := _mark(entry)) is not None
+    }
+    found = []
+    for mark in sorted(marks):
+        pids = marked_processes(mark, proc)
+        parents = {_parent(proc / str(pid)) for pid in pids} - set(pids) - {None, os.getpid()}
+        owner = next((pid for pid in sorted(filter(None, parents)) if _is_slowpath(proc / str(pid))), None)
+        found.append(Job(mark, tuple(pids), owner))
+    return found
+
+
+def _mark(entry: Path) -> str | None:
+    head = f"{MARKER}=".encode()
+    parts = _read(entry / "environ").split(b"\0")
+    return next((part[len(head) :].decode("ascii", "replace") for part in parts if part.startswith(head)), None)
+
+
+def _parent(entry: Path) -> int | None:
+    fields = _read(entry / "stat").rpartition(b")")[2].split()
+    return int(fields[1]) if len(fields) > 1 and fields[1].isdigit() else None
+
+
+def _is_slowpath(entry: Path) -> bool:
+    """Whether a process is a slowpath: one that waits for a launch, and no shell that happens to be its parent."""
+    return any(part.endswith(b"slowpath") or part == b"slowpath.cli" for part in _read(entry / "cmdline").split(b"\0"))
+
+
+def _read(path: Path) -> bytes:
+    """Nothing where the process is gone, or is another user's."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
 def end_job(group: int | None, job: str, grace_s: float) -> None:
     """SIGTERM to what is left of the job, SIGKILL after `grace_s` to what ignores it.
 
@@ -41,6 +92,8 @@ def end_job(group: int | None, job: str, grace_s: float) -> None:
         return
     if grace_s > 0:
         _send(group, job, signal.SIGTERM)
+        # A suspended process takes SIGTERM only when it goes on.
+        _send(group, job, signal.SIGCONT)
         if _gone_within(group, job, grace_s):
             return
     # A process may fork between the look and the kill, so look again until none is left.

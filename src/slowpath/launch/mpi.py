@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowpath.launch.identify import STANDARD_SONAME, Identity, abi_of, identify, link_folders
+from slowpath.launch.identify import BATCH_NAMES, STANDARD_SONAME, Identity, abi_of, identify, link_folders
 from slowpath.launch.probe import output_of
 from slowpath.mpi_install.place import read_manifest, variables
 
+# C++ wrappers of MPI libraries; the last is that of the Cray programming environment.
+WRAPPERS = ("mpicxx", "mpic++", "mpiicpx", "CC")
 Ask = Callable[[list[str], Mapping[str, str]], str | None]
 
 
@@ -21,7 +23,7 @@ class Mpi:
 
     name        mpich, openmpi, intelmpi or unknown
     version     as its launcher says, None if it doesn't
-    source      how it was found: option, environment, PATH, embedded or installed (by slowpath mpi install)
+    source      how it was found: option, environment, campaign, PATH, embedded or installed (by slowpath mpi install)
     launcher    name in launchers.LAUNCHERS
     abi         binary interface of the library that programs link (identify.ABI_OF_SONAME)
     env         variables it needs on top of the caller's environment
@@ -66,9 +68,10 @@ def inspect(mpiexec: Path, source: str, environ: Mapping[str, str], ask: Ask = o
     prefix = mpiexec.absolute().parent.parent
     made = read_manifest(prefix)
     own = variables(prefix, environ) if made else {}
-    identity = identify(ask([str(mpiexec), "--version"], {**environ, **own}) or "")
-    mpicxx = _wrapper_beside(mpiexec, environ)
-    if identity.launcher == "srun" and mpicxx is not None:
+    identity = identify(ask([str(mpiexec), "--version"], {**environ, **own}) or "", mpiexec.name)
+    of_batch_system = identity.launcher in BATCH_NAMES
+    mpicxx = _wrapper_beside(mpiexec, environ, of_batch_system)
+    if of_batch_system and mpicxx is not None:
         prefix = mpicxx.parent.parent
         identity = _library_behind(mpicxx, identity, environ, ask)
     own = {key: value for key, value in own.items() if environ.get(key) != value}
@@ -107,18 +110,18 @@ def needed_variables(name: str, prefix: Path, environ: Mapping[str, str], uid: i
     return {key: value for key, value in needed.items() if environ.get(key) != value}
 
 
-def _wrapper_beside(mpiexec: Path, environ: Mapping[str, str]) -> Path | None:
+def _wrapper_beside(mpiexec: Path, environ: Mapping[str, str], of_batch_system: bool) -> Path | None:
     """The C++ wrapper of the same installation: beside the launcher, with its suffix (mpiexec.mpich) if it has one.
 
-    A launcher of the batch system (srun) has no wrapper beside it, so there the PATH decides.
+    A launcher of a batch system (srun, the mpiexec of PALS) has no wrapper beside it, so there the PATH decides.
     """
     suffix = mpiexec.suffix if mpiexec.suffix not in ("", ".hydra", ".gforker") else ""
-    names = [f"mpicxx{suffix}"] + (["mpicxx"] if suffix else []) + ["mpic++", "mpiicpx", "CC"]
+    names = [f"mpicxx{suffix}"] + (["mpicxx"] if suffix else []) + list(WRAPPERS[1:])
     folders = [mpiexec.absolute().parent]
-    if mpiexec.name == "srun":
+    if of_batch_system:
         folders = [Path(folder) for folder in environ.get("PATH", "").split(os.pathsep) if folder]
     # "CC" is the wrapper of the Cray programming environment; beside mpiexec in /usr/bin it would be something else.
-    names = names if mpiexec.name == "srun" else names[:-1]
+    names = names if of_batch_system else names[:-1]
     for folder in folders:
         for name in names:
             if os.access(folder / name, os.X_OK) and (folder / name).is_file():
@@ -130,9 +133,9 @@ def _library_behind(mpicxx: Path, launcher: Identity, environ: Mapping[str, str]
     """The library of a wrapper whose launcher is the batch system's: asked from the mpiexec beside the wrapper."""
     beside = mpicxx.parent / "mpiexec"
     library = identify(ask([str(beside), "--version"], environ) or "") if beside.exists() else launcher
-    if library.launcher == "srun":
+    if library.launcher in BATCH_NAMES:
         return launcher
-    return Identity(library.name, library.version, "srun", launcher.line)
+    return Identity(library.name, library.version, launcher.launcher, launcher.line)
 
 
 def _file_names(folders: list[str]) -> set[str]:

@@ -20,7 +20,7 @@ class Setting:
     """One way to put one library into one state. It holds for versions in [first, below).
 
     transport: holds only where all messages go through it (Mpi.transport); None: only where the library goes its own
-    way.
+    way.  networked: the library refuses to start in this state where no network but the loopback is up.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Setting:
     first: tuple[int, ...] = (0,)
     below: tuple[int, ...] | None = None
     transport: str | None = None
+    networked: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,11 +75,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "network_path",
         "mpich",
-        {"MPIR_CVAR_NO_LOCAL": "1"},
-        "messages inside a node take the network module instead of MPICH's own shared memory. With UCX that module"
-        " finds the same node and uses its own shared memory and CMA, not a network card; with libfabric it is tcp",
-        "MPICH 5.0.2, ucx netmod: CMA bytes 335544416, now in 648 calls of 512 KiB instead of 28; no socket bytes",
+        # Without UCX_TLS, UCX finds that both ranks are on one node and takes shared memory and CMA of its own.
+        {"MPIR_CVAR_NO_LOCAL": "1", "UCX_TLS": "^sm"},
+        "messages inside a node take the network module, and that module no shared memory: a network card, or TCP",
+        "MPICH 5.0.2, ucx netmod, 14 ping-pongs: CMA bytes 469762048 -> 0, socket bytes 473088082",
         first=(3, 4),
+        networked=True,
     ),
     Setting(
         "network_path",
@@ -135,8 +137,13 @@ def version_tuple(version: str | None) -> tuple[int, ...] | None:
     return tuple(int(part) for part in found.group().split(".")) if found else None
 
 
-def resolve(name: str, library: str, version: str | None, transport: str | None = None) -> Resolved:
-    """Variables that put `library` into the state `name`, and None; or no variables and why there are none."""
+def resolve(
+    name: str, library: str, version: str | None, transport: str | None = None, network: bool = True
+) -> Resolved:
+    """Variables that put `library` into the state `name`, and None; or no variables and why there are none.
+
+    network: whether a network other than the loopback is up (launch.network).
+    """
     if name not in NAMES:
         return {}, f"unknown setting {name}; known are {', '.join(NAMES)}"
     number = version_tuple(version)
@@ -148,6 +155,11 @@ def resolve(name: str, library: str, version: str | None, transport: str | None 
         return {}, f"no way is known to put {_named(library, version)} into the state {name}"
     for row in rows:
         if _holds(number, row.first, row.below):
+            if row.networked and not network:
+                return (
+                    {},
+                    f"{_named(library, version)} starts in this state only where a network is up; here is lo",
+                )
             return dict(row.variables), None
     return (
         {},
@@ -155,9 +167,11 @@ def resolve(name: str, library: str, version: str | None, transport: str | None 
     )
 
 
-def resolver(library: str, version: str | None, transport: str | None = None) -> Callable[[str], Resolved]:
+def resolver(
+    library: str, version: str | None, transport: str | None = None, network: bool = True
+) -> Callable[[str], Resolved]:
     """`resolve` for one library, as the planner wants it."""
-    return lambda name: resolve(name, library, version, transport)
+    return lambda name: resolve(name, library, version, transport, network)
 
 
 def _is_for(row: Setting | Refusal, name: str, library: str, transport: str | None) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 
 from slowpath.errors import UsageError
 from slowpath.plan.engine_description import nearest
+from slowpath.plan.mpis import ALL
 from slowpath.plan.tables import (
     CampaignTable,
     CellsTable,
@@ -21,6 +22,7 @@ from slowpath.plan.tables import (
     PlacementTable,
     Table,
     convert,
+    scalars,
     table_title,
     wrong,
 )
@@ -39,6 +41,7 @@ class Campaign(msgspec.Struct, frozen=True):
     ranks: int
     rounds: int
     minimum_effect: float
+    mpi: list[str] | None  # as find_mpi takes each, or "all" alone; None: the one that is found first
     environments: list[EnvironmentTable]
     placements: list[PlacementTable]
     cells: list[CellsTable]
@@ -97,12 +100,15 @@ def decode(content: bytes, source: str) -> Campaign:
         raise wrong(source, "table [[cells]]", None, "is missing; a campaign measures at least one group of cells")
     for environment in environments:
         _check_environment(environment, source)
+    witnessed = [environment.name for environment in environments if environment.witness]
     for contrast in contrasts:
+        _check_timed(contrast, witnessed, source)
         if contrast.cells not in (names := [group.name for group in cells]):
             problem = f"there are no cells '{contrast.cells}'{nearest(contrast.cells, names)}"
             raise wrong(source, f"[[contrast]] '{contrast.name}'", "cells", problem)
+    fields = msgspec.structs.asdict(head) | {"mpi": _mpis(head, source)}
     return Campaign(
-        **msgspec.structs.asdict(head),
+        **fields,
         environments=environments,
         placements=placements,
         cells=cells,
@@ -110,6 +116,16 @@ def decode(content: bytes, source: str) -> Campaign:
         source=source,
         text=content,
     )
+
+
+def _check_timed(contrast: ContrastTable, witnessed: Sequence[str], source: str) -> None:
+    """A contrast compares times, and witnessed launches have none."""
+    sides = {"a": contrast.a, "b": contrast.b} if contrast.axis == "environment" else {}
+    sides |= {"where.environment": contrast.where["environment"]} if "environment" in contrast.where else {}
+    for key, value in sides.items():
+        if name := next((name for name in scalars(value) if name in witnessed), None):
+            problem = f"names '{name}', whose launches count calls and take no times; name a timed environment"
+            raise wrong(source, f"[[contrast]] '{contrast.name}'", key, problem)
 
 
 def _parse(content: bytes, source: str) -> dict[str, Any]:
@@ -122,7 +138,7 @@ def _parse(content: bytes, source: str) -> dict[str, Any]:
         raise UsageError(f"{source}: is empty; a campaign has at least [campaign] and [[cells]]")
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: a number of over 4300 digits, too
         raise UsageError(f"{source}: is not valid TOML: {str(error) or 'nested too deeply'}") from error
 
 
@@ -142,6 +158,18 @@ def _check_distinct(names: Sequence[str], kind: str, source: str) -> None:
             raise wrong(source, f"[[{kind}]] '{name}'", "name", "stands there twice; give each its own name")
 
 
+def _mpis(head: CampaignTable, source: str) -> list[str] | None:
+    if head.mpi is None:
+        return None
+    names = [head.mpi] if isinstance(head.mpi, str) else head.mpi
+    for name in names:
+        if names.count(name) > 1:
+            raise wrong(source, "[campaign]", "mpi", f"'{name}' stands there twice; write each MPI once")
+    if ALL in names and len(names) > 1:
+        raise wrong(source, "[campaign]", "mpi", f"'{ALL}' already means every MPI that is found; write it alone")
+    return names
+
+
 def _check_environment(environment: EnvironmentTable, source: str) -> None:
     title = f"[[environment]] '{environment.name}'"
     if environment.setting is not None and environment.variables:
@@ -149,5 +177,10 @@ def _check_environment(environment: EnvironmentTable, source: str) -> None:
     for name, value in environment.variables.items():
         if not _VARIABLE.fullmatch(name):
             raise wrong(source, title, f"variables.{name}", "is not a name of an environment variable")
+        if name in environment.unset:
+            raise wrong(source, title, "unset", f"names {name}, which variables sets; write it in one of the two")
         if "\0" in value or "\n" in value:
             raise wrong(source, title, f"variables.{name}", "holds a line break or a zero byte; write one line")
+    for name in environment.unset:
+        if not _VARIABLE.fullmatch(name):
+            raise wrong(source, title, "unset", f"holds '{name}', which is not a name of an environment variable")

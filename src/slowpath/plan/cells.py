@@ -17,19 +17,28 @@ from slowpath.plan.checks import check_cell
 from slowpath.plan.contrasts import GroupCells
 from slowpath.plan.engine_description import EngineDescription, Experiment, expand_parameter, nearest
 from slowpath.plan.labels import group_labels
-from slowpath.plan.model import Cell, Environment, Placement
+from slowpath.plan.model import Cell, Environment, Placement, PlannedMpi
+from slowpath.plan.places import asked_place
 from slowpath.plan.tables import CellsTable, Names, scalars, wrong
 
 MAX_CELLS = 100_000
 
 
 class Shared(msgspec.Struct, frozen=True):
-    """What cells of all groups share, and what their environments and placements stand for."""
+    """What cells of all groups share: the MPIs, and what environments and placements stand for."""
 
     ranks: int
-    mpi: str
-    environments: dict[str, Environment]
-    placements: dict[str, Placement]
+    mpis: list[PlannedMpi]
+    environments: list[Environment]
+    placements: list[Placement]
+
+    def environment(self, name: str, mpi: str) -> Environment:
+        """The environment of this name under `mpi`."""
+        return next(e for e in self.environments if e.name == name and e.mpi in (None, mpi))
+
+    def placement(self, name: str) -> Placement:
+        """The placement of this name."""
+        return next(p for p in self.placements if p.name == name)
 
 
 def expand_group(
@@ -44,34 +53,44 @@ def expand_group(
     if shared.ranks < experiment.min_ranks:
         problem = f"{experiment.name} needs {experiment.min_ranks} ranks, not {shared.ranks}; set ranks"
         raise wrong(campaign.source, title, "experiment", problem)
-    axes = _axes(campaign, table, experiment)
-    count = math.prod(len(values) for values in axes.values())
+    axes = _axes(campaign, table, experiment, shared)
+    count = math.prod(len(values) for values in axes.values()) * len(shared.mpis)
     if first + count > MAX_CELLS:
         problem = f"makes {first + count} cells with those before it; the limit is {MAX_CELLS}; take fewer values"
         raise wrong(campaign.source, title, None, problem)
     points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     labels = group_labels(table.name, experiment, points)
     defaults = experiment.defaults()
-    cells = []
-    for i, (point, label) in enumerate(zip(points, labels, strict=True)):
-        parameters = {name: point.get(name, default) for name, default in defaults.items()}
+    parameters = [{name: point.get(name, default) for name, default in defaults.items()} for point in points]
+    for values, label in zip(parameters, labels, strict=True):
         try:
-            check_cell(experiment.name, parameters, shared.ranks)
+            check_cell(experiment.name, values, shared.ranks)
         except UsageError as error:
             raise wrong(campaign.source, title, "parameters", f"{label}: {error}") from error
-        cells.append(_cell(first + i, table, point, parameters, label, shared))
+    numbers = itertools.count(first)
+    cells = [
+        _cell(next(numbers), table, point, values, mpi_label(mpi, label, shared), mpi, shared)
+        for mpi in shared.mpis
+        for point, values, label in zip(points, parameters, labels, strict=True)
+    ]
     return GroupCells(table.name, experiment, cells)
 
 
-def _axes(campaign: Campaign, table: CellsTable, experiment: Experiment) -> dict[str, list[str]]:
+def mpi_label(mpi: PlannedMpi, label: str, shared: Shared) -> str:
+    """`label`, behind the MPI's name where there are several."""
+    return f"{mpi.name}, {label}" if len(shared.mpis) > 1 else label
+
+
+def _axes(campaign: Campaign, table: CellsTable, experiment: Experiment, shared: Shared) -> dict[str, list[str]]:
     """Every axis of the group with its values: environment, placement, parameters as written, copy."""
     title = f"[[cells]] '{table.name}'"
     axes = {
         "environment": _names(
             campaign, title, "environment", table.environment, [e.name for e in campaign.environments]
         ),
-        "placement": _names(campaign, title, "placement", table.placement, [p.name for p in campaign.placements]),
     }
+    named = _names(campaign, title, "placement", table.placement, [p.name for p in campaign.placements])
+    axes["placement"] = [p.name for name in named for p in shared.placements if name in (p.of, p.name)]
     for name, written in table.parameters.items():
         try:
             axes[name] = expand_parameter(experiment.parameter(name), scalars(written))
@@ -102,20 +121,21 @@ def _cell(
     point: Mapping[str, str],
     parameters: dict[str, str],
     label: str,
+    mpi: PlannedMpi,
     shared: Shared,
 ) -> Cell:
-    environment = shared.environments[point["environment"]]
-    placement = shared.placements[point["placement"]]
+    environment = shared.environment(point["environment"], mpi.name)
+    placement = shared.placement(point["placement"])
     key = cell_key(
         table.experiment,
         parameters,
-        environment.variables,
+        {**environment.variables, **{f"-{name}": "" for name in environment.unset}},
         placement.bind,
         int(point["copy"]),
         shared.ranks,
-        shared.mpi,
+        mpi.identity,
+        asked_place(placement),
     )
-    reason = environment.unavailable
     return Cell(
         cell=number,
         key=key,
@@ -126,8 +146,20 @@ def _cell(
         environment=environment.name,
         placement=placement.name,
         copy=int(point["copy"]),
-        skip=None if reason is None else f"environment '{environment.name}' is not available: {reason}",
+        skip=_why_skipped(environment, placement, mpi, shared),
+        mpi=mpi.name,
     )
+
+
+def _why_skipped(environment: Environment, placement: Placement, mpi: PlannedMpi, shared: Shared) -> str | None:
+    if mpi.unavailable is not None:
+        return f"{mpi.name} is not available: {mpi.unavailable}"
+    if placement.unavailable is not None:
+        return f"placement '{placement.name}' is not available: {placement.unavailable}"
+    if environment.unavailable is None:
+        return None
+    under = f" under {mpi.name}" if len(shared.mpis) > 1 else ""
+    return f"environment '{environment.name}' is not available{under}: {environment.unavailable}"
 
 
 def cell_key(
@@ -138,10 +170,12 @@ def cell_key(
     copy: int,
     ranks: int,
     mpi_identity: str,
+    place: Mapping[str, object] | None = None,
 ) -> str:
     """Identity of a cell across runs: the first 16 hexadecimal digits of SHA-256 over canonical JSON.
 
-    `parameters` holds every parameter, defaults included, so that a changed default changes the key.
+    `parameters` holds every parameter, defaults included, so that a changed default changes the key. `place` is what a
+    placement asks for beside its binding; without any, it is left out.
     """
     content = {
         "bind": bind,
@@ -151,6 +185,7 @@ def cell_key(
         "parameters": dict(parameters),
         "ranks": ranks,
         "variables": dict(variables),
+        **({"place": dict(place)} if place else {}),
     }
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

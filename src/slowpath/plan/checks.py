@@ -6,6 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from slowpath.errors import UsageError
+from slowpath.plan.cannon import check_cannon
+from slowpath.plan.p2p import TOGETHER, check_combination, extent_bytes
+from slowpath.plan.put import check_put
 from slowpath.units import MAX_BYTES, format_bytes
 
 _PLACE_BYTES = 64  # a cache line
@@ -38,7 +41,7 @@ def p2p_message_span(parameters: Mapping[str, str], side: int) -> int:
 
     The receiver of a window has a place for each message in flight, on a multiple of 64 bytes, as the engine does.
     """
-    message = int(parameters["message_bytes"])
+    message = extent_bytes(parameters)
     places = int(parameters["in_flight"]) if parameters["pattern"] == "windowed" and side == 1 else 1
     return (places - 1) * (-(-message // _PLACE_BYTES) * _PLACE_BYTES) + message
 
@@ -50,6 +53,7 @@ def p2p_buffer_bytes(parameters: Mapping[str, str], side: int) -> int:
 
 
 def _check_p2p(parameters: Mapping[str, str], ranks: int) -> None:
+    check_combination(parameters, ranks)
     for i, side in enumerate(_SIDES):
         span, buffer = p2p_message_span(parameters, i), p2p_buffer_bytes(parameters, i)
         extra = int(side_values(parameters["overalloc_bytes"])[i])
@@ -70,13 +74,20 @@ def _check_p2p(parameters: Mapping[str, str], ranks: int) -> None:
 
 
 def _check_p2p_metric(parameters: Mapping[str, str], metric: str) -> None:
-    """With synchronise=inside the sample holds the barrier too, and no other metric (docs/record.md)."""
+    """With synchronise=inside the sample holds the barrier too, and no other metric; with posted=before and after
+    the receiver is late on purpose (docs/record.md)."""
     inside = parameters["pattern"] == "one_way" and parameters["synchronise"] == "inside"
     if inside and metric != "send_barrier_s":
         raise UsageError(f"{metric} is not measured with synchronise=inside; use send_barrier_s")
     if not inside and metric == "send_barrier_s":
         raise UsageError("send_barrier_s is measured only with pattern=one_way and synchronise=inside")
+    if parameters.get("posted", TOGETHER) != TOGETHER and metric in ("one_way_s", "send_s"):
+        raise UsageError(f"{metric} is not measured with posted={parameters['posted']}; use receive_s")
 
 
-_CELL_CHECKS: dict[str, Callable[[Mapping[str, str], int], None]] = {"p2p": _check_p2p}
+_CELL_CHECKS: dict[str, Callable[[Mapping[str, str], int], None]] = {
+    "p2p": _check_p2p,
+    "put": check_put,
+    "cannon": check_cannon,
+}
 _METRIC_CHECKS: dict[str, Callable[[Mapping[str, str], str], None]] = {"p2p": _check_p2p_metric}

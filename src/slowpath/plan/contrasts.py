@@ -13,6 +13,7 @@ from slowpath.plan.checks import check_metric
 from slowpath.plan.engine_description import Experiment, expand_parameter, nearest
 from slowpath.plan.labels import readable_value
 from slowpath.plan.model import Cell, Contrast, Side
+from slowpath.plan.mpis import LIBRARIES
 from slowpath.plan.tables import ContrastTable, scalars, wrong
 
 PHASES = ("steady", "first")
@@ -29,6 +30,7 @@ class GroupCells(msgspec.Struct, frozen=True):
 def coordinates(cell: Cell) -> dict[str, str]:
     """Where a cell stands on every axis that a contrast can be along, phase excepted."""
     return {
+        **({} if cell.mpi is None else {"mpi": cell.mpi}),
         "environment": cell.environment,
         "placement": cell.placement,
         "copy": str(cell.copy),
@@ -38,6 +40,8 @@ def coordinates(cell: Cell) -> dict[str, str]:
 
 def contrasts_of(table: ContrastTable, group: GroupCells, source: str) -> list[Contrast]:
     """All contrasts of one [[contrast]] table, one for each combination of the other axes and each b.
+
+    A contrast that speaks of an MPI is left out where this run goes without that one.
 
     Raises: UsageError if an axis, a side or a metric does not exist, or no two cells form a pair.
     """
@@ -57,7 +61,7 @@ def contrasts_of(table: ContrastTable, group: GroupCells, source: str) -> list[C
             _check_measured(by_number[side.cell], group.experiment, table.metric)
     except UsageError as error:
         raise wrong(source, title, None, str(error)) from error
-    if not pairs:
+    if not pairs and not (table.axis == "mpi" or "mpi" in table.where):
         problem = f"no two cells of '{group.name}' differ in {table.axis} alone; check where, a and b"
         raise wrong(source, title, None, problem)
     slug = re.sub(r"[^a-z0-9]+", "-", table.name.lower()).strip("-") or "contrast"
@@ -71,6 +75,7 @@ def contrasts_of(table: ContrastTable, group: GroupCells, source: str) -> list[C
             a=_readable(group, table.axis, a),
             b=_readable(group, table.axis, b),
             control=table.control,
+            explains=table.explains,
             remedy=table.remedy,
         )
         for i, (a, b) in enumerate(pairs, start=1)
@@ -83,7 +88,7 @@ def _check_metric_name(table: ContrastTable, group: GroupCells) -> None:
         raise UsageError(f"key metric: {group.experiment.name} has no '{table.metric}'{nearest(table.metric, metrics)}")
     if not table.metric.endswith("_s") or table.metric.endswith("_per_s"):
         times = [name for name in metrics if name.endswith("_s") and not name.endswith("_per_s")]
-        raise UsageError(f"key metric: '{table.metric}' is a rate; a contrast compares times: {', '.join(times)}")
+        raise UsageError(f"key metric: '{table.metric}' is no time; a contrast compares times: {', '.join(times)}")
 
 
 def _check_measured(cell: Cell, experiment: Experiment, name: str) -> None:
@@ -104,7 +109,7 @@ def _values(axis: str, written: list[str], group: GroupCells, key: str) -> list[
         values = written
     else:
         _check_axis(axis, group, "axis")
-        known = {coordinates(cell)[axis] for cell in group.cells}
+        known = {coordinates(cell)[axis] for cell in group.cells} | (set(LIBRARIES) if axis == "mpi" else set())
         values = _spelled(axis, written, group, key)
     for value in values:
         if value not in known:
@@ -121,7 +126,7 @@ def _check_axis(axis: str, group: GroupCells, key: str) -> None:
 
 
 def _spelled(axis: str, written: list[str], group: GroupCells, key: str) -> list[str]:
-    if axis in ("environment", "placement", "copy"):
+    if axis in ("mpi", "environment", "placement", "copy"):
         return written
     try:
         return expand_parameter(group.experiment.parameter(axis), written)

@@ -14,8 +14,11 @@ from collections.abc import Mapping
 import msgspec
 
 from slowpath.errors import UsageError
+from slowpath.plan.cannon import cannon_seconds
 from slowpath.plan.checks import p2p_buffer_bytes, side_values
 from slowpath.plan.model import Cell, Launch, Plan
+from slowpath.plan.p2p import TOGETHER
+from slowpath.plan.put import put_seconds
 
 FEWEST_ROUNDS = 5  # below it a t interval over launches is too wide to decide anything (docs/statistics.md)
 _LEAST_ROUNDS = 2  # one launch has no spread between launches at all
@@ -48,11 +51,16 @@ class Cost(msgspec.Struct, frozen=True):
     launch_s: dict[str, float]  # "environment, placement, cells from N" -> seconds of one launch
 
 
-def cell_seconds(cell: Cell, model: CostModel) -> float:
+def cell_seconds(cell: Cell, model: CostModel, ranks: int = 2) -> float:
     """Seconds that one cell takes in one launch."""
-    if cell.experiment != "p2p":
-        return _UNKNOWN_EXPERIMENT_S
-    p = cell.parameters
+    if cell.experiment == "cannon":
+        return cannon_seconds(cell.parameters, ranks)
+    if cell.experiment == "put":
+        return put_seconds(cell.parameters)
+    return _p2p_seconds(cell.parameters, model) if cell.experiment == "p2p" else _UNKNOWN_EXPERIMENT_S
+
+
+def _p2p_seconds(p: Mapping[str, str], model: CostModel) -> float:
     message = int(p["message_bytes"])
     touched = max(_touched_bytes(p, side) for side in (0, 1))
     fresh = model.allocation_s + touched * model.touch_s_per_byte
@@ -60,14 +68,27 @@ def cell_seconds(cell: Cell, model: CostModel) -> float:
         fresh += message * model.check_s_per_byte
     bytes_per_s = model.device_bytes_per_s if p["memory"] in _DEVICE_KINDS else model.message_bytes_per_s
     one = model.message_s + message / bytes_per_s
+    live = int(p.get("live_buffers", "1"))  # an engine from before they could be several has no such parameter
     if p["pattern"] == "one_way":
-        moving = int(p["messages"]) * one
+        moving = live * int(p["messages"]) * (one + _late_s(p)) + int(p.get("queue", "0")) * model.message_s
     else:
-        operation = one * (2 if p["pattern"] == "ping_pong" else int(p["in_flight"]))
+        operation = one * _messages_of_an_operation(p)
         sampled = int(p["samples"]) * max(operation, model.batch_s)
         steady = max(model.fewest_samples * operation, min(float(p["time_limit_s"]), sampled))
         moving = steady + max(4 * operation, float(p["warmup_s"]))
-    return model.cell_s + int(p["allocations"]) * (fresh + moving)
+    return model.cell_s + int(p["allocations"]) * (live * fresh + moving)
+
+
+def _messages_of_an_operation(p: Mapping[str, str]) -> int:
+    """overlap: one each way, alone, and then as long again alone and together with as much computing, at worst."""
+    return {"ping_pong": 2, "overlap": 8}.get(p["pattern"]) or int(p["in_flight"])
+
+
+def _late_s(p: Mapping[str, str]) -> float:
+    """By which the receiver is late on purpose (engine/experiments/p2p/late_receive.cpp)."""
+    if p.get("posted", TOGETHER) == TOGETHER:
+        return 0.0
+    return 10e-6 + min(40e-6 + int(p["message_bytes"]) / 4e9, 1e-3)
 
 
 def _touched_bytes(parameters: Mapping[str, str], side: int) -> int:
@@ -84,7 +105,9 @@ def launch_seconds(plan: Plan, model: CostModel | None = None) -> dict[Kind, flo
     seconds: dict[Kind, float] = {}
     for launch in plan.launches:
         if kind_of(launch) not in seconds:
-            seconds[kind_of(launch)] = model.launch_s + sum(cell_seconds(cells[n], model) for n in launch.cells)
+            seconds[kind_of(launch)] = model.launch_s + sum(
+                cell_seconds(cells[n], model, plan.ranks) for n in launch.cells
+            )
     return seconds
 
 

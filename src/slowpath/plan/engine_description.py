@@ -7,7 +7,7 @@ A campaign is validated against this, so that the engine's parameter table stays
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -165,7 +165,8 @@ def _spell_one(parameter: Parameter, value: str) -> str:
 
 
 def _check_range(parameter: Parameter, value: str, number: float) -> None:
-    convert = float if parameter.type == "seconds" else int
+    parsers: dict[str, Callable[[str], float]] = {"seconds": float, "bytes": parse_bytes}
+    convert = parsers.get(parameter.type, int)
     if parameter.minimum and number < convert(parameter.minimum):
         raise UsageError(f"'{value}' is too small; {parameter.name} begins at {parameter.minimum}")
     if parameter.maximum and number > convert(parameter.maximum):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign, an engine's description and the MPI in use become a plan: every cell, contrast and launch."""
+"""A campaign, an engine's description and the MPIs in use become a plan: every cell, contrast and launch."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,28 +16,27 @@ from slowpath.plan.cells import Shared, expand_group
 from slowpath.plan.contrasts import GroupCells, contrasts_of
 from slowpath.plan.engine_description import EngineDescription
 from slowpath.plan.labels import unique_labels
-from slowpath.plan.model import PLAN_SCHEMA, Cell, Contrast, Environment, Placement, Plan
+from slowpath.plan.model import PLAN_SCHEMA, Cell, Contrast, Plan
+from slowpath.plan.mpis import MpiInUse, resolve_environments
 from slowpath.plan.order import order_launches
-from slowpath.plan.tables import EnvironmentTable, wrong
-
-ResolveSetting = Callable[[str], tuple[dict[str, str], str | None]]
+from slowpath.plan.places import Nodes, resolve_placements
+from slowpath.plan.tables import wrong
 
 
 def expand(
     campaign: Campaign,
     description: EngineDescription | dict[str, Any],
-    mpi_identity: str,
-    resolve_setting: ResolveSetting,
+    mpis: Sequence[MpiInUse],
     seed: int,
     ranks: int | None = None,
     rounds: int | None = None,
+    nodes: Nodes | None = None,
 ) -> Plan:
-    """The plan of `campaign` on one MPI.
+    """The plan of `campaign` under one or several MPIs.
 
-    Args: description: of the engine, decoded or as it prints it.  mpi_identity: whatever tells this MPI from
-          another; part of each cell's key.  resolve_setting: library-neutral name -> variables, or the reason
-          why there are none.  seed: fixes the order of launches and cells.  ranks, rounds: in place of the
-          campaign's.
+    Args: description: of the engine, decoded or as it prints it.  mpis: one or more, their names and identities
+          distinct.  seed: fixes the order of launches and cells.  ranks, rounds: in place of the campaign's.
+          nodes: those that the launcher can use; None: this one alone.
     Raises: UsageError naming file, table and key.
     """
     if isinstance(description, dict):
@@ -46,10 +45,10 @@ def expand(
     rounds = campaign.rounds if rounds is None else rounds
     if ranks < 1 or rounds < 1:
         raise UsageError(f"{ranks} ranks and {rounds} rounds cannot run; give 1 or more of each")
-    environments = [_resolve(table, resolve_setting) for table in campaign.environments]
-    placements = [Placement(table.name, table.bind) for table in campaign.placements]
-    by_name = ({e.name: e for e in environments}, {p.name: p for p in placements})
-    groups = _expand_groups(campaign, description, Shared(ranks, mpi_identity, *by_name))
+    environments = resolve_environments(campaign.environments, mpis)
+    placements = resolve_placements(campaign.placements, ranks, nodes or Nodes(), campaign.source)
+    planned = [mpi.planned for mpi in mpis]
+    groups = _expand_groups(campaign, description, Shared(ranks, planned, environments, placements))
     cells = [cell for group in groups.values() for cell in group.cells]
     return Plan(
         schema=PLAN_SCHEMA,
@@ -63,7 +62,8 @@ def expand(
         placements=placements,
         cells=_with_unique_labels(cells),
         contrasts=_all_contrasts(campaign, groups),
-        launches=order_launches(cells, rounds, seed),
+        launches=order_launches(cells, rounds, seed, {e.name for e in environments if e.witness}),
+        mpis=planned,
     )
 
 
@@ -74,9 +74,19 @@ def _with_unique_labels(cells: list[Cell]) -> list[Cell]:
 
 def _all_contrasts(campaign: Campaign, groups: Mapping[str, GroupCells]) -> list[Contrast]:
     tables = campaign.contrasts
-    contrasts = [c for table in tables for c in contrasts_of(table, groups[table.cells], campaign.source)]
+    witnessed = {environment.name for environment in campaign.environments if environment.witness}
+    timed = {name: _without(group, witnessed) for name, group in groups.items()}
+    for table in tables:
+        if not timed[table.cells].cells:
+            problem = f"all of '{table.cells}' is witnessed, and witnessed launches have no times; add an environment"
+            raise wrong(campaign.source, f"[[contrast]] '{table.name}'", "cells", problem)
+    contrasts = [c for table in tables for c in contrasts_of(table, timed[table.cells], campaign.source)]
     _check_distinct_ids([contrast.id for contrast in contrasts], campaign.source)
     return contrasts
+
+
+def _without(group: GroupCells, environments: Collection[str]) -> GroupCells:
+    return msgspec.structs.replace(group, cells=[c for c in group.cells if c.environment not in environments])
 
 
 def _check_distinct_ids(ids: list[str], source: str) -> None:
@@ -85,13 +95,6 @@ def _check_distinct_ids(ids: list[str], source: str) -> None:
     if repeated is not None:
         problem = f"two tables' names give the same id '{repeated}'; make the names differ in letters or digits"
         raise wrong(source, "[[contrast]]", "name", problem)
-
-
-def _resolve(table: EnvironmentTable, resolve: ResolveSetting) -> Environment:
-    if table.setting is None:
-        return Environment(table.name, dict(table.variables))
-    variables, reason = resolve(table.setting)
-    return Environment(table.name, dict(variables), table.setting, reason)
 
 
 def _expand_groups(campaign: Campaign, description: EngineDescription, shared: Shared) -> dict[str, GroupCells]:

@@ -8,20 +8,41 @@ import msgspec
 PLAN_SCHEMA = 1
 
 
+class PlannedMpi(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One MPI of the run."""
+
+    name: str  # short, unique in the run; what Cell.mpi, Launch.mpi and Environment.mpi refer to
+    identity: str  # library and version; part of each cell's key, so unique in the run, too
+    unavailable: str | None = None  # why it is not there; its cells are skipped
+
+
 class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Environment variables that a launch gets on top of the user's own."""
+    """Environment variables that a launch gets on top of the user's own.
+
+    A setting means other variables under another MPI: a run of several MPIs has an entry for each of them, under one
+    name. `Plan.environment` finds the right one.
+    """
 
     name: str
     variables: dict[str, str] = {}
     setting: str | None = None  # the library-neutral name that the variables came from, e.g. "single_copy_off"
     unavailable: str | None = None  # why this MPI can't be put into this state; its cells are skipped
+    mpi: str | None = None  # the MPI for which this holds; None: for every MPI of the run
+    unset: list[str] = []  # names that are taken out of the user's own variables
+    witness: bool = False  # its launches count calls (docs/witnesses.md), and their times stand for nothing
 
 
 class Placement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where ranks go: how the launcher is asked to bind them."""
+    """Where ranks go: how the launcher is asked to bind them, and on which nodes it is asked to put them."""
 
     name: str
     bind: str = "core"  # core | socket | numa | none; unknown: an imported run
+    spread: str | None = None  # core | core_group | numa | socket: what each next rank is moved on by
+    nodes: int | None = None  # None: as the launcher has it
+    ranks_per_node: int | None = None
+    hosts: list[str] = []  # names of the nodes, where a placement is about certain ones
+    of: str | None = None  # the campaign's name for all placements that one [[placement]] stands for
+    unavailable: str | None = None  # why ranks can't be put there; its cells are skipped
 
 
 class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,6 +62,7 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     placement: str
     copy: int = 1  # 1, 2, ...: the same cell again, for A/A contrasts
     skip: str | None = None  # why it is not run at all
+    mpi: str | None = None  # PlannedMpi.name; None: an imported run, or a plan from before there could be several
 
 
 class Side(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,16 +79,17 @@ class Contrast(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: str
     group: str
     question: str
-    axis: str  # a parameter's name, environment, placement, copy, or phase
+    axis: str  # a parameter's name, mpi, environment, placement, copy, or phase
     metric: str
     a: Side
     b: Side
     control: bool = False  # nothing differs: expected "same"
     remedy: str | None = None
+    explains: bool = False  # says what something costs and where time goes; never a slow path in itself
 
 
 class Launch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One planned start of the MPI job: one environment and placement, its cells in shuffled order."""
+    """One planned start of the MPI job: one MPI, environment and placement, its cells in shuffled order."""
 
     launch: int
     round: int
@@ -74,10 +97,11 @@ class Launch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     placement: str
     cells: list[int]
     seed: int
+    mpi: str | None = None  # as Cell.mpi
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A campaign fully expanded for one MPI. Launches stand in the order in which they are to run."""
+    """A campaign fully expanded for the MPIs in use. Launches stand in the order in which they are to run."""
 
     schema: int
     campaign: str
@@ -91,3 +115,16 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cells: list[Cell]
     contrasts: list[Contrast]
     launches: list[Launch]
+    mpis: list[PlannedMpi] = []  # empty: as Cell.mpi is None
+
+    @property
+    def several_mpis(self) -> bool:
+        """Whether an MPI has to be named to say what is meant."""
+        return len(self.mpis) > 1
+
+    def environment(self, name: str, mpi: str | None) -> Environment:
+        """The environment that cells and launches of `mpi` mean by `name`.  Raises: KeyError if there is none."""
+        for environment in self.environments:
+            if environment.name == name and environment.mpi in (None, mpi):
+                return environment
+        raise KeyError(name)

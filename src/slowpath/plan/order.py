@@ -5,47 +5,60 @@ Each round starts each kind of launch once, in a fresh random order, and shuffle
 a slow drift of the machine falls on all cells alike (Box, Hunter, Hunter: Statistics for Experimenters, 2005, ch. 4).
 Launches of one round form the pairs of a contrast.
 
-Launches hold like company: groups of cells share a launch only if they run in the same environments and placements.
-So the launches that a contrast between environments compares hold the same cells, and differ in nothing else.
+Launches hold like company: groups of cells share a launch only if they run under the same MPIs, environments and
+placements. So the launches that a contrast between environments compares hold the same cells, and differ in nothing
+else.
+
+Witnessed launches count what does not vary from launch to launch as times do: the first rounds have them.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from slowpath.plan.model import Cell, Launch
 
+WITNESSED_ROUNDS = 2  # two, so that a count which is not the same each time is seen
 _SEED_BITS = 48  # exact in every JSON reader, which may hold numbers as doubles
+_Place = tuple[str | None, str, str]  # MPI, environment, placement
 
 
-def order_launches(cells: Sequence[Cell], rounds: int, seed: int) -> list[Launch]:
-    """Every launch of the run, numbered from 1; a function of its arguments alone."""
-    spans: dict[str, set[tuple[str, str]]] = {}
+def order_launches(cells: Sequence[Cell], rounds: int, seed: int, witnessed: Collection[str] = ()) -> list[Launch]:
+    """Every launch of the run, numbered from 1; a function of its arguments alone.
+
+    Args: witnessed: names of environments that count calls; they don't change who shares a launch with whom.
+    """
+    spans: dict[str, set[_Place]] = {}
+    for cell in cells:
+        if cell.skip is None and cell.environment not in witnessed:
+            spans.setdefault(cell.group, set()).add(_place(cell))
+    kinds: dict[tuple[_Place, frozenset[_Place]], list[int]] = {}
     for cell in cells:
         if cell.skip is None:
-            spans.setdefault(cell.group, set()).add((cell.environment, cell.placement))
-    kinds: dict[tuple[str, str, frozenset[tuple[str, str]]], list[int]] = {}
-    for cell in cells:
-        if cell.skip is None:
-            kind = (cell.environment, cell.placement, frozenset(spans[cell.group]))
-            kinds.setdefault(kind, []).append(cell.cell)
+            kinds.setdefault((_place(cell), frozenset(spans.get(cell.group, ()))), []).append(cell.cell)
     generator = random.Random(seed)
     launches: list[Launch] = []
     for round_number in range(1, rounds + 1):
-        block = list(kinds)
+        block = [kind for kind in kinds if round_number <= WITNESSED_ROUNDS or kind[0][1] not in witnessed]
         generator.shuffle(block)
         for kind in block:
             inside = list(kinds[kind])
             generator.shuffle(inside)
+            mpi, environment, placement = kind[0]
             launches.append(
                 Launch(
                     launch=len(launches) + 1,
                     round=round_number,
-                    environment=kind[0],
-                    placement=kind[1],
+                    environment=environment,
+                    placement=placement,
                     cells=inside,
                     seed=generator.getrandbits(_SEED_BITS),
+                    mpi=mpi,
                 )
             )
     return launches
+
+
+def _place(cell: Cell) -> _Place:
+    return cell.mpi, cell.environment, cell.placement

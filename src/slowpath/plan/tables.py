@@ -19,31 +19,45 @@ Scalar = str | int | float | bool
 Name = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$", max_length=80)]
 Names = list[str] | str
 Bind = Literal["core", "socket", "numa", "none"]
+Spread = Literal["core", "core_group", "numa", "socket"]
 
 
 class CampaignTable(msgspec.Struct, frozen=True):
-    """[campaign]: who it is, how many ranks, how often, and the smallest difference that counts."""
+    """[campaign]: who it is, how many ranks, how often, the smallest difference that counts, and under which MPIs."""
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)]
     title: Name
     ranks: Annotated[int, Meta(ge=1, le=1_000_000)] = 2
     rounds: Annotated[int, Meta(ge=1, le=1000)] = 8
     minimum_effect: Annotated[float, Meta(gt=0, le=1)] = 0.03
+    mpi: Name | list[Name] | None = None
 
 
 class EnvironmentTable(msgspec.Struct, frozen=True):
-    """[[environment]]: variables, or a library-neutral setting that is resolved for the MPI in use."""
+    """[[environment]]: variables, or a library-neutral setting that is resolved for the MPI in use.
+
+    unset: names taken out of the user's own variables, whatever else is set.  witness: count calls, take no times.
+    """
 
     name: Name
     setting: Name | None = None
     variables: dict[str, str] = {}
+    unset: list[str] = []
+    witness: bool = False
 
 
 class PlacementTable(msgspec.Struct, frozen=True):
-    """[[placement]]: how the launcher is asked to bind ranks."""
+    """[[placement]]: how the launcher is asked to bind ranks, and where it is asked to put them.
+
+    spread: what each next rank of a node is moved on by.  pairs: every pair of nodes in turn, a rank on each.
+    """
 
     name: Name
     bind: Bind = "core"
+    spread: Spread | None = None
+    nodes: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    ranks_per_node: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    pairs: bool = False
 
 
 class CellsTable(msgspec.Struct, frozen=True):
@@ -70,6 +84,7 @@ class ContrastTable(msgspec.Struct, frozen=True):
     phase: Literal["steady", "first"] = "steady"
     where: dict[str, Scalar | list[Scalar]] = {}
     control: bool = False
+    explains: bool = False
     remedy: str | None = None
 
 
@@ -126,6 +141,13 @@ def _no_empty_list(source: str, title: str, key: str, value: Any) -> None:
             _no_empty_list(source, title, f"{key}.{inner}", item)
 
 
+_CHOICES = {
+    "bind": ["core", "socket", "numa", "none"],
+    "spread": ["core", "core_group", "numa", "socket"],
+    "phase": ["steady", "first"],
+}
+
+
 def _translated(error: msgspec.ValidationError, raw: dict[str, Any], source: str, title: str) -> UsageError:
     """msgspec's complaint in the words of a campaign file."""
     text, _, path = str(error).partition(" - at `$")
@@ -133,11 +155,11 @@ def _translated(error: msgspec.ValidationError, raw: dict[str, Any], source: str
     text = text.replace("`", "'").replace("'str'", "text").replace("'int'", "a whole number")
     text = text.replace("'float'", "a number").replace("'object'", "a table").replace("'array'", "a list")
     choice = re.search(r"Invalid enum value '(.*)'", text)
-    if choice and key in ("bind", "phase"):
-        words = ["core", "socket", "numa", "none"] if key == "bind" else ["steady", "first"]
+    if choice and key in _CHOICES:
+        words = _CHOICES[key]
         return wrong(source, title, key, f"'{choice[1]}' is not one of {', '.join(words)}{nearest(choice[1], words)}")
     if "matching regex" in text:
-        given = raw.get(key or "")
+        given = raw.get((key or "").partition("[")[0])
         rule = "letters, digits, - and _ only" if title == "[campaign]" and key == "name" else "one printable line"
         text = f"'{given}' is not allowed: write {rule}, not empty"
     return wrong(source, title, key, text[:1].lower() + text[1:])

@@ -26,6 +26,7 @@ __all__ = [
 
 PHASES: Mapping[int, str] = layout().phases  # number in the header -> name
 
+WORTH_THREADS_BYTES = 2**20  # below it two threads take longer to start than one takes for the checksums
 THREADS = 2  # checksums and selections release the interpreter's lock; more gains little where disks are shared
 
 
@@ -121,6 +122,8 @@ def _verify(path: Path, descriptor: int, headers: list[Header], known: Layout) -
     """Positions of the headers whose payload is damaged; contiguous parts of the file go to one thread
     each.
     """
+    if sum(header.end - header.payload_offset for header in headers) < WORTH_THREADS_BYTES:
+        return set(damaged_payloads(path, descriptor, headers, known))
     cuts = np.linspace(0, len(headers), THREADS + 1).astype(int)
     parts = [headers[a:b] for a, b in itertools.pairwise(cuts)]
     with ThreadPoolExecutor(THREADS) as pool:

@@ -7,114 +7,69 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from slowpath.errors import RecordError
+from slowpath.record.events_cell import Allocation, CellBegin, CellEnd, Intervals, Repetitions
+from slowpath.record.events_counted import CallCount, Calls, Instructions, Share
+from slowpath.record.events_launch import Blas, Grid, LaunchBegin, LaunchEnd, Note, ProgressMade, ThreadLevel
+from slowpath.record.events_ranks import Clock, Rank
 
-# Fields that an engine may not know have a default of None: missing, not zero. Unknown fields are ignored.
+__all__ = [
+    "Allocation",
+    "Blas",
+    "CallCount",
+    "Calls",
+    "CellBegin",
+    "CellEnd",
+    "Clock",
+    "Event",
+    "Grid",
+    "Instructions",
+    "Intervals",
+    "LaunchBegin",
+    "LaunchEnd",
+    "LaunchEvents",
+    "Note",
+    "ProgressMade",
+    "Rank",
+    "Repetitions",
+    "Share",
+    "ThreadLevel",
+    "read_events",
+]
 
-
-class Clock(msgspec.Struct, frozen=True):
-    """Calibration of one rank's clock."""
-
-    quantum_ns: float | None = None
-    overhead_ns: float | None = None
-    max_gap_ns: float | None = None
-    getres_ns: float | None = None
-    wtick_s: float | None = None
-    source: str | None = None
-
-
-class Rank(msgspec.Struct, frozen=True):
-    """Where one rank ran."""
-
-    rank: int
-    host: str
-    pid: int | None = None
-    cpus_allowed: str | None = None  # kernel list format, "0-1"
-    cpu: int | None = None
-    numa_node: int | None = None
-    clock: Clock | None = None
-
-
-class LaunchBegin(msgspec.Struct, frozen=True, tag_field="event", tag="launch_begin"):
-    """First line of a launch."""
-
-    t_ns: int
-    launch: int
-    size: int
-    seed: int | None = None
-    engine: str | None = None
-    mpi_library: str | None = None
-    mpi_standard: str | None = None
-    ranks: tuple[Rank, ...] = ()
-
-
-class CellBegin(msgspec.Struct, frozen=True, tag_field="event", tag="cell_begin"):
-    """The engine starts a cell."""
-
-    t_ns: int
-    cell: int
-
-
-class Allocation(msgspec.Struct, frozen=True, tag_field="event", tag="allocation"):
-    """A fresh allocation of one rank: what was asked for and what the kernel gave."""
-
-    t_ns: int
-    cell: int
-    rank: int
-    index: int
-    role: str | None = None
-    memory: str | None = None
-    mpi_memory_kind: str | None = None
-    pages_asked: str | None = None
-    pages_observed: str | None = None
-    huge_bytes: int | None = None
-    page_bytes: int | None = None
-    base: int | str | None = None
-    address: int | str | None = None
-    allocation_bytes: int | None = None
-    offset_bytes: int | None = None
-    reused_address: bool | None = None
-    device: int | None = None
-
-
-class CellEnd(msgspec.Struct, frozen=True, tag_field="event", tag="cell_end"):
-    """The engine is done with a cell."""
-
-    t_ns: int
-    cell: int
-    status: str
-    reason: str | None = None
-    batch: int | None = None
-    steady_samples: int | None = None
-    stopped_because: str | None = None
-    validated_bytes: int | None = None
-    wrong_bytes: int | None = None
-
-
-class Note(msgspec.Struct, frozen=True, tag_field="event", tag="note"):
-    """Something that a reader should know."""
-
-    t_ns: int
-    text: str
-    cell: int | None = None
-
-
-class LaunchEnd(msgspec.Struct, frozen=True, tag_field="event", tag="launch_end"):
-    """Last line of a launch that ended by itself."""
-
-    t_ns: int
-    cells_ok: int
-    cells_skipped: int
-    cells_failed: int
-
-
-Event: TypeAlias = LaunchBegin | CellBegin | Allocation | CellEnd | Note | LaunchEnd
-_Kind = TypeVar("_Kind", LaunchBegin, CellBegin, Allocation, CellEnd, Note, LaunchEnd)
+Event: TypeAlias = (
+    LaunchBegin
+    | CellBegin
+    | Allocation
+    | Instructions
+    | Calls
+    | Intervals
+    | Repetitions
+    | CellEnd
+    | Note
+    | ProgressMade
+    | LaunchEnd
+)
+_Kind = TypeVar(
+    "_Kind",
+    LaunchBegin,
+    CellBegin,
+    Allocation,
+    Instructions,
+    Calls,
+    Intervals,
+    Repetitions,
+    CellEnd,
+    Note,
+    ProgressMade,
+    LaunchEnd,
+)
 
 
 @dataclass(frozen=True)
@@ -126,7 +81,15 @@ class LaunchEvents:
 
     def of(self, kind: type[_Kind]) -> list[_Kind]:
         """All events of one kind."""
-        return [event for event in self.events if isinstance(event, kind)]
+        return [event for event in self._by_kind.get(kind, ()) if isinstance(event, kind)]
+
+    @cached_property
+    def _by_kind(self) -> dict[type[Event], list[Event]]:
+        """Once for all cells: a launch of many cells has many events of a few kinds each."""
+        found: dict[type[Event], list[Event]] = {}
+        for event in self.events:
+            found.setdefault(type(event), []).append(event)
+        return found
 
     @property
     def begin(self) -> LaunchBegin | None:
@@ -151,6 +114,22 @@ class LaunchEvents:
         """Allocations of one cell, all ranks."""
         return [event for event in self.of(Allocation) if event.cell == cell]
 
+    def instructions(self, cell: int) -> list[Instructions]:
+        """Counts of one cell, all ranks and regions."""
+        return [event for event in self.of(Instructions) if event.cell == cell]
+
+    def calls(self, cell: int) -> list[Calls]:
+        """What the ranks of a witnessed launch called in one cell, all ranks and phases."""
+        return [event for event in self.of(Calls) if event.cell == cell]
+
+    def intervals(self, cell: int) -> list[Intervals]:
+        """Steps of the intervals of one cell, all ranks and parts."""
+        return [event for event in self.of(Intervals) if event.cell == cell]
+
+    def repetitions(self, cell: int) -> list[Repetitions]:
+        """Disturbances of one cell's repetitions, all ranks."""
+        return [event for event in self.of(Repetitions) if event.cell == cell]
+
     @property
     def cell_ends(self) -> dict[int, CellEnd]:
         """How each cell that ended did so; the last word counts."""
@@ -158,9 +137,11 @@ class LaunchEvents:
 
     @property
     def open_cell(self) -> int | None:
-        """The cell in which the job died or hung: the last one begun, if it never ended."""
-        begun = self.of(CellBegin)
-        return begun[-1].cell if begun and begun[-1].cell not in self.cell_ends else None
+        """The cell in which the job died or hung: of those begun that never ended the one that ran last."""
+        ended = self.cell_ends
+        begun = [event.cell for event in self.of(CellBegin) if event.cell not in ended]
+        ran = [event.cell for event in self.of(ProgressMade) if event.cell in begun]
+        return next(iter([*ran[-1:], *begun[-1:]]), None)
 
 
 def read_events(path: str | os.PathLike[str]) -> LaunchEvents:

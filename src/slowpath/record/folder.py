@@ -17,6 +17,8 @@ from slowpath.errors import EnvironmentFailure, RecordError
 
 RUN_SCHEMA = 1
 DEFAULT_PARENT = Path("slowpath-runs")
+# Marks a launch folder that does not count: cut off before its end was recorded, or damaged since.
+SUPERSEDED = "superseded"
 
 
 class RunInfo(msgspec.Struct, frozen=True):
@@ -37,7 +39,8 @@ class RunInfo(msgspec.Struct, frozen=True):
     ranks: int | None = None
     imported: bool = False
     command: list[str] = []  # how to run it again
-    mpi: dict[str, Any] = {}
+    mpi: dict[str, Any] = {}  # the first of them
+    mpis: list[dict[str, Any]] = []  # each MPI of the run, with its short_name and engine; []: an old run, with one
     machine: dict[str, Any] = {}
     notes: list[str] = []
 
@@ -67,6 +70,7 @@ class LaunchInfo(msgspec.Struct, frozen=True):
     reason: str | None = None
     failed_cells: list[FailedCell] = []
     continues: int | None = None  # the launch whose remaining cells this one measures
+    mpi: str | None = None  # short name of its MPI; None: from before there could be several
 
 
 def create_run_folder(campaign: str, out: Path | None = None, now: datetime | None = None) -> Path:
@@ -129,9 +133,36 @@ def write_atomically(path: Path, content: bytes | str) -> None:
             os.fsync(file.fileno())
         beside.replace(path)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            beside.unlink()
+        _drop(beside)
         raise _cannot("write", path, error) from error
+    except BaseException:
+        _drop(beside)
+        raise
+
+
+def _drop(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+def settle(folder: Path) -> None:
+    """Bring the record of a launch to the disk, before launch.json says that it counts.
+
+    Else a power cut could leave launch.json and take the samples that it stands for (fsync(2) of a file does not
+    reach its entry in the folder, so that is settled, too). An engine that came to its end has synced both files.
+    """
+    for path in (folder / "events.jsonl", folder / "samples.blk", folder):
+        _sync(path)
+
+
+def _sync(path: Path) -> None:
+    """Best effort: some file systems refuse fsync of a folder, and a disk that fails is met by the next write."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -172,16 +203,31 @@ def read_run(run: Path) -> RunInfo:
 
 def read_launches(run: Path) -> list[LaunchInfo]:
     """launch.json of every launch that is over, by number; a launch folder without one was cut short and is
-    left out.
+    left out, as is one that is marked as superseded.
 
     Raises: RecordError if one is damaged, or the run has no `launches`.
     """
+    infos = [read_launch_info(folder) for folder in launch_folders(run) if not (folder / SUPERSEDED).exists()]
+    return sorted((info for info in infos if info is not None), key=lambda info: info.launch)
+
+
+def launch_folders(run: Path) -> list[Path]:
+    """The folders of all launches, by name.  Raises: RecordError if the run has no `launches`."""
     parent = run / "launches"
     if not parent.is_dir():
         raise RecordError(f"{parent}: is missing; is {run} a run folder?")
-    paths = [folder / "launch.json" for folder in sorted(parent.iterdir()) if folder.name.isdigit()]
-    infos = [_decoded(read_bytes(path), LaunchInfo, path) for path in paths if path.exists()]
-    return sorted(infos, key=lambda info: info.launch)
+    return [folder for folder in sorted(parent.iterdir()) if folder.name.isdigit()]
+
+
+def read_launch_info(folder: Path) -> LaunchInfo | None:
+    """launch.json of one launch; None: it was cut short.  Raises: RecordError if it is damaged."""
+    path = folder / "launch.json"
+    if not path.exists():
+        return None
+    try:
+        return _decoded(read_bytes(path), LaunchInfo, path)
+    except RecordError as error:
+        raise RecordError(f"{error}; or set it aside with: slowpath resume") from error
 
 
 class _Versioned(msgspec.Struct):

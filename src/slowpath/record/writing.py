@@ -47,6 +47,7 @@ class Block:
     witness: Witness | None = None
     cpu_begin: int = -1  # -1: not known
     cpu_end: int = -1
+    part: int = 0  # of an operation, numbered by its experiment; 0: the whole
 
 
 def _column(values: ArrayLike, name: str) -> NDArray[np.int64]:
@@ -72,7 +73,7 @@ def encode(block: Block) -> bytes:
         "columns": COLUMN_DURATION | (0 if start is None else COLUMN_START),
         "flags": sum(known.flags[name] for name in flags),
     }  # fmt: skip
-    for name in ("cell", "launch", "rank", "batch", "allocation", "t0_ns", "seq0", "cpu_begin", "cpu_end"):
+    for name in ("cell", "launch", "rank", "batch", "allocation", "t0_ns", "seq0", "cpu_begin", "cpu_end", "part"):
         values[name] = getattr(block, name)
     if block.witness is not None:
         values |= {name: getattr(block.witness, name) for name in Witness.__dataclass_fields__}

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -13,7 +12,17 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from slowpath.report import format as fmt
-from slowpath.report import samples, view_cells, view_contrasts, view_curves, view_run
+from slowpath.report import (
+    samples,
+    view_cannon,
+    view_cells,
+    view_contrasts,
+    view_curves,
+    view_findings,
+    view_put,
+    view_run,
+)
+from slowpath.report.node_pairs import pair_figures
 from slowpath.report.svg import marks
 from slowpath.report.svg.element import element
 
@@ -31,12 +40,13 @@ def _environment() -> Environment:
     made = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
                        trim_blocks=True, lstrip_blocks=True)  # fmt: skip
     made.globals.update(anchor=view_contrasts.anchor, badge=badge, levels=LEVELS, missing=fmt.MISSING)
+    made.globals.update(micro=view_findings.with_micro)
     return made
 
 
 def _with_micro(verdict: dict[str, Any]) -> dict[str, Any]:
     """The verdict with `µs` for the `us` of plain text."""
-    lines = [{**line, "text": re.sub(r"(?<=\d) us\b", " µs", line["text"])} for line in verdict["lines"]]
+    lines = [{**line, "text": view_findings.with_micro(line["text"])} for line in verdict["lines"]]
     return {**verdict, "lines": lines}
 
 
@@ -71,6 +81,7 @@ def render_html(results: dict[str, Any], series: Iterable[samples.Series] = ()) 
     Args: results: as docs/results.md.  series: raw samples for the explorer; without any, the explorer says so.
     """
     groups = view_contrasts.groups(results)
+    findings = view_findings.findings(results)
     witness_head, witness_rows = view_run.witnesses(results)
     page = _environment().get_template("report.html.j2")
     return page.render(
@@ -79,6 +90,11 @@ def render_html(results: dict[str, Any], series: Iterable[samples.Series] = ()) 
         summary=view_run.summary(results),
         spread_note=view_run.spread_note(results),
         status_note=view_run.status_note(results["run"]),
+        findings=findings,
+        findings_headline=view_findings.headline(findings),
+        put=view_put.put_view(results),
+        cannon=view_cannon.cannon_view(results),
+        node_pairs=pair_figures(results),
         groups=groups,
         known={contrast["id"] for contrast in results["contrasts"]},
         first=view_cells.first_figures(results),

@@ -9,6 +9,9 @@ from typing import Any
 
 from slowpath.report import format as fmt
 from slowpath.report import view_run
+from slowpath.report.text_cannon import cannon_lines
+from slowpath.report.text_findings import finding_lines
+from slowpath.report.text_put import put_lines
 from slowpath.report.view_contrasts import common, questions, title, word
 
 WIDTH = 100
@@ -19,7 +22,13 @@ Json = dict[str, Any]
 
 def render_text(results: Json) -> str:
     """The report as text: verdict, contrasts, what was skipped, where the page is. Ends with a newline."""
-    parts = [_verdict(results), _contrasts(results), _skipped(results), _where(results)]
+    parts = [
+        _verdict(results),
+        _lines(finding_lines(results)),
+        _lines(put_lines(results)),
+        _lines(cannon_lines(results)),
+    ]
+    parts += [_contrasts(results), _skipped(results), _where(results)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -38,6 +47,12 @@ def _verdict(results: Json) -> str:
         lines.append(_wrap("Imported: the times come from a log, not from this program's engine."))
     told = [_wrap(line["text"], f"  {LEVELS.get(line['level'], 'note'):<8} ") for line in verdict["lines"]]
     return "\n".join(lines + (["", *told] if told else []))
+
+
+def _lines(found: list[str]) -> str:
+    """Lines as they are where they fit, else wrapped to their own indentation."""
+    return "\n".join(_wrap(line.lstrip(), " " * (len(line) - len(line.lstrip()))) if len(line) > WIDTH
+                     else line.translate(_PLAIN) for line in found)  # fmt: skip
 
 
 def _contrasts(results: Json) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from slowpath.report import format as fmt
+from slowpath.report.view_witness import calls_words
 
 Json = dict[str, Any]
 Facts = list[tuple[str, str]]
@@ -26,8 +27,10 @@ def summary(results: Json) -> list[str]:
         parts.append(some)
     if run.get("wall_s") is not None:
         parts.append(fmt.duration(run["wall_s"]))
-    mpi, machine = run.get("mpi") or {}, run.get("machine") or {}
-    parts += [str(found) for found in (mpi.get("name"), machine.get("host"), run.get("started")) if found]
+    machine = run.get("machine") or {}
+    used = [mpi for mpi in run.get("mpis") or [run.get("mpi") or {}] if not mpi.get("unavailable")]
+    names = ", ".join(" ".join(filter(None, (mpi.get("name"), mpi.get("version")))) for mpi in used)
+    parts += [str(found) for found in (names, machine.get("host"), run.get("started")) if found]
     return parts
 
 
@@ -67,6 +70,7 @@ def environment(run: Json) -> list[tuple[str, Facts]]:
     return [(title, facts) for title, facts in shown if facts]
 
 
+_PLACE = ("spread", "nodes", "ranks_per_node", "hosts")
 _ELSEWHERE = ("mpi", "machine", "launches", "command", "environments", "placements", "notes")
 
 
@@ -80,9 +84,13 @@ def _settings(environment: Json) -> str:
 
 def _binding(placement: Json) -> str:
     """What was asked of the launcher, and the processors that the ranks found themselves on."""
-    asked = f"asked: {placement.get('bind') or fmt.MISSING + ' not recorded'}"
-    ranks = [f"rank {one['rank']} on {one['cpus_allowed']}" for one in placement.get("observed") or ()]
-    return f"{asked}; observed: {', '.join(ranks) if ranks else fmt.MISSING + ' no launch told'}"
+    place = [f"{key.replace('_', ' ')} {_value(key, placement[key])}" for key in _PLACE if placement.get(key)]
+    asked = f"asked: {', '.join([placement.get('bind') or fmt.MISSING + ' not recorded', *place])}"
+    observed = placement.get("observed") or ()
+    several = len({one["host"] for one in observed}) > 1
+    ranks = [f"rank {one['rank']} on {one['host'] + ' ' if several else ''}{one['cpus_allowed']}" for one in observed]
+    differs = "".join(f"; warning: {text}" for text in placement.get("differs") or ())
+    return f"{asked}; observed: {', '.join(ranks) if ranks else fmt.MISSING + ' no launch told'}{differs}"
 
 
 def _flat(found: Json, above: str = "") -> Iterator[tuple[str, str]]:
@@ -148,16 +156,17 @@ def commands(results: Json) -> list[tuple[int, str, str, str]]:
 
 
 def witnesses(results: Json) -> tuple[list[str], list[list[str]]]:
-    """What the operating system counted: one row for each cell, phase and role that has a witness."""
+    """What was counted beside the times: one row for each cell, phase and role that has a witness."""
     names = ("minor_faults_per_op", "major_faults_per_op", "system_time_s_per_op", "involuntary_switches")
     rows = []
     for cell in results["cells"]:
         for phase, roles in (cell.get("witness") or {}).items():
             for role, one in (roles or {}).items():
                 if isinstance(one, dict):
-                    rows.append([cell["label"], phase, role, *(_count(name, one.get(name)) for name in names)])
+                    counts = [_count(name, one.get(name)) for name in names]
+                    rows.append([cell["label"], phase, role, *counts, calls_words(cell, one)])
     head = ["Cell", "Phase", "Role", "Minor faults / operation", "Major faults / operation", "System time / operation"]
-    return [*head, "Involuntary switches"], rows
+    return [*head, "Involuntary switches", "Calls of the C library / operation"], rows
 
 
 def _count(name: str, value: float | None) -> str:

@@ -24,12 +24,7 @@ class Account:
     begun: tuple[int, ...] = ()
     ended: dict[int, Ended] = field(default_factory=dict)
     complete: bool = False
-
-    @property
-    def running(self) -> int | None:
-        """The cell in which the job died or hung; None if it did so outside of any."""
-        open_cells = [cell for cell in self.begun if cell not in self.ended]
-        return open_cells[-1] if open_cells else None
+    running: int | None = None  # the cell in which the job died or hung; None if it did so outside of any
 
 
 def read_account(events: Path) -> Account:
@@ -39,4 +34,4 @@ def read_account(events: Path) -> Account:
     said = read_events(events)
     begun = tuple(event.cell for event in said.of(CellBegin))
     ended = {cell: Ended(end.status, end.reason) for cell, end in said.cell_ends.items()}
-    return Account(begun, ended, said.end is not None)
+    return Account(begun, ended, said.end is not None, said.open_cell)

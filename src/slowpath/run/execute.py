@@ -17,14 +17,13 @@ from slowpath.launch.process import Limits, Outcome, run_job
 from slowpath.plan.cost import Progress as TimeLeft
 from slowpath.plan.files import engine_plan_text
 from slowpath.plan.model import Launch, Plan
-from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, write_atomically, write_launch
+from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, settle, write_atomically, write_launch
 from slowpath.run.account import Account, read_account
-from slowpath.run.launching import Starter
+from slowpath.run.launching import Starting
 from slowpath.run.progress import Progress
 from slowpath.run.schedule import Schedule, Task
 
 DEFAULT_CELL_TIMEOUT_S = 60.0
-SUPERSEDED = "superseded"  # marks a launch folder that was cut off; it has no launch.json
 
 
 @dataclass(frozen=True)
@@ -54,13 +53,13 @@ class Execution:
         self,
         run: Path,
         plan: Plan,
-        starter: Starter,
+        starting: Starting,
         limits: Limitations,
         progress: Progress,
         schedule: Schedule | None = None,
         job: Callable[..., Outcome] = run_job,
     ) -> None:
-        self._run, self._plan, self._starter, self._job = run, plan, starter, job
+        self._run, self._plan, self._starting, self._job = run, plan, starting, job
         self._limits, self._progress = limits, progress
         self._schedule = schedule or Schedule(plan)
         self._time_left = TimeLeft(plan)
@@ -106,9 +105,10 @@ class Execution:
         except OSError as error:
             raise disk_failure(error, self._run) from error
         write_atomically(folder / "plan.txt", engine_plan_text(self._plan, numbered, task.cells))
-        made = self._starter.command(self._plan, task.planned, folder.absolute())
+        made = self._starting.command(self._plan, task.planned, folder.absolute())
         started = datetime.now(UTC)
         outcome = self._start(list(made.argv), dict(made.variables), folder)
+        settle(folder)
         account = read_account(folder / "events.jsonl")
         how, reason = _judge(outcome, account, self._limits.cell_timeout_s)
         failed = self._schedule.ended(task.planned, number, task.cells, how, reason, account)
@@ -127,6 +127,7 @@ class Execution:
             reason=reason,
             failed_cells=failed,
             continues=task.continues,
+            mpi=task.planned.mpi,
         )
         write_launch(self._run, info)
         self._launches += 1
@@ -139,11 +140,12 @@ class Execution:
         try:
             return self._job(
                 argv,
-                {**self._starter.environ, **variables},
+                {**self._starting.environ, **variables},
                 folder / "stdout",
                 folder / "stderr",
                 [folder / "events.jsonl", folder / "samples.blk"],
                 Limits(idle_s=self._limits.cell_timeout_s),
+                folder / "stacks",
             )
         except OSError as error:
             raise disk_failure(error, self._run) from error
@@ -181,8 +183,12 @@ class Execution:
                     self._time_left.skipped(launch)
         self._todo &= left
         total = len(self._plan.launches)
-        what = f"{task.planned.environment}, {task.planned.placement}" if task else ""
+        what = self._kind_in_words(task.planned) if task else ""
         self._progress.step(total - len(left), total, self._time_left.remaining_s(), what)
+
+    def _kind_in_words(self, planned: Launch) -> str:
+        words = [planned.environment, planned.placement]
+        return ", ".join([planned.mpi, *words] if planned.mpi and self._plan.several_mpis else words)
 
     def _over_budget(self, spent_s: float) -> bool:
         """Whether the budget is used up; a launch that has begun is always finished."""

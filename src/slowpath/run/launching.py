@@ -4,20 +4,24 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from slowpath.launch.cores import allocated_nodes, allowed_cores
 from slowpath.launch.launchers import Command, Launcher, command, launcher_named
 from slowpath.launch.mpi import Mpi
+from slowpath.launch.placing import cores_for, place_of
 from slowpath.plan.model import Launch, Plan
 from slowpath.record.folder import launch_folder
+from slowpath.run.libraries import Library
+from slowpath.witness.preload import witness_variables
 
 
 @dataclass(frozen=True)
 class Starter:
-    """Everything that a launch needs and that stays the same during a run.
+    """Everything that a launch of one MPI needs and that stays the same during a run.
 
     environ: the user's own environment.  cores: those that the ranks may use, on all nodes together.
     """
@@ -33,25 +37,73 @@ class Starter:
 
     def command(self, plan: Plan, planned: Launch, out: Path) -> Command:
         """Command of one launch; `variables` are all that it sets on top of the user's environment."""
-        environment = next(e for e in plan.environments if e.name == planned.environment)
+        environment = plan.environment(planned.environment, planned.mpi)
         placement = next(p for p in plan.placements if p.name == planned.placement)
+        variables = environment.variables
+        if environment.witness:
+            variables = witness_variables(self.engine, out, variables, self.environ)
         made = command(
             self.launcher,
             str(self.mpi.mpiexec),
             self.mpi.name,
             plan.ranks,
             placement.bind,
-            environment.variables,
+            variables,
             [str(self.engine), "--plan", str(out / "plan.txt"), "--out", str(out)],
-            self.cores,
+            cores_for(placement, self.cores, allocated_nodes(self.environ)),
             self.environ,
+            place_of(placement),
         )
-        return Command(made.argv, {**self.mpi.env, **made.variables})
+        # env(1) takes a variable out of what the launcher inherits, and so out of what it passes on to the ranks.
+        without = [word for name in environment.unset for word in ("-u", name)]
+        argv = ("env", *without, *made.argv) if without else made.argv
+        return Command(argv, {**self.mpi.env, **made.variables})
 
 
-def starter(mpi: Mpi, engine: Path, environ: Mapping[str, str]) -> Starter:
-    """Starter for this machine or allocation."""
-    return Starter(mpi, engine, dict(environ), allowed_cores() * allocated_nodes(environ))
+@dataclass(frozen=True)
+class Starters:
+    """A starter for each MPI of a run, by its short name; the only one also serves a plan that names no MPI."""
+
+    by_mpi: Mapping[str, Starter]
+
+    def command(self, plan: Plan, planned: Launch, out: Path) -> Command:
+        """Command of one launch, as its MPI has it."""
+        return self.of(planned).command(plan, planned, out)
+
+    def of(self, planned: Launch) -> Starter:
+        """The starter of this launch's MPI."""
+        return self._first if planned.mpi is None else self.by_mpi[planned.mpi]
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The user's own environment."""
+        return self._first.environ
+
+    @property
+    def cores(self) -> int:
+        """Cores that the ranks may use, on all nodes together."""
+        return self._first.cores
+
+    @property
+    def _first(self) -> Starter:
+        return next(iter(self.by_mpi.values()))
+
+
+class Starting(Protocol):
+    """What a run needs to start its launches: Starter or Starters."""
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The user's own environment."""
+
+    def command(self, plan: Plan, planned: Launch, out: Path) -> Command:
+        """Command of one launch."""
+
+
+def starters(libraries: Sequence[Library], environ: Mapping[str, str]) -> Starters:
+    """Starters for this machine or allocation."""
+    cores = allowed_cores() * allocated_nodes(environ)
+    return Starters({one.name: Starter(one.mpi, one.engine.program, dict(environ), cores) for one in libraries})
 
 
 def shell_line(made: Command) -> str:
@@ -60,6 +112,6 @@ def shell_line(made: Command) -> str:
     return " ".join([*variables, shlex.join(made.argv)])
 
 
-def command_lines(starter: Starter, plan: Plan, run: Path) -> list[str]:
+def command_lines(starting: Starting, plan: Plan, run: Path) -> list[str]:
     """One shell line for each planned launch, in their order."""
-    return [shell_line(starter.command(plan, launch, launch_folder(run, launch.launch))) for launch in plan.launches]
+    return [shell_line(starting.command(plan, launch, launch_folder(run, launch.launch))) for launch in plan.launches]

@@ -9,10 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-# Variables of the user that steer MPI, its transports or threads: without them a run can't be repeated.
+from slowpath.launch.allocation import find_allocation
+from slowpath.launch.topology import processor_groups
+
+# Variables of the user that steer MPI, its transports, threads or the BLAS: without them a run can't be repeated.
 TELLING_PREFIXES = (
     *("MPICH_", "MPIR_", "HYDRA_", "OMPI_", "PRTE_", "PMIX_", "I_MPI_", "UCX_", "FI_", "OPAL_"),
     *("SLURM_", "PBS_", "FLUX_", "CUDA_", "SLOWPATH_", "OMP_", "MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD"),
+    *("OPENBLAS_", "GOTO_", "BLIS_", "MKL_"),
 )
 
 
@@ -26,6 +30,8 @@ def machine_facts(environ: Mapping[str, str]) -> dict[str, Any]:
         "processor": first_value("/proc/cpuinfo", "model name"),
         "processors": os.cpu_count(),
         "processors_allowed": ranges(sorted(os.sched_getaffinity(0))),
+        "processor_groups": {level: [ranges(one) for one in each] for level, each in processor_groups().items()},
+        "allocation": _allocation(environ),
         "numa_nodes": read_line("/sys/devices/system/node/online"),
         "memory_bytes": _memory_bytes(),
         "huge_pages": bracketed("/sys/kernel/mm/transparent_hugepage/enabled"),
@@ -34,6 +40,14 @@ def machine_facts(environ: Mapping[str, str]) -> dict[str, Any]:
         "python": platform.python_version(),
         "variables": {k: v for k, v in sorted(environ.items()) if k.startswith(TELLING_PREFIXES)},
     }
+
+
+def _allocation(environ: Mapping[str, str]) -> dict[str, Any] | None:
+    """The batch system's job and its nodes; None outside of any."""
+    found = find_allocation(environ)
+    if found is None:
+        return None
+    return {"scheduler": found.scheduler, "job": found.job, "nodes": found.nodes, "names": list(found.names)}
 
 
 def read_line(path: str | Path) -> str | None:

@@ -5,28 +5,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from slowpath.errors import RecordError
 from slowpath.plan.model import Launch, Plan
-from slowpath.record.folder import read_launches, write_atomically
+from slowpath.record.blocks import scan
+from slowpath.record.folder import SUPERSEDED, LaunchInfo, launch_folders, read_launch_info, write_atomically
 from slowpath.run.account import read_account
-from slowpath.run.execute import SUPERSEDED
 from slowpath.run.schedule import Schedule
 
 
 def schedule_after(run: Path, plan: Plan) -> Schedule:
     """Schedule of `plan` that knows all launches in the folder.
 
-    A launch that ended is taken as its launch.json says. A folder without launch.json was cut off in the middle: it is
-    marked and left, and its planned launch is run again, whole, under a new number.
+    A launch that ended is taken as its launch.json says. A folder without launch.json was cut off in the middle, and
+    one whose files don't bear it out was damaged since: both are marked and left, and the planned launch is run
+    again, whole, under a new number.
     """
     schedule = Schedule(plan)
-    infos = {info.launch: info for info in read_launches(run)}
-    folders = sorted(path for path in (run / "launches").iterdir() if path.name.isdigit())
-    for folder in folders:
+    for folder in launch_folders(run):
         number = int(folder.name)
         cells, planned = _told(folder, plan, number)
         if planned is None:
             continue
-        info = infos.get(number)
+        info = None if (folder / SUPERSEDED).exists() else _trusted(folder)
         if info is None:
             _mark(folder)
             schedule.superseded(planned, number)
@@ -34,6 +34,33 @@ def schedule_after(run: Path, plan: Plan) -> Schedule:
             account = read_account(folder / "events.jsonl")
             schedule.ended(planned, number, cells, info.ended, info.reason, account)
     return schedule
+
+
+def _trusted(folder: Path) -> LaunchInfo | None:
+    """launch.json of a launch whose record bears it out; None: run it again.
+
+    slowpath brings events and samples to the disk before it writes launch.json, so that a loss here is damage that came
+    later. A launch that ended by itself has nothing torn; one that was ended may have a torn tail, of a cell that
+    never ended.
+    """
+    try:
+        info = read_launch_info(folder)
+    except RecordError:
+        return None
+    if info is None:
+        return None
+    account = read_account(folder / "events.jsonl")
+    if info.ended == "ok" and not account.complete:
+        return None
+    good = {cell for cell, end in account.ended.items() if end.status == "ok"}
+    if not good:
+        return info
+    try:
+        blocks = scan(folder / "samples.blk")
+    except RecordError:
+        return None
+    torn = info.ended == "ok" and bool(blocks.notes)
+    return None if torn or not good <= {int(cell) for cell in blocks.headers["cell"]} else info
 
 
 def _told(folder: Path, plan: Plan, number: int) -> tuple[tuple[int, ...], Launch | None]:
@@ -53,7 +80,10 @@ def _told(folder: Path, plan: Plan, number: int) -> tuple[tuple[int, ...], Launc
 
 
 def _mark(folder: Path) -> None:
-    text = "This launch was cut off before its end was recorded. It is not used; a later launch measures its cells.\n"
+    text = (
+        "This launch was cut off before its end was recorded, or its files were damaged since. It is not used; a later "
+        "launch measures its cells.\n"
+    )
     if not (folder / SUPERSEDED).exists():
         write_atomically(folder / SUPERSEDED, text)
 

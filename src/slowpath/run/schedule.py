@@ -6,6 +6,7 @@ The same rules serve a running run (each launch is told as it ends) and a resume
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 
@@ -13,12 +14,15 @@ from slowpath.plan.model import Launch, Plan
 from slowpath.record.folder import FailedCell
 from slowpath.run.account import Account
 
-# A cell that ends two launches by force, or fails in two, would do so again: its time is better spent on the others.
+# A cell that ends two launches in a row by force, or fails in two, would do so again: its time is better spent on the
+# others. Once may be chance (a node that went down, memory that another took), so it gets a second launch at once.
 CELL_FAILURES = 2
-# Two starts in a row that reach no cell are not chance: this environment and placement don't work here.
+# Two starts in a row that reach no cell are not chance: this MPI, environment and placement don't work here.
 START_FAILURES = 2
+# A cell that the engine skips is skipped in every launch, but for memory: another process may have had it.
+LACKING = re.compile(r"cannot allocate memory|out of memory", re.IGNORECASE)
 
-Kind = tuple[str, str]
+Kind = tuple[str | None, str, str]  # MPI, environment, placement
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class Schedule:
 
     @property
     def dead(self) -> dict[Kind, str]:
-        """Environments and placements in which no launch starts, and why."""
+        """MPIs, environments and placements in which no launch starts, and why."""
         return dict(self._dead)
 
     def superseded(self, planned: Launch, number: int) -> None:
@@ -83,7 +87,10 @@ class Schedule:
             for cell, end in account.ended.items()
             if end.status != "ok"
         ]
-        self.cells_ok += sum(end.status == "ok" for end in account.ended.values())
+        good = [cell for cell, end in account.ended.items() if end.status == "ok"]
+        self.cells_ok += len(good)
+        for cell in good:
+            self._failures[cell] = 0
         left = [cell for cell in cells if cell not in account.ended]
         if how == "interrupted":
             pass
@@ -96,11 +103,13 @@ class Schedule:
             culprit = account.running
             if culprit is not None:
                 failed.append(FailedCell(culprit, _status(how), reason or f"the launch {how}"))
-                left = [cell for cell in left if cell != culprit]
+                # Last, so that what ends the launch once more takes no other cell with it.
+                left = [*(cell for cell in left if cell != culprit), culprit]
         if account.begun:
             self._starts[_kind(planned)] = 0
-        self._failures.update(cell.cell for cell in failed if cell.status != "skipped")
-        self._left[planned.launch] = left
+        lacking = [cell.cell for cell in failed if cell.status == "skipped" and LACKING.search(cell.reason)]
+        self._failures.update([*lacking, *(cell.cell for cell in failed if cell.status != "skipped")])
+        self._left[planned.launch] = [*left, *lacking]
         return failed
 
     def _not_started(self, planned: Launch, left: list[int], how: str, reason: str | None) -> list[FailedCell]:
@@ -108,7 +117,8 @@ class Schedule:
         self._starts[kind] += 1
         if self._starts[kind] < START_FAILURES:
             return []
-        why = f"no launch starts in environment '{kind[0]}', placement '{kind[1]}': {reason or how}"
+        under = f" under {kind[0]}" if kind[0] and self._plan.several_mpis else ""
+        why = f"no launch starts{under} in environment '{kind[1]}', placement '{kind[2]}': {reason or how}"
         self._dead[kind] = why
         return [FailedCell(cell, "failed", why) for cell in left]
 
@@ -119,7 +129,7 @@ class Schedule:
 
 
 def _kind(launch: Launch) -> Kind:
-    return launch.environment, launch.placement
+    return launch.mpi, launch.environment, launch.placement
 
 
 def _status(how: str) -> str:

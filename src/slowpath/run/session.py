@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -15,37 +15,28 @@ from typing import Any
 import msgspec
 
 from slowpath import __version__
-from slowpath.engine.build import engine_for
-from slowpath.engine.cache import Engine
 from slowpath.engine.describe import describe
-from slowpath.errors import EnvironmentFailure, Interrupted, RecordError
-from slowpath.launch.find import find_mpi
-from slowpath.launch.launchers import launcher_named, unavailable_binding
-from slowpath.launch.mpi import Mpi
-from slowpath.launch.settings import resolver
+from slowpath.errors import EnvironmentFailure, Interrupted
+from slowpath.launch.allocation import find_allocation
+from slowpath.launch.choose import choose_mpis
+from slowpath.launch.launchers import launcher_named
+from slowpath.launch.placing import nodes_of, unavailable_placement
 from slowpath.plan.campaign import Campaign, load
 from slowpath.plan.cost import fit_budget
 from slowpath.plan.expand import expand
-from slowpath.plan.files import read_plan, write_plan
+from slowpath.plan.files import write_plan
 from slowpath.plan.model import Plan
-from slowpath.record.folder import (
-    RUN_SCHEMA,
-    RunInfo,
-    create_run_folder,
-    read_run,
-    write_atomically,
-    write_run,
-)
+from slowpath.plan.twins import twins_of
+from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_run, write_atomically, write_run
 from slowpath.run.execute import Execution, Limitations, Result
 from slowpath.run.interrupt import stop_signals
-from slowpath.run.launching import Starter, starter
+from slowpath.run.launching import Starters, Starting, starters
+from slowpath.run.libraries import Libraries, Library, Tell, build_all, mpi_facts
 from slowpath.run.machine import machine_facts
 from slowpath.run.progress import Progress
-from slowpath.run.resume import schedule_after
 from slowpath.run.schedule import Schedule
 from slowpath.run.space import require_space
-
-Tell = Callable[[str], None]
+from slowpath.witness.preload import unavailable
 
 
 @dataclass(frozen=True)
@@ -54,10 +45,9 @@ class Prepared:
 
     campaign: Campaign
     plan: Plan
-    mpi: Mpi
-    engine: Engine
+    libraries: Libraries
     description: dict[str, Any]
-    starter: Starter
+    starters: Starters
     notes: tuple[str, ...]
 
 
@@ -71,42 +61,54 @@ def prepare(
     seed: int | None = None,
     budget_s: float | None = None,
 ) -> Prepared:
-    """Campaign, MPI, engine and plan of a run. Raises: UsageError, EnvironmentFailure."""
+    """Campaign, MPIs, engines and plan of a run. Raises: UsageError, EnvironmentFailure."""
     campaign = load(campaign_name)
-    mpi = find_mpi(mpi_option, environ)
-    engine = engine_for(mpi, environ, tell)
-    description = describe(engine, mpi.environ(environ))
+    libraries = build_all(choose_mpis(mpi_option, campaign.mpi, environ), environ, tell)
+    first = libraries.usable[0]
+    # All engines are built from one source, so that the description of one holds for all.
+    description = describe(first.engine, first.mpi.environ(environ))
     # 31 bits: short enough to type again with --seed.
     seed = secrets.randbits(31) if seed is None else seed
-    plan = expand(
-        campaign,
-        description,
-        mpi.identity,
-        resolver(mpi.name, mpi.version, mpi.transport),
-        seed,
-        ranks=ranks,
-        rounds=rounds,
-    )
-    plan = without_unavailable_bindings(plan, mpi)
-    notes = []
+    nodes = nodes_of(find_allocation(environ))
+    plan = expand(campaign, description, libraries.planned_for, seed, ranks=ranks, rounds=rounds, nodes=nodes)
+    plan = without_unavailable_bindings(plan, libraries.usable)
+    plan = without_unavailable_witnesses(plan, libraries.usable)
+    notes = list(libraries.notes)
     if budget_s is not None:
         plan, note = fit_budget(plan, budget_s)
         notes += [note] if note else []
-    return Prepared(campaign, plan, mpi, engine, description, starter(mpi, engine.program, environ), tuple(notes))
+    return Prepared(campaign, plan, libraries, description, starters(libraries.usable, environ), tuple(notes))
 
 
-def without_unavailable_bindings(plan: Plan, mpi: Mpi) -> Plan:
-    """`plan` with the cells skipped whose binding the launcher can't be asked for."""
-    launcher = launcher_named(mpi.launcher)
+def without_unavailable_bindings(plan: Plan, libraries: Sequence[Library]) -> Plan:
+    """`plan` with the cells skipped whose binding their MPI's launcher can't be asked for."""
     reasons = {
-        placement.name: reason
+        (library.name, placement.name): reason
+        for library in libraries
         for placement in plan.placements
-        if (reason := unavailable_binding(launcher, placement.bind)) is not None
+        if (reason := unavailable_placement(launcher_named(library.mpi.launcher), placement)) is not None
     }
     if not reasons:
         return plan
-    cells = [msgspec.structs.replace(cell, skip=cell.skip or reasons.get(cell.placement)) for cell in plan.cells]
-    launches = [launch for launch in plan.launches if launch.placement not in reasons]
+    cells = [
+        msgspec.structs.replace(cell, skip=cell.skip or reasons.get((cell.mpi or "", cell.placement)))
+        for cell in plan.cells
+    ]
+    launches = [launch for launch in plan.launches if (launch.mpi, launch.placement) not in reasons]
+    return msgspec.structs.replace(plan, cells=cells, launches=launches)
+
+
+def without_unavailable_witnesses(plan: Plan, libraries: Sequence[Library]) -> Plan:
+    """`plan` with the witnessed cells skipped whose engine can't be watched."""
+    witnessed = twins_of(plan).witnessed
+    reasons = {one.name: why for one in libraries if (why := unavailable(one.engine.program)) is not None}
+    skipped = {
+        cell.cell: reasons[cell.mpi or ""] for cell in plan.cells if witnessed & {cell.cell} and cell.mpi in reasons
+    }
+    if not skipped:
+        return plan
+    cells = [msgspec.structs.replace(cell, skip=cell.skip or skipped.get(cell.cell)) for cell in plan.cells]
+    launches = [launch for launch in plan.launches if not skipped.keys() & set(launch.cells)]
     return msgspec.structs.replace(plan, cells=cells, launches=launches)
 
 
@@ -124,9 +126,9 @@ def create(prepared: Prepared, out: Path | None, command: list[str]) -> Path:
 
 
 def _run_info(run: Path, prepared: Prepared, command: list[str]) -> RunInfo:
-    mpi, note = prepared.mpi, prepared.engine.note
-    machine = machine_facts(prepared.starter.environ)
-    machine["engine"] = {"key": note.key, "compiler": note.compiler, "path": str(prepared.engine.program)}
+    every = [library.facts for library in prepared.libraries.usable]
+    machine = machine_facts(prepared.starters.environ)
+    machine["engine"] = every[0]["engine"]
     return RunInfo(
         schema=RUN_SCHEMA,
         id=run.absolute().name,
@@ -139,27 +141,17 @@ def _run_info(run: Path, prepared: Prepared, command: list[str]) -> RunInfo:
         seed=prepared.plan.seed,
         ranks=prepared.plan.ranks,
         command=command,
-        mpi={
-            "name": mpi.name,
-            "version": mpi.version,
-            "vendor": mpi.vendor_line,
-            "abi": mpi.abi,
-            "standard_abi": mpi.standard_abi,
-            "source": mpi.source,
-            "prefix": str(mpi.prefix),
-            "mpiexec": str(mpi.mpiexec),
-            "launcher": mpi.launcher,
-            "env": dict(mpi.env),
-        },
+        mpi=mpi_facts(prepared.libraries.usable[0].mpi),
         machine=machine,
         notes=list(prepared.notes),
+        mpis=every,
     )
 
 
 def measure(
     run: Path,
     plan: Plan,
-    starting: Starter,
+    starting: Starting,
     limits: Limitations,
     progress: Progress,
     schedule: Schedule | None = None,
@@ -191,27 +183,6 @@ def measure(
             "see also: slowpath doctor"
         )
     return result
-
-
-def reopen(run: Path, environ: Mapping[str, str], tell: Tell) -> tuple[Plan, Starter, Schedule]:
-    """What `resume` needs: the plan, the same MPI and engine as before, and what is left.
-
-    Raises: RecordError: no run, or an imported one.  EnvironmentFailure: MPI or engine are not what they were.
-    """
-    info = read_run(run)
-    if info.imported:
-        raise RecordError(f"{run}: was imported from logs, so there is nothing to resume")
-    plan = read_plan(run / "plan.json")
-    mpi = find_mpi(info.mpi.get("mpiexec"), environ)
-    if (mpi.name, mpi.version) != (info.mpi.get("name"), info.mpi.get("version")):
-        before = f"{info.mpi.get('name')} {info.mpi.get('version')}"
-        raise EnvironmentFailure(f"{run}: was measured with {before}, but now it is {mpi.identity}; start a new run")
-    engine = engine_for(mpi, environ, tell)
-    if engine.note.key != info.machine.get("engine", {}).get("key"):
-        raise EnvironmentFailure(
-            f"{run}: was measured with another build of the engine; times of two builds don't mix: start a new run"
-        )
-    return plan, starter(mpi, engine.program, environ), schedule_after(run, plan)
 
 
 def _now() -> str:

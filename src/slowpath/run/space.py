@@ -7,12 +7,14 @@ import shutil
 from pathlib import Path
 
 from slowpath.errors import EnvironmentFailure
+from slowpath.plan.cannon import intervals, repetitions
 from slowpath.plan.model import Cell, Plan
 from slowpath.units import format_bytes
 
 SAMPLE_BYTES = 16  # duration_ns and start_ns
 BLOCK_BYTES = 128  # schema/block.json, header_bytes
 EVENT_BYTES = 512
+CANNON_PARTS = 11  # each a block of its own (docs/record.md)
 LAUNCH_BYTES = 16 * 1024  # plan, launch record, captured output
 # Kept free besides: report, results, and what others write meanwhile.
 RESERVE_BYTES = 32 * 1024 * 1024
@@ -36,9 +38,13 @@ def require_space(folder: Path, plan: Plan) -> None:
 
 
 def _cell_bytes(cell: Cell, ranks: int) -> int:
+    if cell.experiment == "cannon":
+        samples = repetitions(cell.parameters) * intervals(cell.parameters, ranks)
+        return ranks * (CANNON_PARTS * (2 * BLOCK_BYTES + EVENT_BYTES) + samples * SAMPLE_BYTES)
     samples = max(_number(cell, "samples"), _number(cell, "messages"))
-    allocations = _number(cell, "allocations")
-    each = 3 * BLOCK_BYTES + 2 * EVENT_BYTES + samples * SAMPLE_BYTES
+    allocations = _number(cell, "allocations") * _number(cell, "live_buffers")
+    parts = 3 if cell.experiment == "put" else 1  # whole bursts, puts alone, synchronisation alone
+    each = 3 * BLOCK_BYTES + 2 * EVENT_BYTES + parts * samples * SAMPLE_BYTES
     return 2 * EVENT_BYTES + ranks * allocations * each
 
 

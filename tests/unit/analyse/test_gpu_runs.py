@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import tarfile
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,8 +20,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     folder = tmp_path_factory.mktemp("gpu")
     built = {}
     for archive in sorted(RUNS.glob("*.tar.xz")):
-        with tarfile.open(archive) as tar:
-            tar.extractall(folder, filter="data")
+        shutil.unpack_archive(archive, folder)
         name = archive.name.removesuffix(".tar.xz")
         built[name] = build_results(folder / name)
     return built
@@ -40,7 +39,8 @@ def find(results: dict, group: str, b: str, **parameters: str) -> dict:
 
 def test_every_cell_was_measured(results: dict[str, dict]) -> None:
     for name, run in results.items():
-        wanted = "partial" if name == "pinned-host" else "ok"  # stopped after 29 of 35 launches
+        # One was stopped after 29 of 35 launches; MPICH 5.0.1 can't send what it can't export.
+        wanted = {"pinned-host": "partial", "gpu-kinds-mpich": "failed"}.get(name, "ok")
         assert wanted in {cell["status"] for cell in run["cells"]} <= {"ok", wanted}
         assert run["notes"] == [] or not any("damaged" in note for note in run["notes"])
 
@@ -57,6 +57,30 @@ def test_one_byte_too_many_costs_the_first_message_a_factor(results: dict[str, d
         else:
             assert found["verdict"] != "slower"
     assert ratios["1 B"] > ratios["64 KiB"] > ratios["2 MiB"]
+
+
+def test_mpich_pays_for_the_whole_allocation_from_1_kib_on(results: dict[str, dict]) -> None:
+    for message_bytes in ("1024", "1048576"):
+        group, mpich = "first message, both over-allocated", results["overalloc-mpich"]
+        long, pages = (find(mpich, group, b, message_bytes=message_bytes) for b in ("1 B", "64 KiB"))
+        assert long["interval"][0] > 4
+        assert long["ratio"] > pages["ratio"] > 4
+        assert find(mpich, group, "2 MiB", message_bytes=message_bytes)["verdict"] == "same"
+
+
+def test_opening_a_handle_costs_what_its_allocation_costs(results: dict[str, dict]) -> None:
+    found = find(results["ipc"], "open, overalloc", "1 B", allocation_bytes=str(2**30), importer_device="0")
+    assert found["interval"][0] > 4
+    other = find(results["ipc"], "open, overalloc", "1 B", allocation_bytes=str(2**30), importer_device="1")
+    assert other["interval"][1] < 1  # to another GPU clean lengths of 1 GiB and more are the slow ones
+
+
+def test_the_padding_library_takes_the_cost_from_the_reproducer(results: dict[str, dict]) -> None:
+    first = [c for c in results["pad-logs"]["contrasts"] if c["group"] == "over-allocation, the first message"]
+    for kind, slower in (("pad-log-1-plain", True), ("pad-log-1-padded", False)):
+        verdicts = [c["verdict"] for c in first if c["b"]["label"].startswith(kind)]
+        assert len(verdicts) == 6
+        assert ("slower" in verdicts) == slower
 
 
 def test_the_remainder_decides_the_granule(results: dict[str, dict]) -> None:

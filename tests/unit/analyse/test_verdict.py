@@ -21,6 +21,7 @@ def contrast(name: str, ratio: float | None, verdict: str | None, **changes: Any
         "interval": ratio and [0.9 * ratio, 1.1 * ratio],
         "verdict": verdict,
         "control": False,
+        "explains": False,
         "minimum_effect": 0.03,
         "usual": "a",
         "where": "1 MiB",
@@ -85,3 +86,11 @@ def test_same_where_measured_is_ok_and_the_rest_is_counted() -> None:
     found = line(contrast("x", 1.0, "same"), contrast("y", None, None))
     assert found["level"] == "ok"
     assert "in 1 of 1 contrasts; 1 more could not be measured" in found["text"]
+
+
+def test_what_a_contrast_explains_is_no_slow_path() -> None:
+    slow = contrast("x", 12.0, "slower", usual=None)
+    assert judge([slow], 0)["lines"][0]["level"] == "slow"
+    verdict = judge([{**slow, "explains": True}], 0)
+    assert verdict["lines"][0]["level"] == "info"
+    assert verdict["headline"].startswith("No slow path")

@@ -9,7 +9,7 @@ import pytest
 
 from slowpath.doctor import mpi_gpu
 from slowpath.doctor.device_path import DevicePath
-from slowpath.doctor.mpi_gpu import conclusion, mpi_and_gpu_memory
+from slowpath.doctor.mpi_gpu import conclusion, in_words, mpi_and_gpu_memory
 from slowpath.errors import EnvironmentFailure, UsageError
 from slowpath.launch.mpi import Mpi
 
@@ -44,6 +44,15 @@ def test_numbers_and_reasons_are_said() -> None:
     assert "openmpi 5: not tried" in value
 
 
+def test_the_method_and_the_librarys_own_report_are_said() -> None:
+    judged = DevicePath(True, "ipc", 12.4e9, 373e9, None, "reference", 40.5e9, "zero-copy on cuda_ipc/cuda", True)
+    assert in_words(judged) == (
+        "yes, IPC (GPU to GPU) (judged against the same without IPC), GPU 373 GB/s, without IPC 40.5 GB/s, "
+        "host 12.4 GB/s; UCX reports: zero-copy on cuda_ipc/cuda, which agrees"
+    )
+    assert "judged by bandwidth" in in_words(DevicePath(True, "ipc", 5.2e9, 394e9, None, "bandwidth"))
+
+
 def test_without_a_gpu_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mpi_gpu, "gpu_count", lambda: (0, "no CUDA driver"))
     monkeypatch.setattr(mpi_gpu, "find_all", lambda: pytest.fail("looked for MPIs"))
@@ -59,7 +68,7 @@ def test_how_far_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(mpi_gpu, "gpu_count", lambda: (1, None))
     monkeypatch.setattr(mpi_gpu, "find_all", lambda: [A, CUDA])
-    monkeypatch.setattr(mpi_gpu, "cached_engine", lambda folder: object() if "openmpi" in folder.name else None)
+    monkeypatch.setattr(mpi_gpu, "kept_engine", lambda mpi: object() if mpi.name == "openmpi" else None)
     monkeypatch.setattr(mpi_gpu, "engine_for", lambda mpi, tell: object())
     monkeypatch.setattr(mpi_gpu, "prove_device_path", prove)
     assert mpi_and_gpu_memory("none").status == "warn"

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
 
 import pytest
 
-from slowpath.engine import toolchain
+from slowpath.engine import blas, toolchain
 from slowpath.engine.build import engine_for
 from slowpath.engine.cache import engine_key, list_engines, source_hash
 from slowpath.engine.describe import describe
@@ -21,10 +22,11 @@ case "$1" in
 --version) echo "cmake version ${CMAKE_IS:-3.25.1}";;
 --build)
     echo build >> "$COUNT"
+    [ -z "$BLAS" ] || : > "$2/libslowpath-blas.so"
     if [ -n "$BROKEN" ]; then echo "[ 10%] error.cpp.o"; echo "x.cpp:3:1: error: no such thing"; exit 1; fi
     printf '#!/bin/sh\\necho "{\\\\"engine\\\\": \\\\"1\\\\", \\\\"experiments\\\\": []}"\\n' > "$2/slowpath-engine"
     chmod +x "$2/slowpath-engine";;
-*) mkdir -p "$4";;
+*) mkdir -p "$4"; echo "-- BLAS: ${BLAS:-none, so that the experiment cannon can't run}"; echo "$*" > "$COUNT.asked";;
 esac
 """
 
@@ -92,14 +94,69 @@ def test_key_follows_what_the_engine_is_made_of(mpi: Mpi, source: Path) -> None:
     (source / "main.cpp").write_text("int main() {}")
     assert source_hash(source) != hashed
     keys = {
-        engine_key(mpi, "a", "g++ 12"),
-        engine_key(mpi, "b", "g++ 12"),
-        engine_key(mpi, "a", "g++ 13"),
-        engine_key(dataclasses.replace(mpi, version="5.1"), "a", "g++ 12"),
-        engine_key(dataclasses.replace(mpi, prefix=Path("/other")), "a", "g++ 12"),
-        engine_key(dataclasses.replace(mpi, abi="openmpi"), "a", "g++ 12"),
+        engine_key(mpi, "a", "g++ 12", "openblas", "zen5"),
+        engine_key(mpi, "b", "g++ 12", "openblas", "zen5"),
+        engine_key(mpi, "a", "g++ 13", "openblas", "zen5"),
+        engine_key(mpi, "a", "g++ 12", "blis", "zen5"),
+        engine_key(mpi, "a", "g++ 12", "openblas", "zen6"),
+        engine_key(dataclasses.replace(mpi, version="5.1"), "a", "g++ 12", "openblas", "zen5"),
+        engine_key(dataclasses.replace(mpi, prefix=Path("/other")), "a", "g++ 12", "openblas", "zen5"),
+        engine_key(dataclasses.replace(mpi, abi="openmpi"), "a", "g++ 12", "openblas", "zen5"),
     }
-    assert len(keys) == 6
+    assert len(keys) == 8
+
+
+def test_blas_is_kept_beside_the_engine_and_named(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
+    without = engine_for(mpi, environ, source=source)
+    assert without.note.blas is None
+    engine = engine_for(mpi, {**environ, "BLAS": "/opt/libopenblas.so"}, source=source, rebuild=True)
+    assert engine.note.blas == "/opt/libopenblas.so"
+    assert (engine.program.parent / "libslowpath-blas.so").is_file()
+
+
+def test_another_blas_is_another_engine(
+    mpi: Mpi, environ: dict[str, str], source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = engine_for(mpi, environ, source=source)
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "libopenblas.so").write_text("")
+    second = engine_for(mpi, environ, source=source)
+    assert second.note.key != first.note.key
+    assert engine_for(mpi, environ, source=source) == second
+    (tmp_path / "lib" / "libopenblas.so").write_text("a newer one")
+    third = engine_for(mpi, environ, source=source)
+    assert third.note.key not in (first.note.key, second.note.key)
+    package = tmp_path / "scipy_openblas32"
+    monkeypatch.setattr(blas, "packaged_openblas", lambda: package)
+    (package / "lib").mkdir(parents=True)
+    (package / "lib" / blas.PACKAGED).write_text("")
+    fourth = engine_for(mpi, environ, source=source)
+    assert fourth.note.key not in (first.note.key, second.note.key, third.note.key)
+    assert f"-DSLOWPATH_SCIPY_OPENBLAS={package}" in Path(environ["COUNT"] + ".asked").read_text()
+
+
+def test_blas_of_a_python_package_that_is_not_whole_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "scipy_openblas32").mkdir()
+    (tmp_path / "scipy_openblas32" / "__init__.py").write_text("raise ImportError('it is not imported')")
+    importlib.invalidate_caches()
+    assert blas.packaged_openblas() is None
+    (tmp_path / "scipy_openblas32" / "lib").mkdir()
+    (tmp_path / "scipy_openblas32" / "lib" / blas.PACKAGED).write_text("")
+    assert blas.packaged_openblas() == tmp_path / "scipy_openblas32"
+
+
+def test_what_can_be_a_blas_is_in_sight(tmp_path: Path) -> None:
+    for name in ("libopenblas.so", "libblis-mt.a", "libmkl_rt.so", "libblas.so.3", "libfoo.so", "libblas.txt"):
+        folder = tmp_path / "conda" / "lib"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+    (tmp_path / "conda" / "bin").mkdir()
+    seen = blas.blas_in_sight({"PATH": str(tmp_path / "conda" / "bin")}).libraries
+    mine = {path.name for path in seen if tmp_path in path.parents}
+    assert mine == {"libopenblas.so", "libblis-mt.a", "libmkl_rt.so"}
+    elsewhere = blas.blas_in_sight({"PATH": "", "MKLROOT": str(tmp_path / "conda")}).libraries
+    assert mine <= {path.name for path in elsewhere}
 
 
 def test_failed_build_shows_the_error_and_the_log(mpi: Mpi, environ: dict[str, str], source: Path) -> None:

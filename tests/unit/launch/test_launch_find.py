@@ -18,9 +18,14 @@ VERSIONS = {
     "mpich": "HYDRA build details:\n    Version:                                 5.0.2\n    Release Date:  x\n",
     "openmpi": "mpiexec (Open MPI) 5.0.11\n\nReport bugs to https://www.open-mpi.org/community/help/\n",
     "openmpi4": "mpirun (Open MPI) 4.1.4\n",
+    "openrte4": "mpiexec (OpenRTE) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/\n",
     "intelmpi": "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626 (id: b44796a)\nCopyright\n",
     "slurm": "slurm 22.05.8\n",
     "slurm-wlm": "slurm-wlm 22.05.8\n",
+    "flux": "commands:    \t\t0.63.0\nlibflux-core:\t\t0.63.0\nFLUX_URI:\t\tlocal:///run/flux/local\n",
+    "aprun": "aprun (ALPS) 6.6.59\n",
+    "pals": "mpiexec version 1.8.0 revision 0a1b2c\n",
+    "osc": "Version 0.84, configure options: --prefix=/x\n",
     "odd": "some launcher 3\n",
 }
 
@@ -31,8 +36,13 @@ VERSIONS = {
         ("mpich", ("mpich", "5.0.2", "hydra")),
         ("openmpi", ("openmpi", "5.0.11", "prterun")),
         ("openmpi4", ("openmpi", "4.1.4", "orterun")),
+        ("openrte4", ("openmpi", "4.1.4", "orterun")),
         ("intelmpi", ("intelmpi", "2021.18.1", "hydra-intel")),
         ("slurm", ("unknown", None, "srun")),
+        ("flux", ("unknown", None, "flux")),  # flux-version(1)
+        ("aprun", ("unknown", None, "aprun")),
+        ("pals", ("unknown", None, "pals")),  # as E3SM's mache tells it
+        ("osc", ("unknown", None, "mpiexec")),  # another mpiexec for PBS, which takes none of those options
         ("odd", ("unknown", None, "mpiexec")),
     ],
 )
@@ -120,7 +130,7 @@ def test_an_mpi_of_the_path_goes_before_the_embedded_one_wherever_that_stands(pl
     install(places["python"], VERSIONS["mpich"])
     chosen = find_mpi(None, path_of(places["python"], places["openmpi"]))
     assert (chosen.name, chosen.source) == ("openmpi", "PATH")
-    assert find_mpi(None, path_of(places["python"])).source == "embedded"
+    assert find_mpi(None, without_system(path_of(places["python"]))).source == "embedded"
     assert find_mpi(None, {"PATH": ""}).source == "embedded"
     assert find_mpi("embedded", path_of(places["openmpi"])).name == "mpich"
 
@@ -168,6 +178,33 @@ def test_srun_takes_the_library_of_the_wrapper_on_the_path(tmp_path: Path, place
     mpi = find_mpi(str(srun), path_of(places["mpich"]))
     assert (mpi.name, mpi.version, mpi.launcher) == ("mpich", "5.0.2", "srun")
     assert mpi.prefix == places["mpich"]
+
+
+def test_pals_is_an_mpiexec_with_the_wrapper_of_another_folder(tmp_path: Path, places: dict[str, Path]) -> None:
+    """/opt/cray/pals/1.8/bin holds no compiler wrapper."""
+    pals = install(tmp_path / "pals", VERSIONS["pals"], wrapper=False)
+    mpi = find_mpi(str(pals), path_of(places["mpich"]))
+    assert (mpi.launcher, mpi.name, mpi.mpicxx) == ("pals", "mpich", places["mpich"] / "bin" / "mpicxx")
+
+
+@pytest.mark.parametrize("name", ["jsrun", "ibrun", "aprun"])
+def test_a_launcher_that_prints_nothing_of_use_is_known_by_its_name(name: str) -> None:
+    assert identify("usage: ...\n", name).launcher == name
+
+
+def test_the_launcher_of_the_allocation_counts_where_there_is_no_mpiexec(
+    tmp_path: Path, places: dict[str, Path]
+) -> None:
+    """A Spectrum MPI's wrapper on the PATH and jsrun beside it, inside an LSF job."""
+    (places["mpich"] / "bin" / "mpiexec").unlink()
+    install(tmp_path / "jsm", "usage\n", wrapper=False, name="jsrun")
+    environ = without_system(path_of(tmp_path / "jsm", places["mpich"])) | {
+        "LSB_JOBID": "7",
+        "LSB_MCPU_HOSTS": "b 1 a 40",
+    }
+    assert find_mpi(None, environ).launcher == "jsrun"
+    with pytest.raises(EnvironmentFailure, match="no MPI found"):
+        find_mpi(None, {"PATH": environ["PATH"]})
 
 
 def test_launcher_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,15 +7,8 @@ import pytest
 
 from slowpath.errors import UsageError
 from slowpath.launch.identify import MARKS
-from slowpath.launch.launchers import (
-    BINDINGS,
-    LAUNCHERS,
-    Command,
-    Launcher,
-    command,
-    launcher_named,
-    unavailable_binding,
-)
+from slowpath.launch.launcher import BINDINGS, NOT_RUN, SPREADS, Command, Launcher, Place
+from slowpath.launch.launchers import LAUNCHERS, command, launcher_named, unavailable_binding, unavailable_place
 
 PROGRAM = ["/e/slowpath-engine", "--plan", "p"]
 
@@ -36,7 +29,7 @@ def test_every_launcher_and_binding(launcher: Launcher, bind: str, cores: int) -
     result = made(launcher.name, bind, ranks=3, cores=cores, UCX_TLS="tcp,self")
     assert result.argv[0] == "/m/bin/launch"
     assert result.argv[-3:] == tuple(PROGRAM)
-    assert result.argv[1:3] == ("-n", "3")
+    assert result.argv[result.argv.index("-n") + 1] == "3"
     assert result.variables["UCX_TLS"] == "tcp,self"
     assert not any("{" in token for token in result.argv)
 
@@ -71,6 +64,39 @@ def test_open_mpi_5() -> None:
     assert result.argv == ("/m/bin/launch", "-n", "2", "--bind-to", "package", "-x", "UCX_TLS=tcp", *PROGRAM)
 
 
+# Whole lines for launchers that nobody here has, each as its documentation spells it.
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [
+        # flux-run(1): -n, -N; flux-shell(1): -o cpu-affinity=per-task; --requires=host: takes a hostlist (RFC 35, 29).
+        ("flux", "run -n 4 -N 2 --requires=host:n1,n2 -o cpu-affinity=per-task"),
+        # ALCF, "Running Jobs on Polaris": -n, --ppn, --hosts, --cpu-bind, --env of PALS.
+        ("pals", "-n 4 --ppn 2 --hosts=n1,n2 --cpu-bind=core --env A=1"),
+        # Cray, S-2496, "Using the aprun Command": -n, -N, -L, -cc.  Variables go along by themselves.
+        ("aprun", "-n 4 -N 2 -L n1,n2 -cc cpu"),
+        # IBM, "jsrun command"; OLCF, Summit user guide: -n sets of -a ranks and -c cores, -r of them on a host.
+        ("jsrun", "-n 4 -a 1 -c 1 -r 2 -b packed:1 -E A=1"),
+    ],
+)
+def test_lines_of_launchers_that_could_not_be_run(name: str, tokens: str) -> None:
+    launcher = launcher_named(name)
+    place = Place(nodes=2, per_node=2, hosts=("n1", "n2") if launcher.hosts else ())
+    made = command(launcher, "/b/launch", "mpich", 4, "core", {"A": "1"}, PROGRAM, 64, {}, place)
+    assert made.argv == ("/b/launch", *tokens.split(), *PROGRAM)
+    assert launcher.verified == NOT_RUN
+
+
+def test_ibrun_says_ranks_and_offset_and_nothing_more() -> None:
+    """As TACC's user guides have it: ibrun -n RANKS -o OFFSET."""
+    assert made("ibrun", "none", A="1").argv == ("/m/bin/launch", "-n", "2", "-o", "0", *PROGRAM)
+    assert unavailable_binding(launcher_named("ibrun"), "core")
+    assert unavailable_place(launcher_named("ibrun"), Place(nodes=2, per_node=1))
+
+
+def test_jsrun_cannot_be_told_which_nodes() -> None:
+    assert unavailable_place(launcher_named("jsrun"), Place(nodes=2, per_node=1, hosts=("n1", "n2")))
+
+
 def test_more_ranks_than_cores() -> None:
     assert made("prterun", "core", ranks=4, cores=2).argv[3:7] == (
         "--map-by",
@@ -96,3 +122,68 @@ def test_srun_leaves_the_users_choice() -> None:
 def test_unknown_launcher() -> None:
     with pytest.raises(UsageError, match="known are hydra"):
         launcher_named("nope")
+
+
+def test_every_launcher_tells_its_traps_and_what_it_was_run_with() -> None:
+    for launcher in LAUNCHERS:
+        assert launcher.traps, launcher.name
+        assert launcher.verified, launcher.name
+    assert len({launcher.name for launcher in LAUNCHERS}) == len(LAUNCHERS)
+
+
+def placed(name: str, place: Place, ranks: int = 2, cores: int = 4) -> Command:
+    return command(launcher_named(name), "/m/launch", "mpich", ranks, "none", {}, PROGRAM, cores, {}, place)
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS, ids=lambda launcher: launcher.name)
+def test_every_launcher_and_place(launcher: Launcher) -> None:
+    places = [Place(spread=spread) for spread in SPREADS]
+    places += [Place(nodes=2, per_node=1), Place(nodes=2, per_node=1, hosts=("n1", "n2"))]
+    plain = placed(launcher.name, Place())
+    for place in places:
+        if unavailable_place(launcher, place):
+            with pytest.raises(UsageError, match=launcher.name):
+                placed(launcher.name, place)
+            continue
+        made = placed(launcher.name, place)
+        assert made != plain
+        assert not any("{" in token for token in made.argv)
+        if place.hosts:
+            assert any("n1" in token and "n2" in token for token in made.argv)
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [
+        ("hydra", ("-ppn", "1", "-hosts", "n1,n2")),
+        ("hydra-intel", ("-ppn", "1", "-hosts", "n1,n2")),
+        ("prterun", ("--host", "n1:1,n2:1", "--map-by", "ppr:1:node")),
+        ("srun", ("-N", "2", "--ntasks-per-node=1", "--nodelist=n1,n2")),
+        ("flux", ("-N", "2", "--requires=host:n1,n2")),
+        ("aprun", ("-N", "1", "-L", "n1,n2")),
+        ("pals", ("--ppn", "1", "--hosts=n1,n2")),
+    ],
+)
+def test_a_rank_on_each_of_two_nodes(name: str, tokens: tuple[str, ...]) -> None:
+    made = placed(name, Place(nodes=2, per_node=1, hosts=("n1", "n2")))
+    start = made.argv.index(tokens[0], 1 if name == "aprun" else 0)
+    assert made.argv[start : start + len(tokens)] == tokens
+
+
+def test_one_mapping_holds_all_that_is_asked() -> None:
+    """A second --map-by would take the place of the first."""
+    made = placed("prterun", Place(nodes=1, per_node=8), ranks=8, cores=2)
+    assert [token for token in made.argv if "OVERSUBSCRIBE" in token] == ["ppr:8:node:OVERSUBSCRIBE"]
+    made = placed("prterun", Place(spread="socket"), ranks=8, cores=2)
+    assert "package:OVERSUBSCRIBE" in made.argv
+
+
+def test_intel_respects_the_asked_ranks_per_node_inside_a_job() -> None:
+    assert "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT" in placed("hydra-intel", Place(nodes=2, per_node=1)).variables
+    assert "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT" not in placed("hydra-intel", Place()).variables
+
+
+def test_srun_inside_a_step_shares_its_processors() -> None:
+    argv = command(launcher_named("srun"), "srun", "mpich", 2, "core", {}, PROGRAM, 2, {"SLURM_STEP_ID": "0"}).argv
+    assert "--overlap" in argv
+    assert "--overlap" not in made("srun", "core").argv

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from slowpath.launch.find import LIBRARIES
+from slowpath.launch.network import network_is_up
 from slowpath.launch.settings import NAMES, REFUSALS, SETTINGS, Setting, resolve, resolver, version_tuple
 
 
@@ -35,6 +38,21 @@ def test_transport_decides_where_all_messages_go_through_it() -> None:
     assert resolver("openmpi", "5.0.11", "ucx")("single_copy_off") == ({"UCX_TLS": "^cma,xpmem,knem"}, None)
     assert "UCX_TLS" not in resolve("network_path", "openmpi", "5.0.11")[0]
     assert resolve("network_path", "openmpi", "4.1.4", "ucx")[1] is not None
+
+
+def test_mpich_over_ucx_needs_a_network_to_be_sent_there(tmp_path: Path) -> None:
+    assert resolve("network_path", "mpich", "5.0.2", network=True)[0]["UCX_TLS"] == "^sm"
+    assert "lo" in (resolve("network_path", "mpich", "5.0.2", network=False)[1] or "")
+    assert resolve("single_copy_off", "mpich", "5.0.2", network=False)[1] is None
+    head = "Iface\tDestination\tGateway\n"
+    four, six = tmp_path / "route", tmp_path / "ipv6_route"
+    assert network_is_up((four, six))
+    four.write_text(head)
+    assert not network_is_up((four, six))
+    six.write_text(f"{'0' * 32} 80 {'0' * 32} 00 {'0' * 32} 00000100 00000001 00000000 80200001       lo\n")
+    assert not network_is_up((four, six))
+    four.write_text(head + "eth0\t00000000\t0101A8C0\n")
+    assert network_is_up((four, six))
 
 
 def test_no_two_rows_hold_for_one_version() -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from slowpath.plan.campaign import Campaign, decode
 from slowpath.plan.expand import expand
 from slowpath.plan.model import Plan
+from slowpath.plan.mpis import MpiInUse
 
 HEAD = '[campaign]\nname = "try"\ntitle = "A try"\n'
 
@@ -39,9 +40,10 @@ def campaign_of() -> Callable[[str], Campaign]:
 
 @pytest.fixture
 def plan_of(description: dict[str, Any], campaign_of: Callable[[str], Campaign]) -> Callable[..., Plan]:
-    """Plan of a text; seed 1 and an MPI called `mpi` unless told."""
+    """Plan of a text; seed 1 and one MPI with the identity `mpi` unless told."""
 
-    def build(text: str, seed: int = 1, mpi: str = "mpi", **more: Any) -> Plan:
-        return expand(campaign_of(text), description, mpi, resolve, seed, **more)
+    def build(text: str, seed: int = 1, mpi: str = "mpi", mpis: Sequence[MpiInUse] | None = None, **more: Any) -> Plan:
+        in_use = [MpiInUse("mpich", mpi, resolve)] if mpis is None else mpis
+        return expand(campaign_of(text), description, in_use, seed, **more)
 
     return build

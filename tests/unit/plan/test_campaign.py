@@ -11,6 +11,7 @@ import pytest
 from slowpath.errors import UsageError
 from slowpath.plan.campaign import Campaign, decode, load, shipped
 from slowpath.plan.expand import expand
+from slowpath.plan.mpis import MpiInUse
 
 HEAD = '[campaign]\nname = "try"\ntitle = "A try"\n'
 CELLS = '[[cells]]\nname = "c"\nexperiment = "p2p"\n'
@@ -49,6 +50,11 @@ def test_defaults_are_one_environment_bound_to_cores() -> None:
         (HEAD + "ranks = 'two'\n" + CELLS, "[campaign]: key ranks: expected a whole number, got text"),
         (HEAD + "ranks = 0\n" + CELLS, "[campaign]: key ranks: expected a whole number >= 1"),
         (HEAD + "ranks = true\n" + CELLS, "[campaign]: key ranks: expected a whole number, got 'bool'"),
+        (HEAD + "mpi = []\n" + CELLS, "[campaign]: key mpi: is an empty list"),
+        (HEAD + "mpi = ''\n" + CELLS, "[campaign]: key mpi: '' is not allowed"),
+        (HEAD + "mpi = 3\n" + CELLS, "[campaign]: key mpi: expected"),
+        (HEAD + "mpi = ['mpich', 'mpich']\n" + CELLS, "[campaign]: key mpi: 'mpich' stands there twice"),
+        (HEAD + "mpi = ['mpich', 'all']\n" + CELLS, "[campaign]: key mpi: 'all' already means every MPI"),
         (HEAD + "minimum_effect = nan\n" + CELLS, "[campaign]: key minimum_effect"),
         ('[campaign]\nname = "a b"\ntitle = "t"\n' + CELLS, "[campaign]: key name: 'a b' is not allowed"),
         ('[campaign]\nname = ""\ntitle = "t"\n' + CELLS, "[campaign]: key name"),
@@ -73,6 +79,12 @@ def test_defaults_are_one_environment_bound_to_cores() -> None:
 )  # fmt: skip
 def test_one_line_for_each_mistake(content: bytes | str, expected: str) -> None:
     assert expected in message_of(content)
+
+
+def test_mpis_are_one_several_or_all() -> None:
+    assert decode((HEAD + CELLS).encode(), "try.toml").mpi is None
+    assert decode((HEAD + "mpi = 'all'\n" + CELLS).encode(), "try.toml").mpi == ["all"]
+    assert decode((HEAD + "mpi = ['mpich', '/opt/x']\n" + CELLS).encode(), "try.toml").mpi == ["mpich", "/opt/x"]
 
 
 def test_a_contrast_names_cells_that_exist() -> None:
@@ -104,14 +116,16 @@ def test_a_misspelt_shipped_name_gets_the_nearest() -> None:
 def test_shipped_campaigns(name: str, description: dict[str, object]) -> None:
     campaign: Campaign = load(name)
     assert campaign.name == name
-    plan = expand(campaign, description, "mpi", lambda setting: ({setting.upper(): "1"}, None), seed=1)
+    mpi = MpiInUse("mpich", "mpich 5.0.2", lambda setting: ({setting.upper(): "1"}, None))
+    plan = expand(campaign, description, [mpi], seed=1)
     assert plan.contrasts
     assert any(contrast.control for contrast in plan.contrasts)
     assert len({cell.label for cell in plan.cells}) == len(plan.cells)
 
 
 def test_self_test_is_200_contrasts_of_nothing(description: dict[str, object]) -> None:
-    plan = expand(load("self-test"), description, "mpi", lambda setting: ({}, None), seed=1)
+    mpi = MpiInUse("mpich", "mpich 5.0.2", lambda setting: ({}, None))
+    plan = expand(load("self-test"), description, [mpi], seed=1)
     assert len(plan.contrasts) == 200
     assert all(contrast.control for contrast in plan.contrasts)
     assert [contrast.axis for contrast in plan.contrasts].count("copy") == 100

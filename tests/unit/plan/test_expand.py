@@ -160,7 +160,7 @@ def test_a_message_fits_exactly(plan_of: Callable[..., Plan]) -> None:
         ({"b": "'huge'"}, "key b: 'huge' is also a"),
         ({"a": "'huge,small'"}, "key a: holds several values"),
         ({"metric": "'one_way'"}, "did you mean 'one_way_s'?"),
-        ({"metric": "'bandwidth_bytes_per_s'"}, "is a rate; a contrast compares times"),
+        ({"metric": "'bandwidth_bytes_per_s'"}, "is no time; a contrast compares times"),
         ({"metric": "'half_round_trip_latency_s'"}, "measured with pattern=ping_pong only"),
         ({"metric": "'send_barrier_s'"}, "only with pattern=one_way and synchronise=inside"),
         ({"where": "{ message_bytes = '2MiB' }"}, "key where.message_bytes: no cell of 'fresh' has"),

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slowpath.errors import RecordError
+from slowpath.record import blocks
 from slowpath.record.blocks import Block, Witness, read, scan, write_blocks
 from slowpath.record.layout import layout
 
@@ -100,6 +101,16 @@ def test_a_flipped_sample_costs_its_block(file: Path, cell: int) -> None:
     assert index.headers["cell"].tolist() == [i for i in range(10) if i != cell]
     (note,) = index.notes
     assert note.startswith(f"samples.blk: block of cell {cell} at byte {cell * BLOCK_BYTES} left out")
+
+
+def test_two_threads_find_the_same_damage(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flip(file, 2 * BLOCK_BYTES + HEADER_BYTES)
+    flip(file, 7 * BLOCK_BYTES + HEADER_BYTES)
+    alone = scan(file)
+    monkeypatch.setattr(blocks, "WORTH_THREADS_BYTES", 0)
+    together = scan(file)
+    assert alone.headers["cell"].tolist() == together.headers["cell"].tolist() == [0, 1, 3, 4, 5, 6, 8, 9]
+    assert alone.notes == together.notes
 
 
 def test_without_verification_the_block_stays(file: Path) -> None:

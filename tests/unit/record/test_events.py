@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.errors import RecordError
-from slowpath.record.events import CellBegin, LaunchEvents, Note, read_events
+from slowpath.record.events import CellBegin, LaunchEvents, Note, Share, read_events
 
 BEGIN = (
     '{"event":"launch_begin","t_ns":1,"launch":42,"seed":7,"engine":"0.1.0","mpi_library":"X","mpi_standard":"5.0",'
@@ -51,6 +51,31 @@ def test_a_launch_that_ended(tmp_path: Path) -> None:
     assert found.end.cells_ok == 1
 
 
+def test_counts_of_instructions(tmp_path: Path) -> None:
+    counted = (
+        '{"event":"instructions","t_ns":4,"cell":3,"rank":0,"region":"put","calls":2,"method":"trap flag",'
+        '"stepped":[588,949],"retired":[552,913],"region_instructions":1575,'
+        '"shares":[{"library":"libmpi.so.12","function":"MPI_Put","instructions":1537}],"reason":null}'
+    )
+    refused = (
+        '{"event":"instructions","t_ns":5,"cell":3,"rank":0,"region":"synchronisation","calls":1,"method":null,'
+        '"stepped":[],"retired":[],"region_instructions":null,"shares":[],"reason":"a debugger is attached"}'
+    )
+    found = written(tmp_path, BEGIN, CELLS[0], counted, refused)
+    assert found.notes == ()
+    put, synchronisation = found.instructions(3)
+    assert (put.counted, put.stepped, put.region_instructions) == (True, (588, 949), 1575)
+    assert put.shares == (Share("libmpi.so.12", "MPI_Put", 1537),)
+    assert (synchronisation.counted, synchronisation.reason) == (False, "a debugger is attached")
+    assert found.instructions(9) == []
+
+
+def test_a_cell_that_no_plan_names_says_what_it_is(tmp_path: Path) -> None:
+    line = '{"event":"cell_begin","t_ns":2,"cell":0,"experiment":"ipc","parameters":{"live":"4"}}'
+    (begin,) = written(tmp_path, line).of(CellBegin)
+    assert (begin.experiment, begin.parameters) == ("ipc", {"live": "4"})
+
+
 def test_a_half_written_last_line(tmp_path: Path) -> None:
     found = written(tmp_path, BEGIN, CELLS[0], CELLS[1][:40], end="")
     assert len(found.events) == 2
@@ -84,3 +109,13 @@ def test_empty_and_missing(tmp_path: Path) -> None:
     path.touch()
     found = read_events(path)
     assert (found.events, found.ranks, found.size, found.open_cell) == ((), (), None, None)
+
+
+def test_of_cells_that_run_in_turns_the_last_to_run_is_where_it_stood(tmp_path: Path) -> None:
+    lines = [f'{{"event": "cell_begin", "t_ns": 1, "cell": {cell}}}' for cell in (4, 5, 6)]
+    lines += [f'{{"event": "progress", "t_ns": 2, "cell": {cell}}}' for cell in (6, 4, 5)]
+    path = tmp_path / "events.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    assert read_events(path).open_cell == 5
+    path.write_text("\n".join([*lines, '{"event": "cell_end", "t_ns": 3, "cell": 5, "status": "ok"}']) + "\n")
+    assert read_events(path).open_cell == 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two documents of tests/data/report, and raw samples that fit them."""
+"""The documents of tests/data/report, and raw samples that fit them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,39 @@ import pytest
 DATA = Path(__file__).parents[2] / "data" / "report"
 
 
-@pytest.fixture(scope="session")
-def made() -> ModuleType:
-    """tests/data/report/make.py."""
-    spec = importlib.util.spec_from_file_location("report_data", DATA / "make.py")
+def _module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"report_{name}", DATA / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="session")
+def made() -> ModuleType:
+    """tests/data/report/make.py."""
+    return _module("make")
+
+
+@pytest.fixture(scope="session")
+def studies() -> ModuleType:
+    """tests/data/report/studies.py."""
+    return _module("studies")
+
+
+@pytest.fixture
+def puts(studies: ModuleType, made: ModuleType) -> dict[str, Any]:
+    """Puts under two MPIs."""
+    document: dict[str, Any] = studies.put_results(made)
+    return document
+
+
+@pytest.fixture
+def cannon(studies: ModuleType, made: ModuleType) -> dict[str, Any]:
+    """Cannon's algorithm on 2 x 2 ranks."""
+    document: dict[str, Any] = studies.cannon_results(made)
+    return document
 
 
 @pytest.fixture

@@ -230,5 +230,44 @@ def test_hundred_cells_stay_below_a_megabyte(results: Json, made: ModuleType) ->
     assert "this page holds fewer" in page
 
 
+@pytest.mark.parametrize("study", ["puts", "cannon"])
+def test_studies_are_well_formed(study: str, request: pytest.FixtureRequest) -> None:
+    document: Json = request.getfixturevalue(study)
+    page = render_html(document)
+    test_page_is_well_formed(page)
+    test_headings_are_in_order(page)
+    test_page_needs_no_network(page)
+    test_pictures_hold_finite_places(page)
+    for picture in pictures(page):
+        assert picture.get("role") != "img" or [child.tag for child in picture[:2]] == ["title", "desc"]
+
+
+def _hostile(value: Any) -> Any:
+    """Every text within `value` that is not a key of something else."""
+    if isinstance(value, dict):
+        return {key: _hostile(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_hostile(one) for one in value]
+    return HOSTILE if isinstance(value, str) else value
+
+
+def test_hostile_words_of_studies_stay_words(puts: Json, cannon: Json) -> None:
+    for cell in puts["cells"]:
+        cell.update(label=HOSTILE, mpi=HOSTILE + str(cell["mpi"]))
+        cell["instructions"]["put"]["shares"] = _hostile(cell["instructions"]["put"]["shares"])
+        cell["parameters"]["design"] += HOSTILE if cell["parameters"]["design"] == "shmem_p" else ""
+    group = cannon["cannon"]["groups"][0]
+    for name in ("label", "advice", "blas", "critical_n", "best_across_nodes"):
+        group[name] = _hostile(group[name])
+    for one in group["variants"]:
+        one["variant"] += HOSTILE if one["variant"] == "a_new_style" else ""
+    for document in (puts, cannon):
+        page = render_html(document)
+        assert Page(page).open == []
+        assert "<b>bold" not in page
+        assert "alert(1)</script>" not in page
+        pictures(page)
+
+
 def test_page_is_the_same_each_time(results: Json, made: ModuleType) -> None:
     assert render_html(results, made.series(results, 20)) == render_html(results, made.series(results, 20))

@@ -14,6 +14,7 @@ import pytest
 from slowpath.errors import EnvironmentFailure
 from slowpath.report import cells_csv, contrasts_csv, render_text, write_all
 from slowpath.report import format as fmt
+from slowpath.report.view_run import summary
 
 Json = dict[str, Any]
 
@@ -121,3 +122,15 @@ def test_cells_with_one_reason_are_one_entry(results: dict[str, Any]) -> None:
     text = render_text(results)
     assert text.count("no launch starts") == 1
     assert "300 cells: size 0; size 1; size 2; size 3; and 296 more" in " ".join(text.split())
+
+
+def test_the_head_names_every_mpi_that_was_measured() -> None:
+    mpis = [
+        {"name": "mpich", "version": "5.0.2"},
+        {"name": "openmpi", "version": "5.0.11"},
+        {"name": "intelmpi", "unavailable": "not found"},
+    ]
+    head = summary({"run": {"mpi": mpis[0], "mpis": mpis}, "cells": []})
+    assert "mpich 5.0.2, openmpi 5.0.11" in head
+    assert not any("intelmpi" in part for part in head)
+    assert "mpich" in summary({"run": {"mpi": {"name": "mpich"}}, "cells": []})

@@ -69,9 +69,10 @@ def test_bad_cell_is_a_row_and_the_others_go_on(
 ) -> None:
     plan = make_plan(["ok", behave, "ok", "ok"], rounds=1)
     result, infos = execute(run_folder, plan, fake_starter)
-    assert [(info.launch, info.ended, info.continues) for info in infos] == [(1, how, None), (2, "ok", 1)]
-    assert [(cell.cell, cell.status) for cell in infos[0].failed_cells] == [(1, how)]
-    assert infos[0].failed_cells[0].reason
+    assert [(info.launch, info.ended, info.continues) for info in infos] == [(1, how, None), (2, how, 1)]
+    for info in infos:
+        assert [(cell.cell, cell.status) for cell in info.failed_cells] == [(1, how)]
+        assert info.failed_cells[0].reason
     assert ended_cells(run_folder, 1) == {0: "ok"}
     assert ended_cells(run_folder, 2) == {2: "ok", 3: "ok"}
     assert result.cells_ok == 3
@@ -91,9 +92,41 @@ def test_cell_that_failed_twice_is_not_tried_again(
     run_folder: Path, make_plan: MakePlan, fake_starter: Starter
 ) -> None:
     _, infos = execute(run_folder, make_plan(["ok", "crash", "ok"], rounds=4), fake_starter)
-    failures = [cell.cell for info in infos for cell in info.failed_cells]
-    assert failures == [1, 1]
-    assert [info.ended for info in infos].count("ok") == 4
+    assert [(info.ended, [cell.cell for cell in info.failed_cells]) for info in infos] == [
+        ("crashed", [1]),
+        ("ok", []),
+        ("ok", []),
+        ("ok", []),
+        ("crashed", [1]),  # by number the last, by time the second
+    ]
+
+
+def test_cell_that_failed_by_chance_is_measured_in_every_round(
+    run_folder: Path, make_plan: MakePlan, fake_starter: Starter
+) -> None:
+    """`once` crashes in each second launch that runs it: never twice in a row, so that it is never given up."""
+    result, infos = execute(run_folder, make_plan(["once", "ok"], rounds=3), fake_starter)
+    assert [(info.ended, info.continues) for info in infos] == [
+        *[("crashed", None)] * 3,
+        *[("ok", planned) for planned in (1, 2, 3)],
+    ]
+    assert result.status == "complete"
+    assert result.cells_ok == 6
+    assert not schedule_after(run_folder, make_plan(["once", "ok"], rounds=3)).launches_left()
+
+
+def test_cell_that_lacked_memory_is_tried_once_more(
+    run_folder: Path, make_plan: MakePlan, fake_starter: Starter
+) -> None:
+    plan = make_plan(["starved", "skip", "ok"], rounds=1)
+    result, infos = execute(run_folder, plan, fake_starter)
+    assert [(info.ended, info.continues) for info in infos] == [("ok", None), ("ok", 1)]
+    assert [ended_cells(run_folder, info.launch) for info in infos] == [
+        {0: "skipped", 1: "skipped", 2: "ok"},
+        {0: "ok"},
+    ]
+    assert result.cells_ok == 2
+    assert not schedule_after(run_folder, plan).launches_left()
 
 
 def test_wrong_bytes_are_a_failed_cell(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
@@ -205,6 +238,43 @@ def test_launch_cut_off_without_a_record_is_run_again_whole(
     assert (launch_folder(run_folder, 2) / "superseded").exists()
     assert (launch_folder(run_folder, 2) / "events.jsonl").exists()
     assert not schedule_after(run_folder, plan).launches_left()
+
+
+def damaged(what: str, folder: Path) -> None:
+    """What can happen to the files of a launch that is over."""
+    if what == "launch.json cut":
+        (folder / "launch.json").write_bytes((folder / "launch.json").read_bytes()[:100])
+    elif what == "events cut":
+        (folder / "events.jsonl").write_bytes((folder / "events.jsonl").read_bytes()[:-20])
+    elif what == "samples gone":
+        (folder / "samples.blk").unlink()
+    else:
+        data = (folder / "samples.blk").read_bytes()
+        (folder / "samples.blk").write_bytes(data[:-10] if what == "samples cut" else data[:-1] + b"?")
+
+
+@pytest.mark.parametrize("what", ["launch.json cut", "events cut", "samples gone", "samples cut", "samples changed"])
+def test_launch_whose_files_were_damaged_is_run_again_whole(
+    what: str, run_folder: Path, make_plan: MakePlan, fake_starter: Starter
+) -> None:
+    plan = make_plan(["ok", "ok"], rounds=2)
+    execute(run_folder, plan, fake_starter)
+    damaged(what, launch_folder(run_folder, 1))
+    schedule = schedule_after(run_folder, plan)
+    assert [launch.launch for launch in schedule.launches_left()] == [1]
+    Execution(run_folder, plan, fake_starter, FAST, Quiet(io.StringIO()), schedule).execute()
+    assert [info.launch for info in read_launches(run_folder)] == [2, 3]
+    assert set(ended_cells(run_folder, 3)) == {0, 1}
+    assert not schedule_after(run_folder, plan).launches_left()
+
+
+def test_torn_tail_of_a_crash_is_no_damage(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
+    plan = make_plan(["ok", "crash"], rounds=1)
+    execute(run_folder, plan, fake_starter)
+    with (launch_folder(run_folder, 1) / "samples.blk").open("ab") as samples:
+        samples.write(b"SPB1 torn")
+    assert not schedule_after(run_folder, plan).launches_left()
+    assert [info.launch for info in read_launches(run_folder)] == [1, 2]
 
 
 def test_resume_knows_cells_that_were_given_up(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:

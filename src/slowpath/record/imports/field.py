@@ -3,22 +3,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
-from slowpath import __version__
-from slowpath.errors import EnvironmentFailure, RecordError
+from slowpath.errors import RecordError
 from slowpath.plan.files import write_plan
 from slowpath.plan.model import Cell, Plan
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
 from slowpath.record.folder import (
-    RUN_SCHEMA,
     LaunchInfo,
-    RunInfo,
     create_run_folder,
     launch_folder,
     write_atomically,
@@ -27,6 +22,7 @@ from slowpath.record.folder import (
 )
 from slowpath.record.imports.log import Log, Section, Time, read_log
 from slowpath.record.imports.plan import PLACEMENT, build_plan
+from slowpath.record.imports.source import cannot_write, labels_of, refuse_twice, run_info
 from slowpath.record.imports.suspect import suspects
 from slowpath.record.imports.toml import campaign_text
 from slowpath.record.writing import Block, write_blocks
@@ -47,11 +43,9 @@ def import_logs(paths: Sequence[Path | str], out: Path | None = None) -> Path:
     files = [Path(path) for path in paths]
     if not files:
         raise RecordError("no log to import; name at least one file")
-    for file in files:
-        if sum(file.resolve() == other.resolve() for other in files) > 1:
-            raise RecordError(f"{file}: is named twice; name each log once")
+    refuse_twice(files)
     logs = [read_log(file) for file in files]
-    labels = _labels(files)
+    labels = labels_of(files)
     plan = build_plan(logs, labels)
     folder = create_run_folder("imported", out)
     write_plan(folder / "plan.json", plan)
@@ -60,38 +54,8 @@ def import_logs(paths: Sequence[Path | str], out: Path | None = None) -> Path:
     notes: list[str] = []
     for number, (log, label) in enumerate(zip(logs, labels, strict=True), start=1):
         notes += [f"{label}: {text}" for text in _write_launch(folder, number, log, label, plan)]
-    write_run(folder, _run_info(plan, logs, campaign, notes))
+    write_run(folder, run_info(plan, logs, campaign, _CONDITIONS, notes))
     return folder
-
-
-def _labels(files: Sequence[Path]) -> list[str]:
-    """Stems; a stem that occurs again gets a number."""
-    labels: list[str] = []
-    for file in files:
-        label, again = file.stem, 1
-        while label in labels:
-            again += 1
-            label = f"{file.stem} ({again})"
-        labels.append(label)
-    return labels
-
-
-def _run_info(plan: Plan, logs: Sequence[Log], campaign: str, notes: list[str]) -> RunInfo:
-    content = hashlib.sha256(b"".join(hashlib.sha256(log.content).digest() for log in logs)).hexdigest()
-    imported = datetime.now().astimezone().isoformat(timespec="seconds")
-    return RunInfo(
-        schema=RUN_SCHEMA,
-        id=f"imported-{content[:12]}",
-        campaign=plan.campaign,
-        title=plan.title,
-        campaign_sha256=hashlib.sha256(campaign.encode()).hexdigest(),
-        slowpath=__version__,
-        status="complete",
-        ranks=plan.ranks,
-        imported=True,
-        command=["slowpath", "import", *(str(log.path) for log in logs)],
-        notes=[_CONDITIONS, f"Imported at {imported}; when the logs were measured is not known.", *notes],
-    )
 
 
 def _write_launch(folder: Path, number: int, log: Log, label: str, plan: Plan) -> list[str]:
@@ -108,8 +72,7 @@ def _write_launch(folder: Path, number: int, log: Log, label: str, plan: Plan) -
         ]
         write_blocks(launch / "samples.blk", [*_warm_up(number, log, cells[0]), *blocks])
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise EnvironmentFailure(f"cannot write {launch}: {reason}; free space or name another place") from error
+        raise cannot_write(launch, error) from error
     foreign = [f"line {line}, not the reproducer's: {text}" for line, text in log.notes]
     events = list(_events(number, log, cells, foreign, doubts))
     write_atomically(launch / "events.jsonl", b"".join(msgspec.json.encode(event) + b"\n" for event in events))

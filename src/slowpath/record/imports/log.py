@@ -15,8 +15,8 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from slowpath.errors import RecordError
+from slowpath.record.imports.source import read_content
 
-MAX_LOG_BYTES = 64 * 2**20
 OVERALLOC = "gpudirect_p2p_overalloc"
 PINNED_HOST = "intranode_pinned_host_comm"
 _HEADER = re.compile(r"(mem_type|p2p_size|buffer_size|overalloc_size): (\S+)")
@@ -26,7 +26,7 @@ _SECTION = re.compile(
     r"(?: from a buffer of (\d+) bytes \((with|without) overalloc\)\.)?"
 )
 _TIME = re.compile(r"\[(\d+):(\d+)\] time: (\S+)")
-_RANK_PREFIX = re.compile(r"\d+: ")  # srun --label
+_RANK_PREFIX = re.compile(r"^\s*\d+: ")  # srun --label
 _MEMORY_KINDS = ("host", "pinned_host", "device", "managed")
 _NS_PER_S = 10**9
 
@@ -52,6 +52,7 @@ class Section:
     buffer_bytes: int
     overallocated: bool
     times: list[Time] = field(default_factory=list)
+    seen: set[tuple[int, int]] = field(default_factory=set, repr=False)  # allocation and message of each time
 
 
 @dataclass
@@ -78,14 +79,7 @@ class Log:
 
 def read_log(path: Path) -> Log:
     """Reads one log.  Raises: RecordError if it can't be read or isn't the output of a reproducer."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_LOG_BYTES + 1)
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be read: {error.strerror or error}; name a log file") from error
-    if len(content) > MAX_LOG_BYTES:
-        raise RecordError(f"{path}: is larger than {MAX_LOG_BYTES // 2**20} MiB; cut it down to the reproducer's lines")
-    return parse_log(path, content)
+    return parse_log(path, read_content(path, "the reproducer's lines"))
 
 
 def parse_log(path: Path, content: bytes) -> Log:
@@ -117,23 +111,32 @@ def _read_line(log: Log, number: int, line: str) -> None:
     elif warm_up := _WARM_UP.fullmatch(own):
         log.warm_up = _time(log, number, 0, 0, warm_up[1])
     elif section := _SECTION.fullmatch(own):
-        size = int(section[3])
-        buffer = int(section[4]) if section[4] else size
-        ranks = max(int(section[1]), int(section[2])) + 1
+        size = _whole(log, number, section[3])
+        buffer = _whole(log, number, section[4]) if section[4] else size
+        ranks = max(_whole(log, number, section[1], 9), _whole(log, number, section[2], 9)) + 1
         log.sections.append(Section(number, ranks, size, buffer, section[5] == "with"))
     elif time := _TIME.fullmatch(own):
         if not log.sections:
             raise _wrong(log, number, "a time before the heading 'Doing MPI_Send/Recv ...'; restore the missing lines")
-        _add(log, number, _time(log, number, int(time[1]), int(time[2]), time[3]))
+        indices = _whole(log, number, time[1], 9), _whole(log, number, time[2], 9)
+        _add(log, number, _time(log, number, *indices, time[3]))
     elif line.strip():
         log.notes.append((number, line.strip()))
 
 
+def _whole(log: Log, number: int, text: str, digits: int = 19) -> int:
+    """A printed whole number, of no more digits than a reproducer's own can have."""
+    if not (text.isascii() and len(text) <= digits):
+        raise _wrong(log, number, f"'{text[:40]}' is no number that a reproducer prints; restore the line")
+    return int(text)
+
+
 def _add(log: Log, number: int, time: Time) -> None:
-    times = log.sections[-1].times
-    if any((other.allocation, other.message) == (time.allocation, time.message) for other in times):
+    section = log.sections[-1]
+    if (time.allocation, time.message) in section.seen:
         raise _wrong(log, number, f"[{time.allocation}:{time.message}] for the second time; split outputs into files")
-    times.append(time)
+    section.seen.add((time.allocation, time.message))
+    section.times.append(time)
 
 
 def _time(log: Log, number: int, allocation: int, message: int, text: str) -> Time:

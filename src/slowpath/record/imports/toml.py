@@ -8,22 +8,14 @@ from collections.abc import Sequence
 
 from slowpath.plan.model import Cell, Plan
 from slowpath.record.imports.log import Log
+from slowpath.record.imports.source import campaign_head
 
-_HEAD = """\
-# Made from imported logs; the logs themselves stand in launches/*/stdout.
-# It measures the same messages with this program's engine, under the launch conditions of this machine.
-
-[campaign]
-name = "imported"
-title = {title}
-ranks = {ranks}
-rounds = 8
-"""
+_MEASURES = "It measures the same messages with this program's engine, under the launch conditions of this machine."
 
 
 def campaign_text(plan: Plan, logs: Sequence[Log]) -> str:
     """TOML that `plan.campaign` reads: one group of cells a log."""
-    parts = [_HEAD.format(title=json.dumps(plan.title), ranks=plan.ranks)]
+    parts = [campaign_head(plan, "logs", _MEASURES)]
     by_environment = {environment.name: [] for environment in plan.environments}  # type: dict[str, list[Cell]]
     for cell in plan.cells:
         by_environment[cell.environment].append(cell)

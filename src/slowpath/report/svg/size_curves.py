@@ -17,7 +17,7 @@ from slowpath.report.svg.scale import LogScale, powers_of_two, spanning
 WIDTH, HEIGHT = 344, 270
 LONGEST_LABEL = 16
 STYLES = ("s1", "s2", "s3", "s4", "s5", "s6")  # colour and marker of a line; more lines go into another panel
-_MARKERS = ("M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z", "M-3.2-3.2H3.2V3.2H-3.2z", "M0-4.4L4.2 3.2H-4.2z",
+MARKERS = ("M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z", "M-3.2-3.2H3.2V3.2H-3.2z", "M0-4.4L4.2 3.2H-4.2z",
             "M0-4.6L4.6 0L0 4.6L-4.6 0z", "M0 4.4L4.2-3.2H-4.2z", "M-4 0H4M0-4V4")  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def _curve(curve: Curve, index: int, x: LogScale, y: LogScale) -> str:
             low, high = (y(end) for end in point.interval)
             content += element("line", x1=px, x2=px, y1=low, y2=high, class_=f"whisker {style}")
         move = f"translate({number(px)} {number(py)})"
-        content += element("path", d=_MARKERS[index % len(_MARKERS)], transform=move, class_=f"point {style}")
+        content += element("path", d=MARKERS[index % len(MARKERS)], transform=move, class_=f"point {style}")
     return content
 
 

@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """An engine that measures nothing and does to each cell what its parameter `behave` says.
 
-behave: ok, skip, wrong (wrong bytes), crash, hang, error (exit 4), orphan (leaves a process behind, then hangs).
+behave: ok, skip, wrong (wrong bytes), crash, once (crash, but not in the next launch), hang, error (exit 4), orphan
+(leaves a process behind, then hangs), starved (skipped for want of memory, but not in the next launch).
 The variables FAKE_INIT=fail|hang and FAKE_JUNK=1 act before any cell.
 """
 
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 plan = Path(sys.argv[sys.argv.index("--plan") + 1])
@@ -29,9 +32,17 @@ def tell(event: str, **fields: object) -> None:
     events.write(json.dumps({"event": event, "t_ns": time.monotonic_ns(), **fields}) + "\n")
 
 
+def block(cell: int, rank: int) -> bytes:
+    """One steady block of two samples (schema/block.json)."""
+    payload = struct.pack("<2q", 1000, 1001)
+    head = struct.pack("<4sHHIIIBBHIIQqQ6qiiQ", b"SPB1", 128, 1, cell, 0, rank, 3, 1, 0, 1, 0, 2, *[0] * 8, -1, -1, 0)
+    head += struct.pack("<I", zlib.crc32(payload))
+    return head + struct.pack("<I", zlib.crc32(head)) + payload
+
+
 def end(cell: int, status: str = "ok", reason: "str | None" = None) -> None:
     with (out / "samples.blk").open("ab") as samples:
-        samples.write(b"x" * 64)
+        samples.write(block(cell, 0) + block(cell, 1))
     tell("cell_end", cell=cell, status=status, reason=reason)
 
 
@@ -47,6 +58,16 @@ for line in plan.read_text().splitlines():
     if behave == "crash":
         print("about to crash", file=sys.stderr, flush=True)
         os.kill(os.getpid(), signal.SIGSEGV)
+    if behave in ("once", "starved"):
+        seen = out.parent / f"crashed-{cell}"
+        if seen.exists():
+            seen.unlink()
+        else:
+            seen.touch()
+            if behave == "starved":
+                end(cell, "skipped", "mmap: Cannot allocate memory (64 bytes)")
+                continue
+            os.kill(os.getpid(), signal.SIGSEGV)
     if behave == "error":
         print("slowpath-engine: error: MPI_Send: no route (rank 0 of 2 on here, x.cpp:1)", file=sys.stderr)
         sys.exit(4)

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include "experiments/cannon/gpu/style.hpp"
+
+namespace slowpath::cannon::gpu {
+
+std::span<const StyleKind> styles() {
+    static const std::array all{compute_only, sendrecv, isend_wait, shared_copy, shared_direct};
+    return all;
+}
+
+const StyleKind* find_style(std::string_view name) {
+    for (const StyleKind& kind : styles())
+        if (kind.name == name) return &kind;
+    return nullptr;
+}
+
+}  // namespace slowpath::cannon::gpu

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Where the bytes of one message lie: in one piece, or in blocks of equal length with gaps as long between.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace slowpath::p2p {
+
+/// What stands where no message may write.
+inline constexpr std::byte gap_value{0xA5};
+
+struct Layout {
+    std::int64_t message_bytes = 0;
+    std::int64_t blocks = 1;  ///< blocks * block_bytes == message_bytes
+    std::int64_t block_bytes = 0;
+    std::int64_t stride_bytes = 0;  ///< from one block to the next; block_bytes where there are no gaps
+
+    bool contiguous() const { return stride_bytes == block_bytes; }
+    /// From the first byte of the message to its last.
+    std::int64_t extent_bytes() const { return blocks == 0 ? 0 : (blocks - 1) * stride_bytes + block_bytes; }
+    /// What memory holds when the message `seed` lies in it, gaps included.
+    /// @param to Bytes from `begin` on, counted from the first byte of the message; begin + to.size() is at
+    /// most extent_bytes().  @param begin A multiple of 8.  @param inverted As in fill_pattern().
+    void fill(std::span<std::byte> to, std::int64_t begin, std::uint64_t seed, bool inverted) const;
+
+  private:
+    /// Bytes of the message that lie before this place.
+    std::int64_t bytes_before(std::int64_t place) const;
+};
+
+}  // namespace slowpath::p2p

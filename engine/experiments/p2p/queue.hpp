@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Messages that match nothing while others are timed, so that a library searches past them.
+#pragma once
+
+#include <mpi.h>
+
+#include <vector>
+
+#include "experiments/p2p/end.hpp"
+
+namespace slowpath::p2p {
+
+/// `queue` empty messages from the sender to the receiver, each with a tag of its own, in the same
+/// communicator as the measured ones.  posted=before: their receives are posted before all others, and they
+/// are sent at the end. posted=after: they are sent before all others, have all arrived when the first
+/// message is timed, and are received at the end.
+class Queue {
+  public:
+    explicit Queue(End& end);
+    /// Called by all ranks, before the first set of buffers.  @throws mpi::Error.
+    void fill();
+    /// Called by all ranks after the last set: as many messages are received as were sent.  @throws
+    /// mpi::Error.
+    void drain();
+
+  private:
+    End& end_;
+    int length_ = 0;  ///< 0 on ranks that take no part
+    bool unexpected_;
+    std::vector<MPI_Request> receives_;
+
+    void send_all() const;
+    void post_all();
+};
+
+}  // namespace slowpath::p2p

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/put/put.hpp"
+
+#include <array>
+
+#include "experiments/put/cell.hpp"
+#include "experiments/put/table.hpp"
+#include "mpi/agree.hpp"
+
+namespace slowpath::put {
+namespace {
+
+/// Collective over all ranks: what the two found, known to every one.
+Outcome outcome_of(const Context& context, const CellResult& mine) {
+    const MPI_Comm control = context.session.control();
+    Outcome outcome;
+    const std::array sums{mine.compared_bytes, mine.wrong_bytes};
+    const std::vector<std::int64_t> all = mpi::reduce(control, sums, MPI_SUM);
+    outcome.validated_bytes = all[0];
+    outcome.wrong_bytes = all[1];
+    const std::array origin{std::int64_t{mine.batch}, mine.steady_samples, std::int64_t{mine.cut_by_time}};
+    const std::vector<std::int64_t> known = mpi::reduce(control, origin, MPI_MAX);
+    outcome.batch = static_cast<std::uint32_t>(known[0]);
+    outcome.steady_samples = known[1];
+    if (const auto skipped = mpi::first_text(control, mine.skipped)) {
+        outcome.status = Status::skipped;
+        outcome.reason = skipped;
+        return outcome;
+    }
+    outcome.stopped_because = known[2] != 0 ? "time" : "samples";
+    outcome.reason = mpi::first_text(control, mine.wrong);
+    if (outcome.reason) outcome.status = Status::failed;
+    return outcome;
+}
+
+Outcome run(Context& context, const Assignment& assignment) {
+    const Config config = configure(assignment);
+    // Every process of the job would have to start OpenSHMEM, and its numbers of processes are the job's.
+    if (config.uses_openshmem() && context.session.size() != 2) {
+        Outcome outcome;
+        outcome.status = Status::skipped;
+        outcome.reason = "design=" + config.design + " needs a job of 2 ranks, this one has " +
+                         std::to_string(context.session.size());
+        return outcome;
+    }
+    Pair pair(context.session.control());
+    const CellResult mine = pair.takes_part() ? run_on_pair(context, config, pair) : CellResult{};
+    pair.release();
+    return outcome_of(context, mine);
+}
+
+}  // namespace
+
+const Experiment experiment{
+    .name = "put",
+    .summary = "one-sided messages: what MPI_Put and its synchronisation cost, beside layers that do less",
+    .min_ranks = 2,
+    .parameters = parameters,
+    .metrics = metrics,
+    .swept = "message_bytes",
+    .validate = [](const Assignment& assignment) { static_cast<void>(configure(assignment)); },
+    .run = run,
+    .tabulate = tabulate,
+};
+
+}  // namespace slowpath::put

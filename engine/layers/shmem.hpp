@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Layer `shmem`: OpenSHMEM's way (OpenSHMEM 1.5 section 9.5): the target is a symmetric address, that is an
+/// address in this process's own part, and there is no window among the arguments. `put` moves bytes, `p` one
+/// word by value.
+///
+/// Unchecked, as OpenSHMEM is: the processing element exists and the bytes lie within its part, else
+/// undefined. Checked: both are looked at, and a code is answered; proc_null is no processing element.
+///
+/// The window is implied: the one whose epoch began last (Window::begin_epoch). Each image that holds this
+/// layer, the library and the program, keeps its own table.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "layers/blocks.hpp"
+#include "layers/error.hpp"
+#include "layers/window.hpp"
+
+namespace slowpath::layers {
+
+struct Symmetric {
+    /// From an address in the own part to the same one of each processing element.
+    std::array<std::ptrdiff_t, most_ranks> deltas_bytes;
+    std::byte* own_base;
+    std::uint64_t bytes;                ///< as long as the shortest part
+    std::uint32_t processing_elements;  ///< 0: no window is attached
+};
+extern Symmetric symmetric;
+
+/// @param window Null: no window has symmetric addresses any more.
+void attach_symmetric(const Window* window);
+
+[[gnu::always_inline]] inline int check_symmetric(const void* target, std::size_t bytes, int pe) {
+    if (static_cast<std::uint32_t>(pe) >= symmetric.processing_elements) [[unlikely]]
+        return symmetric.processing_elements == 0 ? error_epoch : error_rank;
+    const auto offset_bytes =
+        static_cast<std::uint64_t>(static_cast<const std::byte*>(target) - symmetric.own_base);
+    std::uint64_t end;
+    if (__builtin_add_overflow(offset_bytes, bytes, &end) || end > symmetric.bytes) [[unlikely]]
+        return error_range;
+    return success;
+}
+
+template <bool checked>
+[[gnu::always_inline]] inline int shmem_put(void* target, const void* origin, std::size_t bytes, int pe) {
+    if constexpr (checked) {
+        if (const int code = check_symmetric(target, bytes, pe)) [[unlikely]]
+            return code;
+    }
+    return copy_bytes(static_cast<std::byte*>(target) + symmetric.deltas_bytes[static_cast<std::size_t>(pe)],
+                      static_cast<const std::byte*>(origin), bytes);
+}
+
+template <bool checked>
+[[gnu::always_inline]] inline int shmem_p(std::uint64_t* target, std::uint64_t value, int pe) {
+    if constexpr (checked) {
+        if (const int code = check_symmetric(target, sizeof value, pe)) [[unlikely]]
+            return code;
+    }
+    std::byte* const at =
+        reinterpret_cast<std::byte*>(target) + symmetric.deltas_bytes[static_cast<std::size_t>(pe)];
+    std::memcpy(at, &value, sizeof value);
+    return success;
+}
+
+}  // namespace slowpath::layers

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The measured calls with one message of a derived datatype bound to them; as in transfer.hpp.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+
+namespace slowpath::mpi {
+
+/// One element of a committed datatype (MPI-4.1 section 5.1).
+struct TypedTransfer {
+    MPI_Datatype type;
+    int send(const std::byte* data, int to, int tag) const {
+        return MPI_Send(data, 1, type, to, tag, MPI_COMM_WORLD);
+    }
+    int receive(std::byte* data, int from, int tag) const {
+        return MPI_Recv(data, 1, type, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    int start_send(const std::byte* data, int to, int tag, MPI_Request* request) const {
+        return MPI_Isend(data, 1, type, to, tag, MPI_COMM_WORLD, request);
+    }
+    int start_receive(std::byte* data, int from, int tag, MPI_Request* request) const {
+        return MPI_Irecv(data, 1, type, from, tag, MPI_COMM_WORLD, request);
+    }
+};
+
+/// The same element, packed by the program into memory of its own (MPI-4.1 section 5.2).
+struct PackedTransfer {
+    MPI_Datatype type;
+    std::byte* packed;
+    int capacity;  ///< of `packed`, bytes, as MPI_Pack_size said
+    int send(const std::byte* data, int to, int tag) const {
+        int used = 0;
+        const int code = MPI_Pack(data, 1, type, packed, capacity, &used, MPI_COMM_WORLD);
+        if (code != MPI_SUCCESS) [[unlikely]]
+            return code;
+        return MPI_Send(packed, used, MPI_PACKED, to, tag, MPI_COMM_WORLD);
+    }
+    int receive(std::byte* data, int from, int tag) const {
+        const int code = MPI_Recv(packed, capacity, MPI_PACKED, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (code != MPI_SUCCESS) [[unlikely]]
+            return code;
+        int used = 0;
+        return MPI_Unpack(packed, capacity, &used, data, 1, type, MPI_COMM_WORLD);
+    }
+};
+
+}  // namespace slowpath::mpi

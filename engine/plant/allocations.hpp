@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Writable anonymous mappings of this process, and how often each was used in messages. No memory of its
+/// own, one short lock: it is called from within mmap.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace slowpath::plant {
+
+enum class Call { send, receive };
+
+struct Use {
+    bool known = false;         ///< the address lies in a mapping that was seen
+    std::uint64_t bytes = 0;    ///< its length
+    std::uint64_t earlier = 0;  ///< uses before this one, by calls of this kind
+    std::uint64_t newer = 0;    ///< other mappings that were used since its last use; of a first use: all
+};
+
+void note_mapping(const void* base, std::size_t bytes);
+void forget_mappings(const void* begin, std::size_t bytes);
+
+/// Count a use of the mapping around `address`.
+Use use_mapping(const void* address, Call call);
+
+}  // namespace slowpath::plant

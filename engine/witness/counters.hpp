@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What is counted: kinds of calls, with relaxed atomics of the whole process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace slowpath::witness {
+
+enum class Call : std::size_t {
+    process_vm_readv,
+    process_vm_writev,
+    socket_send,
+    socket_receive,
+    mmap,
+    munmap,
+    madvise,
+    mprotect,
+    ioctl,
+    futex_wait,
+    sched_yield,
+    poll,
+    count,
+};
+
+inline constexpr auto call_kinds = static_cast<std::size_t>(Call::count);
+
+/// One call that came back.  @param bytes That it moved or mapped; of no meaning if it failed.
+void note(Call call, bool failed, std::uint64_t bytes = 0);
+
+/// Wrapped functions call each other: syscall(SYS_mmap) by a memory hook within mmap, recv within recvfrom.
+/// Only the outermost call of a thread counts.
+class Scope {
+  public:
+    Scope();
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    bool outermost() const { return outermost_; }
+
+  private:
+    bool outermost_;
+};
+
+}  // namespace slowpath::witness

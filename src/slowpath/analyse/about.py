@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The section `run` of results.json: who, when, where, with what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from slowpath.analyse.load import LaunchRecord
+from slowpath.analyse.placed import Groups, differences, groups_of
+from slowpath.analyse.source import Recorded
+from slowpath.analyse.variables import told_by_library
+from slowpath.plan.model import Placement, Plan
+from slowpath.plan.places import asked_place
+
+
+def run_entry(recorded: Recorded, run: Path) -> dict[str, Any]:
+    """Facts of the run, from run.json, the plan and what the engine observed."""
+    info, plan, launches = recorded.info, recorded.plan, recorded.launches
+    failed = sum(launch.info.ended != "ok" for launch in launches)
+    mpis = _mpis(recorded)
+    return {
+        "id": info.id,
+        "folder": str(run),
+        "campaign": info.campaign,
+        "title": info.title,
+        "started": info.started,
+        "finished": info.finished,
+        "wall_s": info.wall_s,
+        "seed": info.seed,
+        "engine": info.engine,
+        "slowpath": info.slowpath,
+        "imported": info.imported,
+        "mpi": _first_there(mpis),
+        "mpis": mpis,
+        "machine": info.machine,
+        "launches": {"planned": len(plan.launches), "done": len(launches) - failed, "failed": failed},
+        "rounds": plan.rounds,
+        "status": info.status,
+        "command": info.command,
+        "environments": [
+            {
+                "name": e.name,
+                "mpi": e.mpi,
+                "setting": e.setting,
+                "variables": e.variables,
+                "unset": e.unset,
+                "witness": e.witness,
+                "unavailable": e.unavailable,
+            }
+            for e in plan.environments
+        ],
+        "placements": [_placement(p, launches, groups_of(info.machine)) for p in plan.placements],
+        "quantum_ns": max((q for launch in launches if (q := launch.quantum_ns) is not None), default=None),
+    }
+
+
+def _first_there(mpis: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    first = next((one for one in mpis if not one["unavailable"]), mpis[0])
+    return {key: value for key, value in first.items() if key not in ("mpi", "unavailable")}
+
+
+def launch_mpis(plan: Plan, launches: Sequence[LaunchRecord]) -> dict[int, str | None]:
+    """Launch number -> the short name of its MPI; a follow-up has that of the launch which it continues."""
+    names: dict[int, str | None] = {launch.launch: launch.mpi for launch in plan.launches}
+    for launch in launches:
+        if launch.info.launch not in names and launch.info.continues is not None:
+            names[launch.info.launch] = names.get(launch.info.continues)
+    return names
+
+
+def _mpis(recorded: Recorded) -> list[dict[str, Any]]:
+    """Each MPI of the run: `mpi`, the short name that cells have, what run.json says, what the library says itself.
+
+    One that is not there has nothing but its name and why.
+    """
+    plan, launches = recorded.plan, recorded.launches
+    names = launch_mpis(plan, launches)
+    planned: dict[str | None, str | None] = {one.name: one.unavailable for one in plan.mpis} or {None: None}
+    found = []
+    for name, unavailable in planned.items():
+        begins = [launch.events.begin for launch in launches if names.get(launch.info.launch) == name]
+        begin = next((begin for begin in begins if begin), None)
+        library = {"library": begin.mpi_library, "standard": begin.mpi_standard} if begin else {}
+        mine = [launch for launch in launches if names.get(launch.info.launch) == name]
+        library |= told_by_library(mine, [environment.name for environment in plan.environments])
+        known = recorded.mpis.get(name) if name else None
+        facts = recorded.info.mpi if known is None and len(planned) == 1 else known or {}
+        told = {key: value for key, value in facts.items() if value is not None and key != "short_name"}
+        found.append({"mpi": name, "unavailable": unavailable, **library, **told})
+    return found
+
+
+def _placement(placement: Placement, launches: Sequence[LaunchRecord], groups: Groups) -> dict[str, Any]:
+    """A placement as asked for, what the ranks of its first launch observed, and where any launch's ranks differ."""
+    here = [launch for launch in launches if launch.info.placement == placement.name and launch.ranks]
+    ranks = here[0].ranks if here else ()
+    differs = dict.fromkeys(text for launch in here for text in differences(placement, launch.ranks, groups))
+    return {
+        "name": placement.name,
+        "bind": placement.bind,
+        **asked_place(placement),
+        "observed": [{"rank": r.rank, "host": r.host, "cpus_allowed": r.cpus_allowed, "cpu": r.cpu} for r in ranks],
+        "differs": list(differs),
+    }

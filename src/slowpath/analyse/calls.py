@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of the C library that witnessed launches counted (docs/witnesses.md), per operation of the timed cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from slowpath.analyse.load import LaunchRecord
+from slowpath.analyse.series import PHASES
+from slowpath.plan.twins import Twins
+from slowpath.record.events import CallCount, Calls
+
+_NO_LAUNCH = "no witnessed launch of this cell in the run"
+_NOT_COUNTED = (
+    "the library that counts did not reach the ranks: does the launcher pass LD_PRELOAD on, and is the engine linked "
+    "dynamically?"
+)
+_NO_EVENTS = "the experiment counts no calls"
+
+# Of a rank that stores no times, and so no block.
+_UNTOLD = dict.fromkeys(("minor_faults_per_op", "major_faults_per_op", "system_time_s_per_op", "involuntary_switches"))
+
+Roles = Mapping[str, int | None]  # role -> rank; None: the last one
+Witness = dict[str, Any]
+
+
+def with_calls(
+    witness: Witness | None, cell: int, twins: Twins, launches_of: Mapping[int, Sequence[LaunchRecord]], roles: Roles
+) -> tuple[Witness | None, str | None]:
+    """`witness` of a cell with `calls` in each phase and role, and why there are none if so."""
+    sources = [cell] if cell in twins.witnessed else twins.counted_by.get(cell, ())
+    measured = [(number, launch) for number in sources for launch in launches_of.get(number, ())]
+    if not measured:
+        return witness, _NO_LAUNCH
+    found: Witness = {phase: dict(both) for phase, both in (witness or {}).items()}
+    for phase in PHASES:
+        for role, rank in roles.items():
+            events = [event for number, launch in measured for event in _events(launch, number, phase, rank)]
+            if events:
+                both = found.setdefault(phase, dict.fromkeys(roles))
+                both[role] = {**(both[role] or _UNTOLD), "calls": per_operation(events)}
+    if any(one and "calls" in one for both in found.values() for one in both.values()):
+        return found, None
+    counting = any(launch.events.begin and launch.events.begin.witnessed for _, launch in measured)
+    return witness, _NO_EVENTS if counting else _NOT_COUNTED
+
+
+def per_operation(events: Sequence[Calls]) -> dict[str, Any]:
+    """All launches together: kind -> calls_per_op, bytes_per_op (None: calls without a length), failed_per_op."""
+    operations = sum(event.operations for event in events)
+    names = dict.fromkeys(name for event in events for name in event.counts)
+    return {name: _one([e.counts[name] for e in events if name in e.counts], operations) for name in names}
+
+
+def _one(counts: Sequence[CallCount], operations: int) -> dict[str, Any]:
+    lengths = [count.bytes for count in counts if count.bytes is not None]
+    return {
+        "calls_per_op": sum(count.calls for count in counts) / operations,
+        "bytes_per_op": sum(lengths) / operations if lengths else None,
+        "failed_per_op": sum(count.failed for count in counts) / operations,
+    }
+
+
+def _events(launch: LaunchRecord, cell: int, phase: str, rank: int | None) -> list[Calls]:
+    wanted = launch.size - 1 if rank is None else rank
+    return [
+        event
+        for event in launch.events.calls(cell)
+        if event.rank == wanted and event.phase == phase and event.operations > 0
+    ]

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every pair of nodes: which link is slow against the others (`node_pairs` of results.json). Pure.
+
+A pair is compared with the median of all other pairs of the same round, so that what holds for the whole network is in
+both and a bad link is not part of its own measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from slowpath.analyse.contrasts import Measured
+from slowpath.plan.model import Cell, Placement, Plan
+from slowpath.stats.contrast import ContrastEstimate, paired
+from slowpath.stats.estimate import estimate_over_launches
+from slowpath.stats.multiplicity import benjamini_hochberg
+from slowpath.stats.verdict import judge
+from slowpath.units import format_ratio, format_time
+
+FEWEST_OTHERS = 2
+PHASE = "steady"
+
+
+def node_pairs(plan: Plan, measured: Measured, labels: Mapping[int, str]) -> list[dict[str, Any]]:
+    """One matrix for each group of cells that differ in their pair of nodes alone; [] without any. Copies are controls.
+
+    labels: cell -> label, as in results.json.
+    """
+    placements = {placement.name: placement for placement in plan.placements if len(placement.hosts) == 2}
+    groups: dict[Any, list[Cell]] = {}
+    for cell in plan.cells:
+        if cell.placement in placements and cell.copy == 1:
+            of = placements[cell.placement].of
+            key = (cell.group, cell.experiment, tuple(sorted(cell.parameters.items())), cell.environment, cell.mpi, of)
+            groups.setdefault(key, []).append(cell)
+    return [_matrix(plan, cells, placements, measured, labels) for cells in groups.values()]
+
+
+def pair_lines(matrices: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Lines of the verdict: the slow links of each matrix, or that there are none."""
+    return [line for matrix in matrices for line in _lines(matrix)]
+
+
+def _matrix(
+    plan: Plan,
+    cells: Sequence[Cell],
+    placements: Mapping[str, Placement],
+    measured: Measured,
+    labels: Mapping[int, str],
+) -> dict[str, Any]:
+    metric = next((m for cell in cells for c, m, phase in measured if c == cell.cell and phase == PHASE), None)
+    by_round = {cell.cell: _rounds(measured, cell.cell, metric) for cell in cells}
+    found = {cell.cell: _against_others(cell.cell, by_round, plan.minimum_effect) for cell in cells}
+    judged = [cell for cell, one in found.items() if one is not None and one.p is not None]
+    p_values = [one.p for cell in judged if (one := found[cell]) is not None and one.p is not None]
+    adjusted = dict(zip(judged, map(float, benjamini_hochberg(p_values)) if judged else (), strict=True))
+    rows = [
+        _row(cell, placements[cell.placement].hosts, by_round[cell.cell], found[cell.cell], adjusted.get(cell.cell))
+        for cell in cells
+    ]
+    common = [part for part in labels[cells[0].cell].split(", ") if part not in (cells[0].placement, "copy 1")]
+    return {
+        "label": ", ".join(common) or cells[0].group,
+        "group": cells[0].group,
+        "metric": metric,
+        "nodes": list(dict.fromkeys(host for cell in cells for host in placements[cell.placement].hosts)),
+        "minimum_effect": plan.minimum_effect,
+        "pairs": rows,
+    }
+
+
+def _rounds(measured: Measured, cell: int, metric: str | None) -> dict[int, float]:
+    if metric is None:
+        return {}
+    return {number: reduced.centre_s for number, (_, reduced) in measured.get((cell, metric, PHASE), {}).items()}
+
+
+def _against_others(
+    cell: int, by_round: Mapping[int, Mapping[int, float]], minimum_effect: float
+) -> ContrastEstimate | None:
+    """This pair over the median of all other pairs, round by round; None with fewer than FEWEST_OTHERS of them."""
+    others, own = [], []
+    for number, value in sorted(by_round[cell].items()):
+        there = [rounds[number] for other, rounds in by_round.items() if other != cell and number in rounds]
+        if len(there) >= FEWEST_OTHERS:
+            others.append(median(there))
+            own.append(value)
+    return paired(others, own, minimum_effect) if own else None
+
+
+def _row(
+    cell: Cell, hosts: Sequence[str], rounds: Mapping[int, float], found: ContrastEstimate | None, p: float | None
+) -> dict[str, Any]:
+    row: dict[str, Any] = {"a": hosts[0], "b": hosts[1], "cell": cell.cell, "launches": len(rounds)}
+    value = estimate_over_launches([rounds[n] for n in sorted(rounds)]) if rounds else None
+    row["value_s"] = value and value.value
+    row["interval"] = list(value.interval) if value and value.interval else None
+    if found is None:
+        reason = "not measured" if not rounds else f"there are fewer than {FEWEST_OTHERS} other pairs to compare with"
+        return row | {"ratio": None, "ratio_interval": None, "interval_kind": None, "verdict": None, "reason": reason}
+    verdict = judge(found, p)
+    return row | {
+        "ratio": found.ratio,
+        "ratio_interval": list(found.interval) if found.interval else None,
+        "interval_kind": found.kind,
+        "verdict": verdict.word,
+        "reason": verdict.reason,
+    }
+
+
+def _lines(matrix: Mapping[str, Any]) -> list[dict[str, Any]]:
+    slow = [pair for pair in matrix["pairs"] if pair["verdict"] == "slower"]
+    judged = [pair for pair in matrix["pairs"] if pair["verdict"] is not None]
+    if not slow:
+        if not judged:
+            return []
+        text = f"{matrix['label']}: of {len(judged)} pairs of nodes none is slower than the others beyond doubt."
+        return [{"level": "ok", "text": text, "contrast": None}]
+    worst = sorted(slow, key=lambda pair: -pair["ratio"])
+    node = _common_node(slow, matrix["nodes"])
+    where = f"every link of {node}" if node else f"the link between {worst[0]['a']} and {worst[0]['b']}"
+    low, high = worst[0]["ratio_interval"]
+    half = (high - low) / 2
+    span = f"[{format_ratio(low, half)}, {format_ratio(high, half)}]"
+    most = "up to " if len(slow) > 1 else ""
+    text = (
+        f"{matrix['label']}: {where} takes {most}{format_ratio(worst[0]['ratio'], half)} times as long {span} as the "
+        f"median of the other pairs ({format_time(worst[0]['value_s'])}); "
+        f"{len(slow)} of {len(judged)} pairs are slower."
+    )
+    return [{"level": "slow", "text": text, "contrast": None}]
+
+
+def _common_node(slow: Sequence[Mapping[str, Any]], nodes: Sequence[str]) -> str | None:
+    """The node all of whose links are slow, if it alone explains them; with three nodes or fewer none can."""
+    if len(slow) < len(nodes) - 1 or len(nodes) < 4:
+        return None
+    return next((node for node in nodes if all(node in (pair["a"], pair["b"]) for pair in slow)), None)

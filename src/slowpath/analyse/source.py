@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a record comes from: a run folder of slowpath's own, or one that slowpath-ipc wrote by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from slowpath.analyse.ipc_folder import ipc_folders, read_ipc
+from slowpath.analyse.load import LaunchRecord, load_launches
+from slowpath.plan.files import read_plan
+from slowpath.plan.model import Plan
+from slowpath.record.folder import RunInfo, read_run
+
+
+class Recorded(NamedTuple):
+    """A run as recorded.
+
+    mpis: what run.json says of each MPI, by its short name; empty where it is from before there could be several.
+    interleaved: launches of both sides of a contrast stand in randomised blocks.
+    """
+
+    info: RunInfo
+    plan: Plan
+    launches: list[LaunchRecord]
+    mpis: dict[str, dict[str, Any]]
+    interleaved: bool
+
+
+def read_recorded(run: Path) -> Recorded:
+    """Raises: RecordError when the folder holds neither, or its record can't be read."""
+    if not (run / "run.json").exists() and (folders := ipc_folders(run)):
+        return Recorded(*read_ipc(folders), mpis={}, interleaved=False)
+    info = read_run(run)
+    mpis = {str(facts.get("short_name")): facts for facts in info.mpis}
+    return Recorded(info, read_plan(run / "plan.json"), load_launches(run), mpis, not info.imported)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a library told of itself in witnessed launches: its variables (MPI_T), and UCX's table of protocols."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from slowpath.analyse.load import LaunchRecord
+from slowpath.doctor.ucx_report import protocols
+from slowpath.witness.preload import UCX_LOGS
+from slowpath.witness.read import CONTROL_VARIABLES, PERFORMANCE_VARIABLES, as_row, read_logs, read_variables
+
+_MPI_T_NAMES = (("control_variables", CONTROL_VARIABLES), ("performance_variables", PERFORMANCE_VARIABLES))
+
+
+def told_by_library(launches: Sequence[LaunchRecord], environments: Sequence[str]) -> dict[str, Any]:
+    """Keys of one of run.mpis; none where no launch was witnessed.
+
+    Args: launches: all of one MPI.  environments: names in the campaign's order, whose first has the usual values.
+    """
+    witnessed = [launch for launch in launches if launch.events.begin and launch.events.begin.witnessed]
+    by_name = {launch.info.environment: launch for launch in reversed(witnessed)}
+    first = [by_name[name] for name in dict.fromkeys(environments) if name in by_name]
+    told: dict[str, Any] = {}
+    for key, name in _MPI_T_NAMES:
+        rows, reason = _variables(first, name)
+        if rows or reason:
+            told[key] = rows
+        if reason:
+            told[f"{key}_reason"] = reason
+    if found := [row for launch in first for row in _protocols(launch)]:
+        told["protocols"] = found
+    return told
+
+
+def _variables(launches: Sequence[LaunchRecord], name: str) -> tuple[list[dict[str, Any]], str | None]:
+    """The variables of the first environment, with what others have instead; why there are none if so."""
+    rows: dict[str, dict[str, Any]] = {}
+    reason: str | None = None
+    for launch in launches:
+        read, why_not = read_variables(launch.folder / name)
+        if read is None:
+            reason = reason or why_not
+            continue
+        reason = reason or read.reason
+        for variable in read.variables:
+            known = rows.setdefault(variable.name, as_row(variable))
+            if known["value"] != variable.value:
+                known.setdefault("by_environment", {})[launch.info.environment] = variable.value
+    return list(rows.values()), reason if not rows else None
+
+
+def _protocols(launch: LaunchRecord) -> list[dict[str, Any]]:
+    """UCX's rows, each once; its ranks print the same."""
+    rows = dict.fromkeys(protocols(read_logs(launch.folder.glob(UCX_LOGS))))
+    return [
+        {
+            "environment": launch.info.environment,
+            "scope": row.scope,
+            "operation": row.operation,
+            "first_bytes": row.first_bytes,
+            "last_bytes": None if math.isinf(row.last_bytes) else row.last_bytes,
+            "how": row.how,
+            "transports": row.transports,
+        }
+        for row in rows
+    ]

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath count"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command(
+    "count",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog="Example: slowpath count --call MPI_Put --skip 20 -- mpiexec -n 2 ./app",
+)
+@click.option("--call", "function", required=True, metavar="NAME", help="Function whose calls are counted.")
+@click.option(
+    "--calls", type=click.IntRange(min=1), default=64, show_default=True, help="Calls counted in each process."
+)
+@click.option(
+    "--skip", type=click.IntRange(min=0), default=0, show_default=True, help="Calls let through before, to warm up."
+)
+@click.option(
+    "--method",
+    type=click.Choice(["trap", "ptrace"]),
+    default="trap",
+    show_default=True,
+    help="trap: the process steps itself, by a preloaded library. ptrace: it is stepped from outside.",
+)
+@click.option(
+    "--most", type=click.IntRange(min=1), help="A call with more instructions is given up.  [default: 4000000]"
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep what each process wrote; with several nodes it must be one that all of them see.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout; the program's stdout goes to stderr.")
+@click.argument("command_words", nargs=-1, required=True, metavar="-- COMMAND...", type=click.UNPROCESSED)
+def command(
+    function: str,
+    calls: int,
+    skip: int,
+    method: str,
+    most: int | None,
+    out: Path | None,
+    as_json: bool,
+    command_words: tuple[str, ...],
+) -> int:
+    """Count the instructions of a function's calls in any program.
+
+    Before the launcher or after it: slowpath count ... -- mpiexec -n 2 ./app shows every process, mpiexec -n 2
+    slowpath count ... -- ./app lets each process show itself. Each call is stepped through, instruction by
+    instruction: exact, without privileges or hardware counters, and slow for the calls that are counted only.
+
+    Exit codes: 0 counted, or the function was never called; 2 wrong usage; 4 no process had the function, none of
+    its calls could be counted, or the program failed.
+    """
+    import contextlib
+    import os
+    import tempfile
+
+    from slowpath.counting.finish import exit_code
+    from slowpath.counting.read import read_folder
+    from slowpath.counting.show import as_json as json_of
+    from slowpath.counting.show import as_text
+    from slowpath.counting.start import Wish, command_line, prepare_folder, run, variables
+    from slowpath.counting.tools import find_tools
+
+    wish = Wish(function, calls, skip, method, most)
+    with contextlib.ExitStack() as stack:
+        tools = find_tools(command_words, os.environ, lambda line: click.echo(line, err=True))
+        if out is None:
+            out = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slowpath-count-")))
+        folder = prepare_folder(out)
+        environ = {**os.environ, **variables(wish, folder, tools, os.environ)}
+        ended = run(command_line(wish, command_words, folder, tools), environ, output_to_stderr=as_json)
+        counts = read_folder(folder, tools.name_all)
+        if counts or as_json:
+            click.echo(json_of(counts, function, ended) if as_json else as_text(counts), nl=as_json)
+        return exit_code(counts, function, ended)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath diagnose"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from slowpath.cli.values import DURATION
+
+if TYPE_CHECKING:
+    from slowpath.diagnose.session import Setup
+
+
+@click.command("diagnose", epilog="Example: slowpath diagnose --budget 5min --mpi openmpi")
+@click.option("--budget", type=DURATION, default="2m", show_default=True, help="Machine time at most (90s, 5m, 1h).")
+@click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded, cuda.  [default: PATH]")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/diagnosis-DATE]")
+@click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Go on with this folder.")
+@click.option(
+    "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
+)
+@click.option("--name-only", is_flag=True, help="Name slow paths (half a minute); prove nothing yet.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, start nothing.")
+@click.option("--quiet", is_flag=True, help="No progress; failures are still told.")
+@click.option("--json", "as_json", is_flag=True, help="Print diagnosis.json instead of text.")
+def command(
+    budget: float,
+    mpi: str | None,
+    out: Path | None,
+    resumed: Path | None,
+    cell_timeout: float,
+    name_only: bool,
+    dry_run: bool,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Find slow paths, explain them, and prove what helps.
+
+    A broad, cheap survey first; then the budget goes where the evidence is: limits are refined to the byte, laws told
+    apart, remedies tried one by one in interleaved pairs. Your own environment variables are part of what is looked at.
+    """
+    from slowpath.diagnose.files import write_derived
+    from slowpath.diagnose.records import FILE
+    from slowpath.diagnose.session import begin, resume
+    from slowpath.diagnose.session import dry_run as told
+    from slowpath.diagnose.text import render
+    from slowpath.errors import UsageError
+
+    if resumed is not None and out is not None:
+        raise UsageError("--out and --resume exclude each other; name the folder once")
+    setup = _setup(mpi, cell_timeout, quiet)
+    if dry_run:
+        for line in told(setup):
+            click.echo(line)
+        return 0
+    explicit = click.get_current_context().get_parameter_source("budget") != click.core.ParameterSource.DEFAULT
+    if resumed:
+        session = resume(resumed, setup, budget if explicit else None, name_only)
+    else:
+        session = begin(setup, budget, out, name_only)
+    try:
+        diagnosis = session.run()
+    finally:
+        write_derived(session.folder, session.diagnosis)
+    if as_json:
+        click.echo((session.folder / FILE).read_text().rstrip("\n"))
+    else:
+        click.echo(render(diagnosis, str(session.folder)).rstrip("\n"))
+    return 0
+
+
+def _setup(mpi: str | None, cell_timeout: float, quiet: bool) -> Setup:
+    """The MPI, its engine and what this machine has."""
+    from slowpath.diagnose.session import Setup
+    from slowpath.doctor.gpu import gpu_count
+    from slowpath.engine.describe import describe
+    from slowpath.errors import UsageError
+    from slowpath.launch.choose import choose_mpis
+    from slowpath.run.libraries import build_all
+    from slowpath.run.progress import choose
+
+    def tell(line: str) -> None:
+        if not quiet:
+            click.echo(line, err=True)
+
+    libraries = build_all(choose_mpis(mpi, None, os.environ), os.environ, tell)
+    if len(libraries.usable) != 1:
+        raise UsageError("diagnose looks at one MPI at a time; name one with --mpi")
+    built = libraries.usable[0]
+    return Setup(
+        built=built,
+        description=describe(built.engine, built.mpi.environ(os.environ)),
+        environ=dict(os.environ),
+        gpus=gpu_count()[0],
+        tell=tell,
+        progress=lambda: choose(quiet),
+        cell_timeout_s=cell_timeout,
+        command=["slowpath", *sys.argv[1:]],
+    )

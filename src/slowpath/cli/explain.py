@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath explain"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("explain", epilog="Example: slowpath explain SP001")
+@click.argument("code", required=False)
+@click.option(
+    "--markdown",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write every rule's page as Markdown into this folder.",
+)
+def command(code: str | None, folder: Path | None) -> int:
+    """Explain a slow path in one screen, or list all of them.
+
+    How it shows, why it happens, how Slowpath tells it, how to fix it, and what is taken for it by mistake.
+    """
+    from slowpath.errors import UsageError
+    from slowpath.rules.page import markdown_files, table, text_page
+    from slowpath.rules.registry import RULES, find
+
+    if folder is not None:
+        if code is not None:
+            raise UsageError("--markdown writes every rule's page; leave the code out")
+        _write(folder, markdown_files(RULES))
+        click.echo(f"{len(RULES)} rules written to {folder}")
+        return 0
+    click.echo(text_page(find(code)) if code else table(RULES))
+    return 0
+
+
+def _write(folder: Path, pages: dict[str, str]) -> None:
+    from slowpath.errors import EnvironmentFailure
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in pages.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise EnvironmentFailure(
+            f"cannot write {folder}: {error.strerror or error}; free space or name another place"
+        ) from error

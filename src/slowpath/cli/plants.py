@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath plants"""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from slowpath.launch.mpi import Mpi
+    from slowpath.plants.classes import PlantClass
+
+
+@click.command("plants", epilog="Example: slowpath plants --count 60 --clean 60")
+@click.option("--count", type=click.IntRange(0), default=12, show_default=True, help="Plants to try.")
+@click.option("--clean", type=click.IntRange(0), default=4, show_default=True, help="Runs without a plant.")
+@click.option("--baseline", type=click.IntRange(1), default=8, show_default=True, help="Clean runs before all others.")
+@click.option("--seed", type=click.IntRange(0), help="Draws the plants of another run again.  [default: a fresh one]")
+@click.option("--class", "chosen", multiple=True, help="Only this class of plants; may be given several times.")
+@click.option("--mpi", help="As in slowpath run.")
+@click.option("--budget", help="Time of each diagnosis (2m), trials and all.  [default: diagnose --name-only]")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder; goes on where one of this --seed stopped.  [default: slowpath-plants-SEED]",
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be planted, start nothing.")
+def command(
+    count: int,
+    clean: int,
+    baseline: int,
+    seed: int | None,
+    chosen: tuple[str, ...],
+    mpi: str | None,
+    budget: str | None,
+    out: Path | None,
+    dry_run: bool,
+) -> int:
+    """Plant slow paths by known laws, and count how many are named.
+
+    For those who work on Slowpath. Each plant delays MPI calls by a law whose parameters are drawn from the seed; then
+    the diagnosis runs as for a user. Exit code 1: one was named wrong, or a clean run raised a false alarm.
+    """
+    from slowpath.plants.harness import run
+    from slowpath.plants.measure import prepare
+    from slowpath.plants.table import counts, line, table
+    from slowpath.plants.trials import draw
+
+    seed = secrets.randbits(31) if seed is None else seed
+    asked = ["--name-only"] if budget is None else ["--budget", budget]
+    ground = prepare(mpi, ["diagnose", "--quiet", *asked])
+    trials = draw(_classes(chosen, ground.mpi), count, clean, baseline, seed)
+    click.echo(f"seed {seed}, {ground.mpi.identity}, {' '.join(ground.command)}")
+    if dry_run:
+        for trial in trials:
+            click.echo(f"{trial.name:24} {trial.plant.text if trial.plant else 'nothing'}")
+        return 0
+    folder = out or Path(f"slowpath-plants-{seed}")
+    scored = run(ground, trials, folder, seed, lambda one: click.echo(line(one)))
+    click.echo(table(scored))
+    click.echo(f"all of it: {folder / 'plants.json'}")
+    found = counts(scored)
+    return int(found["wrong"] + found["clean_with_false_alarms"] + found["failed"] > 0)
+
+
+def _classes(chosen: tuple[str, ...], mpi: Mpi) -> list[PlantClass]:
+    """Those asked for, or all, less what this machine or library does not have, which is told."""
+    from slowpath.errors import UsageError
+    from slowpath.plants.classes import CLASSES
+    from slowpath.plants.measure import unavailable
+
+    names = [one.name for one in CLASSES]
+    for name in chosen:
+        if name not in names:
+            raise UsageError(f"--class {name}: there is no such class; there are {', '.join(names)}")
+    found = []
+    for one in CLASSES:
+        if chosen and one.name not in chosen:
+            continue
+        if (why := unavailable(one, mpi)) is not None:
+            click.echo(f"class {one.name} is left out: {why}", err=True)
+        else:
+            found.append(one)
+    return found

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath trace"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command(
+    "trace", epilog="Example: slowpath trace slowpath-runs/cannon-20260131-120000 --cell 7 --format perfetto"
+)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--cell", type=click.IntRange(min=0), help="One cell, by its number.  [default: all with start times]")
+@click.option("--launch", type=click.IntRange(min=0), help="By its number.  [default: the first that measured it]")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["otf2", "perfetto", "both"]),
+    default="both",
+    show_default=True,
+    help="otf2: for Vampir and other tools of the field. perfetto: for a browser.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="A new or empty folder.  [default: in RUN/traces]"
+)
+def command(run: Path, cell: int | None, launch: int | None, form: str, out: Path | None) -> int:
+    """Write what every rank did when, for trace viewers.
+
+    One launch: every interval that was recorded of every rank, with its step and repetition. Cells of cannon and of
+    p2p pattern=one_way have start times; others only say how long.
+    """
+    from slowpath.trace.read import read_trace
+    from slowpath.trace.write import FORMATS, write_trace
+
+    trace = read_trace(run, cell, launch)
+    name = ("all" if cell is None else f"cell-{cell}") + ("" if launch is None else f"-launch-{launch}")
+    folder = out or run / "traces" / (name if form == "both" else f"{name}-{form}")
+    for note in trace.notes:
+        click.echo(f"note: {note}", err=True)
+    for path, how in write_trace(trace, folder, list(FORMATS) if form == "both" else [form]):
+        click.echo(f"{path}   {how}")
+    click.echo(f"{trace.title}: {len(trace.rows)} ranks, {trace.spans} intervals", err=True)
+    return 0

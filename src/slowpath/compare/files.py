@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runs below a folder: run folders, and results files that stand alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from slowpath.compare.read import Source, read_source
+from slowpath.errors import RecordError
+
+_RUN = ("run.json", "results.json")
+
+
+def read_all(folder: Path) -> tuple[list[Source], list[str]]:
+    """Every run below `folder`, and one line for each that can't be read.
+
+    Raises: RecordError: no such folder, or nothing in it can be read.
+    """
+    if not folder.is_dir():
+        raise RecordError(
+            f"{folder}: {'is not a folder' if folder.exists() else 'does not exist'}; name a folder of runs"
+        )
+    found: list[Source] = []
+    left_out: list[str] = []
+    for path in _candidates(folder):
+        try:
+            found.append(read_source(path))
+        except RecordError as error:
+            left_out.append(str(error))
+    if not found:
+        first = f"; the first of {len(left_out)} files: {left_out[0]}" if left_out else ""
+        raise RecordError(f"{folder}: holds no run folder and no results file{first}")
+    return found, left_out
+
+
+def _candidates(folder: Path) -> Iterator[Path]:
+    """Run folders are not searched any further; elsewhere every .json file may be results."""
+    for where, folders, files in os.walk(folder):
+        folders.sort()
+        if any(name in files for name in _RUN):
+            folders.clear()
+            yield Path(where)
+        else:
+            yield from (Path(where) / name for name in sorted(files) if name.endswith(".json"))

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many runs as series: one value a cell, metric, phase and run, in order of time, with its changes. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from slowpath.compare.changes import Change, find_changes
+from slowpath.compare.comparison import SCHEMA, chosen_metrics
+from slowpath.compare.facts import Difference, differences, hardware
+from slowpath.compare.match import plain_label
+from slowpath.compare.read import Cell, Estimate, Source
+from slowpath.errors import UsageError
+
+BY = ("key", "label")
+
+
+class Point(msgspec.Struct, frozen=True):
+    """One run. se_log: standard error of the log value over launches; null with one launch."""
+
+    run: str
+    path: str
+    started: str
+    value: float
+    interval: list[float] | None
+    interval_kind: str
+    launches: int
+    se_log: float | None
+    outlier: bool
+
+
+class Shift(msgspec.Struct, frozen=True):
+    """From `run` on: `ratio` times the level before; worse: in the direction that is not better."""
+
+    run: str
+    path: str
+    started: str
+    position: int
+    before: float
+    after: float
+    ratio: float
+    worse: bool
+    state: str  # change | candidate
+    differences: list[Difference]  # between this run and the one before it in the series
+
+
+class Series(msgspec.Struct, frozen=True):
+    """One cell, metric and phase on one kind of machine. reason: why changes were not looked for, else null."""
+
+    id: str
+    label: str
+    key: str | None  # null: joined by label over several keys
+    experiment: str
+    metric: str
+    phase: str
+    unit: str
+    better: str
+    machine: list[str | None]
+    points: list[Point]
+    shifts: list[Shift]
+    noise_ratio: float | None
+    reason: str | None
+
+
+class History(msgspec.Struct, frozen=True):
+    """Everything that `slowpath history` says; its JSON is this, field by field."""
+
+    schema: int
+    kind: str
+    folder: str
+    by: str
+    minimum_effect: float
+    runs: int
+    left_out: list[str]
+    series: list[Series]
+
+
+class _Name(NamedTuple):
+    cell: Hashable
+    machine: tuple[str | None, ...]
+    metric: str
+    phase: str
+
+
+@dataclass(frozen=True)
+class _Seen:
+    source: Source
+    cell: Cell
+    estimate: Estimate
+
+
+def history(
+    folder: str,
+    sources: Sequence[Source],
+    left_out: Sequence[str],
+    minimum_effect: float,
+    metrics: Collection[str] = (),
+    phases: Sequence[str] = ("steady",),
+    by: str = "key",
+) -> History:
+    """Series over all sources that say when they began.
+
+    Args:   by: key, a series is one cell under one library version and one set of variables; label, it goes on where
+            these change, and what changed stands beside each shift.
+    Raises: UsageError: nothing has such a metric.
+    """
+    dated, undated = _by_time(sources)
+    seen: dict[_Name, list[_Seen]] = {}
+    for source in dated:
+        for cell in source.results.cells:
+            for metric in chosen_metrics([cell], metrics):
+                for phase, estimate in cell.metrics[metric].phases.items():
+                    if phase in phases and estimate.value > 0:
+                        name = _Name(_identity(cell, by), hardware(source.run), metric, phase)
+                        seen.setdefault(name, []).append(_Seen(source, cell, estimate))
+    if not seen:
+        raise UsageError(f"{folder}: no run has {' or '.join(metrics) or 'a metric'} in phase {' or '.join(phases)}")
+    series = [_series(name, members, minimum_effect) for name, members in seen.items()]
+    return History(SCHEMA, "history", folder, by, minimum_effect, len(dated), [*left_out, *undated], series)
+
+
+def _by_time(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
+    """Each run once, by the moment it began, and what is left out and why. A copy of a run has its id and start."""
+    found: dict[tuple[str, str | None], tuple[datetime, Source]] = {}
+    left_out = []
+    for source in sources:
+        name, moment = (source.run.id, source.run.started), _moment(source.run.started)
+        if moment is None:
+            left_out.append(f"{source.path}: does not say when it began")
+        elif name in found:
+            left_out.append(f"{source.path}: is a copy of {found[name][1].path}")
+        else:
+            found[name] = (moment, source)
+    return [source for _, source in sorted(found.values(), key=lambda one: one[0])], left_out
+
+
+def _moment(started: str | None) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(started or "")
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _identity(cell: Cell, by: str) -> Hashable:
+    if by == "key":
+        return cell.key
+    return cell.experiment, plain_label(cell), cell.environment, cell.placement, cell.copy, cell.mpi
+
+
+def _series(name: _Name, members: Sequence[_Seen], minimum_effect: float) -> Series:
+    last = members[-1].cell
+    metric = last.metrics[name.metric]
+    errors = [_se_log(one.estimate.launch_values) for one in members]
+    found = find_changes([one.estimate.value for one in members], errors, minimum_effect)
+    keys = {one.cell.key for one in members}
+    return Series(
+        id=hashlib.sha256(repr(name).encode()).hexdigest()[:16],
+        label=last.label,
+        key=last.key if len(keys) == 1 else None,
+        experiment=last.experiment,
+        metric=name.metric,
+        phase=name.phase,
+        unit=metric.unit,
+        better=metric.better,
+        machine=list(name.machine),
+        points=[_point(one, errors[i], i in found.outliers) for i, one in enumerate(members)],
+        shifts=[_shift(change, members, metric.better) for change in found.changes],
+        noise_ratio=found.noise_ratio,
+        reason=found.reason,
+    )
+
+
+def _point(one: _Seen, se_log: float | None, outlier: bool) -> Point:
+    run, found = one.source.run, one.estimate
+    where = (run.id, str(one.source.path), run.started or "")
+    return Point(*where, found.value, found.interval, found.interval_kind, found.launches, se_log, outlier)
+
+
+def _shift(change: Change, members: Sequence[_Seen], better: str) -> Shift:
+    here, before = members[change.at].source, members[change.at - 1].source
+    return Shift(
+        run=here.run.id,
+        path=str(here.path),
+        started=here.run.started or "",
+        position=change.at,
+        before=change.before,
+        after=change.after,
+        ratio=change.ratio,
+        worse=(change.ratio > 1.0) == (better == "lower"),
+        state=change.state,
+        differences=[one for one in differences(before.run, here.run) if one.what != "began"],
+    )
+
+
+def _se_log(launch_values: Sequence[float]) -> float | None:
+    """Standard error of the mean log launch value; None with one launch, or a value that has no logarithm."""
+    if len(launch_values) < 2 or any(not value > 0 for value in launch_values):
+        return None
+    return float(np.log(launch_values).std(ddof=1)) / math.sqrt(len(launch_values))

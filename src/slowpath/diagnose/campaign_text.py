@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A campaign made by the program, as the TOML that a person would write: what it measures can be run again by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+Values = str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Environment:
+    """[[environment]]."""
+
+    name: str
+    variables: Mapping[str, str] = field(default_factory=dict)
+    unset: Sequence[str] = ()
+    witness: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    """[[cells]]. Names of environments and placements are those of the campaign."""
+
+    name: str
+    experiment: str
+    parameters: Mapping[str, Values]
+    environment: Sequence[str]
+    placement: Sequence[str]
+    copies: int = 1
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """[[contrast]]."""
+
+    name: str
+    question: str
+    cells: str
+    axis: str
+    a: str
+    b: str
+    metric: str
+    phase: str = "steady"
+    where: Mapping[str, str] = field(default_factory=dict)
+    control: bool = False
+    explains: bool = False
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A whole campaign. placements: name -> how the launcher binds."""
+
+    name: str
+    title: str
+    ranks: int
+    rounds: int
+    environments: Sequence[Environment]
+    placements: Mapping[str, str]
+    groups: Sequence[Group]
+    contrasts: Sequence[Contrast]
+    minimum_effect: float = 0.03
+    why: str = ""
+
+    @property
+    def text(self) -> str:
+        """The file."""
+        head = [
+            "# SPDX-License-Identifier: Apache-2.0",
+            *(f"# {line}" for line in self.why.splitlines()),
+            "",
+            "[campaign]",
+            f"name = {_quoted(self.name)}",
+            f"title = {_quoted(self.title)}",
+            f"ranks = {self.ranks}",
+            f"rounds = {self.rounds}",
+            f"minimum_effect = {self.minimum_effect:g}",
+        ]
+        tables = [environment_text(e) for e in self.environments]
+        tables += [_placement(name, bind) for name, bind in self.placements.items()]
+        tables += [group_text(g) for g in self.groups]
+        tables += [contrast_text(c) for c in self.contrasts]
+        return "\n".join(head) + "\n\n" + "\n".join(tables)
+
+
+def environment_text(environment: Environment) -> str:
+    """One [[environment]] table."""
+    lines = ["[[environment]]", f"name = {_quoted(environment.name)}"]
+    if environment.variables:
+        pairs = ", ".join(f"{name} = {_quoted(value)}" for name, value in environment.variables.items())
+        lines.append(f"variables = {{ {pairs} }}")
+    if environment.unset:
+        lines.append(f"unset = {_list(environment.unset)}")
+    if environment.witness:
+        lines.append("witness = true")
+    return "\n".join(lines) + "\n"
+
+
+def _placement(name: str, bind: str) -> str:
+    return f"[[placement]]\nname = {_quoted(name)}\nbind = {_quoted(bind)}\n"
+
+
+def group_text(group: Group) -> str:
+    """One [[cells]] table."""
+    lines = ["[[cells]]", f"name = {_quoted(group.name)}", f"experiment = {_quoted(group.experiment)}"]
+    lines += [f"environment = {_list(group.environment)}", f"placement = {_list(group.placement)}"]
+    if group.copies > 1:
+        lines.append(f"copies = {group.copies}")
+    lines.append("[cells.parameters]")
+    for name, value in group.parameters.items():
+        lines.append(f"{name} = {_quoted(value) if isinstance(value, str) else _list(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def contrast_text(contrast: Contrast) -> str:
+    """One [[contrast]] table."""
+    lines = ["[[contrast]]"]
+    for name in ("name", "question", "cells", "axis", "a", "b", "metric", "phase"):
+        lines.append(f"{name} = {_quoted(getattr(contrast, name))}")
+    if contrast.where:
+        pairs = ", ".join(f"{name} = {_quoted(value)}" for name, value in contrast.where.items())
+        lines.append(f"where = {{ {pairs} }}")
+    lines += [f"{flag} = true" for flag in ("control", "explains") if getattr(contrast, flag)]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    # JSON text is TOML text for printable strings, and names are printable.
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _list(values: Sequence[str]) -> str:
+    return "[" + ", ".join(_quoted(value) for value in values) + "]"

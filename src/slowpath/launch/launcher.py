@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one launcher's row in the tables holds, and where ranks are asked to go. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+BINDINGS = ("core", "socket", "numa", "none")
+# What the next rank is moved on by: core, so that ranks are neighbours in one core group, or a whole group of cores.
+SPREADS = ("core", "core_group", "numa", "socket")
+NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the ranks of a launch go, beside their binding; everything left out is the launcher's own choice.
+
+    spread: one of SPREADS, ranks of one node.  per_node: ranks on each of `nodes`.  hosts: those nodes by name.
+    """
+
+    spread: str | None = None
+    nodes: int | None = None
+    per_node: int | None = None
+    hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """How one launcher spells things. Tokens may hold {ranks}, {nodes}, {per_node}, {hosts}, {map}, {name}, {value}.
+
+    traps           what users fall into with this launcher, and what the row does about it
+    verified        with what these tokens were run, and how; NOT_RUN: taken from the documentation alone
+    leading         tokens before all others, such as a subcommand
+    bind            tokens for each of BINDINGS
+    bind_variables  variables for each of BINDINGS, for launchers that bind by environment
+    per_node        tokens for ranks on each node
+    hosts, host     tokens that choose the nodes, and how each is spelled in {hosts}
+    placing         variables without which the two above are ignored
+    map_by, maps    tokens that take a mapping, and the mapping for each of SPREADS
+    spread_variables  variables for each of SPREADS, for launchers that map by environment
+    map_per_node    the mapping that puts ranks on each node, where a mapping does it and not `per_node`
+    crowded         tokens added when there are more ranks than cores
+    crowded_map     suffix of the mapping then
+    crowded_bind    tokens for each binding then, where they differ from `bind`
+    export          tokens that pass one variable to ranks on other nodes
+    exported        prefixes of variables that the launcher passes on by itself
+    """
+
+    name: str
+    ranks: tuple[str, ...]
+    bind: Mapping[str, tuple[str, ...]]
+    traps: tuple[str, ...]
+    verified: str = NOT_RUN
+    bind_variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    leading: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    per_node: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    host: str = "{host}"
+    placing: Mapping[str, str] = field(default_factory=dict)
+    map_by: tuple[str, ...] = ()
+    maps: Mapping[str, str] = field(default_factory=dict)
+    spread_variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    map_per_node: str = ""
+    crowded: tuple[str, ...] = ()
+    crowded_map: str = ""
+    crowded_bind: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    export: tuple[str, ...] = ()
+    exported: tuple[str, ...] = ()
+
+    def mapped(self, mapping: str) -> list[str]:
+        """Tokens for a mapping; none for an empty one."""
+        return [token.format(map=mapping) for token in self.map_by] if mapping else []
+
+    @property
+    def for_a_crowd(self) -> list[str]:
+        """Tokens that allow more ranks than cores, where nothing else is asked of the mapping."""
+        return [*self.mapped(self.crowded_map), *self.crowded]
+
+
+@dataclass(frozen=True)
+class Command:
+    """What to start: argv, and the variables to set on top of the caller's environment."""
+
+    argv: tuple[str, ...]
+    variables: Mapping[str, str]

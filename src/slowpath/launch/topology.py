@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which processors of this node share a core, a core group (the last cache), a NUMA node, a socket."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+SYSTEM = Path("/sys/devices/system/cpu")
+Groups = dict[str, list[list[int]]]  # level, as in launcher.SPREADS -> groups of processors, each ascending
+
+
+def processor_groups(processors: Iterable[int] | None = None, system: Path = SYSTEM) -> Groups:
+    """Groups at each level among `processors`, by default those that this process may use.
+
+    A level is left out where the kernel does not tell it for every processor.
+    """
+    mine = sorted(os.sched_getaffinity(0) if processors is None else processors)
+    levels = {
+        "core": [_list(system / f"cpu{cpu}/topology/thread_siblings_list") for cpu in mine],
+        "core_group": [_last_cache(system / f"cpu{cpu}/cache") for cpu in mine],
+        "numa": [_numa_node(system / f"cpu{cpu}") for cpu in mine],
+        "socket": [_list(system / f"cpu{cpu}/topology/package_cpus_list") for cpu in mine],
+    }
+    found: Groups = {}
+    for level, keys in levels.items():
+        if mine and all(key is not None for key in keys):
+            by_key: dict[str, list[int]] = {}
+            for cpu, key in zip(mine, keys, strict=True):
+                by_key.setdefault(str(key), []).append(cpu)
+            found[level] = list(by_key.values())
+    return found
+
+
+def _list(path: Path) -> str | None:
+    try:
+        return path.read_text().strip() or None
+    except OSError:
+        return None
+
+
+def _last_cache(folder: Path) -> str | None:
+    """Who shares the cache of the highest level; the core itself where each has its own."""
+    try:
+        caches = [(int((one / "level").read_text()), one) for one in folder.glob("index*")]
+    except (OSError, ValueError):
+        return None
+    return _list(max(caches)[1] / "shared_cpu_list") if caches else None
+
+
+def _numa_node(folder: Path) -> str | None:
+    return next((path.name for path in folder.glob("node[0-9]*")), None)

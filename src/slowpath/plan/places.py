@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Placements of a campaign on the nodes at hand: within a node, across nodes, every pair of nodes. Pure."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from slowpath.plan.model import Placement
+from slowpath.plan.tables import PlacementTable, wrong
+
+MORE_NODES = "ask the batch system for them (slowpath script --nodes {nodes}), or name them in the launcher's host file"
+
+
+class Nodes(msgspec.Struct, frozen=True):
+    """Nodes that the launcher can use. names: empty where nothing tells them."""
+
+    count: int = 1
+    names: tuple[str, ...] = ()
+
+
+def resolve_placements(tables: Sequence[PlacementTable], ranks: int, nodes: Nodes, source: str) -> list[Placement]:
+    """Every placement, those of `pairs` one for each pair of nodes.
+
+    Raises: UsageError naming table and key, where keys exclude each other or the ranks can't be divided so.
+    """
+    return [placement for table in tables for placement in _resolve(table, ranks, nodes, source)]
+
+
+def asked_place(placement: Placement) -> dict[str, Any]:
+    """What a placement asks for beside its binding; empty: nothing."""
+    asked = {
+        "spread": placement.spread,
+        "nodes": placement.nodes,
+        "ranks_per_node": placement.ranks_per_node,
+        "hosts": placement.hosts,
+    }
+    return {key: value for key, value in asked.items() if value}
+
+
+def most_nodes(tables: Sequence[PlacementTable]) -> int:
+    """The most nodes that any placement names; `pairs` needs two, and more are more pairs."""
+    return max([1, *(2 if table.pairs else table.nodes or 1 for table in tables)])
+
+
+def _resolve(table: PlacementTable, ranks: int, nodes: Nodes, source: str) -> list[Placement]:
+    title = f"[[placement]] '{table.name}'"
+    if table.pairs:
+        for key in ("spread", "nodes", "ranks_per_node"):
+            if getattr(table, key) is not None:
+                raise wrong(source, title, key, "cannot stand beside pairs, which means two nodes with a rank each")
+        if ranks != 2:
+            raise wrong(source, title, "pairs", f"puts one rank on each of two nodes, not {ranks}; set ranks = 2")
+        return _pairs(table, nodes)
+    if table.spread is not None and (table.nodes or 1, table.ranks_per_node or ranks) != (1, ranks):
+        raise wrong(source, title, "spread", "is about ranks of one node; leave nodes and ranks_per_node out")
+    count, each = (1, ranks) if table.spread else _divided(table, ranks, source, title)
+    reason = None
+    if count is not None and count > nodes.count:
+        reason = f"it needs {count} nodes and there {_are(nodes.count)}; {MORE_NODES.format(nodes=count)}"
+    return [Placement(table.name, table.bind, table.spread, count, each, unavailable=reason)]
+
+
+def _divided(table: PlacementTable, ranks: int, source: str, title: str) -> tuple[int | None, int | None]:
+    """Nodes and ranks on each; with one of the two given, the other follows."""
+    count, each = table.nodes, table.ranks_per_node
+    if count is None and each is None:
+        return None, None
+    if count is not None and each is not None and count * each != ranks:
+        raise wrong(source, title, "ranks_per_node", f"{count} nodes with {each} ranks each do not hold {ranks} ranks")
+    for key, value in (("nodes", count), ("ranks_per_node", each)):
+        if value is not None and ranks % value:
+            raise wrong(source, title, key, f"{ranks} ranks can't be divided by {value}")
+    count = count or ranks // (each or ranks)
+    return count, ranks // count
+
+
+def _pairs(table: PlacementTable, nodes: Nodes) -> list[Placement]:
+    if len(nodes.names) < 2:
+        told = f"there {_are(nodes.count)}" if nodes.count < 2 else "the batch system does not tell their names"
+        reason = f"it needs the names of two nodes or more, and {told}; {MORE_NODES.format(nodes=2)}"
+        return [Placement(table.name, table.bind, nodes=2, ranks_per_node=1, unavailable=reason)]
+    return [
+        Placement(f"{table.name} {a} {b}", table.bind, nodes=2, ranks_per_node=1, hosts=[a, b], of=table.name)
+        for a, b in itertools.combinations(nodes.names, 2)
+    ]
+
+
+def _are(count: int) -> str:
+    return "is one" if count == 1 else f"are {count}"

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events that count: instructions of calls, calls of the C library (docs/record.md).
+
+Fields that an engine may not know have a default of None: missing, not zero. Unknown fields are ignored.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Share(msgspec.Struct, frozen=True):
+    """Instructions of one function of one library, over all counted calls."""
+
+    library: str
+    function: str
+    instructions: int
+
+
+class Instructions(msgspec.Struct, frozen=True, tag_field="event", tag="instructions"):
+    """Instructions of the calls of one region, counted one by one; null where they could not be, with the reason.
+
+    stepped: of each call, outside of the program's own text. retired: the same with the iterations of a rep-prefixed
+    instruction as one. region_instructions: calls, call sites and loop.
+    """
+
+    t_ns: int
+    cell: int
+    rank: int
+    region: str  # put | synchronisation
+    calls: int | None = None
+    method: str | None = None
+    stepped: tuple[int, ...] = ()
+    retired: tuple[int, ...] = ()
+    region_instructions: int | None = None
+    shares: tuple[Share, ...] = ()
+    reason: str | None = None
+
+    @property
+    def counted(self) -> bool:
+        return self.reason is None and bool(self.calls)
+
+
+class CallCount(msgspec.Struct, frozen=True):
+    """Calls of one kind. bytes: moved or mapped by those that did not fail; None: such calls have no length."""
+
+    calls: int
+    bytes: int | None = None
+    failed: int = 0
+
+
+class Calls(msgspec.Struct, frozen=True, tag_field="event", tag="calls"):
+    """What a witnessed rank called in all blocks of one phase; operations: of the blocks, its peer's included."""
+
+    t_ns: int
+    cell: int
+    rank: int
+    phase: str  # init | first | warmup | steady
+    operations: int
+    counts: dict[str, CallCount]

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""printed.json of an imported launch: every table as the other benchmark printed it, and what it does not tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from slowpath.errors import RecordError
+from slowpath.record.folder import read_bytes, write_atomically
+from slowpath.record.imports.table_plan import Planned
+
+PRINTED_SCHEMA = 1
+FILE = "printed.json"
+
+
+class PrintedRow(msgspec.Struct, frozen=True):
+    """One row. columns: name with its unit -> value, as printed; null: the log prints no number there.
+
+    operation_s: mean seconds of one operation; None, and then reason says why. repetitions: None: not printed.
+    """
+
+    cell: int
+    line: int
+    message_bytes: int | None
+    operation_s: float | None
+    repetitions: int | None
+    columns: dict[str, float | None]
+    reason: str | None = None
+    wrong: str | None = None
+
+
+class PrintedTable(msgspec.Struct, frozen=True):
+    """One table. missing: what it does not tell -> why."""
+
+    program: str
+    benchmark: str
+    variant: str
+    ranks: int | None
+    missing: dict[str, str]
+    rows: list[PrintedRow]
+
+
+class Printed(msgspec.Struct, frozen=True):
+    """printed.json."""
+
+    schema: int
+    tables: list[PrintedTable]
+
+
+def write_printed(folder: Path, planned: Sequence[Planned]) -> None:
+    """Writes printed.json of one launch.  Raises: EnvironmentFailure."""
+    tables: dict[int, PrintedTable] = {}
+    for one in planned:
+        table, row = one.table, one.row
+        entry = tables.setdefault(
+            id(table),
+            PrintedTable(table.program, table.benchmark, table.variant, table.ranks, dict(table.missing), []),
+        )
+        seconds = None if row.operation_s is None else float(row.operation_s)
+        entry.rows.append(
+            PrintedRow(one.cell.cell, row.line, row.message_bytes, seconds, row.repetitions, dict(row.columns),
+                       row.reason, row.wrong)
+        )  # fmt: skip
+    encoded = msgspec.json.encode(Printed(PRINTED_SCHEMA, list(tables.values())))
+    write_atomically(folder / FILE, msgspec.json.format(encoded, indent=1) + b"\n")
+
+
+def read_printed(folder: Path) -> list[PrintedTable]:
+    """The tables of one launch's folder; [] where there is no printed.json.
+
+    Raises: RecordError if it is damaged or from a newer version.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return []
+    try:
+        found = msgspec.json.decode(read_bytes(path), type=Printed)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RecordError(f"{path}: is damaged: {error}; import the log again") from error
+    if found.schema > PRINTED_SCHEMA:
+        raise RecordError(f"{path}: was written by a newer slowpath (schema {found.schema}); update slowpath")
+    return found.tables

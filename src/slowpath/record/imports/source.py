@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all imports share: log files in, what each condition is called, run.json and the head of campaign.toml out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from slowpath import __version__
+from slowpath.errors import EnvironmentFailure, RecordError
+from slowpath.plan.model import Plan
+from slowpath.record.folder import RUN_SCHEMA, RunInfo
+
+MAX_LOG_BYTES = 64 * 2**20
+_CAMPAIGN = """\
+# Made from imported {what}; the logs themselves stand in launches/*/stdout.
+# {measures}
+
+[campaign]
+name = "imported"
+title = {title}
+ranks = {ranks}
+rounds = 8
+"""
+
+
+class Imported(Protocol):
+    """A log that was read."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def content(self) -> bytes: ...
+
+
+def read_content(path: Path, down_to: str) -> bytes:
+    """The bytes of a log.  Raises: RecordError: unreadable, or too long. down_to: what to cut it down to."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_LOG_BYTES + 1)
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read: {error.strerror or error}; name a log file") from error
+    if len(content) > MAX_LOG_BYTES:
+        raise RecordError(f"{path}: is larger than {MAX_LOG_BYTES // 2**20} MiB; cut it down to {down_to}")
+    return content
+
+
+def refuse_twice(files: Sequence[Path]) -> None:
+    """Raises: RecordError: a log is named more than once."""
+    for file in files:
+        if sum(file.resolve() == other.resolve() for other in files) > 1:
+            raise RecordError(f"{file}: is named twice; name each log once")
+
+
+def labels_of(files: Sequence[Path]) -> list[str]:
+    """Stems; one that occurs again gets a number."""
+    labels: list[str] = []
+    for file in files:
+        label, again = file.stem, 1
+        while label in labels:
+            again += 1
+            label = f"{file.stem} ({again})"
+        labels.append(label)
+    return labels
+
+
+def run_info(plan: Plan, logs: Sequence[Imported], campaign: str, conditions: str, notes: Sequence[str]) -> RunInfo:
+    """run.json of an imported run, whose id is made of the logs' contents."""
+    content = hashlib.sha256(b"".join(hashlib.sha256(log.content).digest() for log in logs)).hexdigest()
+    imported = datetime.now().astimezone().isoformat(timespec="seconds")
+    return RunInfo(
+        schema=RUN_SCHEMA,
+        id=f"imported-{content[:12]}",
+        campaign=plan.campaign,
+        title=plan.title,
+        campaign_sha256=hashlib.sha256(campaign.encode()).hexdigest(),
+        slowpath=__version__,
+        status="complete",
+        ranks=plan.ranks,
+        imported=True,
+        command=["slowpath", "import", *(str(log.path) for log in logs)],
+        notes=[conditions, f"Imported at {imported}; when the logs were measured is not known.", *notes],
+    )
+
+
+def campaign_head(plan: Plan, what: str, measures: str) -> str:
+    """The table `campaign`, below two lines of comment: what it was made from, and what it measures."""
+    return _CAMPAIGN.format(what=what, measures=measures, title=json.dumps(plan.title), ranks=plan.ranks)
+
+
+def cannot_write(folder: Path, error: OSError) -> EnvironmentFailure:
+    """The error for a launch's folder that can't be written."""
+    reason = error.strerror or str(error)
+    return EnvironmentFailure(f"cannot write {folder}: {reason}; free space or name another place")

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of other benchmarks become a run folder: one launch a file, one cell a row, one sample a cell.
+
+A row's mean is the whole timed loop divided by its repetitions, so the sample is that loop: one batch. Every mean is
+flagged as suspect, because a few interrupted repetitions decide it; nothing is made up for what was not printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from slowpath.plan.files import write_plan
+from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
+from slowpath.record.folder import (
+    LaunchInfo,
+    create_run_folder,
+    launch_folder,
+    write_atomically,
+    write_launch,
+    write_run,
+)
+from slowpath.record.imports.printed import write_printed
+from slowpath.record.imports.source import cannot_write, run_info
+from slowpath.record.imports.table import Table, TableLog
+from slowpath.record.imports.table_campaign import campaign_text
+from slowpath.record.imports.table_plan import PLACEMENT, Planned, build_plan, planned_cells
+from slowpath.record.writing import Block, write_blocks
+
+_NO_CLOCK_NS = 0  # a log says how long things took, never when
+_MEAN = "a mean over all repetitions, in which a few interrupted ones weigh more than all others; no spread is known"
+_CONDITIONS = (
+    "Imported from tables of other benchmarks, which do not state how they were launched: each condition is called "
+    "by its file's name."
+)
+
+
+def write_tables(logs: Sequence[TableLog], labels: Sequence[str], out: Path | None) -> Path:
+    """Writes the run folder of logs that were read.
+
+    Returns: the folder, `out` or one made under slowpath-runs.  Raises: EnvironmentFailure.
+    """
+    cells = planned_cells(logs, labels)
+    plan = build_plan(logs, labels, cells)
+    folder = create_run_folder("imported", out)
+    write_plan(folder / "plan.json", plan)
+    campaign = campaign_text(plan, logs, cells)
+    write_atomically(folder / "campaign.toml", campaign)
+    for number, (log, group) in enumerate(zip(logs, cells, strict=True), start=1):
+        _write_launch(folder, number, log, group)
+    missing = [
+        f"{label}: {text}"
+        for log, label in zip(logs, labels, strict=True)
+        for text in dict.fromkeys(text for table in log.tables for text in _missing(table))
+    ]
+    write_run(folder, run_info(plan, logs, campaign, _CONDITIONS, missing))
+    return folder
+
+
+def _missing(table: Table) -> Iterator[str]:
+    for what, why in table.missing.items():
+        yield f"{table.benchmark}: {what.replace('_', ' ')}: {why}"
+
+
+def _write_launch(folder: Path, number: int, log: TableLog, group: Sequence[Planned]) -> None:
+    launch = launch_folder(folder, number)
+    try:
+        launch.mkdir()
+        write_blocks(launch / "samples.blk", (block for one in group for block in _blocks(number, one)))
+    except OSError as error:
+        raise cannot_write(launch, error) from error
+    write_printed(launch, group)
+    events = _events(number, log, group)
+    write_atomically(launch / "events.jsonl", b"".join(msgspec.json.encode(event) + b"\n" for event in events))
+    write_atomically(launch / "stdout", log.content)
+    write_launch(folder, LaunchInfo(number, 1, group[0].cell.environment, PLACEMENT, ended="ok"))
+
+
+def _blocks(launch: int, one: Planned) -> Iterator[Block]:
+    """The block of one row; none where it was skipped."""
+    sample = one.table.sample(one.row) if one.measured else None
+    if sample is not None:
+        yield Block(one.cell.cell, launch, "steady", [sample[0]], batch=sample[1], flags=("imported", "suspect"))
+
+
+def _events(launch: int, log: TableLog, group: Sequence[Planned]) -> Iterator[Event]:
+    ranks = max(one.table.ranks or 2 for one in group)
+    yield LaunchBegin(_NO_CLOCK_NS, launch, ranks)
+    for line, text in log.notes:
+        yield Note(_NO_CLOCK_NS, f"line {line}, not a table's: {text}")
+    counts = {"ok": 0, "skipped": 0, "failed": 0}
+    for one in group:
+        status = "failed" if one.row.wrong else "skipped" if one.cell.skip else "ok"
+        counts[status] += 1
+        yield CellBegin(_NO_CLOCK_NS, one.cell.cell)
+        if status == "ok":
+            yield Note(_NO_CLOCK_NS, f"line {one.row.line}: {_MEAN}", one.cell.cell)
+        yield CellEnd(_NO_CLOCK_NS, one.cell.cell, status, one.row.wrong or one.cell.skip, batch=one.row.repetitions)
+    yield LaunchEnd(_NO_CLOCK_NS, counts["ok"], counts["skipped"], counts["failed"])

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names that the report of Cannon's algorithm uses: families of variants, and the parts of a multiplication."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Json = dict[str, Any]
+
+# Panels of curves: variants that communicate alike.
+FAMILIES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("two-sided", ("sendrecv", "isend_wait", "isend_test", "persistent", "partitioned", "neighbourhood")),
+    ("one-sided", ("put_fence", "put_fence_two_windows", "pscw", "put_flag", "get_from_home")),
+    ("shared memory", ("shared_copy", "shared_direct", "two_level")),
+    ("yardsticks", ("pdgemm", "dgemm_alone")),
+)
+
+# In the order in which a bar stacks them. Words: what a rank does meanwhile.
+PARTS: dict[str, str] = {
+    "dgemm": "multiplies",
+    "issue": "starts communication",
+    "test": "asks whether it is over",
+    "wait": "waits for communication",
+    "copy": "copies",
+    "synchronise": "synchronises",
+    "skew": "moves the initial alignment",
+    "distribute": "inputs out of rank 0 or a file",
+    "gather": "product to rank 0 or into a file",
+    "generate": "makes its inputs",
+}
+INSIDE = tuple(part for part in PARTS if part != "generate")  # `generate` lies before the multiplication
+
+
+def variant_name(variant: str) -> str:
+    """`put fence two windows`."""
+    return variant.replace("_", " ")
+
+
+def families(variants: list[str], most: int) -> list[tuple[str, list[str]]]:
+    """The variants at hand by family, in panels of at most `most`; those of no family come last."""
+    known = {name for _, names in FAMILIES for name in names}
+    groups = [(title, [name for name in names if name in variants]) for title, names in FAMILIES]
+    groups.append(("others", [name for name in variants if name not in known]))
+    return [(title, names[start : start + most]) for title, names in groups for start in range(0, len(names), most)]
+
+
+def points(group: Json, variant: str) -> list[Json]:
+    """The measured points of a variant, by n."""
+    found: list[Json] = next((one["points"] for one in group["variants"] if one["variant"] == variant), [])
+    return sorted(found, key=lambda point: int(point["n"]))

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ladder: each row begins where the row above ends; upright lines are levels that something else reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from slowpath.report.svg import marks
+from slowpath.report.svg.element import element, picture, text
+from slowpath.report.svg.scale_linear import LinearScale
+from slowpath.report.svg.size_curves import STYLES
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Where something else stands: its name and its series' colour."""
+
+    name: str
+    value: float
+    series: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One series in one row: from the level of the row above to its own."""
+
+    series: int
+    before: float
+    after: float
+
+
+def scale_of(steps: Sequence[Step], levels: Sequence[Level]) -> LinearScale:
+    """From 0 to a little beyond the highest."""
+    highest = max([*(step.after for step in steps), *(level.value for level in levels)], default=1.0)
+    return LinearScale(0.0, highest * 1.04 or 1.0)
+
+
+def _level_lines(scale: LinearScale, levels: Sequence[Level]) -> str:
+    return "".join(_level_line(level, scale, 0, marks.TRACK_HEIGHT) for level in levels)
+
+
+def _level_line(level: Level, scale: LinearScale, top: int, bottom: int) -> str:
+    x = marks.percent(scale(level.value))
+    return element("line", x1=x, x2=x, y1=top, y2=bottom, class_=f"level {STYLES[level.series % len(STYLES)]}")
+
+
+def axis(scale: LinearScale, grid: str, levels: Sequence[Level], label: Callable[[float], str], title: str) -> Markup:
+    """Names of the levels over the tick labels; the lines that the tracks use, under the id `grid`."""
+    ticks = scale.ticks(6)
+    places = [marks.percent(scale(tick)) for tick in ticks]
+    lines = "".join(element("line", x1=x, x2=x, y1=0, y2=marks.TRACK_HEIGHT, class_="grid") for x in places)
+    height = 22 + 16 * len(levels)
+    content = marks.defined(grid, lines + _level_lines(scale, levels))
+    for place, level in enumerate(levels):
+        x, style = scale(level.value), STYLES[level.series % len(STYLES)]
+        left = x > 50
+        content += text(level.name, marks.percent(x - 1 if left else x + 1), 12 + 16 * place, "end" if left else None,
+                        f"curve {style}")  # fmt: skip
+        content += _level_line(level, scale, 2 + 16 * place, height)
+    for place, tick in enumerate(ticks):
+        x = scale(tick)
+        anchor = "start" if x < 4 else "end" if x > 96 else "middle"
+        content += text(label(tick), marks.percent(x), height - 7, anchor, "tick odd" if place % 2 else "tick")
+    names = ", ".join(f"{level.name} at {label(level.value)}" for level in levels) or "no library"
+    return picture(content, title, f"Linear, from 0 to {label(scale.high)}. {names}.", height=height, class_="axis")
+
+
+def track(steps: Sequence[Step], scale: LinearScale, grid: str, words: str) -> Markup:
+    """One rung, a thin bar for each series; a rung that makes things faster goes back and is hollow."""
+    height = min(12, (marks.TRACK_HEIGHT - 6) // max(1, len(steps)))
+    top = (marks.TRACK_HEIGHT - height * len(steps)) // 2
+    content = marks.used(grid)
+    for place, step in enumerate(steps):
+        low, high = sorted((scale(step.before), scale(step.after)))
+        style = f"point {STYLES[step.series % len(STYLES)]}" + (" beyond" if step.after < step.before else "")
+        y = top + place * height
+        content += element("rect", x=marks.percent(low), width=marks.percent(max(high - low, 0.3)), y=y + 1,
+                           height=max(3, height - 2), class_=style)  # fmt: skip
+    return picture(content, words, "From the rung above to this one.", height=marks.TRACK_HEIGHT, class_="track")

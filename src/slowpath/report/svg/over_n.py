@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Curves over the order of the matrices: points with intervals, both axes logarithmic, the legend under the chart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from slowpath.report import format as fmt
+from slowpath.report.svg.element import element, number, picture, text
+from slowpath.report.svg.plot import Frame
+from slowpath.report.svg.scale import LogScale, spanning
+from slowpath.report.svg.size_curves import MARKERS, STYLES, tick_label
+
+WIDTH, PLOT_HEIGHT, LINE = 344, 250, 18
+MOST = len(STYLES)  # curves of one panel
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One curve: n, value and interval of each point, by n. Values of 0 and below are not drawn."""
+
+    label: str
+    points: tuple[tuple[int, float, tuple[float, float] | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An upright line at an n, with the ends of its interval."""
+
+    label: str
+    n: float
+    interval: tuple[float, float] | None
+
+
+def chart(series: Sequence[Series], unit: str, title: str, marks: Sequence[Mark] = (), level: float | None = None
+          ) -> Markup | None:  # fmt: skip
+    """One panel; None without points above zero.
+
+    Args: unit: "s", "×" or "%" (values are shares).  level: a horizontal line to compare with.
+    """
+    shown = [Series(one.label, tuple(p for p in one.points if p[1] > 0)) for one in series]
+    values = [v for one in shown for _, value, ends in one.points for v in (value, *(ends or ()))]
+    height_ends = spanning([*values, level], least=1.3, margin=1.08)
+    orders = spanning([float(n) for one in shown for n, _, _ in one.points], margin=1.0)
+    if not values or height_ends is None or orders is None:
+        return None
+    frame = Frame(62, 14, WIDTH - 12, PLOT_HEIGHT - 30)
+    x, y = LogScale(*orders, frame.left + 10, frame.right - 10), LogScale(*height_ends, frame.bottom, frame.top)
+    content = frame.y_axis(y, lambda tick: _tick(tick, unit), 6)
+    content += frame.x_axis(x, _orders(shown, x), lambda tick: f"{tick:g}")
+    content += "".join(_mark(mark, x, frame) for mark in marks)
+    if level is not None:
+        content += element("line", x1=frame.left, x2=frame.right, y1=y(level), y2=y(level), class_="one")
+    content += "".join(_curve(one, place, x, y) for place, one in enumerate(shown))
+    content += "".join(_legend(one, place) for place, one in enumerate(shown))
+    described = f"{fmt.plural(len(shown), 'curve')} over n, {_tick(min(values), unit)} to {_tick(max(values), unit)}."
+    return picture(content, title, described, height=PLOT_HEIGHT + LINE * len(shown), width=WIDTH)
+
+
+def _tick(tick: float, unit: str) -> str:
+    if unit == "%":
+        return f"{100 * tick:.3g} %"
+    return f"{tick:.3g}×" if unit == "×" else tick_label(tick, unit)
+
+
+def _orders(series: Sequence[Series], x: LogScale) -> list[int]:
+    """The measured orders, those left out whose labels would touch."""
+    found: list[int] = []
+    for n in sorted({n for one in series for n, _, _ in one.points}):
+        if not found or x(n) - x(found[-1]) >= 40:
+            found.append(n)
+    return found
+
+
+def _mark(mark: Mark, x: LogScale, frame: Frame) -> str:
+    content = ""
+    if mark.interval:
+        low, high = (x(end) for end in mark.interval)
+        content += element("rect", x=low, width=max(1.0, high - low), y=frame.top, height=frame.bottom - frame.top,
+                           class_="band")  # fmt: skip
+    at = x(mark.n)
+    content += element("line", x1=at, x2=at, y1=frame.top, y2=frame.bottom, class_="critical")
+    right = at > (frame.left + frame.right) / 2
+    return content + text(mark.label, at - 4 if right else at + 4, frame.top + 10, "end" if right else None, "label")
+
+
+def _curve(one: Series, place: int, x: LogScale, y: LogScale) -> str:
+    if not one.points:
+        return ""
+    style = STYLES[place % len(STYLES)]
+    places = [(x(n), y(value), ends) for n, value, ends in one.points]
+    content = element("path", d="M" + "L".join(f"{number(px)} {number(py)}" for px, py, _ in places),
+                      class_=f"line {style}")  # fmt: skip
+    for px, py, ends in places:
+        if ends and ends[0] > 0:
+            content += element("line", x1=px, x2=px, y1=y(ends[0]), y2=y(ends[1]), class_=f"whisker {style}")
+        content += _marker(px, py, place)
+    return content
+
+
+def _marker(x: float, y: float, place: int) -> str:
+    move = f"translate({number(x)} {number(y)})"
+    return element(
+        "path", d=MARKERS[place % len(MARKERS)], transform=move, class_=f"point {STYLES[place % len(STYLES)]}"
+    )
+
+
+def _legend(one: Series, place: int) -> str:
+    y = PLOT_HEIGHT + LINE * place + 8
+    return _marker(68.0, float(y) - 4, place) + text(one.label, 80, y, None, f"curve {STYLES[place % len(STYLES)]}")

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bar of parts that add up, on a linear axis of time from 0. The class of a part gives its colour."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from slowpath.report.svg import marks
+from slowpath.report.svg.element import element, picture, text
+from slowpath.report.svg.first_vs_later import short_time
+from slowpath.report.svg.scale_linear import LinearScale
+
+
+def axis(scale: LinearScale, grid: str) -> Markup:
+    """Tick labels, in time, and the lines that the tracks use, under the id `grid`."""
+    ticks = scale.ticks(6)
+    places = [(tick, marks.percent(scale(tick))) for tick in ticks]
+    lines = "".join(element("line", x1=x, x2=x, y1=0, y2=marks.TRACK_HEIGHT, class_="grid") for _, x in places)
+    labels = "".join(
+        text(short_time(tick) if tick else "0", x, 15, "start" if scale(tick) < 4 else "end" if scale(tick) > 96 else
+             "middle", "tick odd" if place % 2 else "tick")
+        for place, (tick, x) in enumerate(places)
+    )  # fmt: skip
+    content = marks.defined(grid, lines) + labels
+    return picture(content, "Time axis", f"Linear, from 0 to {short_time(scale.high)}.", height=22, class_="axis")
+
+
+def track(parts: Sequence[tuple[str, float]], whole_s: float | None, interval: Sequence[float] | None,
+          scale: LinearScale, grid: str, words: str) -> Markup:  # fmt: skip
+    """One bar. parts: class and seconds, in order.  whole_s: an upright tick, with its interval."""
+    content, at = marks.used(grid), 0.0
+    for class_, seconds in parts:
+        low, high = scale(at), scale(at + seconds)
+        content += element("rect", x=marks.percent(low), width=marks.percent(high - low), y=6, height=18, class_=class_)
+        at += seconds
+    if whole_s is not None:
+        x = marks.percent(scale(whole_s))
+        content += element("line", x1=x, x2=x, y1=3, y2=27, class_="centre")
+    if interval:
+        content += marks.bar(scale(interval[0]), scale(interval[1]), "spread-line")
+    return picture(content, words, "Parts of the time, mean over ranks.", height=marks.TRACK_HEIGHT, class_="track")

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every rank did when: a row for each rank, its parts in colour, a line from a late rank to who waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from slowpath.report.svg import marks
+from slowpath.report.svg.element import element, picture, text
+from slowpath.report.svg.first_vs_later import short_time
+from slowpath.report.svg.scale_linear import LinearScale
+
+ROW, GAP, TOP, BOTTOM = 18, 5, 4, 24
+FINEST = 0.1  # percent of the width: what one pixel shows
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One interval of a rank's row. class_: of its part."""
+
+    row: int
+    class_: str
+    step: int
+    begin_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Row `late` came at at_s to what row `waiting` waited for."""
+
+    late: int
+    waiting: int
+    at_s: float
+
+
+def chart(labels: Sequence[str], pieces: Sequence[Piece], links: Sequence[Link], begin_s: float, end_s: float,
+          title: str, description: str) -> Markup:  # fmt: skip
+    """The picture, as wide as its box. labels: of the rows, from the top."""
+    scale = LinearScale(begin_s, end_s if end_s > begin_s else begin_s + 1e-9, 5.0, 99.5)
+    height = TOP + (ROW + GAP) * len(labels) + BOTTOM
+    content = "".join(text(label, "4%", _top(row) + 13, "end", "label") for row, label in enumerate(labels))
+    for place, tick in enumerate(scale.ticks(6)):
+        x = marks.percent(scale(tick))
+        content += element("line", x1=x, x2=x, y1=0, y2=height - BOTTOM, class_="grid")
+        anchor = "end" if scale(tick) > 94 else "middle"
+        words = short_time(tick) if tick > 0 else "0" if tick == 0 else f"−{short_time(-tick)}"
+        content += text(words, x, height - 8, anchor, "tick odd" if place % 2 else "tick")
+    content += "".join(_rect(piece, scale) for piece in _merged(pieces, scale))
+    content += "".join(_link(link, scale) for link in links)
+    return picture(content, title, description, height=height, class_="timeline")
+
+
+def _top(row: int) -> int:
+    return TOP + row * (ROW + GAP)
+
+
+def _merged(pieces: Sequence[Piece], scale: LinearScale) -> list[Piece]:
+    """Neighbours of one part and step whose gap is not seen become one rectangle; the page stays small."""
+    kept: list[Piece] = []
+    for piece in sorted(pieces, key=lambda one: (one.row, one.begin_s)):
+        last = kept[-1] if kept else None
+        if (
+            last
+            and (last.row, last.class_, last.step) == (piece.row, piece.class_, piece.step)
+            and (scale(piece.begin_s) - scale(last.end_s) < FINEST)
+        ):
+            kept[-1] = Piece(last.row, last.class_, last.step, last.begin_s, max(last.end_s, piece.end_s))
+        else:
+            kept.append(piece)
+    return kept
+
+
+def _rect(piece: Piece, scale: LinearScale) -> str:
+    low, high = scale(piece.begin_s), scale(piece.end_s)
+    return element("rect", x=marks.percent(low), width=marks.percent(max(FINEST, high - low)), y=_top(piece.row),
+                   height=ROW, class_=piece.class_)  # fmt: skip
+
+
+def _link(link: Link, scale: LinearScale) -> str:
+    x, down = marks.percent(scale(link.at_s)), link.waiting > link.late
+    start = _top(link.late) + (ROW if down else 0)
+    end = _top(link.waiting) + (0 if down else ROW)
+    line = element("line", x1=x, x2=x, y1=start, y2=end, class_="waits")
+    return line + element("circle", cx=x, cy=end, r=3, class_="waits-end")

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings for a terminal: a block each, what is missing said in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slowpath.report.view_findings import FindingView, LegView, RemedyView, findings, headline
+
+Json = dict[str, Any]
+_MARKS = {"shown": "[x]", "missing": "[ ]", "refuted": "[!]"}
+MOST_REMEDIES = 2  # in the text; the page has them all
+
+
+def finding_lines(results: Json) -> list[str]:
+    """Lines, each indented as it is to stand; [] without findings."""
+    found = findings(results)
+    if not found:
+        return []
+    own = [one for one in found if one.usual]
+    others = [one for one in found if not one.usual]
+    lines = [f"{headline(found)}. Each is told by: slowpath explain CODE"]
+    for one in own:
+        lines += _block(one)
+    if others:
+        lines += ["", "Slow only under a setting that is not yours:"]
+    for one in others:
+        lines += _block(one)
+    return lines
+
+
+def _block(one: FindingView) -> list[str]:
+    lines = ["", f"  {one.rule} {one.status}: {one.title}", f"    {one.text}", f"    Where: {one.where}"]
+    lines.append("    " + "  ".join(f"{_MARKS.get(leg.state, '[ ]')} {leg.name}" for leg in one.legs))
+    if one.law:
+        lines.append(f"    Law: {one.law}")
+    if one.cause:
+        lines.append(f"    Cause: {one.cause}")
+    elif one.hypotheses:
+        lines.append(f"    It may be: {'; '.join(one.hypotheses)}")
+    lines += [line for leg in one.legs for line in _leg(leg)]
+    lines += [f"    Counted, {cell.side}: {cell.words}" for cell in one.counted if cell.calls]  # the page has them all
+    return lines + [line for remedy in one.remedies[:MOST_REMEDIES] for line in _remedy(remedy)]
+
+
+def _leg(leg: LegView) -> list[str]:
+    """Why a leg is missing or refuted; of an explained or proven one what it rests on."""
+    if leg.state != "shown":
+        return [f"    Not {leg.name}: {leg.text}"]
+    return [] if leg.name == "observed" else [f"    {leg.name.capitalize()}: {line}" for line in leg.evidence[:2]]
+
+
+def _remedy(remedy: RemedyView) -> list[str]:
+    removed = f", removes {remedy.removed}" if remedy.removed else ""
+    first = next((text for kind, text in remedy.lines if kind == "shell"), None)
+    copied = first or next((text for _, text in remedy.lines), None)
+    head = f"    Remedy ({remedy.verdict}{removed}): {remedy.text}"
+    return [head, *(f"      {line}" for line in (copied or "").splitlines())]

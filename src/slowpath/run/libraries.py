@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The MPIs of a run, each with its engine and the name by which the run knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from slowpath.engine.build import engine_for
+from slowpath.engine.cache import Engine
+from slowpath.errors import EnvironmentFailure
+from slowpath.launch.choose import Chosen
+from slowpath.launch.mpi import Mpi
+from slowpath.launch.network import network_is_up
+from slowpath.launch.settings import resolver
+from slowpath.plan.mpis import MpiInUse, absent, numbered, short_names
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Library:
+    """One MPI and the engine built for it.
+
+    name      short, unique in the run (plan.model.PlannedMpi)
+    identity  library and version, unique in the run, too
+    """
+
+    name: str
+    identity: str
+    mpi: Mpi
+    engine: Engine
+
+    @property
+    def in_use(self) -> MpiInUse:
+        """What the planner has to know of it."""
+        found = resolver(self.mpi.name, self.mpi.version, self.mpi.transport, network_is_up())
+        return MpiInUse(self.name, self.identity, found)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What run.json says of it: the MPI as ever, and its name and engine in this run."""
+        note = self.engine.note
+        engine = {"key": note.key, "compiler": note.compiler, "path": str(self.engine.program)}
+        return {"short_name": self.name, **mpi_facts(self.mpi), "engine": engine}
+
+
+@dataclass(frozen=True)
+class Libraries:
+    """All MPIs of a run: those that are there, and names with the reason why not."""
+
+    usable: tuple[Library, ...]
+    missing: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def planned_for(self) -> list[MpiInUse]:
+        """What `plan.expand` takes."""
+        return [*(library.in_use for library in self.usable), *(absent(*item) for item in self.missing.items())]
+
+
+def mpi_facts(mpi: Mpi) -> dict[str, Any]:
+    """What run.json says of an MPI."""
+    return {
+        "name": mpi.name,
+        "version": mpi.version,
+        "vendor": mpi.vendor_line,
+        "abi": mpi.abi,
+        "standard_abi": mpi.standard_abi,
+        "source": mpi.source,
+        "prefix": str(mpi.prefix),
+        "mpiexec": str(mpi.mpiexec),
+        "launcher": mpi.launcher,
+        "env": dict(mpi.env),
+    }
+
+
+def build_all(chosen: Chosen, environ: Mapping[str, str], tell: Tell) -> Libraries:
+    """Engines for all chosen MPIs, built one after the other.
+
+    Raises: EnvironmentFailure: no engine can be built for an MPI that has to be there, or for any.
+    """
+    built: list[tuple[Mpi, Engine]] = []
+    failures: list[tuple[Mpi, EnvironmentFailure]] = []
+    for mpi in chosen.found:
+        try:
+            built.append((mpi, engine_for(mpi, environ, tell)))
+        except EnvironmentFailure as error:
+            if chosen.unbuilt == "fail":
+                raise
+            failures.append((mpi, error))
+    if not built:
+        raise failures[0][1]
+    if chosen.unbuilt == "leave out":
+        notes = tuple(f"left out: {mpi.identity} at {mpi.prefix}: {error}" for mpi, error in failures)
+        return Libraries(_libraries(built, [])[0], {}, notes)
+    usable, unbuilt = _libraries(built, failures)
+    return Libraries(usable, {**chosen.missing, **unbuilt})
+
+
+def _libraries(
+    built: Sequence[tuple[Mpi, Engine]], failures: Sequence[tuple[Mpi, EnvironmentFailure]]
+) -> tuple[tuple[Library, ...], dict[str, str]]:
+    """The MPIs with an engine, and those without under their names with the reason."""
+    every = [mpi for mpi, _ in (*built, *failures)]
+    identities = [mpi.identity for mpi in every]
+    names = short_names([mpi.name for mpi in every], identities)
+    named = list(zip(names, numbered(identities), strict=True))
+    usable = [Library(*ids, *pair) for ids, pair in zip(named[: len(built)], built, strict=True)]
+    unbuilt = {name: str(error) for name, (_, error) in zip(names[len(built) :], failures, strict=True)}
+    return tuple(usable), unbuilt

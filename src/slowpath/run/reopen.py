@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opening a run again: the same plan, the same MPIs, the same engines, and what is left to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from slowpath.engine.build import engine_for
+from slowpath.errors import EnvironmentFailure, RecordError
+from slowpath.launch.find import find_mpi
+from slowpath.launch.leftovers import end_job, jobs_of
+from slowpath.launch.process import GRACE_S
+from slowpath.plan.files import read_plan
+from slowpath.plan.model import Plan
+from slowpath.record.folder import RunInfo, read_run
+from slowpath.run.launching import Starters, starters
+from slowpath.run.libraries import Library, Tell
+from slowpath.run.resume import schedule_after
+from slowpath.run.schedule import Schedule
+
+
+def reopen(run: Path, environ: Mapping[str, str], tell: Tell) -> tuple[Plan, Starters, Schedule]:
+    """What `resume` needs: the plan, the same MPIs and engines as before, and what is left.
+
+    Raises: RecordError: no run, or an imported one.  EnvironmentFailure: an MPI or engine is not what it was.
+    """
+    info = read_run(run)
+    if info.imported:
+        raise RecordError(f"{run}: was imported from logs, so there is nothing to resume")
+    plan = read_plan(run / "plan.json")
+    end_leftovers(run, tell)
+    libraries = [_same_library(run, facts, environ, tell) for facts in _recorded(info)]
+    return plan, starters(libraries, environ), schedule_after(run, plan)
+
+
+def end_leftovers(run: Path, tell: Tell) -> None:
+    """End what a slowpath that was killed left running on this node; it would disturb what is measured now.
+
+    Raises: EnvironmentFailure: the run is still going on.
+    """
+    for left in jobs_of(run):
+        if left.owner is not None:
+            raise EnvironmentFailure(
+                f"{run}: is still being measured, by process {left.owner}; wait for its end, or stop it with: "
+                f"kill {left.owner}"
+            )
+        end_job(None, left.job, GRACE_S)
+        tell(f"ended processes that an earlier launch left behind: {len(left.processes)}")
+
+
+def _recorded(info: RunInfo) -> list[dict[str, Any]]:
+    """What run.json says of each MPI; a run from before there could be several tells of one, without a short name."""
+    if info.mpis:
+        return info.mpis
+    return [{**info.mpi, "short_name": info.mpi.get("name"), "engine": info.machine.get("engine", {})}]
+
+
+def _same_library(run: Path, facts: Mapping[str, Any], environ: Mapping[str, str], tell: Tell) -> Library:
+    mpi = find_mpi(facts.get("mpiexec"), environ)
+    if (mpi.name, mpi.version) != (facts.get("name"), facts.get("version")):
+        before = f"{facts.get('name')} {facts.get('version')}"
+        raise EnvironmentFailure(f"{run}: was measured with {before}, but now it is {mpi.identity}; start a new run")
+    engine = engine_for(mpi, environ, tell)
+    if engine.note.key != facts.get("engine", {}).get("key"):
+        raise EnvironmentFailure(
+            f"{run}: was measured with another build of the engine for {mpi.identity}; times of two builds don't mix: "
+            "start a new run"
+        )
+    return Library(str(facts.get("short_name")), mpi.identity, mpi, engine)

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cannon's algorithm under real MPIs: every style is right, faults are found, and the record says what happened."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from slowpath.analyse.cannon.runs import PARTS, TOTAL
+from slowpath.analyse.cannon.variants import ACROSS_NODES, ALONE, CEILING
+from slowpath.engine.blas import PACKAGED, PLUGIN
+from slowpath.engine.cache import Engine
+from slowpath.launch.launchers import command, launcher_named
+from slowpath.launch.mpi import Mpi
+from slowpath.record.blocks import BlockIndex, read, scan
+
+PAGE = Path(__file__).parents[2] / "docs" / "cannon.md"
+FAULTS = Path(__file__).parents[2] / "engine" / "experiments" / "cannon" / "tests"
+TIME_LIMIT_S = 240
+# Short, and no waiting for a quiet machine: it is the products that count.
+QUICK = "repetitions=2 quiet_wait_s=0"
+N = 48  # a multiple of the steps of every grid here
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a launch left. cells: one cell_end a cell, in the order of the plan."""
+
+    code: int
+    index: BlockIndex
+    events: list[Event]
+    cells: list[Event]
+
+    @property
+    def library(self) -> str:
+        """As the MPI library names itself."""
+        return str(self.events[0]["mpi_library"])
+
+    def of(self, name: str, cell: int) -> list[Event]:
+        return [event for event in self.events if event["event"] == name and event.get("cell") == cell]
+
+
+Cannon = Callable[..., Done]
+
+
+@pytest.fixture
+def cannon(mpi: Mpi, engine: Engine, tmp_path: Path) -> Cannon:
+    """Runs cells of cannon on some ranks and reads what they left."""
+
+    def run(
+        cells: list[str], ranks: int, variables: Mapping[str, str] | None = None, program: Path | None = None
+    ) -> Done:
+        plan = tmp_path / "plan.txt"
+        lines = ["slowpath-plan 1", "launch 7", "seed 3", *(f"cell {i} cannon {c}" for i, c in enumerate(cells))]
+        plan.write_text("\n".join(lines) + "\n")
+        out = tmp_path / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        argv = [str(program or engine.program), "--plan", str(plan), "--out", str(out)]
+        launcher, cores = launcher_named(mpi.launcher), len(os.sched_getaffinity(0))
+        started = command(launcher, str(mpi.mpiexec), mpi.name, ranks, "none", {}, argv, cores)
+        environ = {**mpi.environ(os.environ), **started.variables, **(variables or {})}
+        done = subprocess.run(started.argv, env=environ, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+        assert done.returncode in (0, 1), done.stderr
+        events = [json.loads(line) for line in (out / "events.jsonl").read_text().splitlines()]
+        ends = {event["cell"]: event for event in events if event["event"] == "cell_end"}
+        return Done(done.returncode, scan(out / "samples.blk"), events, [ends[i] for i in range(len(cells))])
+
+    return run
+
+
+@pytest.fixture
+def variants(engine: Engine) -> list[str]:
+    """All of the engine's."""
+    said = subprocess.run([engine.program, "describe", "--json"], capture_output=True, text=True, check=True).stdout
+    experiment = next(e for e in json.loads(said)["experiments"] if e["name"] == "cannon")
+    return next(p for p in experiment["parameters"] if p["name"] == "variant")["choices"]
+
+
+@pytest.fixture(autouse=True)
+def _blas(engine: Engine) -> None:
+    if not (engine.program.parent / PLUGIN).exists():
+        pytest.skip("the engine was built without a BLAS")
+
+
+@pytest.fixture
+def faulty_blas(mpi: Mpi, engine: Engine, tmp_path: Path) -> Path:
+    """The engine with a BLAS of plain loops that can be told to be wrong."""
+    folder = tmp_path / "faulty"
+    folder.mkdir()
+    shutil.copy2(engine.program, folder)
+    for library in engine.program.parent.glob("*.so"):
+        if library.name not in (PLUGIN, PACKAGED):
+            shutil.copy2(library, folder)
+    source = str(FAULTS / "faulty_blas.c")
+    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", str(folder / PLUGIN), source], check=True)
+    return folder / engine.program.name
+
+
+def all_of(variants: list[str], more: str) -> list[str]:
+    return [f"variant={variant} n={N} {QUICK} {more}" for variant in variants]
+
+
+def assert_right(done: Done, cells: list[str]) -> None:
+    """Every cell measured and validated; a library may lack partitioned communication, or be wrong in it, itself."""
+    for end, cell in zip(done.cells, cells, strict=True):
+        said = f"{cell}: {end['reason']}"
+        if "variant=partitioned" in cell and end["status"] != "ok":
+            # Open MPI 5.0.11 mixes up the first starts of two requests between the same two ranks now and then, on 9
+            # ranks and more (docs/cannon.md): found, as it must be.
+            known = done.library.startswith("Open MPI v5.0.") and "wrong product" in end["reason"]
+            assert known or "no MPI_Psend_init" in end["reason"], said
+            continue
+        if "variant=pdgemm" in cell and end["status"] == "skipped":
+            assert "no ScaLAPACK for this MPI" in end["reason"], said
+            continue
+        assert end["status"] == "ok", said
+        assert end["steady_samples"] == 2, said
+        no_product = any(f"variant={variant} " in cell for variant in (ALONE, CEILING))
+        checked = 0 if no_product else 2 * N * N * 8  # the first warm-up and the last repetition
+        assert end["validated_bytes"] == checked, said
+        assert end["wrong_bytes"] == 0, said
+    assert done.code == (1 if any(end["status"] == "failed" for end in done.cells) else 0)
+
+
+@pytest.mark.parametrize("ranks", [1, 4, 9, 16])
+def test_every_variant_gives_the_same_bits(cannon: Cannon, variants: list[str], ranks: int) -> None:
+    """2 x 2 has one move, so that 3 x 3 is the first grid that uses a buffer again."""
+    cells = all_of(variants, "numbers=integer")
+    assert_right(cannon(cells, ranks), cells)
+
+
+def test_every_variant_is_right_in_every_setting(cannon: Cannon, variants: list[str]) -> None:
+    settings = ["numbers=real", "skew=moved", "window=create", "source=root", "source=file", "grid=ring"]
+    cells = [cell for more in settings for cell in all_of(variants, more)]
+    assert_right(cannon(cells, 4), cells)
+
+
+def test_every_variant_is_right_on_a_grid_that_is_not_square(cannon: Cannon, variants: list[str]) -> None:
+    cells = all_of(variants, "numbers=integer") + all_of(variants, "numbers=integer skew=moved")
+    done = cannon(cells, 6)
+    assert_right(done, cells)
+    grids = [event["grid"] for event in done.events if "grid" in event]
+    assert grids[0] == {"rows": 2, "columns": 3, "steps": 6}
+
+
+def test_the_analysis_and_the_page_know_every_variant(variants: list[str]) -> None:
+    assert list(ACROSS_NODES) == variants
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (yes|no) \|$", PAGE.read_text(), re.MULTILINE)
+    assert rows == [(variant, "yes" if ACROSS_NODES[variant] else "no") for variant in variants]
+
+
+@pytest.mark.parametrize("fault", ["drop", "off_by_one", "float"])
+def test_a_wrong_multiplication_fails(cannon: Cannon, variants: list[str], faulty_blas: Path, fault: str) -> None:
+    """The fault is in the first multiplication of a process, so each variant has a launch of its own."""
+    numbers = "real" if fault == "float" else "integer"
+    for variant in [v for v in ("sendrecv_replace", "shared_direct", "put_fence") if v in variants]:
+        cells = [f"variant={variant} n={N} {QUICK} numbers={numbers}"]
+        assert_right(cannon(cells, 2, program=faulty_blas), cells)
+        done = cannon(cells, 2, {"SLOWPATH_FAULT": fault}, faulty_blas)
+        assert done.code == 1
+        assert done.cells[0]["status"] == "failed"
+        assert "wrong product: row " in done.cells[0]["reason"]
+        assert done.cells[0]["wrong_bytes"] > 0
+
+
+def test_changed_inputs_fail(cannon: Cannon, faulty_blas: Path) -> None:
+    """With one rank the change comes after the last use, so that the product is right all the same."""
+    done = cannon([f"variant=shared_direct n={N} {QUICK}"], 1, {"SLOWPATH_FAULT": "input"}, faulty_blas)
+    assert done.cells[0]["status"] == "failed"
+    assert "the inputs of rank 0 were changed" in done.cells[0]["reason"]
+
+
+@pytest.mark.parametrize("variant", ["sendrecv_replace", "put_fence", "pscw", "put_flag", "get_from_home"])
+def test_a_transfer_that_moves_nothing_is_found(mpi: Mpi, cannon: Cannon, tmp_path: Path, variant: str) -> None:
+    if mpi.mpicxx is None:
+        pytest.skip("no compiler wrapper")
+    wrapper, preload = mpi.mpicxx.with_name("mpicc"), tmp_path / "libfaulty.so"
+    argv = [str(wrapper), "-O1", "-shared", "-fPIC", "-o", str(preload), str(FAULTS / "faulty_mpi.c")]
+    subprocess.run(argv, check=True, env=mpi.environ(os.environ))
+    for numbers in ("integer", "real"):
+        cells = [f"variant={variant} n={N} {QUICK} numbers={numbers}"]
+        done = cannon(cells, 4, {"LD_PRELOAD": str(preload)})
+        assert done.code == 1
+        assert "wrong product" in done.cells[0]["reason"], "a stale or poisoned block must show"
+
+
+def test_the_record_holds_every_interval(cannon: Cannon) -> None:
+    cells = [f"variant={v} n={N} {QUICK} skew=moved" for v in ("isend_wait", "put_fence", "shared_copy")]
+    done = cannon(cells, 4)
+    for cell, parts in enumerate(
+        (
+            {"total": 1, "dgemm": 2, "issue": 1, "wait": 1, "skew": 1, "generate": 1},
+            {"total": 1, "dgemm": 2, "issue": 1, "synchronise": 2, "skew": 1, "generate": 1},
+            {"total": 1, "dgemm": 2, "copy": 2, "synchronise": 1, "generate": 1},
+        )
+    ):
+        for rank in range(4):
+            assert intervals_of(done, cell, rank) == parts
+            [told] = [event for event in done.of("repetitions", cell) if event["rank"] == rank]
+            assert len(told["involuntary_switches"]) == len(told["other_cpu_s"]) == 2
+            assert all(switches >= 0 for switches in told["involuntary_switches"])
+            inside_the_total(done, cell, rank)
+
+
+def test_one_core_alone_multiplies_while_the_others_have_nothing_to_do(cannon: Cannon) -> None:
+    done = cannon([f"variant={v} n={N} {QUICK}" for v in (ALONE, CEILING)], 4)
+    assert intervals_of(done, 0, 0) == {"total": 1, "dgemm": 2, "generate": 1}
+    assert [intervals_of(done, 0, rank) for rank in (1, 2, 3)] == [{"total": 1, "generate": 1}] * 3
+    assert [intervals_of(done, 1, rank) for rank in range(4)] == [{"total": 1, "dgemm": 2, "generate": 1}] * 4
+
+
+def test_what_an_interval_costs_is_told(cannon: Cannon) -> None:
+    done = cannon([f"variant=sendrecv n={N} {QUICK}"], 2)
+    [told] = [event["interval_ns"] for event in done.of("note", 0) if "interval_ns" in event]
+    assert 1 < told < 100_000
+
+
+def intervals_of(done: Done, cell: int, rank: int) -> dict[str, int]:
+    """Part -> its intervals in one repetition, as the event says and the blocks have."""
+    events = {event["part"]: event["steps"] for event in done.of("intervals", cell) if event["rank"] == rank}
+    counted = {}
+    for i in done.index.select(cell=cell, rank=rank, phase="steady"):
+        part = int(done.index.headers["part"][i])
+        samples = read(done.index, int(i))
+        assert len(samples.duration_ns) == 2 * len(events[part])
+        assert samples.start_ns is not None
+        counted[PARTS[part]] = len(events[part])
+    assert {PARTS[part] for part in events} == counted.keys()
+    return counted
+
+
+def inside_the_total(done: Done, cell: int, rank: int) -> None:
+    """Parts 1 to 9 lie in the whole multiplication and don't overlap; the inputs are made before it."""
+    spans: dict[int, np.ndarray] = {}
+    for i in done.index.select(cell=cell, rank=rank, phase="steady"):
+        samples = read(done.index, int(i))
+        begin = samples.start_ns + int(done.index.headers["t0_ns"][i])
+        spans[int(done.index.headers["part"][i])] = np.stack([begin, begin + samples.duration_ns], 1).reshape(2, -1, 2)
+    for repetition in (0, 1):
+        begin, end = spans[TOTAL][repetition, 0]
+        inner = np.concatenate(
+            [span[repetition] for part, span in spans.items() if PARTS[part] not in ("total", "generate")]
+        )
+        inner = inner[np.argsort(inner[:, 0])]
+        assert (inner[:, 0] >= begin).all()
+        assert (inner[:, 1] <= end).all()
+        assert (inner[1:, 0] >= inner[:-1, 1]).all()
+        made = next(span for part, span in spans.items() if PARTS[part] == "generate")
+        assert made[repetition, 0, 1] <= begin
+
+
+def test_variants_take_turns_within_each_repetition(cannon: Cannon) -> None:
+    """Whatever the order in the plan, and beside cells of another n."""
+    cells = [
+        f"variant={v} n={n} quiet_wait_s=0 repetitions=4" for v in ("sendrecv", "pscw", "put_flag") for n in (N, 24)
+    ]
+    done = cannon(cells, 2)
+    begins = []
+    for cell in (0, 2, 4):
+        [i] = [
+            i for i in done.index.select(cell=cell, rank=0, phase="steady") if done.index.headers["part"][i] == TOTAL
+        ]
+        samples = read(done.index, int(i))
+        begins.append(samples.start_ns + int(done.index.headers["t0_ns"][i]))
+    table = np.array(begins)
+    assert table.shape == (3, 4)
+    assert (table.max(axis=0)[:-1] < table.min(axis=0)[1:]).all()
+    assert len({tuple(np.argsort(column)) for column in table.T}) > 1, "nobody is always the first"
+
+
+def test_the_blas_is_recorded(cannon: Cannon) -> None:
+    done = cannon([f"variant=isend_test n={N} {QUICK} piece=5"], 2, {"OPENBLAS_NUM_THREADS": "7"})
+    [note] = [event for event in done.of("note", 0) if "blas" in event]
+    assert note["blas"]["name"]
+    assert note["blas"]["threads"] == 1, "one rank, one thread, whatever the user's environment says"
+    assert note["blas"]["file"]
+    assert note["blas"]["compiled_for"].startswith("-O3")
+    assert note["grid"] == {"rows": 1, "columns": 2, "steps": 2}
+    assert intervals_of(done, 0, 0)["test"] == 4  # pieces of 5 of a panel of 24, in the step that moves
+
+
+def test_without_a_blas_cells_are_skipped(cannon: Cannon, engine: Engine, tmp_path: Path) -> None:
+    folder = tmp_path / "without"
+    folder.mkdir()
+    shutil.copy2(engine.program, folder)
+    for library in engine.program.parent.glob("libslowpath-layers.so"):
+        shutil.copy2(library, folder)
+    done = cannon([f"n={N}", f"n={N} variant=pscw"], 2, program=folder / engine.program.name)
+    assert done.code == 0
+    for end in done.cells:
+        assert end["status"] == "skipped"
+        assert "no BLAS" in end["reason"]
+        assert "pip install 'slowpath[blas]'" in end["reason"]
+
+
+def test_an_order_that_the_grid_does_not_divide_is_skipped(cannon: Cannon) -> None:
+    [end] = cannon(["n=50 variant=sendrecv"], 4).cells
+    assert end["status"] == "ok"
+    [end] = cannon(["n=49 variant=sendrecv"], 4).cells
+    assert end["status"] == "skipped"
+    assert "n=49 is no multiple of the 2 steps of 2 x 2 ranks; take n=50" in end["reason"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("n=65537 numbers=integer", "numbers=integer is exact up to n=65536"),
+        ("n=48 skew=moved source=root", "skew=moved goes with source=in_place"),
+        ("n=48 variant=sendrecv_replaced", "did you mean sendrecv_replace"),
+        ("n=0", "n: '0' is too small"),
+    ],
+)
+def test_wrong_parameters_are_refused(engine: Engine, mpi: Mpi, cell: str, said: str) -> None:
+    words = [word for pair in cell.split() for word in ("--" + pair.split("=")[0], pair.split("=")[1])]
+    launcher = launcher_named(mpi.launcher)
+    started = command(launcher, str(mpi.mpiexec), mpi.name, 1, "none", {}, [str(engine.program), "cannon", *words], 2)
+    environ = {**mpi.environ(os.environ), **started.variables}
+    done = subprocess.run(started.argv, env=environ, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+    assert done.returncode == 2
+    assert said in done.stderr

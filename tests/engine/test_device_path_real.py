@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The proof with real MPIs over a stub of the CUDA driver, whose device memory is host memory: no IPC to find."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from slowpath.doctor.device_path import prove_device_path
+from slowpath.doctor.gpu import gpu_count, gpus
+from slowpath.engine.cache import Engine
+from slowpath.launch.mpi import Mpi
+from slowpath.resources import data_folder
+
+
+@pytest.fixture(scope="module")
+def stub(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    library = tmp_path_factory.mktemp("stub") / "libstub.so"
+    source = data_folder("engine") / "memory" / "tests" / "stub_cuda.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", library, source, "-lrt"], check=True)
+    return library
+
+
+def test_stub_memory_is_delivered_and_never_taken_for_ipc(mpi: Mpi, engine: Engine, stub: Path) -> None:
+    found = prove_device_path(mpi, engine, {**os.environ, "SLOWPATH_CUDA_DRIVER": str(stub)})
+    assert found.works, found.reason
+    assert found.path != "ipc"
+    assert found.host_bytes_per_s is not None
+    assert found.device_bytes_per_s is not None
+
+
+def test_a_library_that_touches_device_memory_itself_is_no(mpi: Mpi, engine: Engine, stub: Path) -> None:
+    environ = {**os.environ, "SLOWPATH_CUDA_DRIVER": str(stub), "SLOWPATH_STUB_CUDA_PROTECT": "1"}
+    found = prove_device_path(mpi, engine, environ)
+    assert (found.works, found.path, found.device_bytes_per_s) == (False, None, None)
+    assert found.reason
+
+
+def test_without_a_driver_the_cells_reason_is_told(mpi: Mpi, engine: Engine) -> None:
+    found = prove_device_path(mpi, engine, {**os.environ, "SLOWPATH_CUDA_DRIVER": "no-such-driver.so"})
+    assert not found.works
+    assert "no-such-driver.so" in (found.reason or "")
+
+
+def test_devices_of_the_driver(stub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLOWPATH_CUDA_DRIVER", str(stub))
+    monkeypatch.setenv("SLOWPATH_STUB_CUDA_DEVICES", "2")
+    assert gpu_count() == (2, None)
+    assert (gpus().value or "").startswith("2: ")
+    monkeypatch.setenv("SLOWPATH_STUB_CUDA_DEVICES", "0")
+    assert gpu_count()[0] == 0
+    assert gpus().status == "missing"
+    monkeypatch.setenv("SLOWPATH_CUDA_DRIVER", "no-such-driver.so")
+    assert "no-such-driver.so" in gpus().means

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""p2p with live_buffers: how many buffers there are, what is recorded of each, and in which order messages use them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from slowpath.engine.cache import Engine
+from slowpath.launch.launchers import command, launcher_named
+from slowpath.launch.mpi import Mpi
+from slowpath.record.blocks import BlockIndex, read, scan
+
+TIME_LIMIT_S = 120
+LIVE, SETS, MESSAGES = 3, 2, 4
+# Where each message to or from the other rank stands, as the library is told: through the profiling interface
+# (MPI-4.1 section 15.2). 77 is the tag of measured messages.
+SHIM = """
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+static void note(const char* call, const void* data, int tag) {
+    static FILE* file;
+    int rank;
+    if (tag != 77) return;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (!file) { char path[4096]; snprintf(path, sizeof path, "%s-%d", getenv("SHIM_OUT"), rank); file = fopen(path, "w"); }
+    fprintf(file, "%s %lld\\n", call, (long long)data);
+    fflush(file);
+}
+int MPI_Send(const void* data, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+    note("send", data, tag);
+    return PMPI_Send(data, n, type, to, tag, comm);
+}
+int MPI_Recv(void* data, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {
+    note("receive", data, tag);
+    return PMPI_Recv(data, n, type, from, tag, comm, status);
+}
+int MPI_Isend(const void* data, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+    note("send", data, tag);
+    return PMPI_Isend(data, n, type, to, tag, comm, request);
+}
+"""  # noqa: E501
+
+
+def ran(
+    mpi: Mpi, engine: Engine, words: list[str], variables: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    argv = ["env", *(f"{k}={v}" for k, v in (variables or {}).items()), str(engine.program), "p2p", *words]
+    job = command(launcher_named(mpi.launcher), str(mpi.mpiexec), mpi.name, 2, "none", {}, argv, 2)
+    environ = {**mpi.environ(os.environ), **job.variables}
+    return subprocess.run(job.argv, env=environ, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+
+
+def allocations(folder: Path) -> list[dict[str, object]]:
+    lines = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["event"] == "allocation"]
+
+
+def blocks(folder: Path, rank: int, phase: str) -> tuple[BlockIndex, list[int]]:
+    index = scan(folder / "samples.blk")
+    return index, [int(i) for i in index.select(cell=0, rank=rank, phase=phase)]
+
+
+def words(pattern: str, folder: Path, sets: int = SETS) -> list[str]:
+    given = {
+        "pattern": pattern,
+        "message-bytes": "4096",
+        "live-buffers": str(LIVE),
+        "allocations": str(sets),
+        "messages": str(MESSAGES),
+        "in-flight": "2",
+        "samples": "10",
+        "warmup-s": "0",
+        "time-limit-s": "0.01",
+    }
+    return [*(word for name, value in given.items() for word in (f"--{name}", value)), "--out", str(folder)]
+
+
+@pytest.mark.parametrize("pattern", ["one_way", "ping_pong", "windowed"])
+def test_each_buffer_is_its_own_allocation(mpi: Mpi, engine: Engine, tmp_path: Path, pattern: str) -> None:
+    done = ran(mpi, engine, words(pattern, tmp_path))
+    assert done.returncode == 0, done.stderr
+    found = allocations(tmp_path)
+    roles = {"send", "receive"} if pattern == "ping_pong" else {"send"}
+    for rank in (0, 1):
+        here = [a for a in found if a["rank"] == rank]
+        assert [a["index"] for a in here if a["role"] == here[0]["role"]] == list(range(LIVE * SETS))
+        assert len(here) == LIVE * SETS * len(roles)
+        for number in range(SETS):
+            addresses = [a["address"] for a in here if int(str(a["index"])) // LIVE == number]
+            assert len(set(addresses)) == len(addresses), "two buffers that live together share an address"
+    index, firsts = blocks(tmp_path, 0, "first")
+    assert list(index.headers["allocation"][firsts]) == list(range(LIVE * SETS))
+    assert list(index.headers["n"][firsts]) == [1] * LIVE * SETS
+    index, steady = blocks(tmp_path, 0, "steady")
+    assert list(index.headers["allocation"][steady]) == [LIVE * s for s in range(SETS)]
+
+
+def test_one_way_sends_every_message_of_every_buffer(mpi: Mpi, engine: Engine, tmp_path: Path) -> None:
+    assert ran(mpi, engine, words("one_way", tmp_path)).returncode == 0
+    for rank in (0, 1):
+        index, steady = blocks(tmp_path, rank, "steady")
+        assert [len(read(index, i).duration_ns) for i in steady] == [(MESSAGES - 1) * LIVE] * SETS
+
+
+@pytest.mark.parametrize("pattern", ["one_way", "ping_pong", "windowed"])
+def test_messages_take_the_buffers_in_turn(mpi: Mpi, engine: Engine, tmp_path: Path, pattern: str) -> None:
+    """Addresses that MPI is given, after the first messages and the one before them: forever 0, 1, 2, 0, 1, 2."""
+    source, shim, out = tmp_path / "shim.c", tmp_path / "shim.so", tmp_path / "out"
+    source.write_text(SHIM)
+    assert mpi.mpicxx is not None
+    environ = mpi.environ(os.environ)
+    build = [str(mpi.mpicxx), "-x", "c", "-shared", "-fPIC", "-o", str(shim), str(source)]
+    subprocess.run(build, env=environ, check=True, capture_output=True)
+    done = ran(mpi, engine, words(pattern, out, sets=1), {"LD_PRELOAD": str(shim), "SHIM_OUT": str(tmp_path / "told")})
+    assert done.returncode == 0, done.stderr
+    for rank, call in ((0, "send"), (1, "receive")):
+        if pattern == "windowed" and call == "receive":
+            continue
+        here = [a for a in allocations(out) if a["rank"] == rank and a["role"] == call]
+        order = [a["address"] for a in sorted(here, key=lambda a: int(str(a["index"])))]
+        told = [line.split() for line in (tmp_path / f"told-{rank}").read_text().splitlines()]
+        used = [int(address) for name, address in told if name == call and int(address) in order]
+        each = 2 if pattern == "windowed" else 1
+        positions = np.array([order.index(address) for address in used])[::each]
+        firsts, later = positions[:LIVE], positions[LIVE:-LIVE]
+        assert list(firsts) == list(range(LIVE))
+        assert len(later) >= 2 * LIVE
+        assert list(later) == [i % LIVE for i in range(len(later))]
+        assert list(positions[-LIVE:]) == list(range(LIVE)), "one more message from each, with new content"
+
+
+def test_what_cannot_be_had_is_said(mpi: Mpi, engine: Engine, tmp_path: Path) -> None:
+    over = ran(mpi, engine, ["--pattern", "one_way", "--live-buffers", "65536", "--messages", "2000"])
+    assert over.returncode == 2
+    assert "live_buffers 65536" in over.stderr
+    much = ["--pattern", "one_way", "--live-buffers", "3", "--buffer-bytes", str(2**46), "--touch", "none"]
+    skipped = ran(mpi, engine, [*much, "--validate", "off"])
+    assert skipped.returncode == 0, skipped.stderr
+    assert "skipped: allocation 0:" in skipped.stdout
+    assert "of 3 live_buffers were there" in skipped.stdout

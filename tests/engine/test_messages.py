@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""p2p: what the library is told of queues and late receives, the parts of overlap, thread levels in the record."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from slowpath.engine.cache import Engine
+from slowpath.launch.launchers import command, launcher_named
+from slowpath.launch.mpi import Mpi
+from slowpath.record.blocks import read, scan
+
+TIME_LIMIT_S = 120
+QUEUE, TAG = 3, 77
+# Which calls with tags the library sees, in order, through the profiling interface (MPI-4.1 section 15.2); control
+# messages have small tags.
+SHIM = """
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+static void note(const char* call, int tag) {
+    static FILE* file;
+    int rank;
+    if (tag < 77) return;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (!file) { char path[4096]; snprintf(path, sizeof path, "%s-%d", getenv("SHIM_OUT"), rank); file = fopen(path, "w"); }
+    fprintf(file, "%s %d\\n", call, tag);
+    fflush(file);
+}
+int MPI_Send(const void* data, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+    note("send", tag);
+    return PMPI_Send(data, n, type, to, tag, comm);
+}
+int MPI_Recv(void* data, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {
+    note("receive", tag);
+    return PMPI_Recv(data, n, type, from, tag, comm, status);
+}
+int MPI_Irecv(void* data, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* request) {
+    note("post", tag);
+    return PMPI_Irecv(data, n, type, from, tag, comm, request);
+}
+int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status* status) {
+    note("probe", tag);
+    return PMPI_Probe(from, tag, comm, status);
+}
+"""  # noqa: E501
+
+
+def ran(mpi: Mpi, engine: Engine, words: list[str], variables: dict[str, str] | None = None) -> str:
+    argv = ["env", *(f"{k}={v}" for k, v in (variables or {}).items()), str(engine.program), "p2p", *words]
+    job = command(launcher_named(mpi.launcher), str(mpi.mpiexec), mpi.name, 2, "none", {}, argv, 2)
+    environ = {**mpi.environ(os.environ), **job.variables}
+    done = subprocess.run(job.argv, env=environ, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def event(folder: Path, name: str) -> dict[str, Any]:
+    lines = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+    return next(line for line in lines if line["event"] == name)
+
+
+@pytest.mark.parametrize("posted", ["before", "after"])
+def test_what_the_library_sees_of_late_messages(mpi: Mpi, engine: Engine, tmp_path: Path, posted: str) -> None:
+    """The others stand in front as long as messages are timed, and are received in the end."""
+    source, shim, out = tmp_path / "shim.c", tmp_path / "shim.so", tmp_path / "out"
+    source.write_text(SHIM)
+    assert mpi.mpicxx is not None
+    build = [str(mpi.mpicxx), "-x", "c", "-shared", "-fPIC", "-o", str(shim), str(source)]
+    subprocess.run(build, env=mpi.environ(os.environ), check=True, capture_output=True)
+    words = ["--pattern", "one_way", "--posted", posted, "--queue", str(QUEUE), "--messages", "2", "--out", str(out)]
+    ran(mpi, engine, words, {"LD_PRELOAD": str(shim), "SHIM_OUT": str(tmp_path / "told")})
+    sent, received = (
+        [tuple(line.split()) for line in (tmp_path / f"told-{r}").read_text().splitlines()] for r in (0, 1)
+    )
+    others = [str(TAG + 100 + i) for i in range(QUEUE)]
+    # One exchange before anything counts, two timed messages, one more with new content.
+    exchange, more = [("send", "77"), ("receive", "77")], ("send", "77")
+    in_front = [("send", tag) for tag in others]
+    if posted == "before":
+        assert sent == [*exchange, more, more, more, *in_front]
+        timed = [("post", "77"), ("post", "77")]
+        assert received == [*exchange[::-1], *(("post", tag) for tag in others), *timed, ("receive", "77")]
+    else:
+        assert sent == [*exchange, *in_front, more, more, more]
+        timed = 2 * [("probe", "77"), ("receive", "77")]
+        assert received == [
+            *exchange[::-1],
+            ("probe", others[-1]),
+            *timed,
+            ("receive", "77"),
+            *(("post", tag) for tag in others),
+        ]
+    assert event(out, "cell_end")["status"] == "ok"
+
+
+def test_the_three_parts_of_overlap(mpi: Mpi, engine: Engine, tmp_path: Path) -> None:
+    ran(mpi, engine, ["--pattern", "overlap", "--samples", "12", "--time-limit-s", "0.01", "--out", str(tmp_path)])
+    index = scan(tmp_path / "samples.blk")
+    for rank in (0, 1):
+        blocks = [int(i) for i in index.select(cell=0, rank=rank, phase="steady")]
+        assert sorted(index.headers["part"][blocks].tolist()) == [0, 1, 2]
+        assert len(set(index.headers["n"][blocks].tolist())) == 1
+        assert all(np.all(read(index, i).duration_ns > 0) for i in blocks)
+        assert sorted(bool(flag) for flag in index.flag("witness")[blocks]) == [False, False, True]
+        first = [int(i) for i in index.select(cell=0, rank=rank, phase="first")]
+        assert index.headers["part"][first].tolist() == [0]
+
+
+@pytest.mark.parametrize("asked", [None, "multiple"])
+def test_thread_level_in_the_record(mpi: Mpi, engine: Engine, tmp_path: Path, asked: str | None) -> None:
+    words = ["--samples", "8", "--warmup-s", "0", "--time-limit-s", "0", "--out", str(tmp_path)]
+    ran(mpi, engine, words, {"SLOWPATH_THREAD_LEVEL": asked} if asked else None)
+    level = event(tmp_path, "launch_begin")["thread_level"]
+    assert level["asked"] == asked
+    assert level["provided"] in ("single", "funneled", "serialized", "multiple")

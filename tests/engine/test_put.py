@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The experiment put under a real MPI: its blocks, its counts of instructions, its refusals, its page."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from slowpath.engine.cache import Engine
+from slowpath.launch.launchers import command, launcher_named
+from slowpath.launch.mpi import Mpi
+from slowpath.record.blocks import BlockIndex, read, scan
+
+ROOT = Path(__file__).parents[2]
+TIME_LIMIT_S = 120
+QUICK = "samples=16 warmup_s=0.001 time_limit_s=0.01"
+Event = dict[str, Any]
+Recorded = Callable[..., tuple[BlockIndex, list[Event]]]
+
+
+@pytest.fixture
+def recorded(mpi: Mpi, engine: Engine, tmp_path: Path) -> Recorded:
+    """Runs cells of put on two ranks and reads what they left."""
+
+    def run(*cells: str) -> tuple[BlockIndex, list[Event]]:
+        plan = tmp_path / "plan.txt"
+        lines = ["slowpath-plan 1", "launch 7", "seed 3", *(f"cell {i} put {c}" for i, c in enumerate(cells))]
+        plan.write_text("\n".join(lines) + "\n")
+        argv = [str(engine.program), "--plan", str(plan), "--out", str(tmp_path)]
+        launcher, cores = launcher_named(mpi.launcher), len(os.sched_getaffinity(0))
+        started = command(launcher, str(mpi.mpiexec), mpi.name, 2, "none", {}, argv, cores)
+        environ = {**mpi.environ(os.environ), **started.variables}
+        done = subprocess.run(started.argv, env=environ, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+        assert done.returncode == 0, done.stderr
+        events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+        return scan(tmp_path / "samples.blk"), events
+
+    return run
+
+
+def of(events: list[Event], name: str, cell: int = 0) -> list[Event]:
+    return [event for event in events if event["event"] == name and event.get("cell") == cell]
+
+
+def counts(events: list[Event], region: str, cell: int = 0) -> Event:
+    [event] = [event for event in of(events, "instructions", cell) if event["region"] == region]
+    if event["reason"] is not None:
+        pytest.skip(event["reason"])
+    return event
+
+
+@pytest.mark.parametrize("synchronise", ["flush_all", "fence", "pscw", "lock"])
+def test_the_origin_stores_whole_bursts_and_their_parts(recorded: Recorded, synchronise: str) -> None:
+    index, events = recorded(f"synchronise={synchronise} puts=100 instructions=0 {QUICK}")
+    assert of(events, "cell_end")[0]["status"] == "ok"
+    assert set(index.headers["rank"]) == {0}
+    [first] = index.select(phase="first")
+    assert len(read(index, int(first)).duration_ns) == 1
+    assert int(index.headers["batch"][first]) == 1
+    parts = {int(index.headers["allocation"][i]): int(i) for i in index.select(phase="steady")}
+    assert sorted(parts) == [0, 1, 2]
+    assert [int(index.headers["batch"][parts[part]]) for part in (1, 2)] == [1, 1]
+    puts, closing = (read(index, parts[part]).duration_ns for part in (1, 2))
+    assert len(puts) == len(closing) > 0
+    assert (puts > 0).all()
+    assert (closing > 0).all()
+    assert int(index.headers["batch"][parts[0]]) == of(events, "cell_end")[0]["batch"]
+    assert set(index.headers["allocation"][index.select(phase="warmup")]) == {0}
+
+
+@pytest.mark.parametrize("order", ["same", "sequential", "random"])
+def test_more_puts_may_be_counted_than_a_burst_has(recorded: Recorded, order: str) -> None:
+    _, events = recorded(
+        f"puts=1 instructions=4 order={order} {QUICK}", f"design=complex puts=2 instructions=5 order={order} {QUICK}"
+    )
+    for cell in (0, 1):
+        assert of(events, "cell_end", cell)[0]["status"] == "ok", of(events, "cell_end", cell)[0]["reason"]
+
+
+def test_short_bursts_are_batched_to_ten_microseconds_and_no_further(recorded: Recorded) -> None:
+    index, _ = recorded(f"design=small_args puts=100 instructions=0 {QUICK}", f"puts=20000 instructions=0 {QUICK}")
+    lean, long = (
+        next(int(i) for i in index.select(cell=cell, phase="steady") if index.headers["allocation"][i] == 0)
+        for cell in (0, 1)
+    )
+    assert int(index.headers["batch"][lean]) > 1
+    assert int(index.headers["batch"][long]) == 1
+    assert np.median(read(index, lean).duration_ns) > 1000
+
+
+def test_puts_and_their_synchronisation_are_counted_apart(recorded: Recorded) -> None:
+    _, events = recorded(f"instructions=5 {QUICK}")
+    put, flush = counts(events, "put"), counts(events, "synchronisation")
+    assert put["calls"] == len(put["stepped"]) == len(put["retired"]) == 5
+    assert all(retired <= stepped for stepped, retired in zip(put["stepped"], put["retired"], strict=True))
+    assert put["region_instructions"] > sum(put["stepped"]) > 5 * 50
+    assert sum(share["instructions"] for share in put["shares"]) == sum(put["stepped"])
+    assert any(share["function"] in ("MPI_Put", "PMPI_Put") for share in put["shares"])
+    assert flush["calls"] == len(flush["stepped"]) == 1
+    assert flush["stepped"][0] > 5
+
+
+def test_what_opens_a_burst_and_what_ends_it_are_one_synchronisation(recorded: Recorded) -> None:
+    _, events = recorded(f"synchronise=lock instructions=2 {QUICK}")
+    lock = counts(events, "synchronisation")
+    assert len(lock["stepped"]) == 1
+    named = {share["function"].removeprefix("P") for share in lock["shares"]}
+    assert {"MPI_Win_lock", "MPI_Win_unlock"} <= named
+
+
+def test_layers_do_less_and_less(recorded: Recorded) -> None:
+    designs = ["mpi", "complex", "simple", "small_args", "empty_call_5"]
+    _, events = recorded(*(f"design={design} instructions=4 {QUICK}" for design in designs))
+    each = [np.mean(counts(events, "put", cell)["stepped"]) for cell in range(len(designs))]
+    assert each == sorted(each, reverse=True)
+    assert len(set(each)) == len(each)
+
+
+def test_an_inlined_put_is_no_call(recorded: Recorded) -> None:
+    _, events = recorded(f"design=small_args call=inlined checks=off instructions=64 {QUICK}")
+    put = counts(events, "put")
+    assert put["stepped"] == put["retired"] == []
+    assert 64 * 5 < put["region_instructions"] < 64 * 20
+
+
+def test_no_count_was_asked_for(recorded: Recorded) -> None:
+    _, events = recorded(f"instructions=0 {QUICK}")
+    assert of(events, "instructions") == []
+
+
+def test_what_the_library_keeps_of_an_info_key_is_noted(recorded: Recorded, mpi: Mpi) -> None:
+    _, events = recorded(f"window_info=latency instructions=0 {QUICK}", f"design=simple instructions=0 {QUICK}")
+    [note] = of(events, "note")
+    assert note["text"].startswith("window info asked: perf_preference=lat")
+    assert isinstance(note["window_info"], dict)
+    if mpi.name == "mpich":
+        assert note["window_info"]["perf_preference"] == "lat"
+    assert of(events, "note", 1) == []
+
+
+def test_every_byte_is_compared_on_both_ranks_twice(recorded: Recorded) -> None:
+    _, events = recorded(f"instructions=0 {QUICK}", f"operation=accumulate instructions=0 {QUICK}")
+    ends = [of(events, "cell_end", cell)[0] for cell in (0, 1)]
+    # 512 slots of 8 bytes and 64 bytes behind them; sums are compared after the fresh burst only, with the results.
+    assert [end["validated_bytes"] for end in ends] == [4 * 4160, 3 * 4160]
+    assert [end["wrong_bytes"] for end in ends] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--operation rput --synchronise pscw", "needs a passive target"),
+        ("--operation accumulate --datatype contiguous", "one basic type only"),
+        ("--operation fetch_and_op --datatype vector", "predefined datatypes only"),
+        ("--operation compare_and_swap --message-bytes 16", "take message_bytes=8"),
+        ("--window-info no_locks", "no lock is taken"),
+        ("--call inlined", "are for the layers"),
+        ("--design complex --window create", "leave window out"),
+        ("--design complex --operation get", "other operations than put"),
+        ("--design complex --synchronise fence", "leave synchronise out"),
+        ("--design simple --rung 1", "rung is for design=ladder"),
+        ("--design small_args --datatype vector", "knows no datatypes"),
+        ("--design ladder --rung 999", "it has: "),
+        ("--design openshmem_put --datatype vector", "doubles only"),
+        ("--message-bytes 12", "no multiple of 8"),
+        ("--message-bytes 32GiB", "take datatype=large_count"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(engine: Engine, mpi: Mpi, words: str, said: str) -> None:
+    argv = [str(engine.program), "put", *words.split()]
+    done = subprocess.run(argv, env=mpi.environ(os.environ), capture_output=True, text=True, timeout=TIME_LIMIT_S)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_page_lists_the_info_keys(engine: Engine) -> None:
+    done = subprocess.run([engine.program, "describe", "--json"], capture_output=True, text=True, check=True)
+    put = next(e for e in json.loads(done.stdout)["experiments"] if e["name"] == "put")
+    names = next(p for p in put["parameters"] if p["name"] == "window_info")["choices"]
+    page = (ROOT / "docs" / "put.md").read_text()
+    table = page.split("## Info keys of windows")[1].split("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == names
+    source = (ROOT / "engine" / "experiments" / "put" / "info.cpp").read_text()
+    keys = [f"{k}={v}" for k, v in re.findall(r'WindowInfo\{"\w+",\s*"(\w+)",\s*"(\w+)"', source)]
+    assert re.findall(r"^\| `\w+` \| `([^`]+)` \|", table, re.MULTILINE) == keys

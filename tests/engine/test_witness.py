@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls and variables of real libraries: what moves a long message is known, so what must be counted is, too."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from slowpath.analyse.calls import per_operation
+from slowpath.engine.cache import Engine
+from slowpath.launch.launchers import command, launcher_named
+from slowpath.launch.mpi import Mpi
+from slowpath.launch.network import network_is_up
+from slowpath.launch.settings import resolve
+from slowpath.record.events import Calls, LaunchEvents, read_events
+from slowpath.witness.preload import witness_variables
+from slowpath.witness.read import CONTROL_VARIABLES, PERFORMANCE_VARIABLES, read_variables
+
+MESSAGE_BYTES = 1 << 20  # far beyond every library's switch to its protocol for long messages
+TIME_LIMIT_S = 60
+SINGLE_COPY = ("process_vm_readv", "process_vm_writev")
+SOCKETS = ("socket_send", "socket_receive")
+Start = Callable[..., LaunchEvents]
+
+
+@pytest.fixture
+def start(mpi: Mpi, engine: Engine, tmp_path: Path) -> Start:
+    """Runs one cell of one_way and one of ping_pong in a state of the library, and reads the events."""
+
+    def run(state: str | None = None, witnessed: bool = True) -> LaunchEvents:
+        variables, reason = resolve(state, mpi.name, mpi.version, mpi.transport) if state else ({}, None)
+        if reason is not None:
+            pytest.fail(f"{state}: {reason}")
+        if witnessed:
+            variables = witness_variables(engine.program, tmp_path, variables, os.environ)
+        words = ["p2p", "--pattern", "one_way,ping_pong", "--message-bytes", str(MESSAGE_BYTES), "--samples", "8"]
+        argv = [str(engine.program), *words, "--warmup-s", "0", "--out", str(tmp_path)]
+        launcher, cores = launcher_named(mpi.launcher), len(os.sched_getaffinity(0))
+        made = command(launcher, str(mpi.mpiexec), mpi.name, 2, "none", variables, argv, cores)
+        environ = {**mpi.environ(os.environ), **made.variables}
+        done = subprocess.run(made.argv, env=environ, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+        assert done.returncode == 0, done.stderr
+        return read_events(tmp_path / "events.jsonl")
+
+    return run
+
+
+def bytes_per_op(events: LaunchEvents, cell: int, names: tuple[str, ...]) -> float:
+    """Of the steady state, over both ranks."""
+    steady = [event for event in events.calls(cell) if event.phase == "steady"]
+    assert {event.rank for event in steady} == {0, 1}, "ranks that store no times count, too"
+    return sum(_bytes([event], names) for event in steady)
+
+
+def _bytes(events: list[Calls], names: tuple[str, ...]) -> float:
+    counted = per_operation(events)
+    return float(sum(counted[name]["bytes_per_op"] for name in names))
+
+
+def test_one_copy_moves_the_message_and_no_more(mpi: Mpi, start: Start) -> None:
+    events = start()
+    assert events.begin is not None
+    assert events.begin.witnessed
+    expected = 0 if mpi.name == "intelmpi" else MESSAGE_BYTES  # Intel MPI copies twice, through shared memory
+    assert bytes_per_op(events, 0, SINGLE_COPY) == expected
+    assert bytes_per_op(events, 1, SINGLE_COPY) == 2 * expected
+    assert bytes_per_op(events, 0, SOCKETS) < MESSAGE_BYTES / 100
+
+
+def test_without_single_copy_nothing_is_read_from_the_other_process(mpi: Mpi, start: Start) -> None:
+    if mpi.name == "intelmpi":
+        return  # has no such switch (launch.settings)
+    events = start("single_copy_off")
+    assert bytes_per_op(events, 0, SINGLE_COPY) == 0
+    assert bytes_per_op(events, 0, SOCKETS) < MESSAGE_BYTES / 100
+
+
+def test_over_tcp_the_message_goes_through_sockets(mpi: Mpi, start: Start, tmp_path: Path) -> None:
+    if mpi.name == "mpich" and not network_is_up():
+        return  # it does not start in this state (launch.settings)
+    events = start("network_path")
+    assert bytes_per_op(events, 0, ("socket_send",)) >= MESSAGE_BYTES
+    assert bytes_per_op(events, 0, ("socket_receive",)) >= MESSAGE_BYTES
+    assert bytes_per_op(events, 0, SINGLE_COPY) == 0
+    check_variables(mpi, tmp_path)
+
+
+def check_variables(mpi: Mpi, folder: Path) -> None:
+    """Control variables have values, those that the environment has set among them."""
+    read, reason = read_variables(folder / CONTROL_VARIABLES)
+    assert reason is None
+    assert read is not None
+    by_name = {one.name: one for one in read.variables}
+    if mpi.name == "mpich":
+        assert by_name["MPIR_CVAR_NOLOCAL"].value == 1
+    if mpi.name == "openmpi":
+        assert by_name["btl"].value == "self,tcp"
+        assert isinstance(by_name["btl_tcp_eager_limit"].value, int)
+    assert all(one.reason for one in read.variables if one.value is None), "what is null says why"
+    assert json.loads((folder / PERFORMANCE_VARIABLES).read_text())["reason"] is None
+
+
+def test_timed_launches_have_none_of_it(start: Start, tmp_path: Path) -> None:
+    events = start(witnessed=False)
+    assert events.begin is not None
+    assert not events.begin.witnessed
+    assert not events.calls(0)
+    assert not (tmp_path / CONTROL_VARIABLES).exists()

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of the command line in a process of its own, its processes by role, and what of them is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+LIMIT_S = 120.0  # far over all that a run may take, even with a watchdog and stacks
+CELL_TIMEOUT_S = 3
+ENGINE, LAUNCHER, PROXY = "slowpath-engine", "mpiexec", "hydra_pmi_proxy"
+CAMPAIGN = """\
+[campaign]
+name = "faults"
+title = "Small cells that stand for any"
+ranks = 2
+rounds = 3
+
+[[cells]]
+name = "round trips"
+experiment = "p2p"
+[cells.parameters]
+message_bytes = ["8", "64KiB"]
+samples = 40
+time_limit_s = 20
+warmup_s = 0.001
+
+[[cells]]
+name = "one way"
+experiment = "p2p"
+[cells.parameters]
+pattern = "one_way"
+message_bytes = ["1KiB", "256KiB"]
+allocations = 20
+messages = 10
+"""
+
+
+@dataclass
+class World:
+    """Where a run happens: its folder, the folder with the flags that the preloaded library reads, its environment."""
+
+    folder: Path
+    environ: Mapping[str, str]
+    process: subprocess.Popen[bytes] | None = None
+    begun: float = 0.0
+    _codes: list[int] = field(default_factory=list)
+
+    @property
+    def run(self) -> Path:
+        return self.folder / "run"
+
+    def start(self, *arguments: str) -> None:
+        """Start slowpath; its output goes into a file beside the run folder."""
+        flags = {"SLOWPATH_FAULTS_FOLDER": str(self.folder), "SLOWPATH_FAULTS_RUN": str(self.run)}
+        with (self.folder / "said").open("ab") as said:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "slowpath.cli", *arguments, "--quiet", "--cell-timeout", f"{CELL_TIMEOUT_S}s"],
+                cwd=self.folder,
+                env={**self.environ, **flags},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+            )
+        self.begun = time.monotonic()
+
+    def start_run(self, seed: int) -> None:
+        """Begin the run, and come back when its folder says who it is."""
+        (self.folder / "faults.toml").write_text(CAMPAIGN)
+        mpi = self.environ.get("SLOWPATH_MPI", "mpich")
+        self.start("run", "faults.toml", "--out", str(self.run), "--seed", str(seed), "--mpi", mpi)
+        self.wait_until(lambda: (self.run / "run.json").exists())
+        self.begun = time.monotonic()
+
+    def running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def wait_until(self, true: Callable[[], object], limit_s: float = LIMIT_S) -> bool:
+        """Whether `true` became so while slowpath runs."""
+        end = time.monotonic() + limit_s
+        while time.monotonic() < end and self.running():
+            if true():
+                return True
+            time.sleep(0.002)
+        return False
+
+    def finish(self) -> int | None:
+        """Exit code of slowpath; None: it had to be killed, because it went on past LIMIT_S."""
+        assert self.process is not None
+        try:
+            return self.process.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            pid = self.process.pid
+            where = "\n".join(_read(pid, name).decode() for name in ("status", "wchan", "stack"))
+            (self.folder / "hung").write_text(where)
+            self.kill_all()
+            self.process.wait()
+            return None
+
+    def pids(self) -> list[int]:
+        """All living processes of this world, slowpath included."""
+        needle = f"SLOWPATH_FAULTS_FOLDER={self.folder}".encode()
+        return [pid for pid in _processes() if needle in _read(pid, "environ").split(b"\0") and _alive(pid)]
+
+    def named(self, name: str) -> list[int]:
+        """Living processes of this world by the name of their program."""
+        return [pid for pid in self.pids() if _read(pid, "comm").strip().decode() == name[:15]]
+
+    def kill_all(self) -> None:
+        for pid in self.pids():
+            _send(pid, signal.SIGKILL)
+
+    def gone_within(self, seconds: float) -> bool:
+        """Whether no process of this world is left after at most so long."""
+        end = time.monotonic() + seconds
+        while self.pids():
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.02)
+        return True
+
+    def send(self, pid: int, number: int) -> bool:
+        """Whether the signal reached a process."""
+        return _send(pid, number)
+
+
+def _send(pid: int, number: int) -> bool:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _processes() -> list[int]:
+    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+
+
+def _read(pid: int, name: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""
+
+
+def _alive(pid: int) -> bool:
+    return _read(pid, "stat").rpartition(b")")[2].split()[:1] not in ([b"Z"], [b"X"], [])

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A planted delay and rate between two nodes, recovered by a run across them (tools/link-truth)."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from slowpath.engine.cache import Engine
+from slowpath.launch.mpi import Mpi
+
+TOOL = Path(__file__).resolve().parents[2] / "tools" / "link-truth"
+NEEDED = ("unshare", "nsenter", "ip", "tc", "chrt")
+OFF = 0.02  # of the planted value; the tool itself says whether it lies in the interval
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="nodes that are namespaces need root")
+@pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="no /dev/net/tun for a wire in user space")
+@pytest.mark.skipif(any(shutil.which(name) is None for name in NEEDED), reason="iproute2 or util-linux is missing")
+@pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
+def test_planted_delay_and_rate_are_recovered(mpi: Mpi, engine: Engine, engine_cache: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(TOOL), str(tmp_path / "run"), "--launches", "3", "--real-time", "--mpi", str(mpi.mpiexec)],
+        env={**os.environ, "SLOWPATH_CACHE_DIR": str(engine_cache)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    rows = re.findall(r"^(delay|rate) +([\d.]+) \+- [\d.]+ +\S+ +([\d.]+) \[", done.stdout, re.MULTILINE)
+    assert [row[0] for row in rows] == ["delay", "rate"], done.stdout
+    for name, planted, recovered in rows:
+        assert abs(float(recovered) / float(planted) - 1) < OFF, f"{name}: {done.stdout}"

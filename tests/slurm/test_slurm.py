@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slurm itself: jobs of both scripts, srun with the PMI of each library, the wrong PMI, the reproducers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cluster import Cluster, Done
+
+from slowpath.engine.cache import Engine
+from slowpath.launch.launchers import SRUN_PMI
+from slowpath.launch.mpi import Mpi
+from slowpath.record.events import read_events
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "slurm" / "checkup.sbatch"
+BIN = Path(sys.executable).parent
+JOB_LIMIT_S = 200  # a few seconds on a quiet machine
+CAMPAIGN = """
+[campaign]
+name = "tiny"
+title = "A rank on each of two nodes, and two on one"
+ranks = 2
+rounds = 2
+
+[[placement]]
+name = "across"
+nodes = 2
+
+[[placement]]
+name = "inside"
+nodes = 1
+
+[[cells]]
+name = "latency"
+experiment = "p2p"
+placement = "*"
+[cells.parameters]
+pattern = "ping_pong"
+message_bytes = 8
+samples = 20
+time_limit_s = 0.01
+warmup_s = 0.002
+"""
+# MPICH and Intel MPI over TCP between namespaces; the machine's own devices are not the nodes'.
+OVER_TCP = {"UCX_TLS": "tcp,self", "FI_PROVIDER": "tcp", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self,sm"}
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    (tmp_path / "tiny.toml").write_text(CAMPAIGN)
+    return tmp_path / "tiny.toml"
+
+
+def environment(mpi: Mpi, cache: Path) -> dict[str, str]:
+    """That of a user who has loaded `mpi`."""
+    path = os.pathsep.join([str(mpi.mpiexec.parent), str(BIN), os.environ["PATH"]])
+    return {**mpi.environ({}), **OVER_TCP, "SLOWPATH_CACHE_DIR": str(cache), "PATH": path}
+
+
+def results_of(run: Path) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads((run / "results.json").read_text())
+    return found
+
+
+def hosts_by_placement(results: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {one["name"]: [rank["host"] for rank in one["observed"]] for one in results["run"]["placements"]}
+
+
+def checked(done: Done) -> Done:
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def job_of(slurm: Cluster, script: Path, words: list[str], folder: Path, env: dict[str, str]) -> str:
+    """What a job printed."""
+    done = slurm.run(["sbatch", "--wait", *words], env=env, cwd=folder, limit_s=JOB_LIMIT_S)
+    log = "\n".join(path.read_text() for path in folder.glob("slowpath-*.log"))
+    assert done.returncode == 0, done.stderr + log
+    return log
+
+
+@pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
+def test_the_shipped_script_ends_with_a_report(
+    slurm: Cluster, mpi: Mpi, engine: Engine, engine_cache: Path, campaign: Path
+) -> None:
+    folder = campaign.parent
+    env = environment(mpi, engine_cache)
+    log = job_of(slurm, EXAMPLE, ["-N", "2", str(EXAMPLE), "tiny.toml"], folder, env)
+    (run,) = (folder / "slowpath-runs").iterdir()
+    assert f"report: slowpath-runs/{run.name}/report.html" in log
+    assert (run / "report.html").stat().st_size > 0
+    results = results_of(run)
+    assert results["run"]["machine"]["allocation"]["names"] == ["n1", "n2"]
+    hosts = hosts_by_placement(results)
+    assert hosts["across"] == ["n1", "n2"]
+    assert len(set(hosts["inside"])) == 1
+    assert [cell["status"] for cell in results["cells"]] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
+def test_the_script_that_slowpath_writes(
+    slurm: Cluster, mpi: Mpi, engine: Engine, engine_cache: Path, campaign: Path
+) -> None:
+    folder = campaign.parent
+    env = environment(mpi, engine_cache)
+    written = checked(slurm.run([sys.executable, "-m", "slowpath.cli", "script", str(campaign)], env=env))
+    assert "#SBATCH --nodes=2" in written.stdout
+    (folder / "job").write_text(re.sub(r"^.* doctor$", "", written.stdout, flags=re.MULTILINE))
+    job_of(slurm, folder / "job", ["job"], folder, env)
+    (run,) = (folder / "slowpath-runs").iterdir()
+    assert hosts_by_placement(results_of(run))["across"] == ["n1", "n2"]
+
+
+def test_srun_starts_ranks_on_two_nodes_with_the_librarys_pmi(
+    slurm: Cluster, mpi: Mpi, engine: Engine, engine_cache: Path, campaign: Path
+) -> None:
+    srun = shutil.which("srun")
+    words = [sys.executable, "-m", "slowpath.cli", "run", str(campaign), "--mpi", str(srun), "--out", "run", "--quiet"]
+    job = ["salloc", "-N", "2", "--ntasks-per-node=2", "--exclusive", *words]
+    checked(slurm.run(job, env=environment(mpi, engine_cache), cwd=campaign.parent, limit_s=JOB_LIMIT_S))
+    results = results_of(campaign.parent / "run")
+    assert results["run"]["mpi"]["launcher"] == "srun"
+    assert results["run"]["mpi"]["name"] == mpi.name
+    hosts = hosts_by_placement(results)
+    assert (hosts["across"], len(set(hosts["inside"]))) == (["n1", "n2"], 1)
+    assert not [one for one in results["run"]["placements"] if one.get("differs")]
+
+
+@pytest.mark.parametrize("pmi", ["none", "wrong"])
+def test_singletons_of_a_wrong_pmi_are_refused(
+    slurm: Cluster, mpi: Mpi, engine: Engine, tmp_path: Path, pmi: str
+) -> None:
+    right = SRUN_PMI[mpi.name]
+    spoken = "--mpi=none" if pmi == "none" else {"--mpi=pmi2": "--mpi=pmix", "--mpi=pmix": "--mpi=pmi2"}[right]
+    words = [str(engine.program), "p2p", "--message-bytes", "8", "--out", str(tmp_path / "out")]
+    done = slurm.run(["srun", spoken, "-N", "2", "-n", "2", *words], env={**mpi.environ({}), **OVER_TCP})
+    said = done.stdout + done.stderr
+    if mpi.name == "intelmpi" and pmi == "wrong":  # it speaks both
+        assert done.returncode == 0, said
+        return
+    assert done.returncode not in (0, 124), said
+    if "unsupported PMI version" in said:  # MPICH finds it out itself
+        return
+    assert "wrong launcher or PMI: 2 singletons" in said
+    assert "--mpi" in said
+    assert done.returncode == 4
+    assert not (tmp_path / "out" / "samples.blk").exists()
+
+
+def test_ranks_of_an_engine_that_srun_starts_know_one_another(
+    slurm: Cluster, mpi: Mpi, engine: Engine, tmp_path: Path
+) -> None:
+    words = [str(engine.program), "p2p", "--message-bytes", "8", "--samples", "9", "--out", str(tmp_path / "out")]
+    srun = ["srun", SRUN_PMI[mpi.name], "-n", "2", "-N", "2", "--cpu-bind=cores"]
+    checked(slurm.run([*srun, *words], env={**mpi.environ({}), **OVER_TCP}))
+    ranks = read_events(tmp_path / "out" / "events.jsonl").ranks
+    assert [rank.host for rank in ranks] == ["n1", "n2"]
+    assert all(re.fullmatch(r"\d+", rank.cpus_allowed or "") for rank in ranks)
+
+
+@pytest.mark.parametrize("words", [["-n", "2"], ["-n", "2", "-N", "2", "--cpu-bind=cores"]], ids=["n2", "n2-N2"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["gpudirect_p2p_overalloc", "2", "2", "1024", "1048576", "1", "--memory", "host"],
+        ["intranode_pinned_host_comm", "2", "2", "host", "134217"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_reproducers_as_their_authors_start_them(
+    slurm: Cluster, mpi: Mpi, engine: Engine, command: list[str], words: list[str]
+) -> None:
+    program = engine.program.parent / command[0]
+    srun = ["srun", SRUN_PMI[mpi.name], *words, str(program), *command[1:]]
+    done = checked(slurm.run(srun, env={**mpi.environ({}), **OVER_TCP}))
+    assert len(re.findall(r"^\[\d+:\d+\] time: ", done.stdout, re.MULTILINE)) in (4, 8)
+
+
+def test_a_reproducer_without_a_gpu_says_so(slurm: Cluster, mpi: Mpi, engine: Engine) -> None:
+    program = engine.program.parent / "gpudirect_p2p_overalloc"
+    env = {**mpi.environ({}), **OVER_TCP, "SLOWPATH_CUDA_DRIVER": "libno-such-driver.so"}
+    env["SLOWPATH_HIP_DRIVER"] = env["SLOWPATH_CUDA_DRIVER"]
+    done = slurm.run(["srun", SRUN_PMI[mpi.name], "-n", "2", str(program), "2", "2", "1024", "1048576", "1"], env=env)
+    assert done.returncode not in (0, 124)
+    assert len([line for line in done.stderr.splitlines() if "error: " in line and "gpudirect" in line]) == 1

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pieces of the analysis of cannon: who has a core, what a record may lack, what disturbs, where a curve crosses."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from slowpath.analyse.cannon.advice import advice
+from slowpath.analyse.cannon.critical import crossing
+from slowpath.analyse.cannon.disturbance import Disturbance, disturbance
+from slowpath.analyse.cannon.groups import groups
+from slowpath.analyse.cannon.metrics import MEANINGS
+from slowpath.analyse.cannon.runs import PARTS, Runs, read_runs
+from slowpath.analyse.cannon.timeline import MOST_INTERVALS, timeline
+from slowpath.analyse.cannon.variants import ACROSS_NODES
+from slowpath.analyse.job import Job, why_cores_are_shared
+from slowpath.analyse.series import Absent, Block
+from slowpath.plan.model import Cell
+from slowpath.record.events import Intervals, Rank, Repetitions
+
+ENGINE = Path(__file__).parents[3] / "engine" / "experiments" / "cannon"
+
+
+def ranks(*allowed: str | None, hosts: str = "") -> list[Rank]:
+    names = hosts or "n" * len(allowed)
+    return [Rank(i, host, cpus_allowed=one) for i, (one, host) in enumerate(zip(allowed, names, strict=True))]
+
+
+@pytest.mark.parametrize(
+    "placed",
+    [
+        ranks("0"),
+        ranks("0", "1"),
+        ranks("0-1", "0-1"),
+        ranks("0-1", "0"),  # the first has to make room
+        ranks("0-1", "1-2", "0", "2-3"),
+        ranks("0,2", "0", "2,5", "5,7-8"),
+        ranks("0", "0", hosts="ab"),
+    ],
+)
+def test_ranks_with_a_processor_each(placed: list[Rank]) -> None:
+    assert why_cores_are_shared(placed) is None
+
+
+@pytest.mark.parametrize(
+    ("placed", "why"),
+    [
+        (ranks("0", "0"), "2 ranks of n can run on 1 processor at a time"),
+        (ranks("0-1", "0-1", "0-1"), "3 ranks of n can run on 2 processors at a time"),
+        (
+            ranks("0-1", "0", "1", "4-7"),
+            "4 ranks of n can run on 3 processors at a time",
+        ),  # the last one's are no help to the others
+        (ranks("0", "0", "0", hosts="aba"), "2 ranks of a can run on 1 processor at a time"),
+        (ranks("0", None), "does not say which processors"),
+        (ranks("0", "one"), "does not say which processors"),
+        (ranks("0", "1-"), "does not say which processors"),
+        ([], "does not say which processors"),
+    ],
+)
+def test_ranks_that_share(placed: list[Rank], why: str) -> None:
+    found = why_cores_are_shared(placed)
+    assert found is not None
+    assert why in found
+
+
+def test_many_ranks_that_all_have_to_move() -> None:
+    count = 300
+    chain = [f"{i}-{i + 1}" for i in range(count)]
+    assert why_cores_are_shared(ranks(*chain, "0")) is None
+    assert why_cores_are_shared(ranks(*chain, "0", "0")) is not None
+
+
+def block(rank: int, part: int, durations: list[int], start: int | None = 0) -> Block:
+    values = np.array(durations, dtype=np.int64)
+    begin = None if start is None else start + np.arange(values.size) * 1000
+    return Block(rank, "steady", 0, 1, 0, values, begin, part)
+
+
+def test_repetitions_are_told_apart() -> None:
+    runs = read_runs([block(0, 0, [10, 20]), block(0, 1, [1, 2, 3, 4])], Job(1, True))
+    assert isinstance(runs, Runs)
+    assert runs.spent_s(0, 1) == pytest.approx([3e-9, 7e-9])
+    assert runs.mean_s(4) is None
+
+
+def test_a_rank_without_a_part_counts_as_zero_in_its_mean() -> None:
+    runs = read_runs([block(0, 0, [10]), block(1, 0, [10]), block(1, 9, [6])], Job(2, True))
+    assert isinstance(runs, Runs)
+    assert runs.mean_s(9) == pytest.approx([3e-9])
+
+
+@pytest.mark.parametrize(
+    ("blocks", "why"),
+    [
+        ([], "no samples"),
+        ([block(0, 0, [1])], "rank 1 has no block of the whole multiplication"),
+        ([block(0, 0, [1]), block(1, 0, [1, 2])], "do not hold equally many repetitions"),
+        ([block(0, 0, []), block(1, 0, [])], "do not hold equally many repetitions"),
+        (
+            [block(0, 0, [5, 5]), block(1, 0, [5, 5]), block(1, 4, [1, 2, 3])],
+            "part wait of rank 1: .* not equally many",
+        ),
+        ([block(0, 0, [5]), block(1, 0, [5], start=None)], "part total of rank 1: has no start times"),
+        (
+            [block(0, 0, [5]), block(1, 0, [5]), block(1, 4, [1]), block(1, 4, [1])],
+            "part wait of rank 1: has two blocks",
+        ),
+    ],
+)
+def test_a_record_that_can_not_be_used(blocks: list[Block], why: str) -> None:
+    found = read_runs(blocks, Job(2, True))
+    assert isinstance(found, Absent)
+    assert re.search(why, found.reason)
+
+
+def said(*switches: int, other_s: tuple[float | None, ...] = ()) -> Repetitions:
+    return Repetitions(1, 0, 0, switches, other_s)
+
+
+def test_what_disturbs_a_repetition() -> None:
+    length_s = np.array([0.001, 0.001, 0.019, 0.021, 1.0, 1.0])
+    found = disturbance(
+        length_s, [said(0, 0, 1, 1, 0, 0, other_s=(0.0, 0.021, 0.0, 0.0, 0.059, 0.061)), said(*[0] * 6)], False
+    )
+    assert isinstance(found, Disturbance)
+    assert found.switched is not None
+    assert found.switched.tolist() == [False, False, True, False, False, False]
+    assert found.loaded is not None
+    assert found.loaded.tolist() == [False, True, False, False, False, True]
+    assert found.clean is not None
+    assert found.clean.tolist() == [True, False, False, True, True, False]
+
+
+def test_what_was_not_told_disturbs_nothing_and_is_not_zero() -> None:
+    length_s = np.array([0.001, 0.001])
+    found = disturbance(length_s, [said(0, 1, other_s=(None, None))], False)
+    assert isinstance(found, Disturbance)
+    assert found.loaded is None
+    assert found.clean is not None
+    assert found.clean.tolist() == [True, False]
+    assert disturbance(length_s, [], False) == "the engine did not say what disturbed the repetitions"
+    assert "another number of repetitions" in str(disturbance(length_s, [said(0)], False))
+
+
+def test_ranks_that_take_turns_do_not_disturb_each_other() -> None:
+    length_s = np.array([0.001, 0.001])
+    found = disturbance(length_s, [said(0, 1, other_s=(1.0, 0.0))], True)
+    assert isinstance(found, Disturbance)
+    assert found.switched is None
+    assert found.clean is not None
+    assert found.clean.tolist() == [False, True]
+    unknown = disturbance(length_s, [said(0, 1)], True)
+    assert isinstance(unknown, Disturbance)
+    assert unknown.clean is None
+    assert Job(2, True, shared_cores="2 ranks share one").take_turns
+    assert not Job(2, True).take_turns  # not told
+    assert not Job(2, True, shared_cores=None).take_turns
+
+
+def test_where_exposed_over_computed_falls_as_one_over_n_the_crossing_is_exact() -> None:
+    curve = [(n, 100 / n / (1 + 100 / n)) for n in (32, 128, 512, 2048)]
+    assert crossing(curve, 0.5) == pytest.approx(100)
+    assert crossing(curve, 0.1) == pytest.approx(900)
+
+
+def test_a_curve_that_does_not_cross_says_why() -> None:
+    assert "below already at n = 128, the smallest: 40 %" in str(crossing([(128, 0.4), (256, 0.2)], 0.5))
+    assert "still 60 % at n = 256, the largest" in str(crossing([(128, 0.9), (256, 0.6)], 0.5))
+    assert "was not measured" in str(crossing([], 0.5))
+
+
+def test_the_first_of_several_crossings_counts() -> None:
+    found = crossing([(128, 0.6), (256, 0.4), (512, 0.6), (1024, 0.1)], 0.5)
+    assert isinstance(found, float)
+    assert 128 < found < 256
+    assert math.isclose(found, 181.02, rel_tol=1e-3)
+
+
+def cell(number: int, variant: str, n: int, mpi: str = "mpich", **changed: str) -> Cell:
+    parameters = {"variant": variant, "n": str(n), "source": "in_place", "repetitions": "20", **changed}
+    return Cell(number, str(number), "g", "l", "cannon", parameters, "default", "core", mpi=mpi)
+
+
+def test_cells_stand_together_that_differ_in_variant_and_n_alone() -> None:
+    cells = [
+        cell(0, "sendrecv", 128),
+        cell(1, "put_flag", 512, repetitions="5"),
+        cell(2, "sendrecv", 128, source="root"),
+        cell(3, "sendrecv", 128, mpi="openmpi"),
+        cell(4, "sendrecv", 128, repetitions="5"),  # the same point once more
+    ]
+    found = groups(cells)
+    assert [[c.cell for c in one.cells.values()] for one in found] == [[0, 1], [2], [3]]
+    assert [one.label for one in found] == ["source=in_place, mpich", "source=root, mpich", "source=in_place, openmpi"]
+    assert found[0].n == [128, 512]
+    assert groups(cells[:2])[0].label == "cannon"
+
+
+def runs_of(lengths: list[int], intervals: int = 1) -> tuple[Runs, Job]:
+    found = read_runs([block(0, 0, lengths), block(0, 1, [1] * len(lengths) * intervals)], Job(1, True))
+    assert isinstance(found, Runs)
+    steps = (Intervals(1, 0, 0, 0, (0,)), Intervals(1, 0, 0, 1, tuple(range(intervals))))
+    return found, Job(1, True, intervals=steps)
+
+
+def test_the_timeline_is_of_the_median_of_what_stands_for_the_launch() -> None:
+    runs, job = runs_of([50, 10, 30, 20, 40])
+    assert timeline(runs, job, 0, None).repetition == 2
+    assert timeline(runs, job, 0, np.array([True, False, True, False, True])).repetition == 4
+    assert timeline(runs, job, 0, np.array([True, False, False, False, True])).repetition == 2  # two are too few
+
+
+def test_a_timeline_that_can_not_be_shown_says_why() -> None:
+    runs, job = runs_of([5], intervals=MOST_INTERVALS)
+    assert timeline(runs, job, 0, None).intervals == []
+    assert "4001 intervals are too many to show" in str(timeline(runs, job, 0, None).reason)
+    runs, _ = runs_of([5])
+    assert "did not say which step" in str(timeline(runs, Job(1, True), 0, None).reason)
+
+
+def spoken(best: list[tuple[int, str, list[str]]], gains: dict[tuple[str, int], float]) -> str:
+    """Advice where the interval of a speed-up is 1 % to both sides, and no variant runs on several nodes."""
+    entries = [{"n": n, "variant": variant, "same": same, "reason": None} for n, variant, same in best]
+    points = {}
+    for (variant, n), gain in gains.items():
+        ratio: dict[str, Any] | None = {"value": gain, "interval": [0.99 * gain, 1.01 * gain], "level": 0.95}
+        points[variant, n] = {
+            "multiply_s": {"value": 1 / gain, "launches": 6},
+            "speed_up": None if variant == "sendrecv_replace" else ratio,
+            "over_compute": None,
+            "n": n,
+        }
+    text, reason = advice(entries, [], points, None)
+    assert (text is None) != (reason is None)
+    return text or str(reason)
+
+
+def test_a_gain_within_its_interval_is_no_advice() -> None:
+    best = [(128, "pscw", []), (512, "sendrecv", ["sendrecv_replace"])]
+    gains = {("pscw", 128): 1.5, ("sendrecv", 512): 1.005, ("sendrecv_replace", 512): 1.0}
+    assert spoken(best, gains) == (
+        "No style is decidedly faster than sendrecv_replace from n = 512 on; below, pscw at n = 128."
+    )
+
+
+def test_the_longest_range_wins_and_in_it_the_fastest() -> None:
+    best = [
+        (128, "pscw", ["sendrecv"]),
+        (256, "put_flag", ["pscw", "sendrecv"]),
+        (512, "sendrecv", ["pscw", "put_flag"]),
+    ]
+    gains = {(v, n): g for v, g in (("pscw", 1.3), ("sendrecv", 1.2), ("put_flag", 1.4)) for n in (128, 256, 512)}
+    text = spoken(best, gains)
+    assert text.startswith("Take pscw from n = 128 on, the smallest measured: it is 1.30")
+    assert "can't be told from sendrecv, put_flag" in text
+
+
+def test_without_the_reference_no_gain_is_claimed() -> None:
+    best = [(512, "pscw", [])]
+    points = {("pscw", 512): {"n": 512, "multiply_s": {"launches": 6}, "speed_up": None, "over_compute": None}}
+    points["pscw", 512]["multiply_s"]["value"] = 1.0
+    entries = [{"n": n, "variant": v, "same": same} for n, v, same in best]
+    text, _ = advice(entries, [], points, {"rows": 2, "columns": 2})
+    assert text == (
+        "Take pscw from n = 512 on (blocks of 256 x 256), the smallest measured: it is the fastest of those measured, "
+        "sendrecv_replace was not among them."
+    )
+
+
+def test_nothing_measured_is_said() -> None:
+    text, why = advice([{"n": 512, "variant": None, "same": []}], [], {}, None)
+    assert text is None
+    assert why == "no communicating variant was measured at the largest n"
+
+
+def test_parts_are_those_of_the_engine() -> None:
+    listed = re.findall(r"^    (\w+) = (\d+),", (ENGINE / "timeline.hpp").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {int(number): name for name, number in listed} == PARTS
+    assert list(MEANINGS) == [name for number, name in PARTS.items() if number]
+
+
+def test_variants_are_those_of_the_engine() -> None:
+    kind = re.compile(r'const VariantKind \w+\{\s*"(\w+)",.+?Placement::\w+,\s*(true|false),', re.DOTALL)
+    sources = (path.read_text(encoding="utf-8") for path in sorted((ENGINE / "variants").glob("*.cpp")))
+    found = [match for text in sources for match in kind.findall(text)]
+    assert {name: word == "true" for name, word in found} == ACROSS_NODES

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two runs compared: what is found, what is not, and what is said about the rest."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from slowpath.compare.comparison import Comparison, compare
+from slowpath.compare.match import match
+from slowpath.compare.read import read_source
+from slowpath.compare.table import render_csv
+from slowpath.compare.text import render_comparison
+from slowpath.errors import RecordError, UsageError
+
+sys.path.insert(0, str(Path(__file__).parent))
+import planted_runs as planted
+
+THREE = {1: 1.1, 2: 0.9}
+
+
+def verdicts(found: Comparison) -> dict[int, str]:
+    return {row.b_cell: row.verdict for row in found.rows}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    parent = tmp_path_factory.mktemp("runs")
+    return planted.folder(parent / "a", 1), planted.folder(parent / "b", 2, THREE)
+
+
+def test_planted_differences_are_found_in_run_folders(both: tuple[Path, Path]) -> None:
+    found = compare(*map(read_source, both), 0.03, phases=("steady",))
+    assert verdicts(found)[1] == "slower"
+    assert verdicts(found)[2] == "faster"
+    assert verdicts(found)[0] in ("same", "undecided")
+    for row in found.rows:
+        assert row.ratio == pytest.approx(THREE.get(row.b_cell, 1.0), rel=0.04)  # 4 standard deviations
+        assert row.interval is not None
+        assert row.interval[0] < row.ratio < row.interval[1] < 1.1 * row.interval[0]
+        assert (row.a_launches, row.b_launches) == (planted.LAUNCHES, planted.LAUNCHES)
+        assert row.family_size == 3
+    assert not found.interleaved
+    assert "Not interleaved" in found.caution
+    assert "not interleaved" in found.rows[0].interval_kind
+
+
+def test_results_that_were_written_read_as_those_that_are_built(both: tuple[Path, Path], tmp_path: Path) -> None:
+    from slowpath.analyse.build import build_results
+
+    path = tmp_path / "anything.json"
+    path.write_text(json.dumps(build_results(both[0])))
+    assert read_source(path).results == read_source(both[0]).results
+    assert not (both[0] / "results.json").exists()  # reading writes nothing
+
+
+def test_results_older_than_the_run_are_not_used(tmp_path: Path) -> None:
+    import os
+
+    run = planted.folder(tmp_path / "run", 1)
+    (run / "results.json").write_text(json.dumps(planted.results([])))
+    assert read_source(run).results.cells == []
+    os.utime(run / "results.json", (1, 1))
+    assert len(read_source(run).results.cells) == 3
+
+
+def test_without_a_difference_hardly_anything_is_found() -> None:
+    """Benjamini-Hochberg and the minimum effect: false findings in at most a few of 100 comparisons of 50 cells."""
+    rng = np.random.default_rng(7)
+    alarms = 0
+    for _ in range(100):
+        found = compare(planted.run_of(rng, "a", 50), planted.run_of(rng, "b", 50), 0.03)
+        alarms += any(word in ("faster", "slower") for word in verdicts(found).values())
+    assert alarms <= 8
+
+
+def test_fewer_than_three_launches_decide_nothing() -> None:
+    rng = np.random.default_rng(1)
+    found = compare(planted.run_of(rng, "a", 2, launches=2), planted.run_of(rng, "b", 2, {0: 3.0}, launches=2), 0.03)
+    assert set(verdicts(found).values()) == {"undecided"}
+    assert "2 launches on a side" in found.rows[0].reason
+    assert found.rows[0].p_adjusted is None
+
+
+def test_where_more_is_better_less_is_slower() -> None:
+    rng = np.random.default_rng(1)
+
+    def rate(number: int, factor: float) -> dict:
+        made = planted.cell(number, planted.values(rng, factor))
+        made["metrics"] = {"rate": {**made["metrics"][planted.METRIC], "better": "higher", "unit": "1/s"}}
+        return made
+
+    found = compare(planted.source("a", [rate(1, 1.0)]), planted.source("b", [rate(1, 0.8)]), 0.03)
+    assert found.rows[0].verdict == "slower"
+    assert found.rows[0].ratio == pytest.approx(1.25, rel=0.05)
+
+
+def test_two_libraries_match_by_label_and_the_difference_is_named() -> None:
+    rng = np.random.default_rng(1)
+    a = planted.source("a", [planted.cell(1, planted.values(rng))])
+    other = planted.cell(1, planted.values(rng, 1.5), key="other", mpi="openmpi", label="openmpi, cell 1")
+    mpis = [{"mpi": "openmpi", "name": "openmpi", "version": "5.0.11"}, {"mpi": "x", "name": "x", "version": "1"}]
+    found = compare(a, planted.source("b", [other], mpis=mpis), 0.03)
+    row = found.rows[0]
+    assert row.matched_by == "label"
+    assert [(one.what, one.a, one.b) for one in row.differs] == [("MPI", "mpich 5.0.2", "openmpi 5.0.11")]
+    assert row.verdict == "slower"
+    assert "mpich 5.0.2 -> openmpi 5.0.11" in render_comparison(found)
+
+
+def test_a_new_parameter_is_named_and_a_changed_one_is_another_cell() -> None:
+    rng = np.random.default_rng(1)
+    old = planted.cell(1, planted.values(rng))
+    newer = {**old, "key": "k", "parameters": {**old["parameters"], "device": "auto", "samples": "9"}}
+    found = match(planted.source("a", [old]).results, planted.source("b", [newer]).results)
+    assert [one.what for one in found.pairs[0].differs] == ["parameter device", "parameter samples"]
+    changed = {**old, "key": "k", "parameters": {**old["parameters"], "message_bytes": "16"}}
+    found = match(planted.source("a", [old]).results, planted.source("b", [changed]).results)
+    assert found.pairs == []
+    assert "message_bytes is 16 against 8" in found.only_b[0].reason
+
+
+def test_a_label_that_stands_twice_matches_nothing() -> None:
+    rng = np.random.default_rng(1)
+    one = planted.cell(1, planted.values(rng))
+    twice = [{**one, "key": "x"}, {**one, "cell": 2, "key": "y"}]
+    found = match(planted.source("a", [one]).results, planted.source("b", twice).results)
+    assert found.pairs == []
+    assert "2 cells" in found.only_a[0].reason
+
+
+def test_what_differs_between_the_runs_is_listed() -> None:
+    rng = np.random.default_rng(1)
+    machine = {**planted.MACHINE, "kernel": "6.12", "variables": {"UCX_TLS": "tcp"}, "load": [3.2, 1, 1]}
+    b = planted.run_of(rng, "b", 2, machine=machine, started="2026-02-01T00:00:00+00:00", slowpath="0.2.0")
+    told = {one.what: (one.a, one.b) for one in compare(planted.run_of(rng, "a", 2), b, 0.03).differences}
+    assert told["kernel"] == ("6.1", "6.12")
+    assert told["variable UCX_TLS"] == (None, "tcp")
+    assert told["load at the start"] == (None, "3")
+    assert {"began", "slowpath"} < told.keys()
+    assert "host" not in told
+
+
+def test_a_shift_of_everything_is_told() -> None:
+    rng = np.random.default_rng(1)
+    found = compare(planted.run_of(rng, "a", 6), planted.run_of(rng, "b", 6, dict.fromkeys(range(6), 1.3)), 0.03)
+    assert found.common_ratio == pytest.approx(1.3, rel=0.02)
+    assert "common to all cells" in render_comparison(found)
+
+
+def test_values_that_have_no_ratio_are_no_verdict() -> None:
+    rng = np.random.default_rng(1)
+    zero = planted.cell(0, planted.values(rng))
+    zero["metrics"][planted.METRIC]["phases"]["steady"]["launch_values"][3] = 0.0
+    found = compare(planted.source("a", [zero]), planted.run_of(rng, "b", 1), 0.03)
+    assert found.rows[0].verdict == "undecided"
+    assert found.rows[0].ratio is None
+    assert "not above 0" in found.rows[0].reason
+    assert render_csv(found).count("\n") == 2
+    assert "no interval" in render_comparison(found)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "is not a results.json"),
+        ("[]", "is not a results.json"),
+        ("{}", "is not a results.json"),
+        ('{"schema": "1"}', "is not a results.json"),
+        ('{"schema": 0}', "old schema 0"),
+        ('{"schema": 2}', "newer slowpath (schema 2)"),
+        ('{"schema": 1}', "is damaged"),
+        ('{"schema": 1, "run": {}, "cells": []}', "is damaged"),
+        ("[" * 100000, "is not a results.json"),
+        ("\udcff", "is not a results.json"),
+    ],
+)
+def test_a_file_that_is_no_results(tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "r.json"
+    path.write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(RecordError) as error:
+        read_source(path)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_runs_that_can_not_be_compared(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    a = planted.run_of(rng, "a", 2)
+    with pytest.raises(UsageError, match="the same run"):
+        compare(a, a, 0.03)
+    with pytest.raises(UsageError, match="no cell in common"):
+        compare(a, planted.source("b", [planted.cell(9, [1.0], label="x")]), 0.03)
+    with pytest.raises(UsageError, match="they have: half_round_trip_latency_s"):
+        compare(a, planted.run_of(rng, "b", 2), 0.03, metrics=["nope"])
+    with pytest.raises(RecordError, match="does not exist"):
+        read_source(tmp_path / "nowhere")
+    with pytest.raises(RecordError, match="run folder"):
+        read_source(tmp_path)

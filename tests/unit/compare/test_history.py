@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Histories: which runs become one series, in which order, and what is said of a change."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from slowpath.compare.files import read_all
+from slowpath.compare.history import History, history
+from slowpath.compare.history_svg import render_svg
+from slowpath.compare.history_text import render_history
+from slowpath.compare.read import Source
+from slowpath.errors import RecordError, UsageError
+
+sys.path.insert(0, str(Path(__file__).parent))
+import planted_runs as planted
+
+
+def run(rng: np.random.Generator, day: int, factor: float = 1.0, **about: Any) -> Source:
+    """Two cells; cell 1 is slower by `factor`."""
+    started = f"2026-03-{day:02d}T00:00:00+00:00"
+    return planted.run_of(rng, f"run-{day}", 2, {1: factor}, **{"started": started, **about})
+
+
+def made(sources: list[Source], **more: Any) -> History:
+    return history("folder", sources, [], 0.03, **more)
+
+
+def test_a_planted_change_stands_where_it_began_with_what_differs() -> None:
+    rng = np.random.default_rng(1)
+    machine = {**planted.MACHINE, "kernel": "6.12"}
+    runs = [run(rng, day) for day in range(1, 11)]
+    runs += [run(rng, day, 1.15, machine=machine) for day in range(11, 16)]
+    rng.shuffle(runs)  # type: ignore[arg-type]
+    found = made(runs)
+    flat, changed = sorted(found.series, key=lambda one: one.label)
+    assert [point.run for point in changed.points] == [f"run-{day}" for day in range(1, 16)]
+    assert flat.shifts == []
+    (shift,) = changed.shifts
+    assert (shift.run, shift.state, shift.worse) == ("run-11", "change", True)
+    assert shift.ratio == pytest.approx(1.15, rel=0.03)
+    assert [(one.what, one.a, one.b) for one in shift.differences][:1] == [("kernel", "6.1", "6.12")]
+    said = render_history(found)
+    assert "worse from 2026-03-11" in said
+    assert "kernel: 6.1 -> 6.12" in said
+    picture = ElementTree.fromstring(render_svg(found))
+    assert picture.tag.endswith("svg")
+    assert len(picture.findall(".//{*}circle")) == 30
+
+
+def test_unlike_machines_never_share_a_series() -> None:
+    rng = np.random.default_rng(1)
+    other = {**planted.MACHINE, "processor": "Q"}
+    renamed = {**planted.MACHINE, "host": "n2"}
+    found = made([run(rng, 1), run(rng, 2, machine=other), run(rng, 3, machine=renamed)])
+    assert sorted(len(one.points) for one in found.series) == [1, 1, 2, 2]
+
+
+def test_by_label_a_series_goes_on_under_another_library_version() -> None:
+    rng = np.random.default_rng(1)
+    runs = [run(rng, day) for day in range(1, 9)]
+    mpis = [{"mpi": "mpich", "name": "mpich", "version": "6.0"}]
+    for day in range(9, 13):
+        cells = [planted.cell(i, planted.values(rng, 1.2), key=f"new{i}") for i in range(2)]
+        runs.append(planted.source(f"run-{day}", cells, started=f"2026-03-{day:02d}T00:00:00+00:00", mpis=mpis))
+    assert sorted(len(one.points) for one in made(runs).series) == [4, 4, 8, 8]
+    joined = made(runs, by="label").series
+    assert [len(one.points) for one in joined] == [12, 12]
+    assert all(one.key is None and one.shifts[0].run == "run-9" for one in joined)
+    assert ("MPI", "mpich 5.0.2", "mpich 6.0") in [(d.what, d.a, d.b) for d in joined[0].shifts[0].differences]
+
+
+def test_moments_are_compared_and_not_their_spelling() -> None:
+    rng = np.random.default_rng(1)
+    late = run(rng, 2, started="2026-03-02T01:00:00+05:00")  # 20:00 of the day before in UTC
+    early = run(rng, 1, started="2026-03-01T21:00:00+00:00")
+    assert [point.run for point in made([early, late]).series[0].points] == ["run-2", "run-1"]
+
+
+def test_copies_and_runs_without_a_date_are_left_out_and_named() -> None:
+    rng = np.random.default_rng(1)
+    one = run(rng, 1)
+    found = made([one, one, run(rng, 2, started=None), run(rng, 3, started="soon")])
+    assert found.runs == 1
+    assert [line.partition(": ")[2] for line in found.left_out] == [
+        "is a copy of run-1",
+        "does not say when it began",
+        "does not say when it began",
+    ]
+
+
+def test_a_metric_that_no_run_has() -> None:
+    with pytest.raises(UsageError, match="no run has nope"):
+        made([run(np.random.default_rng(1), 1)], metrics=["nope"])
+
+
+def test_folders_and_files_at_any_depth(tmp_path: Path) -> None:
+    planted.folder(tmp_path / "runs" / "one", 1)
+    (tmp_path / "2026").mkdir()
+    (tmp_path / "2026" / "a.json").write_text(json.dumps(planted.results([], id="a")))
+    (tmp_path / "2026" / "bad.json").write_text("{}")
+    (tmp_path / "2026" / "notes.txt").write_text("not mine")
+    found, left_out = read_all(tmp_path)
+    assert sorted(source.run.id for source in found) == ["a", "one"]
+    assert len(left_out) == 1
+    assert "bad.json" in left_out[0]
+
+
+def test_a_folder_with_nothing_in_it(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="holds no run folder"):
+        read_all(tmp_path)
+    with pytest.raises(RecordError, match="does not exist"):
+        read_all(tmp_path / "nowhere")
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(RecordError, match=r"x\.json"):
+        read_all(tmp_path)
+    with pytest.raises(RecordError, match="is not a folder"):
+        read_all(tmp_path / "x.json")

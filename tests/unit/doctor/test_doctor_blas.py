@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the doctor says of the BLAS."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from slowpath.doctor import blas
+from slowpath.doctor.blas import judged, unbuilt
+from slowpath.engine.blas import BlasInSight
+
+OPENBLAS = ("OpenBLAS 0.3.34", "SkylakeX", "/opt/lib/libopenblas.so")
+FAULTY = Path(__file__).parents[3] / "engine" / "experiments" / "cannon" / "tests" / "faulty_blas.c"
+
+
+def test_name_core_and_file_are_told() -> None:
+    check = judged(OPENBLAS, {})
+    assert check.status == "ok"
+    assert check.value == "OpenBLAS 0.3.34, core SkylakeX, /opt/lib/libopenblas.so"
+    unnamed = judged(("", "", "/opt/lib/libblis.so.4"), {})
+    assert (unnamed.status, unnamed.value) == ("ok", "libblis.so.4, /opt/lib/libblis.so.4")
+
+
+def test_a_variable_that_chooses_the_code_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = judged(OPENBLAS, {"OPENBLAS_CORETYPE": "Haswell"})
+    assert check.status == "warn"
+    assert "OPENBLAS_CORETYPE=Haswell" in check.means
+    assert check.do == "unset OPENBLAS_CORETYPE"
+    monkeypatch.setenv("BLIS_ARCH_TYPE", "0")
+    monkeypatch.setattr(blas, "_plugin", lambda: None)
+    monkeypatch.setattr(blas, "blas_in_sight", lambda environ: BlasInSight((Path("/usr/lib/libblis.so"),), None, ""))
+    found = blas.blas()
+    assert found.status == "warn"
+    assert "BLIS_ARCH_TYPE=0" in found.means
+
+
+def test_the_reference_blas_is_warned_of() -> None:
+    assert judged(("", "", "/usr/lib/x86_64-linux-gnu/blas/libblas.so.3"), {}).status == "warn"
+
+
+def test_before_the_engine_is_built() -> None:
+    assert unbuilt(BlasInSight((Path("/usr/lib/libopenblas.so"),), None, ""), {}).value == "/usr/lib/libopenblas.so"
+    package = unbuilt(BlasInSight((), Path("/x/scipy_openblas32"), ""), {})
+    assert package.status == "ok"
+    assert "scipy-openblas32" in (package.value or "")
+    nothing = unbuilt(BlasInSight((), None, ""), {})
+    assert nothing.status == "missing"
+    assert "pip install 'slowpath[blas]'" in (nothing.do or "")
+
+
+def test_the_engines_own_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = tmp_path / "libslowpath-blas.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(plugin), str(FAULTY)], check=True)
+    for name in blas.STEERING:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(blas, "_plugin", lambda: plugin)
+    assert blas.blas().value == "loops, faulty_blas.c"
+    plugin.write_text("no library")
+    assert blas.blas().status == "missing"

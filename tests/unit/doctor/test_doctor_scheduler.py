@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the doctor says of the batch system; which one it is, is tested in tests/unit/launch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slowpath.doctor.scheduler import allocation
+
+
+@pytest.mark.parametrize(
+    ("environ", "value"),
+    [
+        ({}, "none"),
+        ({"JOB_ID": "7"}, "none"),
+        ({"SLURM_JOB_ID": "7"}, "Slurm job 7, 1 node"),
+        ({"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[1-3]"}, "Slurm job 7, 3 nodes"),
+        ({"PBS_JOBID": "7.server"}, "PBS job 7.server, 1 node"),
+        ({"LSB_JOBID": "7", "LSB_MCPU_HOSTS": "a 2 b 2"}, "LSF job 7, 2 nodes"),
+        ({"FLUX_URI": "x", "FLUX_JOB_NNODES": "2", "FLUX_JOB_ID": "f3"}, "Flux job f3, 2 nodes"),
+        ({"FLUX_URI": "x", "FLUX_JOB_NNODES": "2"}, "Flux, 2 nodes"),
+        ({"JOB_ID": "7", "SGE_TASK_ID": "undefined"}, "Grid Engine job 7, 1 node"),
+        ({"COBALT_JOBID": "7", "COBALT_JOBSIZE": "8"}, "Cobalt job 7, 8 nodes"),
+    ],
+)
+def test_each_batch_system_by_its_name(environ: dict[str, str], value: str) -> None:
+    found = allocation(environ)
+    assert (found.value, found.status) == (value, "ok")
+
+
+def test_a_host_file_is_no_batch_job(tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("n1\nn2\n")
+    found = allocation({"HYDRA_HOST_FILE": str(tmp_path / "hosts")})
+    assert found.value == "host file of a launcher, 2 nodes"
+    assert "batch" not in found.means
+
+
+def test_a_list_of_nodes_that_cannot_be_read_is_no_failure_of_the_check() -> None:
+    found = allocation({"PBS_JOBID": "7", "PBS_NODEFILE": "/nowhere/nodes"})
+    assert (found.value, found.status) == (None, "warn")
+    assert "list of this job's nodes" in found.means
+    assert found.do

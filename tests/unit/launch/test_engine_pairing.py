@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which engine runs under which library: read from the program, refused with the reason."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import subprocess
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from slowpath.engine.build import engine_for, engine_of_standard, kept_engine
+from slowpath.engine.cache import EngineNote, source_hash
+from slowpath.engine.elf import dynamic
+from slowpath.engine.pairing import interface_of, require_pair, why_not
+from slowpath.errors import EnvironmentFailure
+from slowpath.launch.mpi import Mpi
+from slowpath.resources import data_folder
+
+SONAMES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "mpi-5": "libmpi_abi.so.1"}
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A program for each interface, linked with an empty library of its name, with a runpath to it."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler to make programs with")
+    folder, made = tmp_path_factory.mktemp("pairs"), {}
+    (folder / "empty.c").write_text("int mpi_of_this(void) { return 0; }\n")
+    (folder / "main.c").write_text("int mpi_of_this(void);\nint main(void) { return mpi_of_this(); }\n")
+    for interface, soname in SONAMES.items():
+        library = folder / interface / soname
+        library.parent.mkdir()
+        call = [compiler, "-shared", "-fPIC", f"-Wl,-soname,{soname}", "-o", str(library), str(folder / "empty.c")]
+        subprocess.run(call, check=True)
+        program = folder / interface / "slowpath-engine"
+        flags = ["-Wl,--enable-new-dtags", f"-Wl,-rpath,$ORIGIN:{library.parent}"]
+        subprocess.run([compiler, "-o", str(program), str(folder / "main.c"), str(library), *flags], check=True)
+        made[interface] = program
+    return made
+
+
+def an_mpi(name: str, abi: str, standard: bool, prefix: Path) -> Mpi:
+    return Mpi(name, "5.0", "option", prefix, prefix / "bin/mpiexec", prefix / "bin/mpicxx", abi, standard, "hydra", "")
+
+
+def with_standard(prefix: Path) -> Path:
+    (prefix / "lib").mkdir(parents=True)
+    (prefix / "lib" / "libmpi_abi.so.1").touch()
+    return prefix
+
+
+def test_the_interface_is_read_from_the_program(programs: dict[str, Path]) -> None:
+    assert {interface: interface_of(program) for interface, program in programs.items()} == {
+        interface: interface for interface in SONAMES
+    }
+    read = dynamic(programs["mpich"])
+    assert read is not None
+    assert read.needed[0] == "libmpi.so.12"
+    assert read.runpath == (str(programs["mpich"].parent), str(programs["mpich"].parent))
+
+
+@pytest.mark.parametrize("content", [b"", b"#!/bin/sh\n", b"\x7fELF", b"\x7fELF\x02" + bytes(80), b"\x7fELF\x02" * 99])
+def test_what_is_no_program_is_none(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "engine"
+    path.write_bytes(content)
+    assert dynamic(path) is None
+    assert "no program" in str(why_not(path, an_mpi("mpich", "mpich", True, tmp_path), {}))
+
+
+def test_pairs_of_a_librarys_own_interface(programs: dict[str, Path], tmp_path: Path) -> None:
+    mpich, openmpi = an_mpi("mpich", "mpich", True, tmp_path), an_mpi("openmpi", "openmpi", False, tmp_path)
+    assert why_not(programs["mpich"], mpich, {}) is None
+    assert why_not(programs["openmpi"], openmpi, {}) is None
+    said = str(why_not(programs["mpich"], openmpi, {}))
+    assert "built for the mpich interface (libmpi.so.12) and openmpi 5.0 has that of openmpi" in said
+    assert "slowpath engine build" in said
+
+
+def test_the_standards_interface_needs_its_library(programs: dict[str, Path], tmp_path: Path) -> None:
+    said = str(why_not(programs["mpi-5"], an_mpi("openmpi", "openmpi", False, tmp_path), {}))
+    assert "built for the ABI of MPI-5 and openmpi 5.0 has no libmpi_abi.so.1" in said
+
+
+def test_the_library_that_would_be_loaded_must_be_that_of_the_mpi(programs: dict[str, Path], tmp_path: Path) -> None:
+    """The program's own runpath leads to another one unless LD_LIBRARY_PATH comes first."""
+    program, prefix = programs["mpi-5"], with_standard(tmp_path / "impi")
+    mpi = an_mpi("intelmpi", "mpich", True, prefix)
+    said = str(why_not(program, mpi, {}))
+    assert f"it would load {program.parent / 'libmpi_abi.so.1'}; put {prefix / 'lib'} first" in said
+    assert why_not(program, mpi, {"LD_LIBRARY_PATH": f"/nowhere:{prefix / 'lib'}"}) is None
+    with pytest.raises(EnvironmentFailure, match="can't run under intelmpi"):
+        require_pair(program, mpi, {})
+
+
+def test_an_engine_of_ones_own_choice(programs: dict[str, Path], tmp_path: Path) -> None:
+    mpich, openmpi = an_mpi("mpich", "mpich", True, tmp_path), an_mpi("openmpi", "openmpi", False, tmp_path)
+    environ = {"SLOWPATH_ENGINE": str(programs["mpich"]), "SLOWPATH_CACHE_DIR": str(tmp_path)}
+    assert engine_for(mpich, environ).program == programs["mpich"]
+    with pytest.raises(EnvironmentFailure, match="can't run under openmpi"):
+        engine_for(openmpi, environ)
+    with pytest.raises(EnvironmentFailure, match="there is no engine"):
+        engine_for(mpich, environ | {"SLOWPATH_ENGINE": str(tmp_path / "none")})
+
+
+def test_the_engine_for_all_is_taken_from_the_cache(programs: dict[str, Path], tmp_path: Path) -> None:
+    environ = {"SLOWPATH_ENGINE": "abi", "SLOWPATH_CACHE_DIR": str(tmp_path / "cache")}
+    mpich = an_mpi("mpich", "mpich", True, with_standard(tmp_path / "m"))
+    with pytest.raises(EnvironmentFailure, match="run: slowpath engine build --abi"):
+        engine_for(mpich, environ)
+    kept = tmp_path / "cache" / "engines" / "mpich-5"
+    shutil.copytree(programs["mpi-5"].parent, kept)
+    source = source_hash(data_folder("engine"))
+    note = EngineNote("mpich-5", "mpich 5.0", "mpi-5", "mpicxx_abi", "c++", source, "2026-01-01")
+    (kept / "engine.json").write_bytes(msgspec.json.encode(note))
+    path = {"LD_LIBRARY_PATH": str(tmp_path / "m" / "lib")}
+    assert engine_for(mpich, environ | path).note == note
+    found = kept_engine(mpich, environ | path)
+    assert found is not None
+    assert found.program == kept / "slowpath-engine"
+
+
+def test_an_mpi_without_the_standards_wrapper_can_not_build_it(tmp_path: Path) -> None:
+    mpi = an_mpi("openmpi", "openmpi", False, tmp_path)
+    with pytest.raises(EnvironmentFailure, match=r"it has no libmpi_abi\.so\.1"):
+        engine_of_standard(mpi, {})
+    with pytest.raises(EnvironmentFailure, match=r"libmpi_abi\.so\.1 but no .*mpicxx_abi"):
+        engine_of_standard(dataclasses.replace(mpi, standard_abi=True), {})

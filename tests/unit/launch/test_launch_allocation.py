@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which allocation an environment stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from slowpath.errors import EnvironmentFailure
+from slowpath.launch.allocation import TITLES, Allocation, find_allocation
+from slowpath.launch.hostlist import expand_hostlist, names_in_file
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", []),
+        ("n1", ["n1"]),
+        ("n[1-3]", ["n1", "n2", "n3"]),
+        ("n[08-10,2],login", ["n08", "n09", "n10", "n2", "login"]),
+        ("r[1-2]n[1-2]-ib", ["r1n1-ib", "r1n2-ib", "r2n1-ib", "r2n2-ib"]),
+    ],
+)
+def test_host_lists(text: str, names: list[str]) -> None:
+    assert expand_hostlist(text) == names
+
+
+@pytest.mark.parametrize("text", ["n[1-", "n]1[", "n[2-1]", "n[a-b]", "n[1-999999999]", "n[]"])
+def test_damaged_host_lists(text: str) -> None:
+    with pytest.raises(EnvironmentFailure, match="list of hosts"):
+        expand_hostlist(text)
+
+
+def test_host_files() -> None:
+    assert names_in_file(["# all", "n1:2", "n2 slots=1", "", "n2", "n3 # last"]) == ["n1", "n2", "n3"]
+
+
+def test_none() -> None:
+    assert find_allocation({}) is None
+
+
+def test_slurm() -> None:
+    environ = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_NUM_NODES": "2"}
+    assert find_allocation(environ) == Allocation("slurm", "7", 2, ("n1", "n2"), "srun")
+
+
+def test_pbs(tmp_path: Path) -> None:
+    (tmp_path / "nodes").write_text("a\na\nb\nb\n")
+    found = find_allocation({"PBS_JOBID": "7.server", "PBS_NODEFILE": str(tmp_path / "nodes")})
+    assert found == Allocation("pbs", "7.server", 2, ("a", "b"), "aprun")
+    with pytest.raises(EnvironmentFailure, match="list of this job's nodes"):
+        find_allocation({"PBS_JOBID": "7", "PBS_NODEFILE": str(tmp_path / "gone")})
+
+
+def test_pbs_names_a_node_once_a_chunk(tmp_path: Path) -> None:
+    """PBS_NODEFILE has a line for each MPI process of a chunk, mpiprocs (PBS Professional User's Guide)."""
+    (tmp_path / "nodes").write_text("x1000c0s0b0n0.hsn.example\n" * 4 + "x1000c0s1b0n0.hsn.example\n" * 4)
+    found = find_allocation({"PBS_JOBID": "88.pbs-01", "PBS_NODEFILE": str(tmp_path / "nodes"), "PBS_NUM_NODES": "9"})
+    assert found is not None
+    assert (found.nodes, found.names) == (2, ("x1000c0s0b0n0.hsn.example", "x1000c0s1b0n0.hsn.example"))
+
+
+@pytest.mark.parametrize(
+    ("hosts", "names"),
+    [
+        ("a 40 b 40", ("a", "b")),
+        ("batch1 1 a 40 b 40", ("a", "b")),  # for jsrun, from a launch node (Summit user guide, OLCF)
+        ("batch1 1 a 40", ("a",)),
+        ("a 1", ("a",)),
+        ("a 1 b 1 c 2", ("a", "b", "c")),  # of slots wherever they were free (bsub -n 4): all of them hold ranks
+        ("a 1 b 2 c 4", ("a", "b", "c")),
+    ],
+)
+def test_lsf_leaves_the_launch_node_out(hosts: str, names: tuple[str, ...]) -> None:
+    """LSB_MCPU_HOSTS: IBM Spectrum LSF 10.1, "Environment variables set for job execution"."""
+    found = find_allocation({"LSB_JOBID": "7", "LSB_MCPU_HOSTS": hosts, "LSB_HOSTS": "ignored"})
+    assert found == Allocation("lsf", "7", len(names), names, "jsrun")
+
+
+def test_a_task_of_flux_inside_slurm_is_flux() -> None:
+    environ = {"FLUX_URI": "local:///x", "FLUX_JOB_NNODES": "3", "FLUX_JOB_ID": "f2", "SLURM_JOB_ID": "7"}
+    assert find_allocation(environ) == Allocation("flux", "f2", 3, (), "flux")
+
+
+def test_a_batch_script_of_flux_asks_its_instance() -> None:
+    """flux-environment(7), "Initial program environment": FLUX_JOB_ID and FLUX_JOB_NNODES are unset there."""
+    told = {"hostlist": "tuo[1001-1002,1002]\n", "jobid": "f4sKYEuq\n"}
+
+    def ask(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
+        assert (argv[:2], environ["FLUX_URI"]) == (["flux", "getattr"], "local:///x")
+        return told.get(argv[2])
+
+    found = find_allocation({"FLUX_URI": "local:///x"}, ask=ask)
+    assert found == Allocation("flux", "f4sKYEuq", 2, ("tuo1001", "tuo1002"), "flux")
+    told.clear()
+    assert find_allocation({"FLUX_URI": "local:///x"}, ask=ask) == Allocation("flux", None, 1, (), "flux")
+
+
+def test_grid_engine(tmp_path: Path) -> None:
+    """qsub(1): JOB_ID, NHOSTS, PE_HOSTFILE; sge_pe(5): a line for each host and queue."""
+    (tmp_path / "hosts").write_text("a.site 8 all.q@a.site UNDEFINED\nb.site 8 all.q@b.site UNDEFINED\n")
+    job = {"JOB_ID": "7", "SGE_TASK_ID": "undefined"}
+    assert find_allocation(job) == Allocation("grid engine", "7", 1)
+    assert find_allocation({**job, "NHOSTS": "2"}) == Allocation("grid engine", "7", 2)
+    found = find_allocation({**job, "PE_HOSTFILE": str(tmp_path / "hosts")})
+    assert found == Allocation("grid engine", "7", 2, ("a.site", "b.site"))
+    assert find_allocation({"JOB_ID": "7"}) is None
+
+
+@pytest.mark.parametrize("size", ["COBALT_JOBSIZE", "COBALT_PARTSIZE"])
+def test_cobalt(size: str, tmp_path: Path) -> None:
+    """ALCF, "Running Jobs on XC40"."""
+    assert find_allocation({"COBALT_JOBID": "7", size: "128"}) == Allocation("cobalt", "7", 128, (), "aprun")
+    (tmp_path / "nodes").write_text("cc001\ncc002\n")
+    found = find_allocation({"COBALT_JOBID": "7", size: "9", "COBALT_NODEFILE": str(tmp_path / "nodes")})
+    assert found == Allocation("cobalt", "7", 2, ("cc001", "cc002"), "aprun")
+
+
+def test_host_file_of_a_launcher(tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("n1:1\nn2:1\n")
+    found = find_allocation({"HYDRA_HOST_FILE": str(tmp_path / "hosts")})
+    assert found == Allocation("host file", None, 2, ("n1", "n2"))
+    assert found.title == TITLES["host file"]

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which MPIs a run uses, by option, variable and campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from slowpath.errors import EnvironmentFailure, UsageError
+from slowpath.launch import find
+from slowpath.launch.choose import choose_mpis
+
+VERSIONS = {
+    "mpich": "HYDRA build details:\n    Version:                                 5.0.2\n",
+    "openmpi": "mpiexec (Open MPI) 5.0.11\n",
+    "intelmpi": "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626\n",
+}
+
+
+def ask(argv: list[str], environ: Mapping[str, str]) -> str | None:
+    """A launcher prints the version of the library in whose folder it lies."""
+    return VERSIONS.get(Path(argv[0]).parents[1].name.partition("-")[0]) if argv[1:] == ["--version"] else ""
+
+
+@pytest.fixture
+def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """A machine with MPICH and Open MPI on its PATH, and a second MPICH that is not on it."""
+    monkeypatch.setattr(find, "embedded_folders", lambda: [])
+    monkeypatch.setattr(find, "WELL_KNOWN", ())
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    for name in ("mpich", "openmpi", "mpich-other"):
+        (tmp_path / name / "bin").mkdir(parents=True)
+        (tmp_path / name / "bin" / "mpiexec").touch(0o755)
+    return {"PATH": f"{tmp_path}/mpich/bin:{tmp_path}/openmpi/bin", "XDG_DATA_HOME": str(tmp_path / "data")}
+
+
+def names(option: str | None, campaign: list[str] | None, environ: Mapping[str, str]) -> list[str]:
+    return [mpi.name for mpi in choose_mpis(option, campaign, environ, ask).found]
+
+
+def test_one_mpi_unless_several_are_asked_for(environ: dict[str, str]) -> None:
+    assert names(None, None, environ) == ["mpich"]
+    assert names("openmpi", None, environ) == ["openmpi"]
+
+
+def test_the_option_goes_before_the_variable_and_that_before_the_campaign(environ: dict[str, str]) -> None:
+    campaign = ["openmpi", "mpich"]
+    assert names(None, campaign, environ) == ["openmpi", "mpich"]
+    environ["SLOWPATH_MPI"] = "mpich"
+    assert names(None, campaign, environ) == ["mpich"]
+    assert names("openmpi", campaign, environ) == ["openmpi"]
+
+
+def test_all_is_every_installation_once(environ: dict[str, str], tmp_path: Path) -> None:
+    environ["PATH"] += f":{tmp_path}/mpich-other/bin"
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / "mpiexec").symlink_to(tmp_path / "mpich" / "bin" / "mpiexec")
+    environ["PATH"] += f":{tmp_path}/again"
+    for chosen in (choose_mpis("all", None, environ, ask), choose_mpis(None, ["all"], environ, ask)):
+        assert [mpi.name for mpi in chosen.found] == ["mpich", "openmpi", "mpich"]
+        assert chosen.unbuilt == "leave out"
+
+
+def test_a_list_of_the_option_keeps_its_order(environ: dict[str, str], tmp_path: Path) -> None:
+    chosen = choose_mpis(f"openmpi, {tmp_path}/mpich-other", None, environ, ask)
+    assert [mpi.prefix for mpi in chosen.found] == [tmp_path / "openmpi", tmp_path / "mpich-other"]
+    assert chosen.unbuilt == "fail"
+
+
+def test_a_path_with_a_comma_is_one_mpi(environ: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "a,b").symlink_to(tmp_path / "mpich")
+    chosen = choose_mpis(str(tmp_path / "a,b"), None, environ, ask)
+    assert [mpi.prefix for mpi in chosen.found] == [tmp_path / "a,b"]
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("mpich,intelmpi", "--mpi intelmpi: no intelmpi found"),
+        ("intelmpi", "--mpi intelmpi: no intelmpi found"),
+        ("mpich,opnmpi", "did you mean openmpi"),
+        ("mpich,", "a name is empty"),
+        ("mpich,all", "'all' already means every MPI"),
+        ("mpich,mpich", "mpich and mpich are the same MPI"),
+    ],
+)
+def test_what_the_option_names_must_be_there(environ: dict[str, str], option: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as error:
+        choose_mpis(option, None, environ, ask)
+    assert "\n" not in str(error.value)
+
+
+def test_what_the_campaign_names_may_be_missing(environ: dict[str, str]) -> None:
+    chosen = choose_mpis(None, ["intelmpi", "openmpi", "/nowhere"], environ, ask)
+    assert [(mpi.name, mpi.source) for mpi in chosen.found] == [("openmpi", "campaign")]
+    assert list(chosen.missing) == ["intelmpi", "/nowhere"]
+    assert chosen.missing["intelmpi"].startswith("no intelmpi found")
+    assert chosen.unbuilt == "skip"
+    with pytest.raises(EnvironmentFailure, match=r"none of the campaign's MPIs is here \(intelmpi\)"):
+        choose_mpis(None, ["intelmpi"], environ, ask)
+
+
+def test_no_mpi_at_all(environ: dict[str, str]) -> None:
+    for option in ("all", None):
+        with pytest.raises(EnvironmentFailure, match="no MPI found"):
+            choose_mpis(option, None, {**environ, "PATH": ""}, ask)

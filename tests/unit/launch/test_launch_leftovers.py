@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A killed slowpath takes its job with it; a suspended one sees no hang; what is left is found by its run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from slowpath.errors import EnvironmentFailure
+from slowpath.launch import process
+from slowpath.launch.leftovers import MARKER, jobs_of
+from slowpath.launch.process import Limits, run_job
+from slowpath.run.reopen import end_leftovers
+
+SLEEP = "import time; time.sleep(1000)"
+
+
+def within(seconds: float, true: Callable[[], object]) -> bool:
+    end = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_a_killed_slowpath_takes_its_job_with_it(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    program = (
+        "import os; from pathlib import Path; from slowpath.launch.process import Limits, run_job; here = Path('.');"
+        "argv = ['/bin/sh', '-c', 'echo $$ > told; exec sleep 1000'];"
+        "run_job(argv, dict(os.environ), here / 'out', here / 'err', [], Limits())"
+    )
+    slowpath = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path)
+    assert within(30, lambda: told.exists() and told.read_text().strip())
+    launcher = int(told.read_text())
+    slowpath.kill()
+    slowpath.wait()
+    assert within(10, lambda: not runs(launcher))
+
+
+def test_time_in_which_slowpath_was_suspended_is_no_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended_within = process._ended_within
+
+    def late(job: subprocess.Popen[bytes], seconds: float) -> bool:
+        """The first wake comes long after its time."""
+        if not slept:
+            slept.append(True)
+            time.sleep(1.0)
+            return False
+        return ended_within(job, seconds)
+
+    slept: list[bool] = []
+    monkeypatch.setattr(process, "WAKE_S", 0.05)
+    monkeypatch.setattr(process, "_ended_within", late)
+    outcome = run_job(["/bin/sleep", "1.1"], {}, tmp_path / "o", tmp_path / "e", [], Limits(idle_s=0.8))
+    assert outcome.ended == "ok"
+
+
+def rank_of(run: Path) -> list[str]:
+    return [sys.executable, "-c", SLEEP, "--out", str(run / "launches" / "000001")]
+
+
+def test_what_a_killed_slowpath_left_is_ended(tmp_path: Path) -> None:
+    environ = {**os.environ, MARKER: f"left{os.getpid()}"}
+    rank = subprocess.Popen(rank_of(tmp_path), env=environ)
+    other = subprocess.Popen(rank_of(tmp_path / "other"), env={**environ, MARKER: f"other{os.getpid()}"})
+    try:
+        assert within(10, lambda: [job.processes for job in jobs_of(tmp_path)] == [(rank.pid,)])
+        said: list[str] = []
+        end_leftovers(tmp_path, said.append)
+        assert not runs(rank.pid)
+        assert runs(other.pid)
+        assert said == ["ended processes that an earlier launch left behind: 1"]
+    finally:
+        for started in (rank, other):
+            started.kill()
+            started.wait()
+
+
+def test_a_run_that_is_being_measured_is_left_alone(tmp_path: Path) -> None:
+    program = (
+        "import os, subprocess;"
+        f"subprocess.run({rank_of(tmp_path)!r}, env={{**os.environ, {MARKER!r}: 'busy{os.getpid()}'}})"
+    )
+    slowpath = subprocess.Popen([sys.executable, "-c", program, "slowpath.cli"])
+    try:
+        assert within(10, lambda: jobs_of(tmp_path))
+        with pytest.raises(EnvironmentFailure, match=f"by process {slowpath.pid}"):
+            end_leftovers(tmp_path, lambda line: None)
+        (job,) = jobs_of(tmp_path)
+        assert all(runs(pid) for pid in job.processes)
+    finally:
+        for pid in [pid for job in jobs_of(tmp_path) for pid in job.processes]:
+            os.kill(pid, signal.SIGKILL)
+        slowpath.wait()

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan's placement becomes for a launcher."""
+
+from __future__ import annotations
+
+import pytest
+
+from slowpath.launch.allocation import Allocation
+from slowpath.launch.launcher import Place
+from slowpath.launch.launchers import launcher_named
+from slowpath.launch.placing import cores_for, nodes_of, place_of, unavailable_placement
+from slowpath.plan.model import Placement
+from slowpath.plan.places import Nodes
+
+ONE_SOCKET = {"core": [[0], [1]], "core_group": [[0, 1]], "socket": [[0, 1]]}
+TWO_SOCKETS = {"core": [[0], [1]], "core_group": [[0], [1]], "socket": [[0], [1]]}
+
+
+def test_nodes() -> None:
+    assert nodes_of(None) == Nodes()
+    assert nodes_of(Allocation("slurm", "7", 2, ("n1", "n2"), "srun")) == Nodes(2, ("n1", "n2"))
+
+
+def test_place() -> None:
+    placement = Placement("pair n1 n2", nodes=2, ranks_per_node=1, hosts=["n1", "n2"])
+    assert place_of(placement) == Place(None, 2, 1, ("n1", "n2"))
+
+
+def test_cores_are_those_of_the_nodes_in_use() -> None:
+    assert cores_for(Placement("any"), 8, 4) == 8
+    assert cores_for(Placement("one", nodes=1), 8, 4) == 2
+
+
+@pytest.mark.parametrize(("groups", "there"), [(ONE_SOCKET, False), (TWO_SOCKETS, True), ({}, True)])
+def test_a_second_socket_has_to_be_there(groups: dict[str, list[list[int]]], there: bool) -> None:
+    """Where the kernel does not tell, the launcher is asked all the same, and what it did is compared afterwards."""
+    reason = unavailable_placement(launcher_named("hydra"), Placement("apart", spread="socket"), groups)
+    assert (reason is None) == there
+
+
+def test_a_launcher_that_cannot_be_asked() -> None:
+    reason = unavailable_placement(launcher_named("srun"), Placement("apart", spread="core_group"), TWO_SOCKETS)
+    assert reason is not None
+    assert "srun" in reason

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a job hangs: what debuggers print in a few words, and real ranks that wait."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from slowpath.launch import stacks
+from slowpath.launch.leftovers import MARKER
+from slowpath.launch.process import Limits, run_job
+from slowpath.launch.stacks import Debugger, innermost, rank_in, save_stacks
+
+GDB = """Thread 2 (Thread 0x7f1 (LWP 12) "async"):
+#0  0x00007f11 in epoll_wait () from /lib/libc.so.6
+Thread 1 (Thread 0x7f0 (LWP 11) "engine"):
+#0  0x00007f30 in poll () from /lib/libc.so.6
+#1  0x00007f31 in MPIDI_CH4_progress.isra.0 (...) at ch4.c:12
+#2  0x00007f32 in MPID_Recv () from libmpi.so.12
+#3  0x00007f33 in wait_for (...)
+#4  0x00007f34 in PMPI_Recv () from libmpi.so.12
+#5  0x00005531 in slowpath::one_way(slowpath::Context&, int) (...) at one_way.cpp:3
+#6  main (...) at main.cpp:1
+"""
+
+
+def test_innermost_goes_to_the_mpi_call_of_the_first_thread() -> None:
+    assert innermost(GDB) == "poll < MPIDI_CH4_progress.isra.0 < MPID_Recv < ... < PMPI_Recv"
+
+
+def test_innermost_without_mpi() -> None:
+    assert innermost("#0  0x00007f30 in nanosleep ()\n#1  main () at x.c:1\n") == "nanosleep < main"
+    assert innermost("nothing here") == "no frame could be read"
+
+
+@pytest.mark.parametrize(
+    ("environ", "rank"),
+    [({"PMI_RANK": "3"}, 3), ({"OMPI_COMM_WORLD_RANK": "0"}, 0), ({"HOME": "/"}, None), ({"PMI_RANK": "x"}, None)],
+)
+def test_rank_in(environ: dict[str, str], rank: int | None) -> None:
+    assert rank_in(environ) == rank
+
+
+@pytest.fixture
+def rank() -> subprocess.Popen[bytes]:
+    """A rank that waits."""
+    program = [sys.executable, "-c", "import time; time.sleep(100)"]
+    process = subprocess.Popen(program, env={**os.environ, MARKER: f"stacks{os.getpid()}", "PMI_RANK": "1"})
+    yield process
+    process.kill()
+    process.wait()
+
+
+def shell(script: str) -> tuple[Debugger, ...]:
+    return (Debugger("sh", lambda pid: ["sh", "-c", script]),)
+
+
+def test_states_and_stacks_are_saved(
+    rank: subprocess.Popen[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stacks, "DEBUGGERS", shell("echo '#0  poll ()'; echo '#1  MPI_Recv ()'"))
+    rank.send_signal(signal.SIGSTOP)
+    while Path(f"/proc/{rank.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+        time.sleep(0.01)
+    save_stacks(f"stacks{os.getpid()}", tmp_path / "stacks")
+    text = (tmp_path / "stacks").read_text()
+    assert text.splitlines()[0] == f"rank 1 (process {rank.pid}, stopped): poll < MPI_Recv"
+    assert "#1  MPI_Recv ()" in text.partition("\n\n")[2]
+
+
+@pytest.mark.parametrize(
+    ("debuggers", "why"),
+    [
+        ((), "is installed"),
+        (shell("sleep 100"), "took more than"),
+        (shell("echo 'ptrace: Operation not permitted.' >&2"), "ptrace: Operation not permitted."),
+        ((Debugger("sh", lambda pid: ["/nonexistent/sh"]),), "No such file"),
+    ],
+)
+def test_no_stack_has_its_reason(
+    debuggers: tuple[Debugger, ...],
+    why: str,
+    rank: subprocess.Popen[bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stacks, "DEBUGGERS", debuggers)
+    monkeypatch.setattr(stacks, "ONE_LIMIT_S", 0.3)
+    save_stacks(f"stacks{os.getpid()}", tmp_path / "stacks")
+    (head, *_) = (tmp_path / "stacks").read_text().splitlines()
+    assert head.startswith(f"rank 1 (process {rank.pid}, ")
+    assert "no stack: " in head
+    assert why in head
+
+
+def test_a_hang_leaves_its_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stacks, "DEBUGGERS", shell("echo '#0  MPI_Send ()'"))
+    outcome = run_job(
+        ["/bin/sh", "-c", "PMI_RANK=0 sleep 1000"],
+        dict(os.environ),
+        tmp_path / "out",
+        tmp_path / "err",
+        [],
+        Limits(idle_s=0.1),
+        tmp_path / "stacks",
+    )
+    assert outcome.ended == "hung"
+    assert "rank 0 (process " in (tmp_path / "stacks").read_text()
+
+
+def test_an_orderly_end_leaves_none(tmp_path: Path) -> None:
+    run_job(["/bin/true"], {}, tmp_path / "out", tmp_path / "err", [], Limits(idle_s=5), tmp_path / "stacks")
+    assert not (tmp_path / "stacks").exists()

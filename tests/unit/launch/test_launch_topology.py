@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of processors, from a made-up node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from slowpath.launch.topology import processor_groups
+
+
+def node(folder: Path) -> Path:
+    """Two sockets of one NUMA node each, two core groups a socket, one core of two threads in each group."""
+    for cpu in range(8):
+        core, group, socket = cpu % 4, cpu % 4, (cpu % 4) // 2
+        one = folder / f"cpu{cpu}"
+        for index, (level, shared) in enumerate([(1, f"{core},{core + 4}"), (3, f"{group},{group + 4}")]):
+            (one / f"cache/index{index}").mkdir(parents=True)
+            (one / f"cache/index{index}/level").write_text(f"{level}\n")
+            (one / f"cache/index{index}/shared_cpu_list").write_text(f"{shared}\n")
+        (one / "topology").mkdir()
+        (one / "topology/thread_siblings_list").write_text(f"{core},{core + 4}\n")
+        (one / "topology/package_cpus_list").write_text("0-1,4-5\n" if socket == 0 else "2-3,6-7\n")
+        (one / f"node{socket}").mkdir()
+    return folder
+
+
+def test_groups(tmp_path: Path) -> None:
+    groups = processor_groups(range(8), node(tmp_path))
+    assert groups["core"] == [[0, 4], [1, 5], [2, 6], [3, 7]]
+    assert groups["core_group"] == groups["core"]
+    assert groups["socket"] == groups["numa"] == [[0, 1, 4, 5], [2, 3, 6, 7]]
+
+
+def test_only_those_that_may_be_used(tmp_path: Path) -> None:
+    assert processor_groups([0, 1, 4], node(tmp_path))["socket"] == [[0, 1, 4]]
+
+
+def test_a_level_that_the_kernel_does_not_tell_is_left_out(tmp_path: Path) -> None:
+    folder = node(tmp_path)
+    (folder / "cpu1/topology/package_cpus_list").unlink()
+    assert "socket" not in processor_groups(range(8), folder)
+    assert processor_groups([0], tmp_path / "nothing") == {}
+
+
+def test_this_machine() -> None:
+    groups = processor_groups()
+    assert all(sum(map(len, groups[level])) == sum(map(len, groups["core"])) for level in groups)

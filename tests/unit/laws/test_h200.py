@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The law of first messages on two real H200s (docs/gpu-results.md), out of the recorded runs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from planting import KIB, MIB
+
+from slowpath.analyse.build import build_results
+from slowpath.laws.choose import choose
+from slowpath.laws.from_results import along, sweeps
+from slowpath.laws.sweep import Sweep
+
+RUNS = Path(__file__).parents[2] / "data" / "gpu"
+Of = Callable[[str], list[Sweep]]
+
+
+@pytest.fixture(scope="module")
+def sweeps_of(tmp_path_factory: pytest.TempPathFactory) -> Of:
+    folder = tmp_path_factory.mktemp("gpu")
+    built: dict[str, list[Sweep]] = {}
+
+    def of(name: str) -> list[Sweep]:
+        if name not in built:
+            shutil.unpack_archive(RUNS / f"{name}.tar.xz", folder)
+            built[name] = sweeps(build_results(folder / name))
+        return built[name]
+
+    return of
+
+
+def first(found: list[Sweep], metric: str, label: str) -> Sweep:
+    """The first of these, which is the one within a GPU."""
+    return next(s for s in found if (s.metric, s.phase, s.label) == (metric, "first", label))
+
+
+def test_opening_a_handle_costs_by_granules_at_the_driver(sweeps_of: Of) -> None:
+    sweep = first(sweeps_of("ipc"), "ipc_open_s", "ipc")
+    assert (sweep.launches, sweep.points) == (6, 16)
+    choice = choose(sweep)
+    assert choice.winner is not None, choice.refused
+    assert choice.winner.name == "granules"
+    terms = {term.name: term for term in choice.winner.coefficients}
+    small, middle = terms["4 KiB granules"], terms["64 KiB granules"]
+    assert 16e-9 < small.value < 22e-9
+    assert 180e-9 < middle.value < 240e-9
+    assert (small.unit, middle.unit) == ("s per 4 KiB page", "s per 64 KiB page")
+    assert small.interval is not None
+    assert small.interval[1] / small.interval[0] < 1.3
+    ends = [(b.above, b.up_to) for b in choice.winner.brackets]
+    assert ends == [(4 * KIB, 64 * KIB), (64 * KIB, 2 * MIB)]
+    assert choice.runner_up is not None
+    assert choice.runner_up.name == "allocation"
+    assert choice.winner.left_out_ratio is not None
+
+
+def test_the_remainder_decides_the_granule_of_a_first_message(sweeps_of: Of) -> None:
+    choice = choose(first(sweeps_of("gpu-pages"), "one_way_s", "remainder"))
+    assert choice.winner is not None, choice.refused
+    assert choice.winner.name == "granules"
+    low, high = choice.winner.brackets
+    assert low.above < 64 * KIB <= low.up_to
+    assert (high.above, high.up_to) == (MIB, 2 * MIB)
+    by_name = {term.name: term.value for term in choice.winner.coefficients}
+    # A first message that replaces a freed buffer takes the old mapping down as well.
+    assert 16e-9 < by_name["4 KiB granules"] < 30e-9
+    assert 180e-9 < by_name["64 KiB granules"] < 300e-9
+
+
+def test_where_the_message_stands_in_the_allocation_does_not_matter(sweeps_of: Of) -> None:
+    choice = choose(first(sweeps_of("gpu-pages"), "one_way_s", "place"))
+    assert choice.winner is not None
+    assert choice.winner.name == "constant"
+
+
+def test_another_gpu_follows_no_law_of_these(sweeps_of: Of) -> None:
+    """Clean lengths from 1 GiB on cost 9 ms there, more than unclean ones: docs/gpu-results.md, exceptions."""
+    of_length = [s for s in sweeps_of("gpu-pages") if (s.metric, s.phase, s.label) == ("one_way_s", "first", "length")]
+    choice = choose(of_length[1])
+    assert choice.winner is None
+    assert choice.refused is not None
+    assert "no law describes these points" in choice.refused
+
+
+def test_messages_and_remainders_are_swept_one_at_a_time(sweeps_of: Of) -> None:
+    grid = first(sweeps_of("overalloc"), "one_way_s", "both")
+    assert grid.points == 18
+    lines = along(grid, "allocation_bytes")
+    assert [line.points for line in lines] == [6, 6, 6]
+    assert sorted(float(line.covariates["message_bytes"][0]) for line in lines) == [KIB, MIB, 1024 * MIB]
+    assert all(np.ptp(line.covariates["message_bytes"]) == 0 for line in lines)
+    long = [line for line in lines if line.covariates["message_bytes"][0] >= MIB]
+    assert all(choose(line).winner is None or choose(line).winner.name == "granules" for line in long)
+
+
+def test_whose_allocation_counts_is_kept_apart(sweeps_of: Of) -> None:
+    found = [s for s in sweeps_of("overalloc") if s.label == "sender"]
+    assert found
+    assert all("sender_allocation_bytes" in s.varied() for s in found)
+    assert not any("receiver_allocation_bytes" in s.varied() or "allocation_bytes" in s.covariates for s in found)

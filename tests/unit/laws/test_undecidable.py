@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the points can't tell two laws apart, none is named, and the points that would tell them apart do so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from planting import GIB, KIB, MIB, plant
+
+from slowpath.laws.choose import choose
+from slowpath.laws.registry import find
+from slowpath.laws.sweep import make_sweep
+
+Time = Callable[[dict[str, float]], float]
+
+
+def measured(times: Time, places: list[dict[str, float]], seed: int = 1) -> object:
+    covariates = {name: [place[name] for place in places] for name in places[0]}
+    return plant(seed, covariates, [times(place) for place in places])
+
+
+def resolved(names: tuple[str, str], times: Time, places: list[dict[str, float]], seed: int) -> str | None:
+    """Refused first, then named with the proposed points measured as well."""
+    laws = [find("constant"), *(find(name) for name in names)]
+    first = choose(measured(times, places, seed), laws)
+    assert first.winner is None, (first.winner and first.winner.name, names)
+    assert first.refused is not None
+    assert first.separating
+    for place in (point.place for point in first.separating):
+        # Enough of each, so that the terms are determined and not only the difference.
+        places = [*places, place]
+    second = choose(measured(times, places, seed), laws)
+    return None if second.winner is None else second.winner.name
+
+
+MESSAGES = [float(2**k) for k in range(12, 25)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("truth", ["bytes", "allocation"])
+def test_message_and_allocation_of_one_length(truth: str, seed: int) -> None:
+    key = {"bytes": "message_bytes", "allocation": "allocation_bytes"}[truth]
+    places = [{"message_bytes": n, "allocation_bytes": n} for n in MESSAGES]
+    assert resolved(("bytes", "allocation"), lambda p: 2e-6 + p[key] / 10e9, places, seed) == truth
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pages_and_bytes_of_whole_pages(seed: int) -> None:
+    def by_pages(place: dict[str, float]) -> float:
+        return 1e-6 + 0.5e-6 * float(np.ceil(place["message_bytes"] / 4096))
+
+    places = [{"message_bytes": float(n * 4096)} for n in (1, 2, 4, 8, 16, 32, 64, 128)]
+    assert resolved(("bytes", "pages"), by_pages, places, seed) in ("pages", None)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_granules_where_all_lengths_have_the_same_remainder(seed: int) -> None:
+    lengths = [float(k * 64 * MIB + 1) for k in (1, 2, 4, 8, 16)]
+    choice = choose(plant(seed, {"allocation_bytes": lengths}, [1e-3 + 19e-9 * np.ceil(n / 4096) for n in lengths]))
+    # The one alignment leaves no classes: only the length can be named, and why the others can't is said.
+    assert choice.winner is None or choice.winner.name == "allocation"
+    assert "same alignment" in choice.not_fitted["granules"]
+
+
+def test_without_noise_identical_curves_are_refused_in_these_words() -> None:
+    times = [[1e-6 + n / 1e10 for n in MESSAGES]] * 3
+    sweep = make_sweep({"message_bytes": MESSAGES, "allocation_bytes": MESSAGES}, times)
+    choice = choose(sweep, [find("bytes"), find("allocation")])
+    assert choice.winner is None
+    assert choice.refused is not None
+    assert "same curve" in choice.refused
+    assert "measure the separating points" in choice.refused
+
+
+def test_wrong_laws_are_not_named_over_many_draws() -> None:
+    """Message and allocation nearly tied (a remainder of a page): whichever is true, the other is not claimed."""
+    wrong = 0
+    for seed in range(60):
+        lengths = [n + 4096.0 * (k % 2) for k, n in enumerate(float(2**p) for p in range(18, 28))]
+        messages = [float(2**p) for p in range(18, 28)]
+        sweep = plant(seed, {"message_bytes": messages, "allocation_bytes": lengths}, [5e-6 + n / 8e9 for n in lengths])
+        winner = choose(sweep, [find("constant"), find("bytes"), find("allocation")]).winner
+        wrong += winner is not None and winner.name == "bytes"
+    assert wrong == 0
+
+
+def test_a_clean_and_an_unlike_length_make_granules_and_lengths_differ() -> None:
+    lengths = [float(base + r) for base in (64 * MIB, 256 * MIB, GIB) for r in (0, 1, 64 * KIB)]
+    times = [4e-3 + n * 1e-12 for n in lengths]
+    choice = choose(plant(3, {"allocation_bytes": lengths}, times))
+    assert choice.winner is None or choice.winner.name == "allocation"

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Single uses of fresh buffers: which message is which use, and which of them stand for a launch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from slowpath.analyse.repetitions import _by_use, _centres
+from slowpath.laws.from_results import launch_times
+from slowpath.laws.sweep import Sweep
+
+
+def test_later_messages_go_through_the_live_buffers_in_turn() -> None:
+    # 2 sets of 2 buffers with 3 uses each; a time says set, use and buffer: 132 is set 1, use 3, buffer 2.
+    first = np.array([111.0, 112, 211, 212])
+    later = np.array([121.0, 122, 131, 132, 221, 222, 231, 232])
+    found = _by_use(first, later, (2, 2, 3))
+    assert found is not None
+    assert found.tolist() == [[111, 121, 131], [112, 122, 132], [211, 221, 231], [212, 222, 232]]
+    assert _by_use(first, later[:-1], (2, 2, 3)) is None
+
+
+def test_disturbed_buffers_are_left_out_while_others_are_there() -> None:
+    times = np.array([[5.0, 1.0], [9.0, 2.0], [6.0, 3.0]])
+    quiet = np.ones((3, 2), dtype=np.bool_)
+    assert _centres(times, quiet) == [6.0, 2.0]
+    quiet[1, 0] = False
+    assert _centres(times, quiet) == [5.5, 2.0]
+    quiet[:, 0] = False
+    assert _centres(times, quiet) == [5.0, 2.0]
+
+
+def test_first_messages_are_fitted_to_undisturbed_buffers_where_the_launches_match() -> None:
+    phases = {"first": {"launch_values": [7.0, 8.0]}, "steady": {"launch_values": [1.0, 2.0]}}
+    entry = {"phases": phases, "by_repetition": {"launch_values": [[5.0, 1.0], [6.0, 1.0]]}}
+    assert list(launch_times(entry, "first")) == [5.0, 6.0]
+    assert list(launch_times(entry, "steady")) == [1.0, 2.0]
+    entry["by_repetition"] = {"launch_values": [[5.0, 1.0]]}
+    assert list(launch_times(entry, "first")) == [7.0, 8.0]
+
+
+def test_a_part_of_a_sweep_keeps_its_cells() -> None:
+    covariates = {"live_buffers": np.array([1.0, 2.0, 4.0])}
+    sweep = Sweep(covariates, np.ones((2, 3)), np.ones(3, dtype=np.int64), cells=(7, 8, 9))
+    assert sweep.take(np.array([True, False, True])).cells == (7, 9)
+
+
+@pytest.mark.parametrize("strays", [1, 2])
+def test_a_few_wild_launches_do_not_carry_a_point_away(strays: int) -> None:
+    from slowpath.laws.curve import curve
+
+    times = np.full((5, 6), 1e-5) * (1 + 0.01 * np.random.default_rng(1).standard_normal((5, 6)))
+    times[:strays, 2] *= 400
+    sweep = Sweep({"live_buffers": np.arange(1.0, 7.0)}, times, np.ones(6, dtype=np.int64))
+    assert curve(sweep).centre_s[2] == pytest.approx(1e-5, rel=0.1)

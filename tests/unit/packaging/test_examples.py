@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples work: the notebook's code runs, the Slurm script is sound, ReFrame runs its check and reads values."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from slowpath.plan.campaign import load
+from slowpath.record.imports.field import import_logs
+
+ROOT = Path(__file__).parents[3]
+FIELD = ROOT / "tests" / "data" / "field"
+EXAMPLES = ROOT / "examples"
+NOTEBOOK = json.loads((EXAMPLES / "notebook" / "run-folder.ipynb").read_text())
+REFRAME = shutil.which("reframe", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+
+
+def code_cells() -> list[str]:
+    return ["".join(cell["source"]) for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
+
+
+def test_the_notebook_runs_from_top_to_bottom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SLOWPATH_RUN", str(import_logs(sorted(FIELD.glob("*.txt")), tmp_path / "run")))
+    names: dict[str, Any] = {}
+    for number, cell in enumerate(code_cells()):
+        exec(compile(cell, f"cell {number}", "exec"), names)
+    said = capsys.readouterr().out
+    assert "fresh allocation slower than later ones" in said
+    assert len(names["rows"]) > 9
+    assert names["blocks"]
+
+
+def test_the_notebook_finds_the_newest_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLOWPATH_RUN", raising=False)
+    monkeypatch.chdir(tmp_path)
+    import_logs([FIELD / "host-bound.txt"], Path("slowpath-runs") / "one")
+    names: dict[str, Any] = {}
+    exec(code_cells()[0], names)
+    assert names["folder"] == Path("slowpath-runs/one")
+
+
+def test_the_notebook_holds_no_output() -> None:
+    assert NOTEBOOK["nbformat"] == 4
+    for cell in NOTEBOOK["cells"]:
+        if cell["cell_type"] == "code":
+            assert (cell["outputs"], cell["execution_count"]) == ([], None)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_the_slurm_script_runs_or_resumes(tmp_path: Path) -> None:
+    """With a stand-in for slowpath that prints what it is asked: the script itself is what is tested."""
+    (tmp_path / "slowpath").write_text('#!/bin/sh\necho "slowpath $* cache=$SLOWPATH_CACHE_DIR"\n')
+    (tmp_path / "slowpath").chmod(0o755)
+    script = EXAMPLES / "slurm" / "checkup.sbatch"
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_ID": "7"}
+
+    def submitted(*arguments: str) -> list[str]:
+        done = subprocess.run(
+            ["bash", str(script), *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True,
+            check=True, timeout=60,
+        )  # fmt: skip
+        return done.stdout.splitlines()
+
+    doctor, run, report = submitted()
+    cache = f"cache={tmp_path}/.slowpath-cache"
+    assert doctor == f"slowpath doctor {cache}"
+    assert run == f"slowpath run checkup --out slowpath-runs/checkup-7 --quiet {cache}"
+    assert report == "report: slowpath-runs/checkup-7/report.html"
+    (tmp_path / "slowpath-runs" / "overalloc-7").mkdir(parents=True)
+    (tmp_path / "slowpath-runs" / "overalloc-7" / "run.json").touch()
+    assert submitted("overalloc")[1] == f"slowpath resume slowpath-runs/overalloc-7 {cache}"
+
+
+def test_the_example_campaign_is_one() -> None:
+    campaign = load(EXAMPLES / "reframe" / "campaigns" / "tiny.toml")
+    assert msgspec.to_builtins(campaign)
+
+
+@pytest.mark.skipif(REFRAME is None, reason="ReFrame is not installed")
+@pytest.mark.timeout(900)
+def test_reframe_runs_the_check_and_reads_its_values(tmp_path: Path, engine_cache: Path) -> None:
+    report = tmp_path / "report.json"
+    done = subprocess.run(
+        [str(REFRAME), f"--prefix={tmp_path}", "-c", str(EXAMPLES / "reframe"), "-r", f"--report-file={report}"],
+        env={
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "SLOWPATH_CACHE_DIR": str(engine_cache),
+            "SLOWPATH_MPI": "embedded",
+        },
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=840,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    (case,) = json.loads(report.read_text())["runs"][0]["testcases"]
+    values = {key.rpartition(":")[2]: value for key, value in case["perfvalues"].items()}
+    stage = next(tmp_path.glob("output/**/results.json"))
+    expected = {
+        f"{cell['metrics']['half_round_trip_latency_s']['phases'][phase]['value']}"
+        for cell in json.loads(stage.read_text())["cells"]
+        for phase in ("first", "steady")
+    }
+    assert expected <= {str(value[0]) for value in values.values()}
+    assert sum(name.startswith("half_round_trip_latency_s_steady") for name in values) == 2
+    assert "wall" in values

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recipes ask for what pyproject.toml asks for, pages and completion are those of the program, modulefiles load."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+import pytest
+
+from slowpath import __version__
+from slowpath.cli.main import COMMANDS
+from slowpath.cli.main import slowpath as program
+
+ROOT = Path(__file__).parents[3]
+PACKAGING = ROOT / "packaging"
+NEEDED = {
+    re.split(r"[><=]", one)[0]: one.partition(">=")[2]
+    for one in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+}
+SPACK = (PACKAGING / "spack" / "package.py").read_text()
+EASYBUILD = next((PACKAGING / "easybuild").glob("*.eb"))
+IN_EASYBUILD_BUNDLES = {"click", "jinja2", "platformdirs", "rich", "numpy", "scipy"}
+
+
+def loaded(folder: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"{folder}_make", PACKAGING / folder / "make.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_spack_asks_for_the_same_packages_and_versions() -> None:
+    ast.parse(SPACK)
+    asked = dict(re.findall(r'depends_on\("(?:py-)?([\w-]+)@([\d.]+):"', SPACK))
+    assert {name: asked.get(name) for name in NEEDED} == NEEDED
+    assert f'version("{__version__}")' in SPACK
+
+
+def test_easybuild_asks_for_the_same_packages() -> None:
+    names: dict[str, Any] = {}
+    exec(EASYBUILD.read_text(), names)
+    given = {one[0].lower() for one in names["dependencies"]} | {one[0] for one in names["exts_list"]}
+    assert set(NEEDED) <= given | IN_EASYBUILD_BUNDLES
+    assert {"python-bundle-pypi", "scipy-bundle"} <= given
+    assert names["version"] == __version__
+    assert EASYBUILD.name == f"slowpath-{__version__}-gompi-{names['toolchain']['version']}.eb"
+
+
+def test_the_line_that_the_recipes_take_out_is_there() -> None:
+    line = re.search(r"sed -i '/(.+?)/d' pyproject\.toml", EASYBUILD.read_text().replace('\\"', '"'))
+    assert line is not None
+    pyproject = (ROOT / "pyproject.toml").read_text()
+    assert len(re.findall(line[1], pyproject, re.MULTILINE)) == 1
+    spack = re.search(r"startswith\('(.+?)'\)", SPACK)
+    assert spack is not None
+    assert sum(line.startswith(spack[1]) for line in pyproject.splitlines()) == 1
+
+
+def test_man_pages_hold_every_command_and_option(tmp_path: Path) -> None:
+    assert loaded("man").main([str(tmp_path)]) == 0
+    assert {f"slowpath-{name}.1" for name, _, _ in COMMANDS} | {"slowpath.1"} <= {p.name for p in tmp_path.iterdir()}
+    for name, _, _ in COMMANDS:
+        command = program.get_command(click.Context(program), name)
+        assert command is not None
+        page = (tmp_path / f"slowpath-{name}.1").read_text()
+        for option in (one for one in command.params if isinstance(one, click.Option)):
+            assert option.opts[-1].replace("-", "\\-") in page, f"{name} {option.opts}"
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+def test_man_pages_are_sound_roff(tmp_path: Path) -> None:
+    loaded("man").main([str(tmp_path)])
+    for page in sorted(tmp_path.iterdir()):
+        done = subprocess.run(
+            ["groff", "-man", "-Tascii", "-ww", "-b", str(page)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert (done.returncode, done.stderr) == (0, ""), page.name
+        assert "NAME" in re.sub(".\b", "", done.stdout)  # bold is a letter struck twice
+
+
+def test_lines_that_troff_would_take_for_requests_are_text() -> None:
+    assert loaded("man").escaped(".x\n'y\na\\b --c") == "\\&.x\n\\&'y\na\\eb \\-\\-c"
+
+
+@pytest.mark.parametrize(("shell", "expected"), [("bash", "plain,report"), ("zsh", "report"), ("fish", "plain,report")])
+def test_completion_offers_commands(shell: str, expected: str) -> None:
+    words = {"COMP_WORDS": "slowpath rep", "COMP_CWORD": "rep" if shell == "fish" else "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", "from slowpath.cli.main import main; main()"],
+        env={**os.environ, **words, "_SLOWPATH_COMPLETE": f"{shell}_complete"},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stdout.startswith(("plain", expected)), done.stderr
+    assert expected in done.stdout
+
+
+def test_completion_scripts_are_written_where_shells_look(tmp_path: Path) -> None:
+    completion = loaded("completion")
+    assert completion.main([str(tmp_path)]) == 0
+    for _, place in completion.PLACES:
+        text = (tmp_path / place).read_text()
+        assert "_SLOWPATH_COMPLETE" in text
+        assert "slowpath" in text
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_bash_completes_with_the_script(tmp_path: Path) -> None:
+    loaded("completion").main([str(tmp_path)])
+    script = tmp_path / "bash-completion" / "completions" / "slowpath"
+    (tmp_path / "slowpath").write_text(
+        f'#!/bin/sh\nexec {sys.executable} -c "from slowpath.cli.main import main; main()" "$@"\n'
+    )
+    (tmp_path / "slowpath").chmod(0o755)
+    ask = (
+        f"source {script}; COMP_WORDS=(slowpath cam); COMP_CWORD=1; _slowpath_completion slowpath; "
+        'echo "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(
+        ["bash", "-c", ask],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stdout.strip() == "campaigns", done.stderr
+
+
+@pytest.mark.skipif(shutil.which("tclsh") is None, reason="tclsh is not installed")
+def test_the_tcl_modulefile_does_what_it_says() -> None:
+    """With the commands of Environment Modules as procedures that print what they are asked."""
+    commands = ("module-whatis", "conflict", "prepend-path", "setenv")
+    stubs = "\n".join(f"proc {name} args {{ puts [concat {name} $args] }}" for name in commands)
+    text = f"{stubs}\nset env(SCRATCH) /scratch/me\n{(PACKAGING / 'modulefiles/slowpath' / __version__).read_text()}"
+    environment = {name: value for name, value in os.environ.items() if name != "SLOWPATH_CACHE_DIR"}
+    done = subprocess.run(
+        ["tclsh"], input=text, env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert f"prepend-path PATH /opt/slowpath/{__version__}/modulebin" in done.stdout
+    assert "setenv SLOWPATH_CACHE_DIR /scratch/me/.cache/slowpath" in done.stdout
+    assert done.stderr == ""
+
+
+def test_both_modulefiles_say_the_same() -> None:
+    tcl = (PACKAGING / "modulefiles/slowpath" / __version__).read_text()
+    lua = (PACKAGING / f"modulefiles/slowpath/{__version__}.lua").read_text()
+    for word in ("modulebin", "MANPATH", "share/man", "SLOWPATH_CACHE_DIR", "SCRATCH", __version__, "/opt/slowpath"):
+        assert word in tcl, word
+        assert word in lua, word

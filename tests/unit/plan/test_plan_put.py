@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cells of the experiment `put`: what is refused, what they cost, and the campaign that is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from slowpath.errors import UsageError
+from slowpath.plan.campaign import load
+from slowpath.plan.cost import CostModel, cell_seconds, estimate
+from slowpath.plan.expand import expand
+from slowpath.plan.model import Plan
+from slowpath.plan.mpis import LIBRARIES, MpiInUse
+
+PUT = '[[cells]]\nname = "c"\nexperiment = "put"\n[cells.parameters]\n'
+
+
+def in_use(*names: str) -> list[MpiInUse]:
+    return [MpiInUse(name, f"{name} 1", lambda setting: ({}, None)) for name in names]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "",
+        'datatype = "vector"\noperation = ["put", "get", "accumulate", "rput"]',
+        'design = ["complex", "ladder"]\ncall = ["library", "inlined"]\nchecks = ["on", "off"]',
+        'design = "ladder"\nrung = "7..12+1"\ndatatype = "indexed"',
+        'window_info = "no_locks"\nsynchronise = ["fence", "pscw"]',
+        'message_bytes = "16GiB"\ndatatype = "large_count"',
+    ],
+)
+def test_what_can_be(plan_of: Callable[..., Plan], lines: str) -> None:
+    assert plan_of(PUT + lines).cells
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("message_bytes = 12", "message_bytes 12 is no multiple of 8"),
+        ('message_bytes = "16GiB"', "needs a count over INT_MAX; take datatype=large_count"),
+        ('call = "inlined"', "design=mpi: call, checks and rung are for the layers"),
+        ('checks = "off"', "design=mpi: call, checks and rung are for the layers"),
+        ("rung = 1", "design=mpi: call, checks and rung are for the layers"),
+        ('operation = "rput"\nsynchronise = "fence"', "operation=rput needs a passive target"),
+        ('operation = "accumulate"\ndatatype = "contiguous"', "MPI_Accumulate takes one basic type only"),
+        ('operation = "fetch_and_op"\ndatatype = "vector"', "take datatype=predefined"),
+        ('operation = "compare_and_swap"\nmessage_bytes = 16', "take message_bytes=8"),
+        ('window_info = "no_locks"', "promises that no lock is taken"),
+        ('design = "complex"\noperation = "get"', "design=complex: only design=mpi has other operations"),
+        ('design = "simple"\nwindow = "create"', "design=simple: only design=mpi has kinds of windows"),
+        ('design = "shmem_p"\nsynchronise = "fence"', "only design=mpi has ways to synchronise"),
+        ('design = "store"\nwindow_info = "latency"', "only design=mpi has info keys"),
+        ('design = "complex"\ndatatype = "large_count"', "is MPI_Put_c"),
+        ('design = "complex"\nrung = 3', "rung is for design=ladder"),
+        ('design = "small_args"\ndatatype = "vector"', "know datatypes; take datatype=predefined"),
+        ('design = "ladder"\nrung = 6\ndatatype = "vector"', "from rung 7 on"),
+        ('window_info = "latncy"', "did you mean 'latency'?"),
+    ],
+)
+def test_what_can_not_be(plan_of: Callable[..., Plan], lines: str, expected: str) -> None:
+    with pytest.raises(UsageError) as error:
+        plan_of(PUT + lines)
+    assert expected in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("less", "more"),
+    [
+        ("instructions = 0", "instructions = 16"),
+        ("time_limit_s = 0.01", "time_limit_s = 0.1\nsamples = 100000"),
+        ("instructions = 4", 'instructions = 4\ndatatype = "vector"'),
+        ('design = "simple"', 'design = "mpi"'),
+        ("warmup_s = 0.01", "warmup_s = 0.1"),
+        ("puts = 1000\ninstructions = 0", 'puts = 100000\ninstructions = 0\nwindow = "create"'),
+    ],
+)
+def test_cost_follows_the_parameters(plan_of: Callable[..., Plan], less: str, more: str) -> None:
+    seconds = [cell_seconds(plan_of(PUT + lines).cells[0], CostModel()) for lines in (less, more)]
+    assert seconds[0] < seconds[1]
+
+
+def test_a_contrast_may_explain_instead_of_accuse(plan_of: Callable[..., Plan]) -> None:
+    lines = 'design = ["mpi", "store"]\n[[contrast]]\nname = "x"\nquestion = "?"\ncells = "c"\naxis = "design"\n'
+    lines += 'a = "mpi"\nb = "store"\nmetric = "time_per_put_s"\n'
+    assert [plan_of(PUT + lines + more).contrasts[0].explains for more in ("", "explains = true")] == [False, True]
+    with pytest.raises(UsageError, match="is no time; a contrast compares times: time_per_put_s"):
+        plan_of(PUT + lines.replace("time_per_put_s", "instructions_per_put"))
+
+
+@pytest.fixture
+def overhead(description: dict[str, Any]) -> Plan:
+    """The shipped campaign under three libraries."""
+    return expand(load("put-overhead"), description, in_use(*LIBRARIES), seed=1)
+
+
+def test_the_campaign_takes_about_three_minutes(overhead: Plan) -> None:
+    cost = estimate(overhead)
+    assert cost.launches == overhead.rounds * 3, "one launch a library and round: all ratios are within a launch"
+    assert 60 < cost.wall_s < 200
+
+
+def test_the_campaign_asks_for_what_helps(overhead: Plan) -> None:
+    remedies = {contrast.axis: contrast.remedy or "" for contrast in overhead.contrasts if contrast.remedy}
+    assert {"window", "window_info", "synchronise", "datatype", "operation", "puts"} <= set(remedies)
+    of = {
+        c.a.value + " " + c.b.value: c.remedy or "" for c in overhead.contrasts if c.axis in ("window", "window_info")
+    }
+    assert "MPI_Win_allocate instead of MPI_Win_create" in of["allocate create"]
+    assert "perf_preference" in of["latency default"]
+    for contrast in overhead.contrasts:
+        assert not (contrast.explains and contrast.remedy), "what only explains has nothing to copy"
+        assert contrast.axis not in ("design", "rung", "call", "checks") or contrast.explains
+
+
+def test_the_campaign_covers_every_design_and_choice(overhead: Plan, description: dict[str, Any]) -> None:
+    put = next(e for e in description["experiments"] if e["name"] == "put")
+    for parameter in put["parameters"]:
+        if parameter["name"] in ("design", "call", "operation", "window", "synchronise", "datatype", "order"):
+            assert {cell.parameters[parameter["name"]] for cell in overhead.cells} == set(parameter["choices"])
+
+
+def test_the_ladder_is_compared_rung_by_rung(overhead: Plan) -> None:
+    steps = [(int(c.a.value), int(c.b.value)) for c in overhead.contrasts if c.axis == "rung"]
+    assert sorted(set(steps)) == [(rung, rung + 1) for rung in range(12)]
+
+
+def test_the_campaign_runs_under_one_mpi_too(description: dict[str, Any]) -> None:
+    plan = expand(load("put-overhead"), description, in_use("unknown"), seed=1)
+    assert "mpi" not in {contrast.axis for contrast in plan.contrasts}
+    assert {cell.mpi for cell in plan.cells} == {"unknown"}
+
+
+def test_a_limit_may_be_given_with_its_unit(plan_of: Callable[..., Plan]) -> None:
+    with pytest.raises(UsageError, match="'2TiB' is too large; message_bytes ends at 1TiB"):
+        plan_of(PUT + 'message_bytes = "2TiB"\ndatatype = "large_count"')

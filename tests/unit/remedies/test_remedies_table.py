@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of remedies: whole, without two of a name, and drawn from the settings that force states."""
+
+from __future__ import annotations
+
+import pytest
+
+from slowpath.errors import UsageError
+from slowpath.launch.settings import SETTINGS
+from slowpath.remedies.memory import HUGE_PAGE_BYTES
+from slowpath.remedies.registry import REMEDIES, find, for_rule
+from slowpath.remedies.remedy import Remedy
+from slowpath.remedies.snippet import modulefile_lines, shell_lines, snippet
+from slowpath.remedies.switches import SWITCHES
+from slowpath.remedies.variables import forced_states, forces
+
+
+def test_names_are_unique_and_found() -> None:
+    names = [remedy.name for remedy in REMEDIES]
+    assert len(set(names)) == len(names)
+    assert all(find(name).name == name for name in names)
+    with pytest.raises(UsageError, match="there is no remedy 'prayer'"):
+        find("prayer")
+
+
+@pytest.mark.parametrize("remedy", REMEDIES, ids=lambda one: one.name)
+def test_each_changes_exactly_one_kind_of_thing_or_says_why_it_can_t_be_tried(remedy: Remedy) -> None:
+    kinds = [bool(remedy.variables or remedy.unset), remedy.change is not None, remedy.bind is not None]
+    assert sum(kinds) == 1 or (remedy.untried and sum(kinds) == 0)
+    assert remedy.text.endswith(".")
+    assert remedy.rules
+    assert (remedy.change is None) == (remedy.axis is None)
+
+
+@pytest.mark.parametrize("remedy", REMEDIES, ids=lambda one: one.name)
+def test_each_that_is_tried_has_a_control_or_says_why_there_is_none(remedy: Remedy) -> None:
+    reasons = [remedy.control is not None, remedy.untried is not None, remedy.uncontrolled is not None]
+    assert sum(reasons) == 1
+
+
+def test_every_setting_that_a_rule_is_about_has_the_remedy_that_leaves_it() -> None:
+    for row in SETTINGS:
+        leaving = [one for one in REMEDIES if set(one.unset) == set(row.variables) and one.library == row.library]
+        assert any(one.transport == row.transport and one.first == row.first for one in leaving), row
+
+
+def test_a_remedy_fits_its_library_and_version_only() -> None:
+    assert "unset MPIR_CVAR_CH4_CMA_ENABLE (single copy off)" in [r.name for r in for_rule("SP009", "mpich", "5.0.2")]
+    assert not [r for r in for_rule("SP009", "mpich", "3.4") if r.library]
+    assert not [r for r in for_rule("SP009", "mpich", None) if r.library]
+    assert not [r for r in for_rule("SP009", "openmpi", "5.0.11") if "MPIR" in r.name]
+    assert [r.name for r in for_rule("SP009", "openmpi", "5.0.11", "ucx") if r.library] == [
+        "unset UCX_TLS (single copy off)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "slow", "does"),
+    [
+        ("MPIR_CVAR_CH4_CMA_ENABLE", "0", "0", True),
+        ("MPIR_CVAR_CH4_CMA_ENABLE", "no", "0", True),
+        ("MPIR_CVAR_CH4_CMA_ENABLE", "1", "0", False),
+        ("OMPI_MCA_btl", "tcp,self", "self,tcp", True),
+        ("OMPI_MCA_btl", "self,sm,tcp", "self,tcp", False),
+        ("OMPI_MCA_btl", "^tcp", "self,tcp", False),
+        ("OMPI_MCA_smsc", "^cma,xpmem", "^cma,xpmem,knem", True),
+        ("OMPI_MCA_smsc", "cma", "^cma,xpmem,knem", False),
+        ("UCX_TLS", "^sm", "^sm", True),
+        ("UCX_TLS", "^posix,sysv,cma", "^sm", True),
+        ("UCX_TLS", "tcp,self", "^sm", True),
+        ("UCX_TLS", "^cma", "^sm", False),
+        ("UCX_TLS", "sm,tcp", "^sm", False),
+        ("UCX_TLS", "all", "^sm", False),
+        ("UCX_TLS", "^cma,xpmem", "^cma,xpmem,knem", True),
+        ("UCX_TLS", "tcp,self", "^cma,xpmem,knem", False),
+        ("UCX_TLS", "tcp,self", "self,tcp,cuda_copy", True),
+    ],
+)
+def test_what_forces_a_state(name: str, given: str, slow: str, does: bool) -> None:
+    assert forces(name, given, slow) is does
+
+
+def test_the_user_s_own_variables_are_recognised() -> None:
+    environ = {"MPIR_CVAR_CH4_CMA_ENABLE": "0", "MPIR_CVAR_NO_LOCAL": "0", "HOME": "/"}
+    found = forced_states(environ, "mpich", "5.0.2", None)
+    assert [(one.state, one.name, one.value) for one in found] == [("single_copy_off", "MPIR_CVAR_CH4_CMA_ENABLE", "0")]
+    assert forced_states(environ, "openmpi", "5.0.11", None) == []
+    both = forced_states({"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_pml": "ob1"}, "openmpi", "5.0.11", None)
+    assert {one.name for one in both} == {"OMPI_MCA_btl", "OMPI_MCA_pml"}
+
+
+def test_lines_to_copy_are_quoted() -> None:
+    assert shell_lines({"A": "x y"}, ("B",)) == "unset B\nexport A='x y'"
+    assert modulefile_lines({"A": 'say "x"'}, ("B",)) == 'unsetenv("B")\nsetenv("A", "say \\"x\\"")'
+    assert shell_lines({}, ()) is None
+    assert snippet(find("bind to cores"), "openmpi")["shell"] == "mpiexec --bind-to core"
+    assert snippet(find("huge pages"))["code"]
+
+
+@pytest.mark.parametrize(
+    ("buffer", "extra", "padded"),
+    [("message", "4096", 2 * HUGE_PAGE_BYTES), ("8388608", "1", 5 * HUGE_PAGE_BYTES), ("8388608", "0", None)],
+)
+def test_padding_reaches_the_next_multiple(buffer: str, extra: str, padded: int | None) -> None:
+    change = find("pad to 2 MiB").change
+    assert change is not None
+    parameters = {"message_bytes": str(HUGE_PAGE_BYTES), "buffer_bytes": buffer, "overalloc_bytes": extra}
+    made = change(parameters)
+    if padded is None:
+        assert made is None
+    else:
+        assert made is not None
+        base = HUGE_PAGE_BYTES if buffer == "message" else int(buffer)
+        assert base + int(made["overalloc_bytes"]) == padded
+
+
+def test_a_change_that_is_there_already_or_has_no_parameter_is_none() -> None:
+    change = find("huge pages").change
+    assert change is not None
+    assert change({"pages": "huge"}) is None
+    assert change({}) is None
+    assert change({"pages": "small", "memory": "host"}) == {"pages": "huge", "memory": "host"}
+    pack = find("contiguous data").change
+    assert pack is not None
+    assert pack({"pack": "none", "datatype": "contiguous"}) is None
+    assert pack({"pack": "none", "datatype": "vector"}) == {"pack": "mpi_pack", "datatype": "vector"}
+
+
+def test_switches_know_what_holds_now() -> None:
+    switch = next(one for one in SWITCHES if one.variable == "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD")
+    assert switch.fits("mpich", "5.0.2")
+    assert not switch.fits("openmpi", "5.0.11")
+    assert switch.value({}) == switch.default_bytes
+    assert switch.value({switch.variable: "50021"}) == 50021
+    assert switch.value({switch.variable: "48k"}) is None

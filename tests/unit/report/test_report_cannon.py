@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cannon's algorithm, as page and text: advice, curves with the critical n, parts that add up, who waits for whom."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from slowpath.report import render_html, render_text
+from slowpath.report.svg import timeline
+from slowpath.report.svg.over_n import Series
+from slowpath.report.svg.over_n import chart as over_n
+from slowpath.report.svg.timeline import Piece
+from slowpath.report.view_cannon import CannonGroup, cannon_view
+
+Json = dict[str, Any]
+
+
+def group(document: Json) -> CannonGroup:
+    found = cannon_view(document)
+    assert len(found) == 1
+    return found[0]
+
+
+def titles(document: Json) -> list[str]:
+    return [figure.title for figure in group(document).curves]
+
+
+def test_advice_and_facts(cannon: Json, studies: ModuleType) -> None:
+    one = group(cannon)
+    assert one.advice == studies.ADVICE
+    facts = dict(one.facts)
+    assert facts["Grid"] == "2 × 2, 2 steps"
+    assert facts["BLAS"] == "OpenBLAS 0.3, for Zen, 1 thread, -O3"
+    assert facts["Repetitions"].startswith("144 of 1440 were disturbed")
+    assert one.best.rows[0] == ["256", "shared direct", "put fence", "– 1 launch is too few", ""]
+
+
+def test_what_is_missing_has_its_reason(cannon: Json) -> None:
+    cannon["cannon"]["groups"][0].update(
+        advice=None, advice_reason="one round", blas=None, grid=None, setup_reason="no note event",
+        ranks_have_cores=False, ranks_have_cores_reason="4 ranks share 2 processors",
+    )  # fmt: skip
+    one = group(cannon)
+    assert one.advice == "– no advice: one round"
+    assert dict(one.facts)["BLAS"] == dict(one.facts)["Grid"] == "– no note event"
+    assert dict(one.facts)["Cores"] == "shared: 4 ranks share 2 processors"
+    assert "– 4 ranks share 2 processors" in one.parts[0].table.rows[0]
+
+
+def test_every_variant_has_its_curves_in_a_family(cannon: Json) -> None:
+    found = titles(cannon)
+    assert found[0] == "Compute and communication of sendrecv replace"
+    assert found[1] == "Distribution and gathering beside the multiplication"
+    for kind in ("Speed-up over sendrecv replace", "Exposed share of the time", "Time over that of compute only"):
+        assert [f"{kind}, {family}" in found for family in ("two-sided", "one-sided", "shared memory", "others")] == [
+            True
+        ] * 4
+    drawn = str([figure.picture for figure in group(cannon).curves if figure.title.startswith("Speed-up")])
+    assert all(name in drawn for name in ("isend wait", "put fence", "shared direct", "a new style"))
+
+
+def test_critical_n_is_marked_or_its_absence_explained(cannon: Json) -> None:
+    figure = group(cannon).curves[0]
+    assert "1/2 exposed at n = 360, [340, 380], t 95 %" in figure.group
+    assert "1/10: – it is still 20 % at n = 1024" in figure.group
+    assert str(figure.picture).count('class="critical"') == 1
+
+
+def test_distribution_is_compared_with_the_multiplication(cannon: Json) -> None:
+    table = group(cannon).curves[1].table
+    n, dgemm_s = 1024, 2 * 1024**3 / 4 / 60e9
+    assert table.rows[-1][0] == str(n)
+    assert table.rows[-1][-1] == f"{100 * 3e-9 * n**2 / dgemm_s:.1f} %"
+
+
+def test_parts_add_up_on_one_axis(cannon: Json) -> None:
+    largest, middle = group(cannon).parts
+    assert (largest.title, middle.title) == ("Where the time goes, n = 1024", "Where the time goes, n = 512")
+    pattern = r'<rect x="([\d.]+)%" width="([\d.]+)%"[^>]*class="([^"]+)"'
+    rects = [(float(x), float(w), c) for x, w, c in
+             re.findall(pattern, largest.rows[1].track)]  # fmt: skip
+    assert [c for _, _, c in rects] == ["p-dgemm", "p-wait", "p-distribute", "p-gather"]
+    for (x, width, _), (after, _, _) in itertools.pairwise(rects):
+        assert x + width == pytest.approx(after, abs=0.15)
+    hides = largest.table.head.index("Hides of what sendrecv replace exposes")
+    assert [row[hides] for row in largest.table.rows] == ["100 %", "0 %", "40 %", "60 %", "98 %", "10 %"]
+
+
+def test_timelines_show_who_waits_for_whom(cannon: Json) -> None:
+    found = {figure.title: figure for figure in group(cannon).timelines}
+    assert list(found) == ["sendrecv replace, n = 1024", "shared direct, n = 1024", "sendrecv replace, n = 512",
+                           "shared direct, n = 512"]  # fmt: skip
+    picture = str(found["sendrecv replace, n = 1024"].picture)
+    assert picture.count('class="waits"') == 2
+    assert re.search(r"rank [12] waited [\d.]+ ms for rank 3 in step 0", picture)
+    assert "rank 0 waited" not in picture  # rank 3 is no neighbour of it
+    assert len(found["sendrecv replace, n = 1024"].table.rows) == 4
+
+
+def test_clocks_that_are_not_one_link_nothing(cannon: Json) -> None:
+    for one in cannon["cannon"]["groups"][0]["timelines"]:
+        one["one_clock"] = False
+    figure = group(cannon).timelines[0]
+    assert 'class="waits"' not in str(figure.picture)
+    assert "clocks are not one" in figure.group
+
+
+def test_a_timeline_without_intervals_says_why(cannon: Json) -> None:
+    for one in cannon["cannon"]["groups"][0]["timelines"]:
+        one.update(intervals=[], reason="5000 intervals are too many to show")
+    figure = group(cannon).timelines[0]
+    assert figure.picture is None
+    assert "– 5000 intervals are too many" in figure.group
+    assert "5000 intervals" in render_html(cannon)
+
+
+def test_page_and_text(cannon: Json, studies: ModuleType) -> None:
+    page, text = render_html(cannon), render_text(cannon)
+    assert studies.ADVICE in page
+    assert len(page.encode()) < 300_000
+    assert "Take shared_direct from n = 256 on" in text
+    assert "sendrecv_replace exposes less than half of its time from n = 360 on" in text
+    assert re.search(r"shared_direct +[\d.]+ ms +[\d.]+x +[\d.]+x +[\d.]+ % +[\d.]+ %", text)
+    assert max(map(len, text.splitlines())) <= 100
+    assert text.isascii()
+
+
+def test_values_that_are_missing_render(cannon: Json) -> None:
+    for variant in cannon["cannon"]["groups"][0]["variants"]:
+        for point in variant["points"]:
+            for key in ("speed_up", "over_compute", "exposed_ratio"):
+                point.update({key: None, f"{key}_reason": "one launch"})
+            point["exposed_s"] = None
+            point["parts_s"] = {}
+    one = group(cannon)
+    assert one.curves == []
+    assert "one launch" in one.parts[0].table.rows[0]
+    assert 'id="cannon"' in render_html(cannon)
+
+
+def test_runs_without_cannon_have_no_section(results: Json) -> None:
+    assert cannon_view(results) == []
+    assert cannon_view(results | {"cannon": None}) == []
+    assert 'id="cannon"' not in render_html(results)
+
+
+def test_curves_draw_nothing_without_values() -> None:
+    assert over_n([Series("a", ())], "s", "t") is None
+    assert over_n([Series("a", ((8, 0.0, None),))], "s", "t") is None
+
+
+def test_unseen_gaps_are_merged_within_a_step_alone() -> None:
+    def rects(*pieces: Piece) -> int:
+        return str(timeline.chart(["0"], pieces, [], 0.0, 1.0, "t", "d")).count("<rect")
+
+    near = Piece(0, "p-dgemm", 0, 0.1, 0.2), Piece(0, "p-dgemm", 0, 0.2001, 0.3)
+    assert rects(*near) == 1
+    assert rects(near[0], Piece(0, "p-dgemm", 1, 0.2001, 0.3)) == 2
+    assert rects(near[0], Piece(0, "p-wait", 0, 0.2001, 0.3)) == 2
+    assert rects(near[0], Piece(0, "p-dgemm", 0, 0.25, 0.3)) == 2

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a put costs, as page and text: the right cells, the right empty call, history as history."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slowpath.report import render_html, render_text
+from slowpath.report.put_designs import PIECES
+from slowpath.report.put_history import STUDY
+from slowpath.report.put_rows import conditions
+from slowpath.report.svg import bars, ladder
+from slowpath.report.svg.bars import Bar
+from slowpath.report.svg.ladder import Step
+from slowpath.report.view_put import put_view
+
+Json = dict[str, Any]
+ROOT = Path(__file__).parents[3]
+
+
+def row(document: Json, words: str, mpi: str) -> Any:
+    found = [one for one in conditions(document)[0].rows if one.words == words and one.mpi == mpi]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_pieces_are_those_of_the_engine() -> None:
+    source = (ROOT / "engine" / "layers" / "ladder.cpp").read_text(encoding="utf-8")
+    assert re.findall(r'\{\d+, "([^"]+)"', source) == list(PIECES)
+
+
+def test_history_is_the_study() -> None:
+    assert [(one.instructions, one.rate_per_s) for one in STUDY] == [
+        (272, 10.16e6), (84, 43.07e6), (58, 53.55e6), (48, 59.38e6)]  # fmt: skip
+
+
+def test_rows_differ_in_who_puts_alone(puts: Json) -> None:
+    first, *others = conditions(puts)
+    assert others == []  # the other window has but one design
+    words = [one.words for one in first.rows if one.mpi == "mpich" and one.design.kind != "ladder"]
+    assert words == ["MPI_Put", "complex, called, checked", "complex, inlined, unchecked", "shmem_p, called, checked",
+                     "empty call, 8 arguments", "empty call, 5 arguments", "store"]  # fmt: skip
+    assert {one.mpi for one in first.rows} == {"mpich", "openmpi"}
+
+
+def test_counts_of_each_library(puts: Json) -> None:
+    assert row(puts, "MPI_Put", "mpich").inside["median"] == 650
+    assert row(puts, "MPI_Put", "openmpi").with_loop == 270
+    inlined = row(puts, "store", "mpich")
+    assert (inlined.inside, inlined.with_loop) == (None, 20)
+
+
+def test_rate_over_the_empty_call_is_the_contrast(puts: Json) -> None:
+    """Of the launches of the same MPI; turned over where the empty call is side b, else a ratio of two values."""
+    contrast = next(c for c in puts["contrasts"] if c["b"]["value"] == "complex")
+    share = row(puts, "complex, called, checked", "mpich").of_empty
+    assert share.ratio == pytest.approx(1 / contrast["ratio"])
+    assert share.interval == pytest.approx((1 / contrast["interval"][1], 1 / contrast["interval"][0]))
+    other = [c for c in puts["contrasts"] if c["b"]["value"] == "empty_call"][1]
+    library = row(puts, "MPI_Put", "openmpi").of_empty
+    assert (library.ratio, library.interval) == (other["ratio"], tuple(other["interval"]))
+    alone = row(puts, "shmem_p, called, checked", "mpich").of_empty
+    empty = row(puts, "empty call, 5 arguments", "mpich").estimate["value"]
+    own = row(puts, "shmem_p, called, checked", "mpich").estimate["value"]
+    assert (alone.ratio, alone.interval) == (pytest.approx(empty / own), None)
+    assert row(puts, "empty call, 8 arguments", "mpich").of_empty is None
+
+
+def test_table_says_all_of_it(puts: Json) -> None:
+    view = put_view(puts)
+    assert view is not None
+    numbers = {cells[0]: cells[1:] for cells in view.rows}
+    library = numbers["MPI_Put of mpich", ""]
+    assert library[0] == ("650", "650 to 920 in 16 calls")
+    assert library[1][0] == "670.0"
+    assert library[2][0].endswith(" ns")
+    assert library[3][0].endswith(" M/s")
+    assert library[3][1].startswith("[")
+    assert library[5][1] == "41 instructions"
+    assert numbers["store", "in launches of openmpi"][0][0] == "– nothing is called"
+    assert "ladder" not in str(view.rows)
+    assert view.others is not None
+    assert [cells[0] for cells in view.others.rows if "window" in cells[0]] == [
+        "mpich, window create", "openmpi, window create"]  # fmt: skip
+
+
+def test_ladder_adds_up_and_names_the_libraries(puts: Json) -> None:
+    view = put_view(puts)
+    assert view is not None
+    counts, times = view.ladder
+    assert [row.label for row in counts.rows][2] == "2: argument checks"
+    assert [row.value for row in counts.rows][:3] == ["8", "17, +9", "58, +41"]
+    assert "MPI_Put of mpich: 650" in counts.group
+    assert counts.axis is not None
+    assert "MPI_Put of openmpi at 250" in counts.axis
+    assert "ns" in times.rows[0].value
+
+
+def test_split_keeps_the_sum(puts: Json) -> None:
+    view = put_view(puts)
+    assert view is not None
+    assert [figure.title for figure in view.split] == ["MPI_Put of mpich: where the instructions go",
+                                                       "MPI_Put of openmpi: where the instructions go"]  # fmt: skip
+    rows = view.split[0].rows
+    assert (rows[0].label, rows[-1].label) == ("part_9", "2 other functions")
+    assert sum(float(one.value.split(",")[0]) for one in rows) == pytest.approx(650)
+
+
+def test_history_stands_in_counts_and_never_in_rates(puts: Json) -> None:
+    view = put_view(puts)
+    assert view is not None
+    counts, rates = view.figures
+    assert sum(one.label.startswith("History") for one in counts.rows) == 4
+    assert not [one for one in rates.rows if "istory" in one.label]
+    page = render_html(puts)
+    assert "Measured on another machine in another decade" in page
+    assert 'id="put"' in page
+
+
+def test_text_has_every_library_and_one_set_of_layers(puts: Json) -> None:
+    text = render_text(puts)
+    assert "MPI_Put of mpich" in text
+    assert "MPI_Put of openmpi" in text
+    assert text.count("complex, called, checked") == 1
+    assert "bare store 8, signature 17" in text
+    assert "another decade" in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert text.isascii()
+
+
+def test_uncounted_and_unnamed(puts: Json) -> None:
+    """An old run of one MPI whose counting was refused."""
+    for cell in puts["cells"]:
+        cell.update(mpi=None, instructions=None, instructions_reason="no ptrace here")
+    view = put_view(puts | {"cells": puts["cells"][: len(puts["cells"]) // 2]})
+    assert view is not None
+    assert {cells[1][0] for cells in view.rows} == {"– not counted"}
+    assert [figure.title for figure in view.figures] == ["Rate of puts"]
+    assert len(view.ladder) == 1
+    assert view.split == []
+
+
+def test_runs_without_puts_have_no_section(results: Json) -> None:
+    assert put_view(results) is None
+    assert 'id="put"' not in render_html(results)
+
+
+def places(track: str, attribute: str = "width") -> list[float]:
+    return [float(x) for x in re.findall(rf'<rect[^>]*\b{attribute}="([\d.]+)%"', track)]
+
+
+def test_bars_are_logarithmic_and_ordered() -> None:
+    rows = [[Bar(0, 10.0, None, 20.0)], [Bar(0, 100.0)], [Bar(None, 1000.0)]]
+    scale = bars.scale_of(rows)
+    widths = [places(bars.track(row, scale, "g", "w")) for row in rows]
+    whole, ten = widths[0]
+    assert whole > ten > 5  # the shortest bar is seen, too
+    assert widths[2][0] - widths[1][0] == pytest.approx(widths[1][0] - ten, abs=0.3)
+    assert 'class="history"' in bars.track(rows[2], scale, "g", "w")
+
+
+def test_a_rung_that_saves_goes_back() -> None:
+    scale = ladder.scale_of([Step(0, 0, 100)], [])
+    assert scale(50) == pytest.approx(scale(100) / 2)
+    back = ladder.track([Step(0, 80, 60)], scale, "g", "w")
+    assert places(back, "x") == pytest.approx([scale(60)], abs=0.06)
+    assert "beyond" in back

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was counted beside the times, as reports say it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from slowpath.report import render_html, render_text
+from slowpath.report.view_run import witnesses
+from slowpath.report.view_witness import counted
+
+Json = dict[str, Any]
+NO_LAUNCH = "no witnessed launch of this cell in the run"
+
+
+def side(faults: float | None = 256.0, **calls: tuple[float, float | None]) -> Json:
+    found = {"minor_faults_per_op": faults, "major_faults_per_op": None if faults is None else 0.0}
+    counts = {
+        name: {"calls_per_op": many, "bytes_per_op": length, "failed_per_op": 0.0}
+        for name, (many, length) in calls.items()
+    }
+    return {**found, **({"calls": counts} if calls else {})}
+
+
+def cell(send: Json | None, receive: Json | None, **changed: Any) -> Json:
+    roles = {"send": send, "receive": receive}
+    return {"cell": 0, "label": "a", "parameters": {"pattern": "one_way"}, "witness": {"steady": roles}, **changed}
+
+
+def test_calls_and_faults_are_told_for_each_side() -> None:
+    reads = side(process_vm_readv=(12.0, 1048576.0), ioctl=(0.0, None))
+    words = counted(cell(side(0.0, sched_yield=(0.5, None)), reads), "steady")
+    assert words == (
+        "each message: sender sched_yield 0.5, page faults 0; receiver process_vm_readv 12 (1 MiB), page faults 256"
+    )
+    assert "no call of those that are watched" in counted(cell(side(ioctl=(0.0, None)), None), "steady")
+
+
+def test_only_the_most_frequent_calls_are_named() -> None:
+    counts = {f"kind{i}": {"calls_per_op": float(i + 1)} for i in range(6)}
+    words = counted(cell({"calls": counts}, None), "steady")
+    assert "kind5 6, kind4 5, kind3 4, kind2 3, 2 other kinds" in words
+
+
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [
+        (cell(None, side(), calls_reason=NO_LAUNCH), f"each message: receiver – calls: {NO_LAUNCH}, page faults 256"),
+        (cell(None, None, calls_reason=NO_LAUNCH), f"– {NO_LAUNCH}"),
+        (
+            cell(None, side(None), calls_reason="x"),
+            "each message: receiver – calls: x, page faults – (it stores no times)",
+        ),
+        ({"witness": None}, "– nothing was counted"),
+    ],
+)
+def test_what_is_missing_is_missing_with_its_reason(of: Json, words: str) -> None:
+    assert counted(of, "steady") == words
+
+
+@pytest.fixture
+def witnessed(results: Json) -> Json:
+    """The check-up with a finding whose slow cell was witnessed and whose fast one was not."""
+    slow, fast = results["cells"][:2]
+    slow["witness"] = {"steady": {"send": None, "receive": side(process_vm_readv=(12.0, None))}}
+    fast["calls_reason"] = NO_LAUNCH
+    leg = {"state": "shown", "text": "seen", "evidence": []}
+    results["findings"] = [{
+        "id": "SP008:0", "rule": "SP008", "title": "a title", "status": "observed", "text": "It is slow.",
+        "where": "host memory", "legs": dict.fromkeys(("observed", "explained", "proven"), leg), "law": None,
+        "phase": "steady", "slow_cells": [slow["cell"]], "fast_cells": [fast["cell"]],
+    }]  # fmt: skip
+    return results
+
+
+def test_a_finding_shows_what_was_counted_of_both_sides(witnessed: Json) -> None:
+    page = render_html(witnessed)
+    assert "receiver process_vm_readv 12, page faults 256</li>" in page
+    assert f"– {NO_LAUNCH}</li>" in page
+    text = " ".join(render_text(witnessed).split())
+    assert "Counted, slow:" in text
+    assert "process_vm_readv 12" in text
+    assert "Counted, fast:" not in text  # the page says why
+    witnessed["cells"][0]["witness"]["steady"]["receive"] = side()
+    assert "Counted" not in render_text(witnessed)
+
+
+def test_the_table_of_cells_has_the_calls(witnessed: Json) -> None:
+    head, rows = witnesses(witnessed)
+    assert head[-1] == "Calls of the C library / operation"
+    assert {len(row) for row in rows} == {len(head)}
+    assert "process_vm_readv 12" in {row[-1] for row in rows}
+    assert any(row[-1].startswith("– calls:") for row in rows)

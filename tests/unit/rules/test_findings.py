@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a finding says and refuses to say: legs, abstention, merging, trials, and the library's own variables."""
+
+from __future__ import annotations
+
+import pytest
+from planted_results import KIB, MIB, Planted, placement, witness
+from plants import HALF, ONE_WAY, PLANTS, transfer_s
+
+from slowpath.rules.compared import from_contrast
+from slowpath.rules.evaluate import findings
+from slowpath.rules.finding import build, with_trial
+from slowpath.rules.registry import RULES, find
+from slowpath.rules.rule import Leg, Observation, Place
+
+
+def planted(code: str, seed: int = 1) -> Planted:
+    run = Planted(seed)
+    PLANTS[code](run, True)
+    return run
+
+
+def only(run: Planted) -> dict:
+    found = findings(run.results())
+    assert len(found) == 1
+    return found[0]
+
+
+def test_without_a_witness_a_finding_is_observed_and_says_what_is_missing() -> None:
+    one = only(planted("SP008"))
+    assert (one["status"], one["cause"]) == ("observed", None)
+    assert one["hypotheses"]
+    assert [text.split(":")[0] for text in one["missing"]] == ["explained", "proven"]
+    assert one["legs"]["observed"]["evidence"]
+
+
+def test_system_time_on_small_pages_explains() -> None:
+    run = planted("SP008")
+    for cell in run.cells:
+        small = cell["parameters"]["pages"] == "small"
+        pages = int(cell["parameters"]["message_bytes"]) // 4096
+        cell["witness"] = witness("steady", 1e-6 + (pages * 3.8e-7 if small else 0.0))
+    one = only(run)
+    assert one["status"] == "explained"
+    assert one["cause"] == find("SP008").cause
+    assert one["hypotheses"] == []
+
+
+def test_system_time_elsewhere_does_not() -> None:
+    run = planted("SP008")
+    for cell in run.cells:
+        cell["witness"] = witness("steady", 1e-6)
+    assert only(run)["status"] == "observed"
+
+
+@pytest.mark.parametrize("how", ["both sides", "it yields", "far more than the excess"])
+def test_system_time_of_waiting_does_not(how: str) -> None:
+    run = planted("SP008")
+    for cell in run.cells:
+        pages = int(cell["parameters"]["message_bytes"]) // 4096 if cell["parameters"]["pages"] == "small" else 0
+        each_s = 3e-6 if how.startswith("far") else 3.8e-7
+        calls = {"sched_yield": {"calls_per_op": 900.0, "bytes_per_op": 0}} if how == "it yields" else None
+        cell["witness"] = witness("steady", 1e-6 + pages * each_s, calls=calls)
+        if how == "both sides":
+            cell["witness"]["steady"]["send"] = cell["witness"]["steady"]["receive"]
+    assert only(run)["status"] == "observed"
+
+
+def one_length(calls: dict | None) -> dict:
+    run = Planted()
+    sides = []
+    for kind, steady in (("huge", 2e-3), ("small", 4e-3)):
+        also = {"allocations": {"pages_observed": {kind: 8}}, "witness": witness("steady", steady - 1e-3, calls=calls)}
+        number = run.cell({ONE_WAY: {"steady": steady}}, message_bytes=16 * MIB, pages=kind, also=also)
+        sides.append((number, kind))
+    run.contrast("pages", ONE_WAY, *sides)
+    return only(run)
+
+
+def test_where_no_law_of_pages_holds_the_counted_copies_have_to_say_it() -> None:
+    counted = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": 16 * MIB}}
+    explained = one_length(counted)
+    assert explained["status"] == "explained"
+    assert any(text.endswith("ns at 16 MiB") for text in explained["legs"]["observed"]["evidence"])
+    for calls, said in ((None, "not counted"), ({}, "no single copy")):
+        one = one_length(calls)
+        assert one["status"] == "observed"
+        assert said in one["legs"]["explained"]["text"]
+        assert one["legs"]["explained"]["evidence"]
+
+
+def test_a_law_is_needed_besides_the_witness() -> None:
+    seen = Observation("x", Place("here"), "It is slow.", "one_way_s", "first", 2.0, (1.9, 2.1), 1e-5, True, (0,))
+    rule = find("SP001")
+    assert rule.needs_law
+    one = build(rule, seen, Leg("shown", "they agree", ("a line",)), {})
+    assert one["status"] == "observed"
+    assert one["legs"]["explained"]["text"].startswith("no law")
+    assert one["legs"]["explained"]["evidence"]
+
+
+def test_pages_that_were_not_given_refute() -> None:
+    run = planted("SP008")
+    for cell in run.cells:
+        cell["witness"] = witness("steady", 1e-6)
+        if cell["parameters"]["pages"] == "huge":
+            cell["allocations"] = {"pages_observed": {"mixed": 8}}
+    assert only(run)["legs"]["explained"]["state"] == "refuted"
+
+
+@pytest.mark.parametrize(("state", "status"), [("on", "explained"), ("never", "observed")])
+def test_single_copy_is_explained_by_its_calls(state: str, status: str) -> None:
+    run = planted("SP009")
+    for cell in run.cells:
+        length = int(cell["parameters"]["message_bytes"])
+        moved = length if state == "on" and cell["environment"] == "default" else 0
+        calls = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": moved}}
+        cell["witness"] = witness("steady", 1e-6, calls=calls)
+    one = only(run)
+    assert one["status"] == status
+    assert one["usual"] is False
+    assert one["remedies"][0]["snippet"]["shell"] == "unset MPIR_CVAR_CH4_CMA_ENABLE"
+
+
+def test_ranks_on_one_core_explain_a_slow_placement() -> None:
+    assert only(planted("SP011"))["status"] == "explained"
+    run = planted("SP011")
+    run.placements[1] = placement("one core", "0", "1")
+    assert only(run)["status"] == "observed"
+
+
+def fine_switch(run: Planted) -> None:
+    for length in [*(2**p for p in range(3, 15)), 16385, *(2**p for p in range(15, 21))]:
+        run.cell(
+            {HALF: {"steady": transfer_s(length) + (4e-6 if length > 16 * KIB else 0.0)}},
+            pattern="ping_pong",
+            message_bytes=length,
+        )
+
+
+def test_a_switch_is_attributed_to_the_variable_that_has_its_value() -> None:
+    run = Planted()
+    fine_switch(run)
+    run.mpi["control_variables"] = [
+        {"name": "EAGER_SIZE", "value": 16384, "type": "int", "description": "largest eager message"},
+        {"name": "OTHER_SIZE", "value": 65536, "type": "int", "description": "something else"},
+    ]
+    one = only(run)
+    assert one["rule"] == "SP013"
+    assert one["status"] == "explained"
+    assert one["legs"]["explained"]["evidence"] == ["EAGER_SIZE = 16384 (largest eager message)"]
+    run.mpi["control_variables"][0]["value"] = 8192
+    assert only(run)["status"] == "observed"
+
+
+def test_a_wide_bracket_is_not_attributed() -> None:
+    run = planted("SP013")
+    run.mpi["control_variables"] = [{"name": "EAGER_SIZE", "value": 16384, "type": "int", "description": ""}]
+    one = only(run)
+    assert one["status"] == "observed"
+    assert "refine it first" in one["legs"]["explained"]["text"]
+    assert any("refine message_bytes" in step for step in one["next"])
+
+
+def test_where_laws_cant_be_told_apart_none_is_named() -> None:
+    run = Planted()
+    for length in (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB):  # buffer as long as the message
+        times = {"first": transfer_s(length) + 1e-10 * length, "steady": transfer_s(length)}
+        run.cell({ONE_WAY: times}, pattern="one_way", message_bytes=length, buffer_bytes="message")
+    one = only(run)
+    assert one["rule"] == "SP005"
+    assert one["law"]["name"] is None
+    assert one["law"]["refused"]
+    assert len(one["hypotheses"]) == 4
+
+
+def test_controls_and_undecided_contrasts_are_no_findings() -> None:
+    run = planted("SP009")
+    for contrast in run.contrasts:
+        contrast["control"] = True
+    assert findings(run.results()) == []
+    run = planted("SP009")
+    for contrast in run.contrasts:
+        contrast["verdict"] = "undecided"
+    assert findings(run.results()) == []
+
+
+def test_a_difference_within_the_minimum_effect_is_none() -> None:
+    run = Planted(noise=0.0005)
+    for length in (MIB, 4 * MIB, 16 * MIB):
+        sides = []
+        for kind, factor in (("huge", 1.0), ("small", 1.02)):
+            also = {"allocations": {"pages_observed": {kind: 8}}}
+            times = {ONE_WAY: {"steady": transfer_s(length) * factor}}
+            sides.append((run.cell(times, message_bytes=length, pages=kind, also=also), kind))
+        run.contrast("pages", ONE_WAY, *sides)
+    assert findings(run.results()) == []
+
+
+def test_one_cause_is_one_finding() -> None:
+    run = planted("SP001")
+    for cell in run.cells:
+        cell["metrics"]["send_s"] = cell["metrics"]["receive_s"] = cell["metrics"][ONE_WAY]
+    assert only(run)["rule"] == "SP001"
+    run = planted("SP001")
+    PLANTS["SP004"](run, True)
+    rules = [one["rule"] for one in findings(run.results())]
+    assert rules[0] == "SP001"
+
+
+def test_an_id_is_the_same_for_other_times_and_another_for_another_place() -> None:
+    one, again = (only(planted("SP008", seed))["id"] for seed in (1, 2))
+    assert one == again
+    run = planted("SP008")
+    for cell in run.cells:
+        cell["mpi"] = "openmpi"
+    assert only(run)["id"] != one
+
+
+def trial(state: str, verdict: str) -> dict:
+    remedy = {"name": "huge pages", "text": "t", "snippet": {}, "removed_ratio": None, "side_effects": []}
+    return {
+        "remedy": remedy | {"verdict": verdict, "reason": "r"},
+        "leg": {"state": state, "text": state, "evidence": ["e"]},
+    }
+
+
+def test_only_a_trial_proves() -> None:
+    one = only(planted("SP008"))
+    refuted = with_trial(one, trial("refuted", "no effect"))
+    assert (refuted["status"], refuted["legs"]["proven"]["state"]) == ("observed", "refuted")
+    proven = with_trial(refuted, trial("shown", "proven"))
+    assert (proven["status"], proven["legs"]["proven"]["state"]) == ("proven", "shown")
+    assert proven["remedies"][0]["verdict"] == "proven"
+    assert len(proven["remedies"]) == len(one["remedies"])
+    assert not any(text.startswith("proven") for text in proven["missing"])
+    still = with_trial(proven, trial("refuted", "no effect") | {})
+    assert still["status"] == "proven"
+    assert one["status"] == "observed"  # the finding that was given is left as it was
+
+
+def test_every_code_is_there_once_and_stronger_rules_exist() -> None:
+    codes = [rule.code for rule in RULES]
+    assert codes == [f"SP{number:03d}" for number in range(1, 25)]
+    assert all(set(rule.stronger) <= set(codes) for rule in RULES)
+
+
+def test_an_interval_that_reaches_into_the_minimum_effect_is_none() -> None:
+    run = planted("SP009")
+    for contrast in run.contrasts:
+        contrast["interval"][0] = 1.02
+    assert findings(run.results()) == []
+
+
+def test_a_control_is_never_compared() -> None:
+    run = planted("SP009")
+    cells = {cell["cell"]: cell for cell in run.cells}
+    assert from_contrast(run.contrasts[0], cells) is not None
+    assert from_contrast(run.contrasts[0] | {"control": True}, cells) is None
+
+
+def test_a_small_step_at_a_switch_is_no_slow_path() -> None:
+    run = Planted(noise=0.002)
+    for power in range(3, 21):
+        length = 2**power
+        more = 0.1 * transfer_s(16 * KIB) if length > 16 * KIB else 0.0
+        run.cell({HALF: {"steady": transfer_s(length) + more}}, pattern="ping_pong", message_bytes=length)
+    assert findings(run.results()) == []

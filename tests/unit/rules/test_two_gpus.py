@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recorded survey of two H200s (Open MPI 5.0.11 on UCX 1.22): what is named, and what not."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slowpath.analyse.build import build_results
+from slowpath.diagnose.propose import Known, Library, proposals
+from slowpath.diagnose.trial import EFFECT
+
+ARCHIVE = Path(__file__).parents[2] / "data" / "diagnose" / "two-gpus.tar.xz"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("diagnose")
+    shutil.unpack_archive(ARCHIVE, folder)
+    return build_results(folder / "diagnose-two-gpus")
+
+
+@pytest.fixture(scope="module")
+def findings(results: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = results["findings"]
+    return found
+
+
+def test_within_a_gpu_pages_are_named_with_their_cost_and_their_witness(findings: list[dict[str, Any]]) -> None:
+    [one] = [f for f in findings if f["rule"] == "SP001"]
+    assert "within one GPU" in one["where"]
+    assert one["status"] == "explained"
+    costs = {c["per"]: c["value"] for c in one["law"]["coefficients"] if c["per"]}
+    assert 20e-9 < costs["4 KiB page"] < 30e-9
+    assert 200e-9 < costs["64 KiB page"] < 350e-9
+    assert any("system time" in line for line in one["legs"]["explained"]["evidence"])
+
+
+def test_between_gpus_no_law_is_named_since_long_clean_allocations_cost_as_much(
+    findings: list[dict[str, Any]],
+) -> None:
+    [one] = [f for f in findings if f["rule"] == "SP005" and "between GPUs 0 and 1" in f["where"]]
+    assert one["status"] == "observed"
+    assert one["law"]["name"] is None
+    assert "268435456" in one["law"]["refused"]
+
+
+def test_padding_is_tried_within_a_gpu_first(results: dict[str, Any], findings: list[dict[str, Any]]) -> None:
+    """Between the GPUs, where a diagnosis of this machine once tried it, padding does not help."""
+    known = Known(findings, [], results, Library("openmpi", "5.0.11", "ucx"), {}, 2)
+    trials = [one for one in proposals(known) if one.kind == "trial"]
+    first = trials[0]
+    [within] = [f for f in findings if f["rule"] == "SP001"]
+    assert first.about["finding"] == within["id"]
+    assert "2 MiB" in first.about["remedy"] or "pad" in first.about["remedy"]
+    effect = next(group for group in first.campaign.groups if group.name == EFFECT)
+    assert effect.parameters["device"] == "0"

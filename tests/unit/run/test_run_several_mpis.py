@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs under several MPIs: engines, launches, what run.json keeps, and going on with them."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from slowpath.engine.cache import Engine, EngineNote
+from slowpath.errors import EnvironmentFailure
+from slowpath.launch.choose import Chosen
+from slowpath.launch.mpi import Mpi
+from slowpath.plan.files import write_plan
+from slowpath.plan.model import Environment, Launch, Plan, PlannedMpi
+from slowpath.record.folder import RUN_SCHEMA, RunInfo, launch_folder, read_launches, read_run, write_run
+from slowpath.run import libraries, reopen, session
+from slowpath.run.execute import Execution, Limitations
+from slowpath.run.launching import Starter, Starters, command_lines
+from slowpath.run.libraries import Libraries
+from slowpath.run.progress import Quiet
+
+MakePlan = Callable[..., Plan]
+Build = Callable[..., Libraries]
+FAST = Limitations(cell_timeout_s=1.5)
+
+
+def mpi_called(name: str, like: Mpi, **more: Any) -> Mpi:
+    return dataclasses.replace(like, name=name, version="1", **more)
+
+
+def engine_of(mpi: Mpi, program: Path, key: str = "key") -> Engine:
+    note = EngineNote(f"{key} {mpi.name}", mpi.identity, mpi.abi, "mpicxx", "c++", "source", "now")
+    return Engine(program, note)
+
+
+def two_mpis(plan: Plan) -> Plan:
+    """`plan` with every second launch, and its cells, under an MPI called b."""
+    owner = {cell: ("a", "b")[number % 2] for number, launch in enumerate(plan.launches) for cell in launch.cells}
+    return msgspec.structs.replace(
+        plan,
+        cells=[msgspec.structs.replace(cell, mpi=owner[cell.cell]) for cell in plan.cells],
+        launches=[msgspec.structs.replace(launch, mpi=owner[launch.cells[0]]) for launch in plan.launches],
+        mpis=[PlannedMpi("a", "a 1"), PlannedMpi("b", "b 1")],
+    )
+
+
+@pytest.fixture
+def pair(fake_starter: Starter, tmp_path: Path) -> Starters:
+    """Two MPIs: the fake one, and the same under another path, which needs a variable."""
+    folder = tmp_path / "other"
+    folder.mkdir()
+    (folder / "mpiexec").symlink_to(fake_starter.mpi.mpiexec)
+    other = dataclasses.replace(fake_starter.mpi, mpiexec=folder / "mpiexec", env={"ROOT_OF_B": "/b"})
+    return Starters({"a": fake_starter, "b": dataclasses.replace(fake_starter, mpi=other)})
+
+
+@pytest.fixture
+def plan(make_plan: MakePlan) -> Plan:
+    """Two rounds of a launch under each MPI; the environments differ, as cells do, but not their variables."""
+    return two_mpis(make_plan(["ok", "ok"], 2, [Environment("e"), Environment("f")]))
+
+
+def test_each_launch_is_started_by_its_mpi(run_folder: Path, plan: Plan, pair: Starters) -> None:
+    result = Execution(run_folder, plan, pair, FAST, Quiet(io.StringIO())).execute()
+    assert (result.status, result.launches_ok, result.cells_ok) == ("complete", 4, 8)
+    starts = [(Path(info.argv[0]).parent.name, info.variables) for info in read_launches(run_folder)]
+    assert starts == [("fakes", {}), ("other", {"ROOT_OF_B": "/b"})] * 2
+    said = [json.loads((launch_folder(run_folder, n) / "launch.json").read_text())["mpi"] for n in (1, 2, 3, 4)]
+    assert said == ["a", "b", "a", "b"]
+
+
+def test_command_lines_are_each_mpis(plan: Plan, pair: Starters) -> None:
+    lines = command_lines(pair, plan, Path("RUN"))
+    assert [line.split(" ")[0] for line in lines[:2]] == [str(pair.by_mpi["a"].mpi.mpiexec), "ROOT_OF_B=/b"]
+
+
+def test_an_environment_is_the_launchs_own(make_plan: MakePlan, pair: Starters) -> None:
+    plan = make_plan(
+        ["ok"], 1, [Environment("e", {"V": "a"}, "s", mpi="a"), Environment("e", {"V": "b"}, "s", mpi="b")]
+    )
+    launches = [msgspec.structs.replace(plan.launches[0], mpi=name) for name in ("a", "b")]
+    made = [pair.command(plan, launch, Path("x")).variables["V"] for launch in launches]
+    assert made == ["a", "b"]
+
+
+def test_an_mpi_that_does_not_start_is_given_up_alone(run_folder: Path, plan: Plan, pair: Starters) -> None:
+    one = [msgspec.structs.replace(e, name="e") for e in plan.environments[:1]]
+    same = msgspec.structs.replace(
+        plan,
+        environments=one,
+        cells=[msgspec.structs.replace(cell, environment="e") for cell in plan.cells],
+        launches=[msgspec.structs.replace(launch, environment="e") for launch in plan.launches],
+    )
+    other = dataclasses.replace(pair.by_mpi["b"], environ={**pair.by_mpi["b"].environ})
+    broken = dataclasses.replace(other, mpi=dataclasses.replace(other.mpi, mpiexec=run_folder / "none"))
+    starters = Starters({"a": pair.by_mpi["a"], "b": broken})
+    result = Execution(run_folder, same, starters, FAST, Quiet(io.StringIO())).execute()
+    assert result.cells_ok == 4
+    assert result.status == "partial"
+    assert "no launch starts under b in environment 'e'" in result.notes[0]
+
+
+def test_the_only_starter_serves_a_plan_that_names_no_mpi(make_plan: MakePlan, fake_starter: Starter) -> None:
+    plan = make_plan(["ok"])
+    launch: Launch = plan.launches[0]
+    assert Starters({"x": fake_starter}).of(launch) is fake_starter
+
+
+@pytest.fixture
+def build(monkeypatch: pytest.MonkeyPatch) -> Build:
+    """build_all where engines of the MPIs called `fails` can't be built; each build is told into `told`."""
+
+    def call(found: list[Mpi], fails: set[str], unbuilt: Any, missing: Mapping[str, str], told: list[str]) -> Libraries:
+        def engine_for(mpi: Mpi, environ: Mapping[str, str], tell: Callable[[str], None]) -> Engine:
+            tell(mpi.name)
+            if mpi.name in fails:
+                raise EnvironmentFailure("no mpicxx")
+            return engine_of(mpi, Path("engine"))
+
+        monkeypatch.setattr(libraries, "engine_for", engine_for)
+        return libraries.build_all(Chosen(tuple(found), missing, unbuilt), {}, told.append)
+
+    return call
+
+
+def test_engines_are_built_one_after_the_other(build: Build, fake_starter: Starter) -> None:
+    found = [mpi_called(name, fake_starter.mpi) for name in ("mpich", "openmpi", "mpich")]
+    told: list[str] = []
+    made = build(found, set(), "fail", {"intelmpi": "not here"}, told)
+    assert told == ["mpich", "openmpi", "mpich"]
+    assert [library.name for library in made.usable] == ["mpich 1", "openmpi", "mpich 1 (2)"]
+    assert [library.identity for library in made.usable] == ["mpich 1", "openmpi 1", "mpich 1 (2)"]
+    assert [(mpi.name, mpi.unavailable) for mpi in made.planned_for][-1] == ("intelmpi", "not here")
+
+
+def test_what_becomes_of_an_mpi_without_an_engine(build: Build, fake_starter: Starter) -> None:
+    found = [mpi_called(name, fake_starter.mpi) for name in ("mpich", "openmpi")]
+    with pytest.raises(EnvironmentFailure, match="no mpicxx"):
+        build(found, {"openmpi"}, "fail", {}, [])
+    skipped = build(found, {"mpich"}, "skip", {"intelmpi": "not here"}, [])
+    assert [library.name for library in skipped.usable] == ["openmpi"]
+    assert skipped.missing == {"intelmpi": "not here", "mpich": "no mpicxx"}
+    left_out = build(found, {"openmpi"}, "leave out", {}, [])
+    assert (left_out.missing, len(left_out.notes)) == ({}, 1)
+    assert left_out.notes[0].startswith("left out: openmpi 1 at ")
+    with pytest.raises(EnvironmentFailure, match="no mpicxx"):
+        build(found, {"mpich", "openmpi"}, "leave out", {}, [])
+
+
+@pytest.fixture
+def recorded(run_folder: Path, plan: Plan, fake_starter: Starter, monkeypatch: pytest.MonkeyPatch) -> RunInfo:
+    """A run of two MPIs that was begun, on a machine that has both."""
+    mpis = {f"/{name}/mpiexec": mpi_called(name, fake_starter.mpi) for name in ("mpich", "openmpi")}
+    used = [
+        libraries.Library(short, mpi.identity, dataclasses.replace(mpi, mpiexec=Path(path)), engine_of(mpi, Path("e")))
+        for short, (path, mpi) in zip("ab", mpis.items(), strict=True)
+    ]
+    facts = [library.facts for library in used]
+    info = RunInfo(RUN_SCHEMA, "id", "c", "C", "0", "0.1.0", mpi=libraries.mpi_facts(used[0].mpi), mpis=facts)
+    write_run(run_folder, info)
+    write_plan(run_folder / "plan.json", plan)
+    monkeypatch.setattr(reopen, "find_mpi", lambda path, environ: mpis[path])
+    monkeypatch.setattr(reopen, "engine_for", lambda mpi, environ, tell: engine_of(mpi, Path("e")))
+    return info
+
+
+def test_run_json_keeps_the_first_and_all(run_folder: Path, recorded: RunInfo) -> None:
+    assert read_run(run_folder).mpi["name"] == "mpich"
+    kept = read_run(run_folder)
+    assert kept == recorded
+    assert [(mpi["short_name"], mpi["name"], mpi["engine"]["key"]) for mpi in kept.mpis] == [
+        ("a", "mpich", "key mpich"),
+        ("b", "openmpi", "key openmpi"),
+    ]
+
+
+def test_the_end_of_a_run_keeps_all_mpis(run_folder: Path, plan: Plan, pair: Starters, recorded: RunInfo) -> None:
+    session.measure(run_folder, plan, pair, FAST, Quiet(io.StringIO()))
+    kept = read_run(run_folder)
+    assert kept.status == "complete"
+    assert kept.mpis == recorded.mpis
+
+
+def test_resume_finds_every_mpi_again(run_folder: Path, recorded: RunInfo) -> None:
+    plan, starters, schedule = reopen.reopen(run_folder, {}, lambda line: None)
+    assert list(starters.by_mpi) == ["a", "b"]
+    assert len(schedule.launches_left()) == len(plan.launches)
+
+
+def test_resume_wants_every_engine_as_it_was(
+    run_folder: Path, recorded: RunInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rebuilt(mpi: Mpi, environ: Mapping[str, str], tell: Callable[[str], None]) -> Engine:
+        return engine_of(mpi, Path("e"), "new" if mpi.name == "openmpi" else "key")
+
+    monkeypatch.setattr(reopen, "engine_for", rebuilt)
+    with pytest.raises(EnvironmentFailure, match="another build of the engine for openmpi 1"):
+        reopen.reopen(run_folder, {}, lambda line: None)
+
+
+def test_resume_of_a_run_from_before_there_could_be_several(
+    run_folder: Path, recorded: RunInfo, make_plan: MakePlan
+) -> None:
+    machine = {"engine": {"key": "key mpich"}}
+    write_run(run_folder, msgspec.structs.replace(recorded, mpis=[], machine=machine))
+    write_plan(run_folder / "plan.json", make_plan(["ok"]))
+    plan, starters, _ = reopen.reopen(run_folder, {}, lambda line: None)
+    assert starters.of(plan.launches[0]).mpi.name == "mpich"

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Job scripts, as text; Slurm runs one in tests/slurm."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from click.testing import CliRunner
+
+from slowpath.cli.script import command
+from slowpath.errors import UsageError
+from slowpath.plan.campaign import Campaign, decode, load
+from slowpath.script.schedulers import SCHEDULERS, Scheduler, scheduler_here, scheduler_named
+from slowpath.script.write import Asked, job_script, too_few_nodes
+
+PLACES = """
+[campaign]
+name = "places"
+title = "Places"
+ranks = 4
+
+[[placement]]
+name = "sockets"
+spread = "socket"
+
+[[placement]]
+name = "nodes"
+nodes = 2
+
+[[cells]]
+name = "c"
+experiment = "p2p"
+"""
+
+
+def asked(**more: object) -> Asked:
+    return Asked(**{"campaign": "checkup", "slowpath": ["/opt/my tools/slowpath"], "minutes": 90, **more})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def places() -> Campaign:
+    return decode(PLACES.encode(), "places.toml")
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS, ids=lambda one: one.name)
+def test_bash_takes_every_script(scheduler: Scheduler) -> None:
+    text = job_script(load("checkup"), scheduler, asked(options=["--mpi", "a b"], modules=["gcc/12", "x y"]))
+    assert text.startswith("#!/bin/bash\n")
+    assert subprocess.run(["bash", "-n"], input=text, text=True, check=False).returncode == 0
+    assert "'/opt/my tools/slowpath' run" in text
+    assert "--mpi 'a b'" in text
+    assert "module load gcc/12 'x y'" in text
+    directives = [line for line in text.splitlines() if line.startswith(("#SBATCH", "#PBS", "#BSUB", "#flux"))]
+    assert len(directives) == len(scheduler.directives)
+    assert not any("{" in line for line in directives if scheduler.name != "flux")
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS, ids=lambda one: one.name)
+def test_no_script_and_no_table_submits(scheduler: Scheduler) -> None:
+    body = job_script(load("checkup"), scheduler, asked()).split("set -euo pipefail")[1]
+    lines = [line for line in body.replace("flux getattr", "").splitlines() if not line.startswith("#")]
+    assert not any(scheduler.submit.split()[0] in line for line in lines)
+
+
+def test_the_most_ranks_of_any_placement_fit_on_a_node(places: Campaign) -> None:
+    text = job_script(places, scheduler_named("slurm"), asked())
+    assert "#SBATCH --nodes=2\n" in text
+    assert "#SBATCH --ntasks-per-node=4\n" in text
+    assert "#SBATCH --time=01:30:00\n" in text
+
+
+def test_more_nodes_than_needed(places: Campaign) -> None:
+    text = job_script(places, scheduler_named("pbs"), asked(nodes=3, ranks=8))
+    assert "select=3:ncpus=8:mpiprocs=8" in text
+    assert "--ranks 8" in text
+
+
+def test_a_rank_each_where_only_a_binding_is_asked_for() -> None:
+    assert "--ntasks-per-node=1\n" in job_script(load("checkup"), scheduler_named("slurm"), asked(nodes=2))
+    assert "--ntasks-per-node=2\n" in job_script(load("checkup"), scheduler_named("slurm"), asked())
+
+
+def test_too_few_nodes_are_told(places: Campaign) -> None:
+    assert "nodes" in (too_few_nodes(places, 1) or "")
+    assert too_few_nodes(places, 2) is None
+
+
+def test_the_batch_system_at_hand() -> None:
+    assert scheduler_here(lambda name: name == "bsub").name == "lsf"
+    with pytest.raises(UsageError, match="--scheduler"):
+        scheduler_here(lambda name: False)
+
+
+def test_command_line() -> None:
+    result = CliRunner().invoke(command, ["checkup", "--scheduler", "slurm", "--budget", "5m"], standalone_mode=False)
+    assert result.exception is None
+    assert "--budget 5m" in result.output
+    assert CliRunner().invoke(command, ["checkup", "--scheduler", "slurm", "--budget", "x"]).exit_code == 2

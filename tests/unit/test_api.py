@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath.open: the same numbers as results.json, samples as arrays, and nothing read before it is asked for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slowpath
+from slowpath.api import Run
+from slowpath.errors import RecordError, UsageError
+from slowpath.record.imports.field import import_logs
+
+FIELD = Path(__file__).parents[1] / "data" / "field"
+TABLES = Path(__file__).parent / "imports" / "data"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    logs = [FIELD / "overalloc-1B.txt", FIELD / "host-bound.txt"]
+    return slowpath.open(import_logs(logs, tmp_path_factory.mktemp("api") / "run"))
+
+
+def test_cells_and_contrasts_are_those_of_results_json(run: Run) -> None:
+    assert run.to_dict() == run.results
+    assert [cell.to_dict() for cell in run.cells] == run.results["cells"]
+    assert [contrast.to_dict() for contrast in run.contrasts] == run.results["contrasts"]
+    json.dumps(run.to_dict(), allow_nan=False)
+    assert run.info.imported
+
+
+def test_values_are_what_the_estimate_rests_on(run: Run) -> None:
+    cell = run.cell(0)
+    assert cell is run.cell(cell.label)
+    for phase in ("first", "steady"):
+        estimate = cell.estimate(phase=phase)
+        assert estimate is not None
+        (values,) = cell.values_s("send_barrier_s", phase).values()
+        assert values.dtype == np.float64
+        assert values.shape == (estimate["samples"],)
+        assert np.median(values) == pytest.approx(estimate["p50"])
+
+
+def test_samples_are_the_records_integers(run: Run) -> None:
+    cell = run.cell(0)
+    first = list(cell.samples("first"))
+    assert {block.phase for block in first} == {"first"}
+    assert all(block.duration_ns.dtype == np.int64 and block.batch == 1 for block in first)
+    values = np.concatenate([block.duration_ns for block in first]) * 1e-9
+    np.testing.assert_allclose(np.sort(values), np.sort(next(iter(cell.values_s(None, "first").values()))))
+    assert len(list(cell.samples())) > len(first)
+    assert list(cell.samples(launch=99)) == []
+    assert json.dumps(first[0].to_dict())
+
+
+def test_pairs_and_intervals(run: Run) -> None:
+    contrast = next(c for c in run.contrasts if c.verdict == "slower")
+    assert contrast.interval is not None
+    assert contrast.ratio is not None
+    assert contrast.interval[0] <= contrast.ratio <= contrast.interval[1]
+    assert contrast.pairs_s.shape == (len(contrast.to_dict()["pairs"]), 2)
+
+
+def test_rows_are_flat_and_complete(run: Run) -> None:
+    rows = run.rows()
+    assert len(rows) == sum(len(m["phases"]) for c in run.results["cells"] for m in c["metrics"].values())
+    assert {"cell", "label", "metric", "phase", "value", "interval"} <= set(rows[0])
+
+
+def test_what_is_missing_is_none_or_empty_with_its_reason(tmp_path: Path) -> None:
+    from slowpath.record.imports.choose import import_files
+
+    run = slowpath.open(import_files([TABLES / "imb.txt"], tmp_path / "run"))
+    barrier = run.cells[-1]
+    assert (barrier.metrics, barrier.estimate(phase="first"), barrier.values_s(phase="first")) == (
+        ["operation_s"],
+        None,
+        {},
+    )
+    assert run.printed[-1].rows[0].operation_s == pytest.approx(0.19e-6)
+    assert slowpath.open(import_logs([FIELD / "host-bound.txt"], tmp_path / "other")).printed == []
+
+
+def test_wrong_names_are_one_line(run: Run, tmp_path: Path) -> None:
+    for call in (lambda: run.cell("nothing"), lambda: run.cell(0).estimate("speed")):
+        with pytest.raises(UsageError) as error:
+            call()
+        assert "\n" not in str(error.value)
+    for path in (tmp_path / "absent", tmp_path):
+        with pytest.raises(RecordError):
+            slowpath.open(path)
+
+
+def test_import_alone_loads_nothing_heavy() -> None:
+    code = "import slowpath, sys; print(sorted({'numpy', 'msgspec', 'scipy'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a run folder to a trace: every interval, what it is called, whose clock it is on, and what can't be traced."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from planted_trace import CANNON, ONE_WAY, PING_PONG, expected, make_run
+
+from slowpath.cli.main import exit_code
+from slowpath.errors import RecordError, UsageError
+from slowpath.record.blocks import Block
+from slowpath.trace.model import Row, Span, edges
+from slowpath.trace.read import read_trace
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return make_run(tmp_path / "run")
+
+
+def times(row: Row) -> list[tuple[str, int, int]]:
+    return sorted((span.name, span.begin_ns, span.end_ns) for span in row.spans)
+
+
+def test_every_interval_of_every_rank(run: Path) -> None:
+    trace = read_trace(run)
+    assert [times(row) for row in trace.rows] == [sorted(expected(rank)) for rank in range(2)]
+    assert [(row.rank, row.host, row.pid) for row in trace.rows] == [(0, "n1", 40), (1, "n1", 41)]
+    assert trace.notes == []
+    assert trace.began_ns == 1795166100 * 10**9
+
+
+def test_attributes_say_where_an_interval_belongs(run: Path) -> None:
+    spans = read_trace(run).rows[0].spans
+    second = [span for span in spans if span.name == "dgemm"][3]
+    assert second.attributes == {"cell": CANNON, "steady": 1, "repetition": 1, "step": 1}
+    first, *later = [span for span in spans if span.name == "MPI_Send"]
+    assert first.attributes == {"cell": ONE_WAY, "allocation": 0, "message": 0, "steady": 0}
+    assert [span.attributes["message"] for span in later] == [1, 2]
+    assert {span.name: span.mpi for span in spans if span.name in ("dgemm", "wait", "MPI_Send")} == {
+        "dgemm": False, "wait": True, "MPI_Send": True}  # fmt: skip
+
+
+def test_one_cell_alone_begins_at_zero(run: Path) -> None:
+    trace = read_trace(run, cell=ONE_WAY)
+    assert times(trace.rows[0]) == [("MPI_Send", 500 * m, 500 * m + 50) for m in range(3)]
+    assert times(trace.rows[1])[0] == ("MPI_Recv", 1, 51)
+    assert "1 KiB" in trace.title
+
+
+def test_nodes_have_no_common_zero(tmp_path: Path) -> None:
+    trace = read_trace(make_run(tmp_path / "run", hosts=("n1", "n2")))
+    assert min(span.begin_ns for span in trace.rows[1].spans) == 0  # 10 on one clock
+    assert len(trace.notes) == 1
+    assert "clocks are not one" in trace.notes[0]
+
+
+def test_what_cannot_be_traced_is_one_line(run: Path) -> None:
+    with pytest.raises(UsageError, match=r"cell 2 \(p2p pattern=ping_pong\) has no start times; traces are of cannon"):
+        read_trace(run, cell=PING_PONG)
+    with pytest.raises(UsageError, match="no cell 9; it has 0 to 2"):
+        read_trace(run, cell=9)
+    with pytest.raises(UsageError, match="no launch 4"):
+        read_trace(run, launch=4)
+    with pytest.raises(RecordError, match="does not exist"):
+        read_trace(run / "elsewhere")
+
+
+def test_blocks_without_start_times_and_unmeasured_cells(tmp_path: Path) -> None:
+    old = [Block(CANNON, 0, "steady", [100, 100], rank=rank) for rank in range(2)]
+    run = make_run(tmp_path / "run", blocks=old)
+    with pytest.raises(RecordError, match="carry no start times"):
+        read_trace(run)
+    with pytest.raises(RecordError, match="no launch measured a cell 1"):
+        read_trace(run, cell=ONE_WAY)
+
+
+def test_edges_nest() -> None:
+    outer, first, second = Span("outer", 0, 100), Span("first", 0, 40), Span("second", 40, 100)
+    found = [(when, span.name, entered) for when, span, entered in edges(Row(0, "n", None, [second, first, outer]))]
+    assert found == [(0, "outer", True), (0, "first", True), (40, "first", False), (40, "second", True),
+                     (100, "second", False), (100, "outer", False)]  # fmt: skip
+
+
+def test_overlap_is_refused() -> None:
+    with pytest.raises(RecordError, match="rank 3: 'a' and 'b' overlap in time"):
+        list(edges(Row(3, "n", None, [Span("a", 0, 50), Span("b", 40, 60)])))
+
+
+def test_command_writes_names_and_refuses(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code(["trace", str(run)]) == 0
+    told = capsys.readouterr()
+    paths = [Path(line.split("   ")[0]) for line in told.out.splitlines()]
+    assert [path.name for path in paths] == ["traces.otf2", "trace.perfetto-trace"]
+    assert all(path.is_file() for path in paths)
+    assert "2 ranks, 26 intervals" in told.err
+    assert exit_code(["trace", str(run)]) == 4
+    assert "is not empty" in capsys.readouterr().err
+    assert exit_code(["trace", str(run), "--cell", "2"]) == 2
+    assert exit_code(["trace", str(run), "--format", "perfetto", "--out", str(run / "run.json")]) == 4
+    assert capsys.readouterr().err.count("\n") == 2

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who waits for whom: the neighbour that came last, never a rank that was there before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slowpath.trace.waits import Wait, waits
+
+
+def one(rank: int, part: str, begin_s: float, end_s: float, step: int = 0) -> dict[str, Any]:
+    return {"rank": rank, "part": part, "step": step, "begin_s": begin_s, "end_s": end_s}
+
+
+def test_the_late_rank_is_named() -> None:
+    found = waits([one(0, "dgemm", 0, 1), one(1, "dgemm", 0, 4), one(0, "wait", 1, 5), one(1, "wait", 4, 5)], (1, 2))
+    assert found == [Wait(0, 1, 0, 1, 4)]
+
+
+def test_only_neighbours_count_unless_all_synchronise() -> None:
+    """On a 3 x 3 grid rank 4 is no neighbour of rank 0; in a fence it is."""
+    base = [one(rank, "dgemm", 0, 1) for rank in range(9) if rank != 4] + [one(4, "dgemm", 0, 8)]
+
+    def found(part: str) -> list[tuple[int, int]]:
+        parts = [one(rank, part, 8.0 if rank == 4 else 1.0, 9.0) for rank in range(9)]
+        return sorted((wait.rank, wait.last) for wait in waits(base + parts, (3, 3)))
+
+    assert found("wait") == [(1, 4), (3, 4), (5, 4), (7, 4)]
+    assert found("synchronise") == [(rank, 4) for rank in range(9) if rank != 4]
+
+
+def test_who_came_after_the_wait_was_not_waited_for() -> None:
+    assert waits([one(0, "wait", 1, 3), one(1, "wait", 6, 10)], (1, 2)) == []
+    found = waits([one(0, "wait", 1, 6), one(1, "wait", 7, 10), one(2, "wait", 4, 10)], (1, 3))
+    assert found == [Wait(0, 2, 0, 1, 4), Wait(2, 1, 0, 4, 7)]
+
+
+def test_steps_and_short_waits_are_told_apart() -> None:
+    parts = [one(0, "wait", 1, 2, 0), one(1, "wait", 5, 6, 1), one(0, "dgemm", 2, 100)]
+    assert waits(parts, (1, 2)) == []  # nobody else communicates in step 0
+    parts = [one(0, "wait", 1, 2), one(1, "wait", 1.5, 2), one(0, "dgemm", 2, 100)]
+    assert waits(parts, (1, 2)) == []  # half of 1 in 99 is too short
+    assert waits(parts, (1, 2), least=0.001) == [Wait(0, 1, 0, 1, 1.5)]
+    assert waits([], (1, 2)) == []

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a witnessed launch is started with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from slowpath.witness.preload import LIBRARY, unavailable, witness_variables
+
+ENGINE = Path("/cache/engine/slowpath-engine")
+OURS = f"/cache/engine/{LIBRARY}"
+
+
+def preloaded(variables: dict[str, str], environ: dict[str, str]) -> str:
+    return witness_variables(ENGINE, Path("/run/launches/1"), variables, environ)["LD_PRELOAD"]
+
+
+def test_what_is_preloaded_already_stays_in_front() -> None:
+    assert preloaded({}, {}) == OURS
+    assert preloaded({}, {"LD_PRELOAD": "/user.so"}) == f"/user.so:{OURS}"
+    assert preloaded({"LD_PRELOAD": "/campaign.so"}, {"LD_PRELOAD": "/user.so"}) == f"/campaign.so:{OURS}"
+
+
+def test_variables_of_the_environment_win_over_tables() -> None:
+    found = witness_variables(ENGINE, Path("/run"), {"UCX_PROTO_INFO": "n", "A": "b"}, {})
+    assert (found["UCX_PROTO_INFO"], found["A"]) == ("n", "b")
+    assert found["UCX_LOG_FILE"] == "/run/ucx-%h-%p.log"
+
+
+def test_a_library_that_cannot_be_preloaded_says_why(tmp_path: Path) -> None:
+    engine = tmp_path / "slowpath-engine"
+    assert "is missing" in str(unavailable(engine))
+    (tmp_path / LIBRARY).touch()
+    assert unavailable(engine) is None
+    blank = tmp_path / "a b"
+    blank.mkdir()
+    (blank / LIBRARY).touch()
+    assert "SLOWPATH_CACHE_DIR" in str(unavailable(blank / "slowpath-engine"))
