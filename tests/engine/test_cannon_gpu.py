@@ -195,7 +195,8 @@ def test_what_cannot_run_is_skipped_with_the_reason(
     ],
 )
 def test_a_call_that_fails_later_ends_the_job(on_devices: OnDevices, variables: dict[str, str], said: str) -> None:
-    done = on_devices(["variant=shared_copy"], 2, **variables)
+    """Work that was started before the failure is still running when the memory that it reads would be freed."""
+    done = on_devices(["variant=shared_copy"], 2, SLOWPATH_STUB_CUDA_WORK_US="100000", **variables)
     assert done.code != 0
     assert said in done.stderr
 

@@ -149,9 +149,7 @@ def design(
     """
     switch, value, under, slow = suspect.switch, suspect.value, sides.slow_under, sides.slow
     limit = int(bracket.above)
-    moved = (
-        round(value * (RAISED_RATIO if rising else LOWERED_RATIO)) | 1
-    )  # odd: nothing else has a reason to lie there
+    moved = _moved(value, rising, switch.multiple_bytes)
     foretold = limit + moved - value
     parameters: dict[str, str | Sequence[str]] = {**slow["parameters"]}
     parameters |= {name: text for name, text in _EFFORT.items() if name in slow["parameters"]}
@@ -184,6 +182,12 @@ def design(
         "phase": sides.phase,
     }
     return about, campaign
+
+
+def _moved(value: int, rising: bool, multiple_bytes: int) -> int:
+    """Odd where it may be: nothing else has a reason to lie there."""
+    wanted = round(value * (RAISED_RATIO if rising else LOWERED_RATIO))
+    return wanted | 1 if multiple_bytes == 1 else wanted // multiple_bytes * multiple_bytes
 
 
 def lengths(limit: int, foretold: int) -> list[int]:

@@ -207,6 +207,13 @@ def _repeat(found: list[Json], step: Step, fresh: Sequence[Json]) -> list[Json]:
     return [*found, *({**one, "run": step.folder} for one in fresh if one["id"] not in known)]
 
 
+def _suspect(found: list[Json], step: Step, results: Mapping[str, Any]) -> list[Json]:
+    from slowpath.diagnose.suspect import switch_finding
+
+    seen = switch_finding(step, results)
+    return found if seen is None else [*found, seen]
+
+
 def _replaced(found: list[Json], wanted: str, change: Callable[[Json], Json]) -> list[Json]:
     return [change(one) if one["id"] == wanted else one for one in found]
 
@@ -216,4 +223,5 @@ _APPLY: dict[str, Callable[[list[Json], Step, Mapping[str, Any]], list[Json]]] =
     "refine": _refine,
     "attribute": _attribute,
     "separate": _separate,
+    "suspect": _suspect,
 }

@@ -2,7 +2,8 @@
 """What a trial says about its remedy. Pure: results in, verdict out; nothing is measured here.
 
 Proven: the remedied cell is faster than the slow one beyond the minimum effect, what was removed of the gap is at least
-half at the lower end of its interval, and the negative control stayed. Anything less says which of these is missing.
+half at the lower end of its interval, and the negative control stayed: all that its interval leaves open is less than
+half of the effect. Anything less says which of these is missing.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def judge_trial(about: Json, results: Json) -> dict[str, Any]:
     outcome["control"] = control and {key: control[key] for key in ("ratio", "interval", "verdict", "where")}
     outcome["alike"] = alike and {key: alike[key] for key in ("ratio", "interval", "verdict")}
     evidence = [_told(about, effect), *([_removed_text(removed)] if removed else [])]
-    evidence += [_control_text(about, control)] if control else []
+    evidence += [_control_text(about, control, effect)] if control else []
     return outcome | _verdict(about, effect, removed, control, alike, evidence)
 
 
@@ -112,16 +113,22 @@ def _verdict(
     if control is None:
         why = about.get("uncontrolled") or "nothing is known that this remedy must leave as it is"
         return _ended("partial", "missing", f"no negative control: {why}", evidence)
-    if not stayed(control):
+    if not stayed(control, low):
         return _ended("partial", "missing", "the negative control did not stay: something else changed, too", evidence)
     return _ended("proven", "shown", f"{about['remedy']}, toggled alone, removes {removed.value:.0%} of it", evidence)
 
 
-def stayed(control: Json) -> bool:
-    """Whether a negative control is "same", or undecided within 10 %."""
+def stayed(control: Json, least_effect: float) -> bool:
+    """Whether a negative control is "same", or undecided within 10 % with half of the effect outside of its interval.
+
+    Args: least_effect: lower end of the effect's interval, slow over remedied; its root is half of it in logarithms.
+    """
     if control["verdict"] == "same":
         return True
-    return control["verdict"] == "undecided" and control["ratio"] is not None and _within(control)
+    if control["verdict"] != "undecided" or control["ratio"] is None or not control["interval"]:
+        return False
+    low, high = control["interval"]
+    return _within(control) and max(high, 1 / low) < least_effect**0.5
 
 
 def _within(contrast: Json) -> bool:
@@ -191,10 +198,11 @@ def _removed_text(removed: Removed) -> str:
     return f"{removed.value:.0%} of the gap is removed [{low:.0%}, {high:.0%}]"
 
 
-def _control_text(about: Json, control: Json) -> str:
+def _control_text(about: Json, control: Json, effect: Json) -> str:
     if control["ratio"] is None:
         return f"negative control: not measured: {control['reason']}"
     span = control["interval"]
     between = f" [{format_ratio(span[0])}, {format_ratio(span[1])}]" if span else ""
-    why = about.get("control") or ""
-    return f"negative control: {format_ratio(control['ratio'])}{between}, {control['verdict']} ({why})"
+    least = (effect["interval"] or (1.0,))[0]
+    word = "stayed" if stayed(control, least) else "did not stay" if control["verdict"] != "undecided" else "undecided"
+    return f"negative control: {format_ratio(control['ratio'])}{between}, {word} ({about.get('control') or ''})"

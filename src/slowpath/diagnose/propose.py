@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from slowpath.diagnose import attribute, refine, together, trial
+from slowpath.diagnose import attribute, refine, suspect, together, trial
 from slowpath.diagnose.again import repeat_campaign, separate_campaign
 from slowpath.diagnose.campaign_text import Campaign
 from slowpath.diagnose.conclude import FORCED_RULES, UNFORCED
@@ -72,19 +72,21 @@ def proposals(known: Known, name_only: bool = False) -> Iterator[Proposal]:
     Args: name_only: only what may name another slow path; nothing is refined, explained or tried.
     """
     yield from _own_settings(known)
+    yield from _own_switches(known)
     if name_only:
         return
     yield from _witnesses(known)
-    for finding in sorted(known.findings, key=_value, reverse=True):
+    for finding in sorted(known.findings, key=lambda one: _value(one, known), reverse=True):
         yield from _of(finding, known)
     yield from _repeats(known)
     yield from _together(known)
 
 
-def _value(finding: Json) -> tuple[bool, bool, bool, float]:
+def _value(finding: Json, known: Known) -> tuple[bool, bool, bool, float]:
     """What users have themselves, what they set themselves, what is explained and lacks the proof alone, what costs
     most."""
     set_by_user = any(one["name"].startswith("unset ") and "environment" in one["text"] for one in finding["remedies"])
+    set_by_user |= any(_suspected(one, known) for one in (finding["law"] or {}).get("brackets", ()))
     return finding["usual"] is not False, set_by_user, finding["status"] == "explained", finding["excess_s"] or 0.0
 
 
@@ -143,13 +145,17 @@ def _refinements(finding: Json, known: Known, sides: Sides) -> Iterator[Proposal
 def _suspected(entry: Json, known: Known) -> bool:
     """Whether a variable that could set it has its value in the bracket, or as near as a header is long."""
     library = known.library
-    reach = attribute.MOST_HEADER_BYTES
     values = [
         value
         for one in for_library(library.name, library.version, library.transport)
         if one.variable in known.environ and (value := one.value(known.environ)) is not None
     ]
-    return any(entry["above"] - reach <= value <= entry["up_to"] + reach for value in values)
+    return any(_holds(entry, value) for value in values)
+
+
+def _holds(entry: Json, value: int) -> bool:
+    reach = attribute.MOST_HEADER_BYTES
+    return bool(not entry.get("unclear") and entry["above"] - reach <= value <= entry["up_to"] + reach)
 
 
 def _tries(known: Known, finding: Json, bracket: Bracket) -> int:
@@ -237,6 +243,20 @@ def _own_settings(known: Known) -> Iterator[Proposal]:
     if any(one["usual"] and one["rule"] in FORCED_RULES for one in known.findings):
         return
     yield from (one for one in _repeats(known) if UNFORCED in one.about["contrast_of"])
+
+
+def _own_switches(known: Known) -> Iterator[Proposal]:
+    """A variable of the user's that sets a switch, where no finding has a limit near its value."""
+    library = known.library
+    table = for_library(library.name, library.version, library.transport)
+    asked = {step.about["variable"] for step in known.steps if step.kind == "suspect"}
+    limits = [entry for one in known.findings for entry in (one["law"] or {}).get("brackets", ())]
+    for switch, value in suspect.own_switches(table, known.environ):
+        near = any(_holds(entry, value) for entry in limits if entry["covariate"] == "message_bytes")
+        made = suspect.suspect_campaign(switch, value, known.results, known.ranks)
+        if not near and switch.variable not in asked and made is not None:
+            why = f"your environment sets {switch.variable}={value}: is there a switch?"
+            yield Proposal("suspect", *made, why)
 
 
 def _repeats(known: Known) -> Iterator[Proposal]:

@@ -18,8 +18,8 @@ FILE = "diagnosis.json"
 class Step(msgspec.Struct, frozen=True):
     """One run of the diagnosis. about: what it is to decide, enough to conclude from its folder again.
 
-    kind: survey, witness, trial, refine, attribute, separate, repeat or together.  said: what came out, one line; None:
-    not over.
+    kind: survey, witness, trial, refine, attribute, suspect, separate, repeat or together.  said: what came out, one
+    line; None: not over.
     """
 
     number: int

@@ -20,6 +20,10 @@ def said(step: Step, before: Sequence[Json], after: Sequence[Json]) -> str:
     if step.kind == "witness":
         explained = sum(one["legs"]["explained"]["state"] == "shown" for one in after)
         return f"{explained} of {len(after)} findings have a witness"
+    if step.kind == "suspect":
+        new = after[len(before) :]
+        limits = [bracket_words(entry) for one in new for entry in one["law"]["brackets"]]
+        return "; ".join(limits) or f"no switch shows at {step.about['value']} B"
     finding = next((one for one in after if one["id"] == step.about.get("finding")), None)
     if finding is None:
         return f"{len(after) - len(before)} findings more"

@@ -15,7 +15,10 @@ from slowpath.launch.settings import version_tuple
 
 @dataclass(frozen=True)
 class Switch:
-    """One variable. control_variable: what MPI_T calls it; None: as the variable.  default_bytes: None: not fixed."""
+    """One variable. control_variable: what MPI_T calls it; None: as the variable.  default_bytes: None: not fixed.
+
+    multiple_bytes: other values than multiples of it make the library fail.
+    """
 
     variable: str
     library: str
@@ -25,6 +28,7 @@ class Switch:
     first: tuple[int, ...] = (0,)
     below: tuple[int, ...] | None = None
     transport: str | None = None
+    multiple_bytes: int = 1
     verified: str = ""
 
     def fits(self, library: str | None, version: str | None, transport: str | None = None) -> bool:
@@ -55,6 +59,7 @@ SWITCHES: tuple[Switch, ...] = (
         "messages up to about this length fit into one cell of shared memory",
         default_bytes=69632,
         first=(4,),
+        multiple_bytes=64,
     ),
     Switch(
         "MPIR_CVAR_CH4_IPC_GPU_P2P_THRESHOLD",

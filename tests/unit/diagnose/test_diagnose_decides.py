@@ -152,6 +152,69 @@ def test_a_switch_is_refined_attributed_and_then_tried(survey: Json, monkeypatch
     assert proposal.campaign.groups[0].parameters["message_bytes"] == str(LIMIT)  # the slow side of the switch
 
 
+@pytest.fixture
+def octaves(survey: Json) -> Json:
+    """A survey's line of lengths, in which no switch shows."""
+    template = survey["cells"][0]
+    lengths = [8 << i for i in range(20)]
+    cells = [
+        {**template, "cell": i, "parameters": {**template["parameters"], "message_bytes": str(length)}}
+        for i, length in enumerate(lengths)
+    ]
+    return {**survey, "cells": cells}
+
+
+def around_value(proposal: Proposal, octaves: Json, limit: float, number: int = 1) -> Json:
+    """Results of a proposal's campaign, cells as a run has them."""
+    template = octaves["cells"][0]
+    measured = times(asked(proposal), limit, number)["cells"]
+    cells = [
+        {**template, **one, "cell": i, "parameters": {**template["parameters"], **one["parameters"]}}
+        for i, one in enumerate(measured)
+    ]
+    return {**octaves, "cells": cells}
+
+
+def test_a_variable_that_the_user_set_is_looked_at_where_no_limit_shows(
+    octaves: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conclude, "findings_of", lambda results: [])
+    measured = [(Step(1, "survey", "01-survey", "", 1.0), octaves)]
+    environ = {CMA: str(LIMIT + 1)}
+    proposal = first(known([], octaves, [], **environ))
+    assert proposal.kind == "suspect"
+    assert {LIMIT, LIMIT + 1} <= set(asked(proposal))
+    step = Step(2, "suspect", "02-suspect", proposal.why, 1.0, proposal.about)
+    results = around_value(proposal, octaves, LIMIT)
+    found = conclude.conclude([*measured, (step, results)], [])
+    assert [one["rule"] for one in found] == ["SP013"]
+    assert "changes exactly after" in said(step, [], found)
+    assert found[0]["usual"] is True
+    assert found[0]["ratio"] == pytest.approx(27 / 8, rel=0.05)
+    # What follows is as with any other switch: measured once more, then the variable is moved.
+    of = Known(found, [Step(0, "witness", "w", "", 0.0), step], octaves, Library("mpich", "5.0.2", None), environ, 2,
+               others={"02-suspect": results})  # fmt: skip
+    again = first(of)
+    assert (again.kind, again.about["exact"]) == ("refine", LIMIT)
+
+
+def test_no_jump_at_the_variable_s_value_is_said_and_not_asked_again(
+    octaves: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conclude, "findings_of", lambda results: [])
+    proposal = first(known([], octaves, [], **{CMA: "50000"}))
+    step = Step(2, "suspect", "02-suspect", proposal.why, 1.0, proposal.about)
+    flat = around_value(proposal, octaves, 10**9)
+    found = conclude.conclude([(Step(1, "survey", "01-survey", "", 1.0), octaves), (step, flat)], [])
+    assert found == []
+    assert said(step, [], found) == "no switch shows at 50000 B"
+    assert not [one for one in proposals(known([], octaves, [step], **{CMA: "50000"})) if one.kind == "suspect"]
+    near = finding(law=law((49000.0, 51000.0)))
+    kinds = [one.kind for one in proposals(known([near], octaves, [], **{CMA: "50000"}))]
+    assert "suspect" not in kinds
+    assert not list(proposals(known([], octaves, [], **{CMA: "99999999"})))
+
+
 def test_a_variable_that_moves_nothing_is_ruled_out(survey: Json) -> None:
     bracket = Bracket("message_bytes", float(LIMIT), float(LIMIT + 1))
     suspect = attribute.suspects(for_library("mpich", "5.0.2"), LIMIT, {CMA: str(LIMIT + 1)}, {}, "mpich")[0]

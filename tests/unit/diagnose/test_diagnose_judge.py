@@ -78,12 +78,16 @@ def test_a_trial_without_pairs_is_not_tried(contrast_of: Callable[..., Json]) ->
     assert found["leg"]["state"] == "missing"
 
 
-def test_a_control_stays_only_when_the_same_or_near_it() -> None:
-    assert stayed({"verdict": "same", "ratio": 1.01})
-    assert stayed({"verdict": "undecided", "ratio": 1.08})
-    assert not stayed({"verdict": "undecided", "ratio": 1.2})
-    assert not stayed({"verdict": "slower", "ratio": 1.3})
-    assert not stayed({"verdict": None, "ratio": None})
+def test_a_control_stays_only_when_half_of_the_effect_is_outside_of_its_interval() -> None:
+    near = {"verdict": "undecided", "ratio": 1.02, "interval": [0.96, 1.09]}
+    assert stayed({"verdict": "same", "ratio": 1.01, "interval": [1.0, 1.02]}, 1.05)
+    assert stayed(near, 1.3)
+    assert not stayed(near, 1.1)
+    assert not stayed(near | {"interval": [0.7, 1.5]}, 1.3)
+    assert not stayed(near | {"interval": None}, 5.0)
+    assert not stayed(near | {"ratio": 1.2}, 5.0)
+    assert not stayed(near | {"verdict": "slower", "ratio": 1.08}, 5.0)
+    assert not stayed({"verdict": None, "ratio": None, "interval": None}, 5.0)
 
 
 def test_one_disturbed_copy_does_not_hide_the_effect(contrast_of: Callable[..., Json]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded survey of two H200s (Open MPI 5.0.11 on UCX 1.22): what is named, and what not."""
+"""A recorded survey of two H200s (Open MPI 5.0.11 on UCX 1.22): what is named, and what not; and a recorded trial."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from slowpath.analyse.build import build_results
+from slowpath.diagnose.judge import judge_trial
 from slowpath.diagnose.propose import Known, Library, proposals
 from slowpath.diagnose.trial import EFFECT
 
-ARCHIVE = Path(__file__).parents[2] / "data" / "diagnose" / "two-gpus.tar.xz"
+DATA = Path(__file__).parents[2] / "data" / "diagnose"
+ARCHIVE = DATA / "two-gpus.tar.xz"
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +60,13 @@ def test_padding_is_tried_within_a_gpu_first(results: dict[str, Any], findings: 
     assert "2 MiB" in first.about["remedy"] or "pad" in first.about["remedy"]
     effect = next(group for group in first.campaign.groups if group.name == EFFECT)
     assert effect.parameters["device"] == "0"
+
+
+def test_padding_within_a_gpu_is_proven_by_its_trial(tmp_path: Path) -> None:
+    shutil.unpack_archive(DATA / "padding-trial.tar.xz", tmp_path)
+    about = {"remedy": "pad to 2 MiB", "fast": None, "constant_s": 0.00032, "control": "it is paid for once"}
+    outcome = judge_trial(about, build_results(tmp_path / "padding-trial"))
+    assert outcome["verdict"] == "proven"
+    assert outcome["interval"][0] > 4
+    assert outcome["removed_ratio"]["interval"][0] > 0.95
+    assert any("negative control: 1.02 [0.984, 1.06], stayed" in line for line in outcome["leg"]["evidence"])

@@ -120,6 +120,9 @@ DeviceContest::DeviceContest(Context& context, const Config& config, const Layou
 }
 
 DeviceContest::~DeviceContest() {
+    // After a failure, work that was started may still read what is closed and freed below.
+    held_.compute.settle();
+    held_.copies.settle();
     contestants_.clear();
     // Memory that another process has open may not be freed: cuIpcOpenMemHandle in the CUDA driver API.
     if (barrier_) barrier_->wait();

@@ -67,6 +67,10 @@ void Stream::synchronise() const {
     cuda_.check(cuda_.call().cuStreamSynchronize(stream_), "cuStreamSynchronize");
 }
 
+void Stream::settle() const noexcept {
+    cuda_.call().cuStreamSynchronize(stream_);
+}
+
 Event::Event(const Cuda& cuda) : cuda_(cuda) {
     cuda_.check(cuda_.call().cuEventCreate(&event_, with_timing), "cuEventCreate");
 }

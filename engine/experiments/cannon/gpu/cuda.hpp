@@ -75,6 +75,8 @@ class Stream {
     CudaStream get() const { return stream_; }
     void wait_for(CudaEvent event) const;
     void synchronise() const;
+    /// Waits as well, for destructors: a failure has been told already, or will be by the next call.
+    void settle() const noexcept;
 
   private:
     const Cuda& cuda_;
