@@ -6,6 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from slowpath.diagnose.pooled import with_earlier
 from slowpath.diagnose.records import Step
 from slowpath.diagnose.refine import narrow, times_of
 from slowpath.laws.law import Bracket
@@ -34,7 +37,7 @@ def conclude(measured: Sequence[Measured], forced: Sequence[Mapping[str, str]]) 
         if step.kind == "repeat":
             for other, counted in measured:
                 results = with_witness(results, counted) if other.kind == "witness" else results
-        found = _applied(found, step, results, forced)
+        found = _applied(found, step, with_earlier(step, results, measured), forced)
     return found
 
 
@@ -45,7 +48,7 @@ def advance(found: list[Json], measured: Sequence[Measured], forced: Sequence[Ma
         return list(results["findings"])  # the rules were asked when the results were built
     if step.kind in ("survey", "witness"):
         return conclude(measured, forced)
-    return _applied(found, step, results, forced)
+    return _applied(found, step, with_earlier(step, results, measured), forced)
 
 
 def _applied(
@@ -80,10 +83,17 @@ def with_witness(base: Mapping[str, Any], witnessed: Mapping[str, Any]) -> Json:
 
 
 def _filled(mine: Any, other: Any) -> Any:
-    """`mine`, with what only `other` has, at any depth."""
+    """`mine`, with what only `other` has, at any depth; counts and times per operation are those of both."""
     if not isinstance(mine, Mapping) or not isinstance(other, Mapping):
         return other if mine is None else mine
-    return {**other, **{name: _filled(value, other.get(name)) for name, value in mine.items()}}
+    filled = {**other, **{name: _filled(value, other.get(name)) for name, value in mine.items()}}
+    counted = mine.get("operations"), other.get("operations")
+    if not all(counted):
+        return filled
+    for name in (one for one in mine if one.endswith("_per_op") and other.get(one) is not None):
+        filled[name] = float(np.average([mine[name], other[name]], weights=counted))
+    totals = ("operations", "involuntary_switches")
+    return {**filled, **{name: mine[name] + other[name] for name in totals if name in mine and name in other}}
 
 
 def as_forced(results: Mapping[str, Any], forced: Sequence[Mapping[str, str]]) -> Json:

@@ -7,34 +7,36 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from slowpath.diagnose.forest import forest
 from slowpath.diagnose.records import Diagnosis, Step
-from slowpath.diagnose.said import bracket_words
+from slowpath.diagnose.said import bracket_words, leg_words
+from slowpath.report.html import stylesheet
 
 Json = Mapping[str, Any]
 _STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-pre { overflow-x: auto; padding: .6rem; border: 1px solid #8886; border-radius: .3rem; }
-section { border-top: 1px solid #8886; padding-top: .5rem; margin-top: 1.5rem; }
-.leg { display: inline-block; margin-right: 1rem; } .shown { font-weight: 600; } .missing { opacity: .7; }
-table { border-collapse: collapse; } td, th { text-align: left; padding: .2rem .8rem .2rem 0; vertical-align: top; }
+main { padding-bottom: 60px; } .leg { display: inline-block; margin-right: 1rem; }
+.leg.shown { font-weight: 600; } .leg.missing { color: var(--soft); }
 """
 
 
 def page(diagnosis: Diagnosis) -> str:
     """The whole page."""
-    findings = "".join(_finding(one) for one in diagnosis.findings) or "<p>No slow path was found by the survey.</p>"
+    findings = (
+        "".join(_finding(one, diagnosis.status) for one in diagnosis.findings)
+        or "<p>No slow path was found by the survey.</p>"
+    )
     steps = "".join(_step(one) for one in diagnosis.steps)
     after = "".join(f"<li>{escape(line)}</li>" for line in diagnosis.next)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Slowpath diagnosis</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>'
+        f'<meta name="viewport" content="width=device-width"><style>{stylesheet()}{_STYLE}</style></head><body><main>'
         f"<h1>Diagnosis of {escape(diagnosis.mpi or 'an MPI')}</h1>"
-        f"<p>{diagnosis.spent_s:.0f} s of {diagnosis.budget_s:.0f} s, {escape(diagnosis.status)}.</p>{findings}"
+        f'<p class="lead">{diagnosis.spent_s:.0f} s of {diagnosis.budget_s:.0f} s, {escape(diagnosis.status)}.</p>'
+        f"{forest(diagnosis.findings)}{findings}"
         f"{_together(diagnosis.together) if diagnosis.together else ''}"
         f"<section><h2>What was done</h2><table>{steps}</table></section>"
         + (f"<section><h2>What would be next</h2><ul>{after}</ul></section>" if after else "")
-        + "</body></html>\n"
+        + "</main></body></html>\n"
     )
 
 
@@ -44,8 +46,8 @@ def _step(step: Step) -> str:
     return f"<tr><td>{link}</td><td>{wall}</td><td>{escape(step.why)}<br>{escape(step.said or '')}</td></tr>"
 
 
-def _finding(finding: Json) -> str:
-    legs = "".join(_leg(name, leg) for name, leg in finding["legs"].items())
+def _finding(finding: Json, status: str) -> str:
+    legs = "".join(_leg(name, leg, status) for name, leg in finding["legs"].items())
     evidence = "".join(
         f"<li>{escape(name)}: {escape(line)}</li>" for name, leg in finding["legs"].items() for line in leg["evidence"]
     )
@@ -53,14 +55,16 @@ def _finding(finding: Json) -> str:
     cause = f"<p>Cause: {escape(finding['cause'])}</p>" if finding["cause"] else ""
     remedies = "".join(_remedy(one) for one in finding["remedies"] if one["verdict"] != "not tried")
     return (
-        f"<section><h2>{escape(finding['rule'])} {escape(finding['title'])}</h2><p>{escape(finding['text'])}</p>"
+        f'<section id="{escape(finding["id"])}"><h2>{escape(finding["rule"])} {escape(finding["title"])}</h2>'
+        f"<p>{escape(finding['text'])}</p>"
         f"<p>{legs}</p>{cause}{limits}<details><summary>Evidence</summary><ul>{evidence}</ul></details>"
         f"{remedies}</section>"
     )
 
 
-def _leg(name: str, leg: Json) -> str:
-    return f'<span class="leg {leg["state"]}" title="{escape(leg["text"])}">{escape(name)}: {leg["state"]}</span>'
+def _leg(name: str, leg: Json, status: str) -> str:
+    title = escape(leg_words(leg, status))
+    return f'<span class="leg {leg["state"]}" title="{title}">{escape(name)}: {leg["state"]}</span>'
 
 
 def _remedy(remedy: Json) -> str:

@@ -23,6 +23,7 @@ Json = Mapping[str, Any]
 FEWEST_PAIRS = 8
 LEAST_REMOVED_RATIO = 0.5
 CONTROL_WITHIN_RATIO = 0.10
+APART_RATIO = 1.1  # of slow over remedied, from which on an open trial is worth its time once more
 _RESAMPLES = 4000
 
 
@@ -87,6 +88,16 @@ def judge_trial(about: Json, results: Json) -> dict[str, Any]:
     return outcome | _verdict(about, effect, removed, control, alike, evidence)
 
 
+def is_open(outcome: Json) -> bool:
+    """Whether more pairs may decide what these left open: something looked clear, and noise hid it."""
+    control, ratio = outcome["control"], outcome["ratio"]
+    if outcome["verdict"] != "partial" or control is None or outcome["pairs"] < FEWEST_PAIRS:
+        return False
+    removed = outcome["removed_ratio"]
+    hopeful = ratio is not None and ratio > APART_RATIO and (removed is None or removed["value"] >= LEAST_REMOVED_RATIO)
+    return hopeful and control["verdict"] in ("same", "undecided")
+
+
 def _verdict(
     about: Json, effect: Json, removed: Removed | None, control: Json | None, alike: Json | None, evidence: list[str]
 ) -> dict[str, Any]:
@@ -115,7 +126,9 @@ def _verdict(
         return _ended("partial", "missing", f"no negative control: {why}", evidence)
     if not stayed(control, low):
         return _ended("partial", "missing", "the negative control did not stay: something else changed, too", evidence)
-    return _ended("proven", "shown", f"{about['remedy']}, toggled alone, removes {removed.value:.0%} of it", evidence)
+    return _ended(
+        "proven", "shown", f"{about['remedy']}, toggled alone, removes {removed.value:.0%} of the gap", evidence
+    )
 
 
 def stayed(control: Json, least_effect: float) -> bool:

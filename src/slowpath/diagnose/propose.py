@@ -7,14 +7,16 @@ finding, the limit is refined before it is attributed, and attributed before rem
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from slowpath.diagnose import attribute, refine, suspect, together, trial
 from slowpath.diagnose.again import repeat_campaign, separate_campaign
-from slowpath.diagnose.campaign_text import Campaign
 from slowpath.diagnose.conclude import FORCED_RULES, UNFORCED
+from slowpath.diagnose.judge import is_open, judge_trial
+from slowpath.diagnose.known import Known, Proposal
+from slowpath.diagnose.pooled import same_trial
 from slowpath.diagnose.records import Step
 from slowpath.diagnose.sides import Sides, sides_of
 from slowpath.diagnose.witness import witness_campaign
@@ -33,39 +35,6 @@ APART_RATIO = 1.25  # of an undecided contrast that is worth more pairs
 MOST_SUSPECTS = 3  # of one switch
 
 
-@dataclass(frozen=True)
-class Library:
-    """The MPI of the diagnosis, as the tables know it."""
-
-    name: str
-    version: str | None
-    transport: str | None
-
-
-@dataclass(frozen=True)
-class Known:
-    """All that a proposal may rest on. results: of the survey; of a step, where a finding came from it, in `others`."""
-
-    findings: Sequence[Json]
-    steps: Sequence[Step]
-    results: Json
-    library: Library
-    environ: Mapping[str, str]
-    ranks: int
-    control_variables: Mapping[str, float] = field(default_factory=dict)
-    others: Mapping[str, Json] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """One run to make."""
-
-    kind: str
-    about: dict[str, Any]
-    campaign: Campaign
-    why: str
-
-
 def proposals(known: Known, name_only: bool = False) -> Iterator[Proposal]:
     """In the order of their value; those that were made already are left out.
 
@@ -79,6 +48,7 @@ def proposals(known: Known, name_only: bool = False) -> Iterator[Proposal]:
     for finding in sorted(known.findings, key=lambda one: _value(one, known), reverse=True):
         yield from _of(finding, known)
     yield from _repeats(known)
+    yield from _open_trials(known)
     yield from _together(known)
 
 
@@ -173,15 +143,15 @@ def _attributions(finding: Json, known: Known, sides: Sides) -> Iterator[Proposa
         if bracket.covariate != "message_bytes" or not entry.get("confirmed") or entry.get("attributed_to"):
             continue
         found = attribute.suspects(switches, bracket.above, known.environ, known.control_variables, library.name)
-        for suspect in found[:MOST_SUSPECTS]:
-            name = suspect.switch.variable
+        for one in found[:MOST_SUSPECTS]:
+            name = one.switch.variable
             if name in tried:
                 continue
             rising = entry.get("rising", int(sides.slow["parameters"]["message_bytes"]) > bracket.above)
-            about, campaign = attribute.design(finding["id"], suspect, bracket, sides, known.ranks, rising)
+            about, campaign = attribute.design(finding["id"], one, bracket, sides, known.ranks, rising)
             # The first bracket is what the finding speaks of; another one that is attributed gets a finding of its own.
             about |= {"speaks": index == 0, "set_by_user": name in known.environ}
-            yield Proposal("attribute", about, campaign, f"{name} is {suspect.value}, where {finding['rule']} changes")
+            yield Proposal("attribute", about, campaign, f"{name} is {one.value}, where {finding['rule']} changes")
 
 
 def _trials(finding: Json, known: Known, remedies: Iterable[tuple[Remedy, Sides]]) -> Iterator[Proposal]:
@@ -195,6 +165,23 @@ def _trials(finding: Json, known: Known, remedies: Iterable[tuple[Remedy, Sides]
         if isinstance(made, str):
             continue
         yield Proposal("trial", made.about(finding["id"]), made.campaign, f"{remedy.name} against {finding['rule']}")
+
+
+def _open_trials(known: Known) -> Iterator[Proposal]:
+    """Trials that noise left undecided, once more: the remedies and cells that they had."""
+    trials = [step for step in known.steps if step.kind == "trial"]
+    proven = {one["id"] for one in known.findings if one["status"] == "proven"}
+    for step in trials:
+        results = known.others.get(step.folder)
+        alike = sum(same_trial(step, other) for other in trials)
+        if results is None or alike > 1 or step.about["finding"] in proven:
+            continue
+        finding = next((one for one in known.findings if one["id"] == step.about["finding"]), None)
+        if finding is None or not is_open(judge_trial(step.about, results)):
+            continue
+        untried = replace(known, steps=[one for one in known.steps if one is not step])
+        again = (one for one in _of(finding, untried) if one.kind == "trial")
+        yield from (one for one in again if one.about["remedy"] == step.about["remedy"])
 
 
 def _table(finding: Json, known: Known) -> tuple[Remedy, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from slowpath.diagnose.records import Step
+from slowpath.rules.finding import UNTRIED
 from slowpath.units import format_bytes
 
 Json = Mapping[str, Any]
@@ -53,3 +54,12 @@ def bracket_words(entry: Json) -> str:
     exact = " exactly" if entry["up_to"] - entry["above"] <= 1 else ""
     by = f", set by {entry['attributed_to']}" if entry.get("attributed_to") else ""
     return f"{name} changes{exact} after {low}, up to {high}{by}"
+
+
+def leg_words(leg: Json, status: str) -> str:
+    """What a leg says, in a diagnosis of this status: one that has tried nothing says why."""
+    if leg["text"] != UNTRIED:
+        return str(leg["text"])
+    if status == "settled":
+        return "no remedy that a trial can toggle is known"
+    return "no remedy was tried yet; slowpath diagnose --resume with a longer --budget goes on"

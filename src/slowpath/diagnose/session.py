@@ -16,7 +16,8 @@ import msgspec
 from slowpath import __version__
 from slowpath.analyse.build import build_results
 from slowpath.diagnose.conclude import Measured, advance
-from slowpath.diagnose.propose import Known, Library, Proposal, proposals
+from slowpath.diagnose.known import Known, Library, Proposal
+from slowpath.diagnose.propose import proposals
 from slowpath.diagnose.records import SCHEMA, Diagnosis, Step, read_diagnosis, write_diagnosis
 from slowpath.diagnose.said import said
 from slowpath.diagnose.survey import survey_text

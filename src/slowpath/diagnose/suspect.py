@@ -21,7 +21,7 @@ from slowpath.diagnose.sides import condition
 from slowpath.laws import segments
 from slowpath.laws.law import Bracket
 from slowpath.remedies.switches import Switch
-from slowpath.rules.compared import ratio_of
+from slowpath.rules.compared import Ratio, ratio_of
 from slowpath.rules.evidence import Evidence
 from slowpath.rules.finding import build
 from slowpath.rules.lawfound import LawFound
@@ -106,9 +106,7 @@ def switch_finding(step: Step, results: Json) -> dict[str, Any] | None:
     return {**finding, "law": {**finding["law"], "brackets": [entry]}, "run": step.folder}
 
 
-def _observation(
-    about: Json, results: Json, found: refine.Narrowed, values: Floats, launch_s: Floats
-) -> Observation:
+def _observation(about: Json, results: Json, found: refine.Narrowed, values: Floats, launch_s: Floats) -> Observation:
     bracket, rising = found.bracket, found.jump_ratio > 1
     split = int(np.searchsorted(values, bracket.above, side="right"))
     last = int(np.searchsorted(values, bracket.up_to))
@@ -121,17 +119,13 @@ def _observation(
     slow_cell, fast_cell = ends if rising else ends[::-1]
     slow_s, fast_s = float(np.median(slow)), float(np.median(fast))
     kinds, where = memory(cells), f"switch between {bracket.above:.0f} and {bracket.up_to:.0f} B"
-    text = (
-        f"Where {about['variable']}={about['value']} has its value the protocol changes, between {bracket.above:.0f} "
-        f"and {bracket.up_to:.0f} B: messages just {'above' if rising else 'below'} take "
-        f"{ratio_words(ratio.value, ratio.interval)} as long as those just beyond: {format_time(slow_s)} against "
-        f"{format_time(fast_s)}."
+    law = LawFound(
+        "segments", segments.LAW.formula, (), (bracket,), None, None, None, None, (), values.size, len(launch_s)
     )
-    law = LawFound("segments", segments.LAW.formula, (), (bracket,), None, None, None, None, (), values.size, len(launch_s))
     return Observation(
         about=f"switch, {kinds}, {about['variable']}",
         place=Evidence(results).place(cells, [f"{kinds} memory", "ping pong", where]),
-        text=text,
+        text=_text(about, bracket, rising, ratio, (slow_s, fast_s)),
         metric=about["metric"],
         phase=about["phase"],
         ratio=ratio.value,
@@ -143,4 +137,13 @@ def _observation(
         evidence=(f"a line that breaks once, over {values.size} lengths: a jump to {found.jump_ratio:.3f} times",),
         slow_cells=(slow_cell["cell"],),
         fast_cells=(fast_cell["cell"],),
+    )
+
+
+def _text(about: Json, bracket: Bracket, rising: bool, ratio: Ratio, times_s: tuple[float, float]) -> str:
+    slow, fast = (format_time(one) for one in times_s)
+    return (
+        f"Where {about['variable']}={about['value']} has its value the protocol changes, between {bracket.above:.0f} "
+        f"and {bracket.up_to:.0f} B: messages just {'above' if rising else 'below'} take "
+        f"{ratio_words(ratio.value, ratio.interval)} as long as those just beyond: {slow} against {fast}."
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slowpath.diagnose.records import Diagnosis
-from slowpath.diagnose.said import bracket_words
+from slowpath.diagnose.said import bracket_words, leg_words
 
 Json = Mapping[str, Any]
 _MARK = {"shown": "yes", "missing": "no", "refuted": "refuted"}
@@ -32,7 +32,7 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
     yield f"Diagnosis of {diagnosis.mpi}: {len(diagnosis.findings)} findings, {proven} proven, {explained} explained"
     yield ""
     for finding in diagnosis.findings:
-        yield from _finding(finding, width)
+        yield from _finding(finding, diagnosis.status, width)
         yield ""
     if not diagnosis.findings:
         yield from ["No slow path was found by the survey.", ""]
@@ -51,13 +51,13 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
     yield f"folder: {folder}"
 
 
-def _finding(finding: Json, width: int) -> Iterator[str]:
+def _finding(finding: Json, status: str, width: int) -> Iterator[str]:
     yield from _wrapped(f"{finding['rule']} {finding['title']} [{finding['status']}]", width, "")
     yield from _wrapped(finding["text"], width, "  ")
     if finding.get("where"):
         yield from _wrapped(f"where: {finding['where']}", width, "  ")
     for name, leg in finding["legs"].items():
-        yield from _wrapped(f"{name}: {_MARK[leg['state']]}; {leg['text']}", width, "  ")
+        yield from _wrapped(f"{name}: {_MARK[leg['state']]}; {leg_words(leg, status)}", width, "  ")
         for line in leg["evidence"][-3:] if leg["state"] != "missing" or name == "proven" else ():
             yield from _wrapped(line, width, "    ")
     for entry in (finding["law"] or {}).get("brackets", ()):

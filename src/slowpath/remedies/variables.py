@@ -77,22 +77,35 @@ def forced_states(environ: Mapping[str, str], library: str, version: str | None,
     return list(found.values())
 
 
-_SHARED_MEMORY = {"sm", "vader", "shm", "posix", "sysv", "cma"}
+_SHARED = frozenset({"posix", "sysv"})
+_ALL = _SHARED | {"cma"}
+_COMPONENTS: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("all", "sm", "shm", "vader"), _ALL),
+    "mm": _SHARED,
+    **{name: frozenset({name}) for name in _ALL},
+}
+_LISTS = ("UCX_TLS", "OMPI_MCA_btl", "OMPI_MCA_smsc")
 
 
 def forces(name: str, given: str, slow: str) -> bool:
     """Whether a value does what the table's slow value does: equal as a word, a switch or a list of components."""
     off, on = {"0", "no", "false", "off", "n", "f", "none"}, {"1", "yes", "true", "on", "y", "t"}
     one, other = given.strip().lower(), slow.strip().lower()
-    if one == other or (one in off and other in off) or (one in on and other in on):
+    if one == other or any(one in words and other in words for words in (off, on)):
         return True
-    parts = set(one.removeprefix("^").split(","))
-    if one.startswith("^"):  # Open MPI and UCX: all but these
-        missing = {"sm"} if other == "^sm" else {"cma"} if other.startswith("^") else set()
-        return bool(missing & parts) or (other == "^sm" and {"posix", "sysv"} <= parts)
-    if name == "OMPI_MCA_btl" or (name == "UCX_TLS" and (other == "^sm" or not other.startswith("^"))):
-        return "all" not in parts and not parts & _SHARED_MEMORY  # a list without shared memory
-    return False
+    return name in _LISTS and _copies(name, one) == _copies(name, other)
+
+
+def _copies(name: str, components: str) -> int:
+    """How often a list of components has a message copied inside a node: once (CMA), twice, or 0: not by shared memory.
+
+    "^" leaves out what follows (Open MPI and UCX alike). CMA alone carries no short messages.
+    """
+    named = frozenset().union(*(_COMPONENTS.get(one, frozenset()) for one in components.removeprefix("^").split(",")))
+    left = _ALL - named if components.startswith("^") else named
+    if name != "OMPI_MCA_smsc" and not left & _SHARED:
+        return 0
+    return 1 if "cma" in left else 2
 
 
 MORE = (

@@ -62,6 +62,11 @@ def embedded_json(text: str) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
 
 
+def stylesheet() -> Markup:
+    """The style of every page that this program writes."""
+    return _inline("style.css")
+
+
 def _inline(name: str) -> Markup:
     lines = (TEMPLATES / name).read_text(encoding="utf-8").splitlines()
     return Markup("\n".join(line.strip() for line in lines if "SPDX" not in line))
@@ -109,6 +114,6 @@ def render_html(results: dict[str, Any], series: Iterable[samples.Series] = ()) 
         witness_head=witness_head,
         witness_rows=witness_rows,
         notes=results.get("notes") or [],
-        style=_inline("style.css"),
+        style=stylesheet(),
         script=_inline("explorer.js"),
     )

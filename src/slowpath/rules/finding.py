@@ -19,6 +19,7 @@ from slowpath.rules.words import law_words
 
 Finding = dict[str, Any]
 LEGS = ("observed", "explained", "proven")
+UNTRIED = "no remedy was tried in fresh interleaved pairs; run slowpath diagnose"
 _NO_LAW = "points from which a law can be fitted: vary the length of the message or the allocation, 5 lengths or more"
 
 
@@ -40,7 +41,7 @@ def build(rule: Rule, observation: Observation, witness: Leg, mpi: Mapping[str, 
     legs = {
         "observed": Leg("shown", "a difference beyond the minimum effect", _observed(observation)),
         "explained": explained,
-        "proven": Leg("missing", "no remedy was tried in fresh interleaved pairs; run slowpath diagnose"),
+        "proven": Leg("missing", UNTRIED),
     }
     place = observation.place
     return {

@@ -57,19 +57,21 @@ def socket_bytes(cell: Cell, phase: str = "steady") -> float | None:
 def system_time_words(slow: Cell, slow_phase: str, fast: Cell, fast_phase: str, excess_s: float | None) -> str | None:
     """The line of evidence when the system time of one side accounts for the excess; None when it doesn't.
 
-    One side works and the other one waits. Where both grow alike, or the one that grows was counted to yield and poll,
-    it is the waiting that the kernel was asked for.
+    One side works and the other one waits. A side that was counted to yield and poll waits, and what the kernel does
+    for it says nothing of the work; where neither was and both grow alike, nothing tells which of the two works.
     """
     more = {role: _more_of(role, slow, slow_phase, fast, fast_phase) for role in ROLES}
-    works, waits = sorted(ROLES, key=lambda role: more[role] or 0.0, reverse=True)
-    found, other = more[works], more[waits] or 0.0
+    waiting = [role for role in ROLES if _waiting(slow, slow_phase, role)]
+    works = max((role for role in ROLES if role not in waiting), key=lambda role: more[role] or 0.0, default=None)
+    found = None if works is None else more[works]
     if found is None or excess_s is None or excess_s <= 0 or not SYSTEM_SHARE[0] <= found / excess_s <= SYSTEM_SHARE[1]:
         return None
-    if other > ONE_SIDE * found or _waiting(slow, slow_phase, works):
+    if any((more[role] or 0.0) > ONE_SIDE * found for role in ROLES if role not in (works, *waiting)):
         return None
+    waits = f", while the {_SIDES[waiting[0]]} yields and waits" if waiting else ""
     return (
         f"system time per operation of the {_SIDES[works]} grows by {format_time(found)}, "
-        f"{100 * found / excess_s:.0f} % of the excess of {format_time(excess_s)}: the time goes to the kernel"
+        f"{100 * found / excess_s:.0f} % of the excess of {format_time(excess_s)}{waits}: the time goes to the kernel"
     )
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ import pytest
 
 from slowpath.diagnose import attribute, conclude
 from slowpath.diagnose.html import page
-from slowpath.diagnose.propose import Known, Library, Proposal, proposals
+from slowpath.diagnose.judge import judge_trial
+from slowpath.diagnose.known import Known, Library, Proposal
+from slowpath.diagnose.pooled import with_earlier
+from slowpath.diagnose.propose import proposals
 from slowpath.diagnose.records import SCHEMA, Diagnosis, Step, read_diagnosis, write_diagnosis
 from slowpath.diagnose.said import said
 from slowpath.diagnose.text import render
@@ -267,6 +271,54 @@ def test_nothing_is_tried_twice_and_nothing_that_is_proven(survey: Json) -> None
     assert [p.kind for p in proposals(known([one], survey))] == ["trial"]
     assert list(proposals(known([one], survey, [done]))) == []
     assert list(proposals(known([one | {"status": "proven"}], survey))) == []
+
+
+def noisy_trial(contrast_of: Callable[..., Json], seed: int, noise: float = 0.3) -> Json:
+    contrasts = [
+        contrast_of("remedy", 1e-3, 1.5e-3, 10, noise, seed),
+        contrast_of("remedy again", 1e-3, 1.5e-3, 10, noise, seed + 100),
+        contrast_of("a/a", 1.5e-3, 1.5e-3, 10, 0.01, seed),
+        contrast_of("negative control", 1e-6, 1e-6, 10, noise, seed),
+    ]
+    return {"contrasts": contrasts, "run": {}}
+
+
+def test_a_trial_that_noise_left_open_is_made_once_more_and_judged_by_all_pairs(
+    survey: Json, contrast_of: Callable[..., Json]
+) -> None:
+    survey["cells"][0]["parameters"]["pages"] = "small"
+    one = finding("SP008", law=None)
+    plain = {"finding": one["id"], "remedy": "huge pages", "fast": None, "constant_s": None, "control": "it is short"}
+    steps = [Step(number, "trial", f"{number:02d}-trial", "", 1.0, plain) for number in (3, 4)]
+    first_results, second_results = noisy_trial(contrast_of, 1), noisy_trial(contrast_of, 2)
+    of = known([one], survey, steps[:1])
+    open_once = [p.kind for p in proposals(replace(of, others={"03-trial": first_results}))]
+    assert open_once == ["trial"]
+    clear = noisy_trial(contrast_of, 1, 0.01)
+    assert list(proposals(replace(of, others={"03-trial": clear}))) == []  # decided
+    both = replace(of, steps=[*of.steps, steps[1]], others={"03-trial": first_results, "04-trial": second_results})
+    assert list(proposals(both)) == []  # twice is all
+    joined = with_earlier(steps[1], second_results, [(steps[0], first_results), (steps[1], second_results)])
+    assert judge_trial(plain, joined)["pairs"] == 20
+    assert [one["launches"] for one in joined["contrasts"]] == [20] * 4
+    other = Step(2, "trial", "02-trial", "", 1.0, plain | {"remedy": "another"})
+    assert with_earlier(steps[1], second_results, [(other, first_results)]) == second_results
+
+
+def test_a_witness_of_two_runs_counts_the_operations_of_both() -> None:
+    def cell(time_s: float, operations: int, calls: Json | None = None) -> Json:
+        role = {"system_time_s_per_op": time_s, "operations": operations, "involuntary_switches": 1}
+        role |= {"calls": calls} if calls else {}
+        return {"key": "k", "environment": "default", "witness": {"steady": {"send": None, "receive": role}}}
+
+    def run(one: Json) -> Json:
+        return {"cells": [one], "run": {"environments": [{"name": "default"}]}}
+
+    counted = {"process_vm_readv": {"calls_per_op": 1.0}}
+    both = conclude.with_witness(run(cell(4e-5, 50)), run(cell(11e-5, 20, counted)))
+    role = both["cells"][0]["witness"]["steady"]["receive"]
+    assert role["system_time_s_per_op"] == pytest.approx(6e-5)
+    assert (role["operations"], role["involuntary_switches"], role["calls"]) == (70, 2, counted)
 
 
 def test_a_trial_s_outcome_makes_a_finding_proven(

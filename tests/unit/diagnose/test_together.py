@@ -13,7 +13,8 @@ from slowpath.diagnose import together
 from slowpath.diagnose.campaign_text import Campaign
 from slowpath.diagnose.combine import Change, Proven, added_parameters
 from slowpath.diagnose.html import page
-from slowpath.diagnose.propose import Known, Library, proposals
+from slowpath.diagnose.known import Known, Library
+from slowpath.diagnose.propose import proposals
 from slowpath.diagnose.records import SCHEMA, Diagnosis, Step
 from slowpath.diagnose.sides import Condition
 from slowpath.diagnose.text import render

@@ -74,6 +74,10 @@ def test_a_remedy_fits_its_library_and_version_only() -> None:
         ("UCX_TLS", "^cma,xpmem", "^cma,xpmem,knem", True),
         ("UCX_TLS", "tcp,self", "^cma,xpmem,knem", False),
         ("UCX_TLS", "tcp,self", "self,tcp,cuda_copy", True),
+        ("UCX_TLS", "posix,self", "^cma,xpmem,knem", True),
+        ("UCX_TLS", "cma,tcp", "^sm", True),
+        ("OMPI_MCA_btl", "^sm", "self,tcp", True),
+        ("OMPI_MCA_pml", "ucx", "ob1", False),
     ],
 )
 def test_what_forces_a_state(name: str, given: str, slow: str, does: bool) -> None:

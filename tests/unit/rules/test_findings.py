@@ -66,6 +66,19 @@ def test_system_time_of_waiting_does_not(how: str) -> None:
     assert only(run)["status"] == "observed"
 
 
+def test_a_sender_that_was_counted_to_wait_does_not_hide_the_receiver_s_work() -> None:
+    """Seen under MPICH: the kernel's time of the sender, which yields, grows as much as that of the copy."""
+    run = planted("SP008")
+    yields = {"sched_yield": {"calls_per_op": 1200.0, "bytes_per_op": None}}
+    for cell in run.cells:
+        pages = int(cell["parameters"]["message_bytes"]) // 4096 if cell["parameters"]["pages"] == "small" else 0
+        cell["witness"] = witness("steady", 1e-6 + pages * 3.8e-7)
+        cell["witness"]["steady"]["send"] = witness("steady", 1e-6 + pages * 4e-7, calls=yields)["steady"]["receive"]
+    one = only(run)
+    assert one["status"] == "explained"
+    assert any("while the sender yields" in line for line in one["legs"]["explained"]["evidence"])
+
+
 def one_length(calls: dict | None) -> dict:
     run = Planted()
     sides = []

@@ -11,7 +11,8 @@ import pytest
 
 from slowpath.analyse.build import build_results
 from slowpath.diagnose.judge import judge_trial
-from slowpath.diagnose.propose import Known, Library, proposals
+from slowpath.diagnose.known import Known, Library
+from slowpath.diagnose.propose import proposals
 from slowpath.diagnose.trial import EFFECT
 
 DATA = Path(__file__).parents[2] / "data" / "diagnose"

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The findings of a diagnosis in one picture: how many times as long each takes, on one axis. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from slowpath.report import format as fmt
+from slowpath.report.svg import contrast_forest
+
+Json = Mapping[str, Any]
+_GRID = "findings-grid"
+_LEAST_EFFECT = 0.03  # the survey's: the shaded band
+
+
+def forest(findings: Sequence[Json]) -> str:
+    """A section of HTML; empty where no finding has a ratio."""
+    drawn = [one for one in findings if one["ratio"] is not None]
+    if not drawn:
+        return ""
+    scale = contrast_forest.scale_of([dict(one) for one in drawn])
+    rows = "".join(
+        f'<div class="row"><span class="name"><b><a href="#{escape(one["id"])}">{escape(one["rule"])}</a></b> '
+        f"{escape(one['title'])}<small>{escape(one['where'] or '')}</small></span>"
+        f'<span class="box">{contrast_forest.track(_as_contrast(one), scale, _GRID)}</span>'
+        f'<span class="numbers"><b>{escape(fmt.ratio(one["ratio"], one["interval"]))}</b> {escape(one["status"])}'
+        f"<small>{escape(_spread(one))}</small></span></div>"
+        for one in drawn
+    )
+    axis = contrast_forest.axis(scale, _GRID)
+    return (
+        '<section class="strip forest" aria-label="Findings"><div class="row head"><span></span>'
+        f'<div class="box">{axis}</div><span class="sub">times as long, interval, how far it got</span></div>'
+        f"{rows}</section>"
+    )
+
+
+def _as_contrast(finding: Json) -> dict[str, Any]:
+    return {
+        "ratio": finding["ratio"],
+        "interval": finding["interval"],
+        "verdict": "slower",
+        "minimum_effect": _LEAST_EFFECT,
+        "a": {"value": "what is usual"},
+        "b": {"value": finding["title"]},
+    }
+
+
+def _spread(finding: Json) -> str:
+    """The interval, and what a proven remedy takes away."""
+    words = [fmt.ratio_interval(finding["ratio"], finding["interval"]) or "no interval"]
+    proven = next((one for one in finding["remedies"] if one["verdict"] == "proven"), None)
+    if proven is not None and proven["removed_ratio"]:
+        words.append(f"{proven['name']}: removes {proven['removed_ratio']['value']:.0%}")
+    return "; ".join(words)
