@@ -87,7 +87,7 @@ def _filled(mine: Any, other: Any) -> Any:
     if not isinstance(mine, Mapping) or not isinstance(other, Mapping):
         return other if mine is None else mine
     filled = {**other, **{name: _filled(value, other.get(name)) for name, value in mine.items()}}
-    counted = mine.get("operations"), other.get("operations")
+    counted = [float(one.get("operations") or 0) for one in (mine, other)]
     if not all(counted):
         return filled
     for name in (one for one in mine if one.endswith("_per_op") and other.get(one) is not None):
@@ -108,10 +108,10 @@ def as_forced(results: Mapping[str, Any], forced: Sequence[Mapping[str, str]]) -
     entries = []
     for entry in results["run"]["environments"]:
         if entry["name"] == UNFORCED:
-            entries.append({**entry, "unset": [], "variables": {}, "setting": None})
+            entries.append({**entry, "unset": [], "variables": {}, "setting": None, "own": False})
         elif not (entry.get("variables") or entry.get("setting")):
             own = {one["name"]: one["value"] for one in forced}
-            entries.append({**entry, "setting": states[0], "variables": own})
+            entries.append({**entry, "setting": states[0], "variables": own, "own": True})
         else:
             entries.append(entry)
     return {**results, "run": {**results["run"], "environments": entries}}

@@ -85,9 +85,14 @@ class Evidence:
         return found
 
     def as_found(self, cell: Cell) -> bool:
-        """Whether its environment is the user's own: nothing set and nothing unset."""
+        """Whether its environment is the library's own: nothing set and nothing unset."""
         entry = self.environment(cell)
         return not (entry.get("variables") or entry.get("unset") or entry.get("setting"))
+
+    def users_own(self, cell: Cell) -> bool:
+        """Whether its environment is what users have who change nothing, with what they had exported before."""
+        own: bool | None = self.environment(cell).get("own")  # conclude.as_forced says it where the two differ
+        return self.as_found(cell) if own is None else own
 
     def hosts(self, cell: Cell) -> set[str]:
         """Nodes of the ranks under its placement; empty when no launch told."""

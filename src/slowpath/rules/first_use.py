@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from slowpath.laws import constant
 from slowpath.laws.from_results import launch_times
 from slowpath.rules.compared import LAW_RATIO, Cell, Compared, Ratio, ratio_of
+from slowpath.rules.differences import SMALL_PAGE_BYTES
 from slowpath.rules.granule_bound import with_bound
 from slowpath.rules.lawfound import LawFound
 from slowpath.rules.lines import Line, excess
@@ -27,6 +28,7 @@ MESSAGE = "message_bytes"
 # Of the metrics of one cell the first of these speaks: the others are parts of it. A first round trip, one a launch,
 # also holds what the other rank is late by, so that patterns of round trips say nothing of first messages.
 METRICS = ("one_way_s", "send_barrier_s", "ipc_open_s")
+VISIT_S = 1e-9  # less than any processor or kernel spends on a page that it looks at; the cheapest seen took 20 ns
 CLEAR_RATIO = 1.25  # a first message meets cold caches everywhere; below, without a law, nothing is said
 Kind = Literal["pages", "allocation", "message", "constant", "unknown"]
 _KINDS: dict[str, Kind] = {
@@ -114,7 +116,7 @@ def _over_allocations(evidence: Evidence) -> Iterator[FirstUse]:
         fast = _reference(line, slow)
         ratio, contrast, reference = _between(evidence, line, slow, fast)
         # Cold caches make a first message from a longer buffer a little slower, too: below, what is constant speaks.
-        if not ratio.beyond or ratio.least < LAW_RATIO:
+        if not ratio.beyond or ratio.least < LAW_RATIO or _as_cold_caches(line, slow, reference):
             yield from _constant_line(evidence, line)
             continue
         law = with_bound(line)
@@ -135,12 +137,23 @@ def _over_allocations(evidence: Evidence) -> Iterator[FirstUse]:
         )
 
 
+def _as_cold_caches(line: Line, slow: int, reference: Cell) -> bool:
+    """Whether the excess is less than a visit to each page of the allocation takes, so that nothing can have paid by
+    its pages or bytes: a longer buffer pushes more out of the caches while it is filled.
+    """
+    lengths = next(line.sweep.covariates[name] for name in ALLOCATIONS if name in line.sweep.varied())
+    excess_s = line.centre_s[slow] - reference["metrics"][line.sweep.metric]["phases"]["first"]["value"]
+    return bool(excess_s < VISIT_S * lengths[slow] / SMALL_PAGE_BYTES)
+
+
 def _reference(line: Line, slow: int) -> int:
-    """The fastest point with an allocation of about the same length, the fastest of all where there is no other."""
+    """The fastest point with an allocation of about the same length; where it is not clearly faster, that of all."""
     lengths = next(line.sweep.covariates[name] for name in ALLOCATIONS if name in line.sweep.varied())
     near = [i for i in range(line.sweep.points) if 0.5 * lengths[slow] <= lengths[i] <= 2 * lengths[slow]]
     fast = min(near, key=lambda i: line.centre_s[i])
-    return fast if line.ratio(slow, fast).value > 1 + line.minimum_effect else line.fastest
+    found = line.picked_ratio(slow, fast)
+    clear = found.beyond if found.interval else found.value > 1 + line.minimum_effect
+    return fast if clear else line.fastest
 
 
 def _between(evidence: Evidence, line: Line, slow: int, fast: int) -> tuple[Ratio, str | None, Cell]:
@@ -152,7 +165,7 @@ def _between(evidence: Evidence, line: Line, slow: int, fast: int) -> tuple[Rati
     for one in evidence.compared:
         if (one.slow["cell"], one.fast["cell"]) == cells and _both_first(one, line.sweep.metric):
             return Ratio(one.ratio, one.interval, True), one.contrast, one.fast
-    found = line.ratio(slow, fast)
+    found = line.picked_ratio(slow, fast)
     if found.interval is None and evidence.imported:
         return _of_twin(evidence, line, slow)
     return found, None, line.cells[fast]

@@ -58,7 +58,7 @@ def _observation(evidence: Evidence, use: FirstUse) -> Observation:
         ratio=use.ratio.value,
         interval=use.ratio.interval,
         excess_s=use.slow_s - use.fast_s,
-        usual=None if evidence.imported else evidence.as_found(use.slow),
+        usual=None if evidence.imported else evidence.users_own(use.slow),
         cells=tuple(cell["cell"] for cell in use.cells),
         contrasts=use.contrasts,
         law=use.law,

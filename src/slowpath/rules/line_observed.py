@@ -37,7 +37,7 @@ def steps_observed(
     found = []
     for line in evidence.lines(said.covariate, phase=phase, metrics=(*SPEAKING, "receive_s")):
         slow, fast = line.slowest, _cheapest(line, said.covariate)
-        ratio = line.ratio(slow, fast)
+        ratio = line.picked_ratio(slow, fast)
         if not ratio.beyond or ratio.least < LAW_RATIO or (law := line.among(laws)).name in (None, "constant"):
             continue
         found.append(_observation(evidence, line, said, ratio, law, (slow, fast)))

@@ -15,9 +15,11 @@ from slowpath.laws.from_results import along, sweeps
 from slowpath.laws.law import Law
 from slowpath.laws.registry import LAWS
 from slowpath.laws.sweep import Sweep
-from slowpath.rules.compared import Cell, Ratio, ratio_of
+from slowpath.rules.compared import LAW_RATIO, Cell, Ratio, ratio_of
 from slowpath.rules.lawfound import LawFound, law_found
+from slowpath.stats import student
 from slowpath.stats.inputs import Floats
+from slowpath.stats.verdict import SIGNIFICANCE
 
 FEWEST_POINTS = 3
 FEWEST_EXCESSES = 0.5  # share of the launches in which a point must take longer to be one of an excess
@@ -69,6 +71,18 @@ class Line:
         if not both.size:
             return Ratio(float(self.centre_s[slow] / self.centre_s[fast]), None, False)
         return ratio_of(both[:, 0], both[:, 1], self.minimum_effect)
+
+    def picked_ratio(self, slow: int, fast: int) -> Ratio:
+        """As `ratio`, of two points that were picked because they lie apart, which among many points some always do:
+        `beyond` only where its end at 95 % for all points together (Bonferroni) is LAW_RATIO or more, too.
+        """
+        found = self.ratio(slow, fast)
+        times = np.log(self.sweep.launch_s[:, [slow, fast]])
+        both = times[np.isfinite(times).all(axis=1)]
+        if found.interval is None or not both.size:
+            return found
+        wide = student.mean(both[:, 0] - both[:, 1]).interval(1 - SIGNIFICANCE / self.sweep.points)
+        return replace(found, beyond=found.beyond and wide is not None and wide.low >= np.log(LAW_RATIO))
 
     def is_fixed(self, covariate: str) -> bool:
         return covariate not in self.sweep.covariates or bool(np.ptp(self.sweep.covariates[covariate]) == 0)

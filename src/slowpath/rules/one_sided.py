@@ -83,7 +83,7 @@ def _observation(evidence: Evidence, put: Cell, message: Cell, ratio: Ratio) -> 
         ratio=ratio.value,
         interval=ratio.interval,
         excess_s=slow_s - fast_s,
-        usual=evidence.as_found(put),
+        usual=evidence.users_own(put),
         cells=(put["cell"], message["cell"]),
         evidence=(f"{words}: {put['label']} over {message['label']}",),
         slow_cells=(put["cell"],),

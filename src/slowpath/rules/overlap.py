@@ -62,7 +62,7 @@ def _observation(
         ratio=ratio.value,
         interval=ratio.interval,
         excess_s=times[0] - times[1],
-        usual=evidence.as_found(cell),
+        usual=evidence.users_own(cell),
         cells=(cell["cell"],),
         evidence=(f"exposed share {share}, {part['interval_kind']}",),
         slow_cells=(cell["cell"],),

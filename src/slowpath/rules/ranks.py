@@ -90,7 +90,7 @@ def _observation(evidence: Evidence, cells: Sequence[Cell], one: _Slow) -> Obser
         ratio=one.ratio.value,
         interval=one.ratio.interval,
         excess_s=one.slow_s - one.usual_s,
-        usual=evidence.as_found(one.cell),
+        usual=evidence.users_own(one.cell),
         cells=tuple(cell["cell"] for cell in cells),
         evidence=(f"{words} the median of {len(cells) - 1} other ranks, launch by launch",),
         slow_cells=(one.cell["cell"],),

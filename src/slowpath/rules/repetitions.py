@@ -104,7 +104,7 @@ def _observation(evidence: Evidence, line: Line, before: int, share: str) -> Obs
         ratio=ratio.value,
         interval=ratio.interval,
         excess_s=slow_s - fast_s,
-        usual=evidence.as_found(cell),
+        usual=evidence.users_own(cell),
         cells=(cell["cell"],),
         law=law,
         evidence=(f"{ratio_words(ratio.value, ratio.interval)}: the {before + 1}th message over the last of a buffer",),

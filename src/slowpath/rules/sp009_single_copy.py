@@ -34,10 +34,11 @@ def _sides(evidence: Evidence, one: Compared) -> str | None:
 
 def _observation(evidence: Evidence, group: Sequence[Compared]) -> Observation:
     off = _sides(evidence, group[0]) == "off"
+    usual = evidence.users_own(group[0].slow)
     said = (
-        Said("A message without single copy", "with it", "single copy off", usual=False)
+        Said("A message without single copy", "with it", "single copy off", usual)
         if off
-        else Said("A message by single copy", "through shared memory", "single copy on", usual=True)
+        else Said("A message by single copy", "through shared memory", "single copy on", usual)
     )
     law = lambda some: difference_law(some, ("message_bytes",), evidence.minimum_effect)  # noqa: E731
     return observation(evidence, group, said, law)

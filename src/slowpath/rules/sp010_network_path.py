@@ -33,10 +33,11 @@ def _slow_side(evidence: Evidence, one: Compared) -> str | None:
 
 def _observation(evidence: Evidence, group: Sequence[Compared]) -> Observation:
     forced = _slow_side(evidence, group[0]) == FORCED
+    usual = evidence.users_own(group[0].slow)
     said = (
-        Said("A message inside the node over the network's path", "over the library's own", FORCED, usual=False)
+        Said("A message inside the node over the network's path", "over the library's own", FORCED, usual)
         if forced
-        else Said("A message by the library's own path inside the node", "over the network's path", OWN, usual=True)
+        else Said("A message by the library's own path inside the node", "over the network's path", OWN, usual)
     )
     return observation(evidence, group, said, lambda g: difference_law(g, ("message_bytes",), evidence.minimum_effect))
 

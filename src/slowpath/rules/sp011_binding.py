@@ -8,7 +8,7 @@ from typing import Any
 
 from slowpath.rules import witness
 from slowpath.rules.by_contrast import Said, grouped, observation, setting_key
-from slowpath.rules.compared import Compared
+from slowpath.rules.compared import LAW_RATIO, Compared
 from slowpath.rules.cpus import shared, wide
 from slowpath.rules.differences import difference_law
 from slowpath.rules.evidence import Evidence
@@ -21,7 +21,8 @@ def observe(evidence: Evidence) -> Sequence[Observation]:
     """Contrasts of placements, whichever side is slower."""
     found = evidence.decided("placement", phase="steady")
     groups = grouped(found, lambda one: (one.slow_value, one.fast_value, *setting_key(one.slow, "placement")))
-    return [*shared_processors(evidence), *(_observation(evidence, group) for group in groups)]
+    clear = [group for group in groups if max(one.interval[0] for one in group if one.interval) >= LAW_RATIO]
+    return [*shared_processors(evidence), *(_observation(evidence, group) for group in clear)]
 
 
 def _observation(evidence: Evidence, group: Sequence[Compared]) -> Observation:

@@ -113,7 +113,7 @@ def _observation(evidence: Evidence, line: Line, law: LawFound, switch: Switch) 
         ratio=switch.ratio.value,
         interval=switch.ratio.interval,
         excess_s=slow_s - fast_s,
-        usual=evidence.as_found(line.cells[0]),
+        usual=evidence.users_own(line.cells[0]),
         cells=tuple(cell["cell"] for cell in line.cells),
         law=replace(law, brackets=(bracket, *others)),
         evidence=(f"{ratio_words(switch.ratio.value, switch.ratio.interval)}: both sides' lines, launch by launch",),

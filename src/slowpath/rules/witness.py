@@ -63,7 +63,9 @@ def system_time_words(slow: Cell, slow_phase: str, fast: Cell, fast_phase: str, 
     more = {role: _more_of(role, slow, slow_phase, fast, fast_phase) for role in ROLES}
     waiting = [role for role in ROLES if _waiting(slow, slow_phase, role)]
     works = max((role for role in ROLES if role not in waiting), key=lambda role: more[role] or 0.0, default=None)
-    found = None if works is None else more[works]
+    if works is None:
+        return None
+    found = more[works]
     if found is None or excess_s is None or excess_s <= 0 or not SYSTEM_SHARE[0] <= found / excess_s <= SYSTEM_SHARE[1]:
         return None
     if any((more[role] or 0.0) > ONE_SIDE * found for role in ROLES if role not in (works, *waiting)):
