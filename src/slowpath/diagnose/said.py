@@ -45,7 +45,7 @@ def said(step: Step, before: Sequence[Json], after: Sequence[Json]) -> str:
 def bracket_words(entry: Json) -> str:
     """`after 50021 B and up to 50022 B`."""
     name = entry["covariate"]
-    if name.endswith("_bytes"):
+    if name.endswith(("_bytes", "length")):
         low, high = (f"{format_bytes(int(entry[key]))}" for key in ("above", "up_to"))
     else:
         low, high = (f"{entry[key]:.12g}" for key in ("above", "up_to"))
