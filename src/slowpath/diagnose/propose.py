@@ -7,7 +7,7 @@ finding, the limit is refined before it is attributed, and attributed before rem
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,10 +45,13 @@ def proposals(known: Known, name_only: bool = False) -> Iterator[Proposal]:
     if name_only:
         return
     yield from _witnesses(known)
-    for finding in sorted(known.findings, key=lambda one: _value(one, known), reverse=True):
+    ordered = sorted(known.findings, key=lambda one: _value(one, known), reverse=True)
+    for finding in ordered:
         yield from _of(finding, known)
     yield from _repeats(known)
     yield from _open_trials(known)
+    for finding in ordered:
+        yield from _other_limits(finding, known)
     yield from _together(known)
 
 
@@ -61,15 +64,29 @@ def _value(finding: Json, known: Known) -> tuple[bool, bool, bool, float]:
 
 
 def _of(finding: Json, known: Known) -> Iterator[Proposal]:
+    """What a finding itself needs: of the limits of its law the one that it speaks of, and those that users set."""
     results = known.others.get(finding.get("run") or "", known.results)
     sides = sides_of(finding, results)
     if sides is None:
         return
+    limits = [one for i, one in enumerate(_limits(finding)) if i == 0 or _suspected(one, known)]
     yield from _separations(finding, known, results)
-    yield from _attributions(finding, known, sides)
+    yield from _attributions(finding, known, sides, limits)
     yield from _trials(finding, known, _switched(finding, known, sides))
-    yield from _refinements(finding, known, sides)
+    yield from _refinements(finding, known, sides, limits)
     yield from _trials(finding, known, ((one, sides) for one in _table(finding, known)))
+
+
+def _other_limits(finding: Json, known: Known) -> Iterator[Proposal]:
+    """The other limits of its law, after all that findings themselves need."""
+    sides = sides_of(finding, known.others.get(finding.get("run") or "", known.results))
+    if sides is not None:
+        yield from _attributions(finding, known, sides, _limits(finding))
+        yield from _refinements(finding, known, sides, _limits(finding))
+
+
+def _limits(finding: Json) -> list[Json]:
+    return list((finding["law"] or {}).get("brackets", ()))
 
 
 def _made(known: Known, kind: str, finding: str) -> list[Step]:
@@ -86,11 +103,11 @@ def _separations(finding: Json, known: Known, results: Json) -> Iterator[Proposa
         yield Proposal("separate", {"finding": finding["id"]}, campaign, why)
 
 
-def _refinements(finding: Json, known: Known, sides: Sides) -> Iterator[Proposal]:
+def _refinements(finding: Json, known: Known, sides: Sides, limits: Sequence[Json]) -> Iterator[Proposal]:
     """Brackets in which a variable of the library has its value first: those can be explained."""
     if len(_made(known, "refine", finding["id"])) >= MOST_REFINEMENTS:
         return
-    entries = [one for one in (finding["law"] or {}).get("brackets", ()) if one["covariate"] in REFINED]
+    entries = [one for one in limits if one["covariate"] in REFINED]
     for entry in sorted(entries, key=lambda one: not _suspected(one, known)):
         bracket = Bracket(entry["covariate"], entry["above"], entry["up_to"])
         if entry.get("unclear") or entry.get("confirmed") or entry.get("attributed_to"):
@@ -134,11 +151,11 @@ def _tries(known: Known, finding: Json, bracket: Bracket) -> int:
     return sum((step.about["above"], step.about["up_to"]) == (bracket.above, bracket.up_to) for step in made)
 
 
-def _attributions(finding: Json, known: Known, sides: Sides) -> Iterator[Proposal]:
+def _attributions(finding: Json, known: Known, sides: Sides, limits: Sequence[Json]) -> Iterator[Proposal]:
     tried = {step.about["variable"] for step in _made(known, "attribute", finding["id"])}
     library = known.library
     switches = for_library(library.name, library.version, library.transport)
-    for index, entry in enumerate((finding["law"] or {}).get("brackets", ())):
+    for entry in limits:
         bracket = Bracket(entry["covariate"], entry["above"], entry["up_to"])
         if bracket.covariate != "message_bytes" or not entry.get("confirmed") or entry.get("attributed_to"):
             continue
@@ -150,7 +167,7 @@ def _attributions(finding: Json, known: Known, sides: Sides) -> Iterator[Proposa
             rising = entry.get("rising", int(sides.slow["parameters"]["message_bytes"]) > bracket.above)
             about, campaign = attribute.design(finding["id"], one, bracket, sides, known.ranks, rising)
             # The first bracket is what the finding speaks of; another one that is attributed gets a finding of its own.
-            about |= {"speaks": index == 0, "set_by_user": name in known.environ}
+            about |= {"speaks": entry == _limits(finding)[0], "set_by_user": name in known.environ}
             yield Proposal("attribute", about, campaign, f"{name} is {one.value}, where {finding['rule']} changes")
 
 
