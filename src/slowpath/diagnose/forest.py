@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from slowpath.laws.choose import MINIMUM_EFFECT
 from slowpath.report import format as fmt
 from slowpath.report.svg import contrast_forest
 
 Json = Mapping[str, Any]
 _GRID = "findings-grid"
-_LEAST_EFFECT = 0.03  # the survey's: the shaded band
 
 
 def forest(findings: Sequence[Json]) -> str:
@@ -42,7 +42,7 @@ def _as_contrast(finding: Json) -> dict[str, Any]:
         "ratio": finding["ratio"],
         "interval": finding["interval"],
         "verdict": "slower",
-        "minimum_effect": _LEAST_EFFECT,
+        "minimum_effect": MINIMUM_EFFECT,
         "a": {"value": "what is usual"},
         "b": {"value": finding["title"]},
     }

@@ -23,7 +23,7 @@ Json = Mapping[str, Any]
 FEWEST_PAIRS = 8
 LEAST_REMOVED_RATIO = 0.5
 CONTROL_WITHIN_RATIO = 0.10
-APART_RATIO = 1.1  # of slow over remedied, from which on an open trial is worth its time once more
+OPEN_RATIO = 1.1  # of slow over remedied, from which on an open trial is worth its time once more
 _RESAMPLES = 4000
 
 
@@ -94,7 +94,7 @@ def is_open(outcome: Json) -> bool:
     if outcome["verdict"] != "partial" or control is None or outcome["pairs"] < FEWEST_PAIRS:
         return False
     removed = outcome["removed_ratio"]
-    hopeful = ratio is not None and ratio > APART_RATIO and (removed is None or removed["value"] >= LEAST_REMOVED_RATIO)
+    hopeful = ratio is not None and ratio > OPEN_RATIO and (removed is None or removed["value"] >= LEAST_REMOVED_RATIO)
     return hopeful and control["verdict"] in ("same", "undecided")
 
 

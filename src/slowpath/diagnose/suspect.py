@@ -19,6 +19,7 @@ from slowpath.diagnose.campaign_text import Campaign
 from slowpath.diagnose.records import Step
 from slowpath.diagnose.sides import condition
 from slowpath.laws import segments
+from slowpath.laws.choose import MINIMUM_EFFECT
 from slowpath.laws.law import Bracket
 from slowpath.remedies.switches import Switch
 from slowpath.rules.compared import Ratio, ratio_of
@@ -35,7 +36,6 @@ Json = Mapping[str, Any]
 METRIC, PHASE = "half_round_trip_latency_s", "steady"
 _REACH = 2 * MOST_HEADER_BYTES  # to either side of the value
 _BESIDE = 3  # points on either side of a break that its two times are medians of
-LEAST_JUMP_RATIO = 1.03  # where two protocols cost the same, their limit is nobody's slow path
 
 
 def own_switches(switches: Sequence[Switch], environ: Mapping[str, str]) -> Iterator[tuple[Switch, int]]:
@@ -96,7 +96,7 @@ def switch_finding(step: Step, results: Json) -> dict[str, Any] | None:
         return None
     values, launch_s = times
     found = refine.narrow(Bracket(about["covariate"], about["above"], about["up_to"]), values, launch_s)
-    if not found.seen or max(found.jump_ratio, 1 / found.jump_ratio) < LEAST_JUMP_RATIO:
+    if not found.seen or max(found.jump_ratio, 1 / found.jump_ratio) < 1 + MINIMUM_EFFECT:
         return None
     seen = _observation(about, results, found, np.asarray(values), launch_s)
     witness = Leg("missing", f"the limit is not known to the byte yet, nor whether {about['variable']} moves it")
@@ -113,7 +113,7 @@ def _observation(about: Json, results: Json, found: refine.Narrowed, values: Flo
     sides = slice(split - _BESIDE, split), slice(last, last + _BESIDE)
     before, after = (np.median(launch_s[:, side], axis=1) for side in sides)
     slow, fast = (after, before) if rising else (before, after)
-    ratio = ratio_of(slow, fast, LEAST_JUMP_RATIO - 1)
+    ratio = ratio_of(slow, fast, MINIMUM_EFFECT)
     cells = sorted(results["cells"], key=lambda cell: int(cell["parameters"]["message_bytes"]))
     ends = [cells[min(last, len(cells) - 1)], cells[split - 1]]
     slow_cell, fast_cell = ends if rising else ends[::-1]

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from slowpath.laws.choose import MINIMUM_EFFECT
 from slowpath.rules.compared import DECIDED, Cell, Compared, Contrast, from_contrast
 from slowpath.rules.lines import Line, Lines
 from slowpath.rules.rule import Place
 
-MINIMUM_EFFECT = 0.03  # where no contrast says another
 Results = Mapping[str, Any]
 
 
@@ -27,6 +27,7 @@ class Evidence:
 
     @cached_property
     def minimum_effect(self) -> float:
+        """As the contrasts have it; the laws' own where there is none."""
         return max((c["minimum_effect"] for c in self.contrasts), default=MINIMUM_EFFECT)
 
     @cached_property

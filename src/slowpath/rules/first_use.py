@@ -19,6 +19,7 @@ from slowpath.rules.differences import SMALL_PAGE_BYTES
 from slowpath.rules.granule_bound import with_bound
 from slowpath.rules.lawfound import LawFound
 from slowpath.rules.lines import Line, excess
+from slowpath.stats.inputs import Floats
 
 if TYPE_CHECKING:
     from slowpath.rules.evidence import Evidence
@@ -137,18 +138,23 @@ def _over_allocations(evidence: Evidence) -> Iterator[FirstUse]:
         )
 
 
+def _lengths(line: Line) -> Floats:
+    """Of the allocations, bytes, shape (points,)."""
+    return next(line.sweep.covariates[name] for name in ALLOCATIONS if name in line.sweep.varied())
+
+
 def _as_cold_caches(line: Line, slow: int, reference: Cell) -> bool:
     """Whether the excess is less than a visit to each page of the allocation takes, so that nothing can have paid by
     its pages or bytes: a longer buffer pushes more out of the caches while it is filled.
     """
-    lengths = next(line.sweep.covariates[name] for name in ALLOCATIONS if name in line.sweep.varied())
+    lengths = _lengths(line)
     excess_s = line.centre_s[slow] - reference["metrics"][line.sweep.metric]["phases"]["first"]["value"]
     return bool(excess_s < VISIT_S * lengths[slow] / SMALL_PAGE_BYTES)
 
 
 def _reference(line: Line, slow: int) -> int:
     """The fastest point with an allocation of about the same length; where it is not clearly faster, that of all."""
-    lengths = next(line.sweep.covariates[name] for name in ALLOCATIONS if name in line.sweep.varied())
+    lengths = _lengths(line)
     near = [i for i in range(line.sweep.points) if 0.5 * lengths[slow] <= lengths[i] <= 2 * lengths[slow]]
     fast = min(near, key=lambda i: line.centre_s[i])
     found = line.picked_ratio(slow, fast)

@@ -44,7 +44,8 @@ RULE = Rule(
     title="A protocol switch makes messages near its length slower",
     what="Libraries send short messages at once (eager) and ask before long ones (rendezvous), with a fixed threshold.",
     shows="The time jumps at one length: messages just above a threshold take 1.25 times as long as the "
-    "protocol below would take, or the other way round.",
+    "protocol below would take, or the other way round; where a variable of yours sets it, `slowpath diagnose` says "
+    "so from 1.03 on.",
     why="The threshold was set for another machine, memory or number of ranks, or by a variable.",
     needs="Messages of 8 lengths or more: law 'segments' with the switch as its limit, refined to the byte. "
     "Explained when one of the library's control variables (MPI_T) has that value.",
