@@ -125,7 +125,9 @@ def _verdict(
         why = about.get("uncontrolled") or "nothing is known that this remedy must leave as it is"
         return _ended("partial", "missing", f"no negative control: {why}", evidence)
     if not stayed(control, low):
-        return _ended("partial", "missing", "the negative control did not stay: something else changed, too", evidence)
+        undecided = control["verdict"] == "undecided"
+        why = "is undecided; more rounds would tell" if undecided else "did not stay: something else changed, too"
+        return _ended("partial", "missing", f"the negative control {why}", evidence)
     return _ended(
         "proven", "shown", f"{about['remedy']}, toggled alone, removes {removed.value:.0%} of the gap", evidence
     )

@@ -90,6 +90,18 @@ def test_a_control_stays_only_when_half_of_the_effect_is_outside_of_its_interval
     assert not stayed({"verdict": None, "ratio": None, "interval": None}, 5.0)
 
 
+def test_a_control_that_noise_hides_is_undecided_and_not_said_to_have_moved(contrast_of: Callable[..., Json]) -> None:
+    contrasts = [
+        contrast_of("remedy", 1e-3, 3e-3),
+        contrast_of("remedy again", 1e-3, 3e-3, seed=2),
+        contrast_of("negative control", 1e-6, 1e-6, seed=5),
+    ]
+    contrasts[2] |= {"verdict": "undecided", "ratio": 1.05, "interval": [0.4, 2.6]}
+    found = judge_trial(ABOUT, {"contrasts": contrasts, "run": {}})
+    assert found["verdict"] == "partial"
+    assert found["reason"] == "the negative control is undecided; more rounds would tell"
+
+
 def test_one_disturbed_copy_does_not_hide_the_effect(contrast_of: Callable[..., Json]) -> None:
     contrasts = [
         contrast_of("remedy", 1e-3, 3e-3),
