@@ -29,7 +29,7 @@ _READER = """
 import json, resource, sys, time
 begin = time.perf_counter()
 from slowpath.record.blocks import scan
-from slowpath.record.summary import summarise
+from slowpath.analyse.summary import summarise
 imported = time.perf_counter()
 index = scan(sys.argv[1])
 scanned = time.perf_counter()

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.engine.build import engine_for
-from slowpath.engine.cache import Engine
-from slowpath.errors import SlowpathError
-from slowpath.launch.find import find_mpi
-from slowpath.launch.mpi import Mpi
+from slowpath.core.errors import SlowpathError
+from slowpath.mpi.find import find_mpi
+from slowpath.mpi.mpi import Mpi
+from slowpath.run.engine.build import engine_for
+from slowpath.run.engine.cache import Engine
 
 MUST_RUN = bool(os.environ.get("SLOWPATH_TESTS_MUST_RUN"))
 MPI_OPTIONS = ["embedded", *filter(None, os.environ.get("SLOWPATH_TEST_MPIS", "").split(":"))]

@@ -14,11 +14,10 @@ from typing import Any
 
 from fuzz_mutation import mutated
 
-from slowpath.errors import SlowpathError
+from slowpath.core.errors import SlowpathError
+from slowpath.core.plan import Plan
 from slowpath.plan.campaign import decode
 from slowpath.plan.expand import expand
-from slowpath.plan.files import read_plan, write_plan
-from slowpath.plan.model import Plan
 from slowpath.plan.mpis import MpiInUse
 from slowpath.record.blocks import read, scan
 from slowpath.record.events import read_events
@@ -26,6 +25,7 @@ from slowpath.record.folder import LaunchInfo, read_launch_info, write_launch
 from slowpath.record.imports.choose import FORMATS, import_files
 from slowpath.record.imports.log import parse_log
 from slowpath.record.layout import layout
+from slowpath.record.plan_files import read_plan, write_plan
 from slowpath.record.writing import Block, Witness, encode
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from slowpath.errors import SlowpathError
-from slowpath.launch.launchers import command, launcher_named
-from slowpath.launch.mpi import Mpi
+from slowpath.core.errors import SlowpathError
+from slowpath.mpi.launchers import command, launcher_named
+from slowpath.mpi.mpi import Mpi
 from slowpath.record.blocks import BlockIndex, read, scan
 
 TIME_LIMIT_S = 60.0

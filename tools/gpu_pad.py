@@ -20,11 +20,11 @@ from pathlib import Path
 
 from gpu_jobs import Settings, TimeLeft, devices, job, middle
 
-from slowpath.engine.build import engine_for
-from slowpath.errors import SlowpathError
-from slowpath.launch.find import find_mpi
-from slowpath.launch.mpi import Mpi
+from slowpath.core.errors import SlowpathError
+from slowpath.mpi.find import find_mpi
+from slowpath.mpi.mpi import Mpi
 from slowpath.record.imports.log import Log, read_log
+from slowpath.run.engine.build import engine_for
 
 # 9 allocations, 4 messages of 1 MiB from each, out of 1 GiB: as its author ran it.
 WORDS = ("9", "4", "1048576", "1073741824")

@@ -24,11 +24,11 @@ from pathlib import Path
 
 from gpu_jobs import JobError, Settings, TimeLeft, devices, median_s, middle, perftest_latency_s, run_cells
 
-from slowpath.doctor.ucx_report import LOG_FILE, VARIABLES
-from slowpath.engine.build import engine_for
-from slowpath.errors import SlowpathError
-from slowpath.launch.find import find_mpi
-from slowpath.launch.mpi import Mpi
+from slowpath.core.errors import SlowpathError
+from slowpath.mpi.find import find_mpi
+from slowpath.mpi.mpi import Mpi
+from slowpath.mpi.ucx_report import LOG_FILE, VARIABLES
+from slowpath.run.engine.build import engine_for
 
 SIZES = (8, 1024)
 COMMON = "samples=100 time_limit_s=0.2 warmup_s=0.05"

@@ -20,12 +20,12 @@ from pathlib import Path
 
 from gpu_jobs import JobError, Settings, TimeLeft, middle, run_cells
 
-from slowpath.doctor.ucx_report import LOG_FILE, VARIABLES, in_words, moving, protocols
-from slowpath.engine.build import engine_for
-from slowpath.errors import SlowpathError
-from slowpath.launch.find import find_mpi
-from slowpath.launch.mpi import Mpi
+from slowpath.core.errors import SlowpathError
+from slowpath.mpi.find import find_mpi
+from slowpath.mpi.mpi import Mpi
+from slowpath.mpi.ucx_report import LOG_FILE, VARIABLES, in_words, moving, protocols
 from slowpath.record.blocks import BlockIndex, read
+from slowpath.run.engine.build import engine_for
 
 MESSAGE_BYTES = 1 << 20
 ALLOCATIONS = 4

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from slowpath.errors import EnvironmentFailure
+from slowpath.core.errors import EnvironmentFailure
 
 CONTROL = "ctl"
 SUBNET = "10.77.0"  # seen by nobody outside
@@ -179,7 +179,7 @@ class Nodes:
 def launcher_variables(nodes: Nodes, launcher: str, ranks_each: int) -> Mapping[str, str]:
     """What makes a launcher start `ranks_each` ranks on each node, and its library use TCP between them.
 
-    Args:   launcher: name in slowpath.launch.launchers.
+    Args:   launcher: name in slowpath.mpi.launchers.
     Raises: EnvironmentFailure: a launcher that this tool does not know.
     """
     agent = str(nodes.agent)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from slowpath.api import open
+    from slowpath.report.api import open
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "open"]
@@ -19,7 +19,7 @@ __all__ = ["__version__", "open"]
 def __getattr__(name: str) -> Any:
     """`open` is imported when it is first used, so that `--help` does not pay for numpy."""
     if name == "open":
-        from slowpath.api import open as found
+        from slowpath.report.api import open as found
 
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

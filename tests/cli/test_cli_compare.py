@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from slowpath.engine.cache import Engine
-from slowpath.launch.find import find_mpi
-from slowpath.launch.mpi import Mpi
+from slowpath.mpi.find import find_mpi
+from slowpath.mpi.mpi import Mpi
+from slowpath.run.engine.cache import Engine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "compare"))
 import planted_runs as planted

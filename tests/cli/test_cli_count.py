@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from slowpath.engine.cache import Engine
-from slowpath.launch.mpi import Mpi
+from slowpath.mpi.mpi import Mpi
+from slowpath.run.engine.cache import Engine
 
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]
 SOURCE = Path(__file__).parents[2] / "engine" / "counting" / "tests" / "put.c"

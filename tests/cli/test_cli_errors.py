@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.cli import main
-from slowpath.errors import RecordError
+from slowpath.core.errors import RecordError
 
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.engine.cache import Engine
-from slowpath.launch.find import find_mpi
-from slowpath.launch.mpi import Mpi
+from slowpath.mpi.find import find_mpi
+from slowpath.mpi.mpi import Mpi
+from slowpath.run.engine.cache import Engine
 
 # The same that the fixture `mpi` goes through (tests/conftest.py).
 MPI_OPTIONS = [option for option in os.environ.get("SLOWPATH_TEST_MPIS", "").split(":") if option]

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slowpath.analyse.cannon.runs import PARTS, TOTAL
-from slowpath.analyse.cannon.variants import ACROSS_NODES, ALONE, CEILING
-from slowpath.engine.blas import PACKAGED, PLUGIN
-from slowpath.engine.cache import Engine
-from slowpath.launch.launchers import command, launcher_named
-from slowpath.launch.mpi import Mpi
+from slowpath.experiments.cannon.runs import PARTS, TOTAL
+from slowpath.experiments.cannon.variants import ACROSS_NODES, ALONE, CEILING
+from slowpath.mpi.launchers import command, launcher_named
+from slowpath.mpi.mpi import Mpi
 from slowpath.record.blocks import BlockIndex, read, scan
+from slowpath.run.engine.blas import PACKAGED, PLUGIN
+from slowpath.run.engine.cache import Engine
 
 PAGE = Path(__file__).parents[2] / "docs" / "cannon.md"
 FAULTS = Path(__file__).parents[2] / "engine" / "experiments" / "cannon" / "tests"

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slowpath.analyse.cannon.runs import PARTS
-from slowpath.engine.cache import Engine
-from slowpath.launch.launchers import command, launcher_named
-from slowpath.launch.mpi import Mpi
+from slowpath.experiments.cannon.runs import PARTS
+from slowpath.mpi.launchers import command, launcher_named
+from slowpath.mpi.mpi import Mpi
 from slowpath.record.blocks import BlockIndex, read, scan
+from slowpath.run.engine.cache import Engine
 
 ENGINE = Path(__file__).parents[2] / "engine"
 SOURCES = ENGINE / "experiments" / "cannon" / "gpu" / "tests"

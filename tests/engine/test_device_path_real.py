@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from slowpath.core.resources import data_folder
 from slowpath.doctor.device_path import prove_device_path
 from slowpath.doctor.gpu import gpu_count, gpus
-from slowpath.engine.cache import Engine
-from slowpath.launch.mpi import Mpi
-from slowpath.resources import data_folder
+from slowpath.mpi.mpi import Mpi
+from slowpath.run.engine.cache import Engine
 
 
 @pytest.fixture(scope="module")

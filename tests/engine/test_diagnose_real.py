@@ -12,9 +12,9 @@ from slowpath.analyse.build import build_results
 from slowpath.diagnose import session
 from slowpath.diagnose.conclude import conclude
 from slowpath.diagnose.records import read_diagnosis
-from slowpath.engine.cache import Engine
-from slowpath.engine.describe import describe
-from slowpath.launch.mpi import Mpi
+from slowpath.mpi.mpi import Mpi
+from slowpath.run.engine.cache import Engine
+from slowpath.run.engine.describe import describe
 from slowpath.run.libraries import Library
 from slowpath.run.progress import Quiet
 

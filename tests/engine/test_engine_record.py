@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slowpath.engine.cache import Engine
-from slowpath.launch.launchers import command, launcher_named
-from slowpath.launch.mpi import Mpi
+from slowpath.core.resources import data_folder
+from slowpath.mpi.launchers import command, launcher_named
+from slowpath.mpi.mpi import Mpi
 from slowpath.record.blocks import BlockIndex, read, scan
 from slowpath.record.events import LaunchEvents, read_events
-from slowpath.resources import data_folder
+from slowpath.run.engine.cache import Engine
 
 ROOT = Path(__file__).parents[2]
 TIME_LIMIT_S = 120

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slowpath.engine.cache import Engine
 from slowpath.record.blocks import BlockIndex, read, scan
 from slowpath.record.events import read_events
+from slowpath.run.engine.cache import Engine
 
 TIME_LIMIT_S = 60
 KIB, MIB = 1 << 10, 1 << 20

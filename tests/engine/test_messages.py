@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slowpath.engine.cache import Engine
-from slowpath.launch.launchers import command, launcher_named
-from slowpath.launch.mpi import Mpi
+from slowpath.mpi.launchers import command, launcher_named
+from slowpath.mpi.mpi import Mpi
 from slowpath.record.blocks import read, scan
+from slowpath.run.engine.cache import Engine
 
 TIME_LIMIT_S = 120
 QUEUE, TAG = 3, 77

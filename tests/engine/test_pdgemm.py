@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.engine.blas import PLUGIN
-from slowpath.engine.cache import Engine
-from slowpath.launch.launchers import command, launcher_named
-from slowpath.launch.mpi import Mpi
+from slowpath.mpi.launchers import command, launcher_named
+from slowpath.mpi.mpi import Mpi
+from slowpath.run.engine.blas import PLUGIN
+from slowpath.run.engine.cache import Engine
 
 TIME_LIMIT_S = 120
 NAME = "libscalapack.so"

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from slowpath.engine.cache import Engine
-from slowpath.launch.launchers import command, launcher_named
-from slowpath.launch.mpi import Mpi
-from slowpath.plants.measure import LIBRARY, VARIABLE
+from slowpath.mpi.launchers import command, launcher_named
+from slowpath.mpi.mpi import Mpi
 from slowpath.record.blocks import BlockIndex, read, scan
+from slowpath.run.engine.cache import Engine
+from slowpath.studies.plants.measure import LIBRARY, VARIABLE
 
 TIME_LIMIT_S = 120
 MESSAGE = "pattern=one_way message_bytes=4096"

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slowpath.engine.cache import Engine
-from slowpath.launch.launchers import command, launcher_named
-from slowpath.launch.mpi import Mpi
+from slowpath.mpi.launchers import command, launcher_named
+from slowpath.mpi.mpi import Mpi
 from slowpath.record.blocks import BlockIndex, read, scan
+from slowpath.run.engine.cache import Engine
 
 ROOT = Path(__file__).parents[2]
 TIME_LIMIT_S = 120

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from slowpath.analyse.calls import per_operation
-from slowpath.engine.cache import Engine
-from slowpath.launch.launchers import command, launcher_named
-from slowpath.launch.mpi import Mpi
-from slowpath.launch.network import network_is_up
-from slowpath.launch.settings import resolve
+from slowpath.mpi.launchers import command, launcher_named
+from slowpath.mpi.mpi import Mpi
+from slowpath.mpi.network import network_is_up
+from slowpath.mpi.settings import resolve
 from slowpath.record.events import Calls, LaunchEvents, read_events
-from slowpath.witness.preload import witness_variables
-from slowpath.witness.read import CONTROL_VARIABLES, PERFORMANCE_VARIABLES, read_variables
+from slowpath.record.witness import CONTROL_VARIABLES, PERFORMANCE_VARIABLES, read_variables
+from slowpath.run.engine.cache import Engine
+from slowpath.run.witness import witness_variables
 
 MESSAGE_BYTES = 1 << 20  # far beyond every library's switch to its protocol for long messages
 TIME_LIMIT_S = 60

@@ -15,9 +15,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from faults.campaign import Faults, Told, table
 from faults.check import differences
 from faults.kinds import FAULTS
-from slowpath.engine.build import engine_for
-from slowpath.errors import SlowpathError
-from slowpath.launch.find import find_mpi
+from slowpath.core.errors import SlowpathError
+from slowpath.mpi.find import find_mpi
+from slowpath.run.engine.build import engine_for
 
 # One that the run mends itself, and one that takes the whole of it down.
 KINDS = ("rank: SIGKILL", "power cut in a write")

@@ -14,7 +14,7 @@ from types import TracebackType
 
 from link_nodes import CONTROL, SUBNET, Nodes, usable_processors
 
-from slowpath.errors import EnvironmentFailure
+from slowpath.core.errors import EnvironmentFailure
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "sinfo")
 START_LIMIT_S = 30.0

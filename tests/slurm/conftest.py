@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from cluster import Cluster
 
-from slowpath.errors import EnvironmentFailure
+from slowpath.core.errors import EnvironmentFailure
 
 
 @pytest.fixture(scope="session")

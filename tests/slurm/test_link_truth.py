@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.engine.cache import Engine
-from slowpath.launch.mpi import Mpi
+from slowpath.mpi.mpi import Mpi
+from slowpath.run.engine.cache import Engine
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "link-truth"
 NEEDED = ("unshare", "nsenter", "ip", "tc", "chrt")

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from cluster import Cluster, Done
 
-from slowpath.engine.cache import Engine
-from slowpath.launch.launchers import SRUN_PMI
-from slowpath.launch.mpi import Mpi
+from slowpath.mpi.launchers import SRUN_PMI
+from slowpath.mpi.mpi import Mpi
 from slowpath.record.events import read_events
+from slowpath.run.engine.cache import Engine
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "slurm" / "checkup.sbatch"
 BIN = Path(sys.executable).parent

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import slowpath
-from slowpath.api import Run
-from slowpath.errors import RecordError, UsageError
+from slowpath.core.errors import RecordError, UsageError
 from slowpath.record.imports.field import import_logs
+from slowpath.report.api import Run
 
 FIELD = Path(__file__).parents[1] / "data" / "field"
 TABLES = Path(__file__).parent / "imports" / "data"

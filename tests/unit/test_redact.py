@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from slowpath.analyse.build import build_results
-from slowpath.errors import EnvironmentFailure, RecordError
+from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.record.events import read_events
 from slowpath.record.imports.field import import_logs
-from slowpath.redact import Redactor, redact_and_report
+from slowpath.report.redact import Redactor, redact_and_report
 
 FIELD = Path(__file__).parents[1] / "data" / "field"
 SECRETS = (

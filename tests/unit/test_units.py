@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slowpath.errors import UsageError
-from slowpath.units import (
+from slowpath.core.errors import UsageError
+from slowpath.core.units import (
     MAX_BYTES,
     expand_values,
     format_bytes,

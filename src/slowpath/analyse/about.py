@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from slowpath.analyse.load import LaunchRecord
 from slowpath.analyse.placed import Groups, differences, groups_of
 from slowpath.analyse.source import Recorded
 from slowpath.analyse.variables import told_by_library
-from slowpath.plan.model import Placement, Plan
+from slowpath.core.plan import Placement, Plan
+from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.plan.places import asked_place
 
 

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from slowpath.analyse.about import run_entry
-from slowpath.analyse.cannon.entry import build_cannon
-from slowpath.analyse.cannon.lines import cannon_lines
 from slowpath.analyse.cells import cell_entry
 from slowpath.analyse.contrasts import build_contrasts
-from slowpath.analyse.load import LaunchRecord
-from slowpath.analyse.measurements import Measurements
 from slowpath.analyse.node_pairs import node_pairs, pair_lines
 from slowpath.analyse.outcomes import skipped_rows
 from slowpath.analyse.placed import placement_lines
 from slowpath.analyse.source import read_recorded
 from slowpath.analyse.verdict import judge
+from slowpath.experiments.cannon.entry import build_cannon
+from slowpath.experiments.cannon.lines import cannon_lines
+from slowpath.experiments.measured.load import LaunchRecord
+from slowpath.experiments.measured.measurements import Measurements
+from slowpath.findings.evaluate import findings
 from slowpath.record.events import Note
-from slowpath.rules.evaluate import findings
 
 RESULTS_SCHEMA = 1
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from slowpath.analyse.load import LaunchRecord
-from slowpath.analyse.series import PHASES
-from slowpath.plan.twins import Twins
+from slowpath.core.twins import Twins
+from slowpath.experiments.measured.load import LaunchRecord
+from slowpath.experiments.measured.series import PHASES
 from slowpath.record.events import CallCount, Calls
 
 _NO_LAUNCH = "no witnessed launch of this cell in the run"

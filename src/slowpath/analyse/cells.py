@@ -7,20 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from slowpath.analyse.calls import with_calls
-from slowpath.analyse.estimates import estimate
 from slowpath.analyse.instructions import instructions
-from slowpath.analyse.load import LaunchRecord
-from slowpath.analyse.measurements import Measurements
-from slowpath.analyse.metrics import METRICS, rates
-from slowpath.analyse.put import SYNCHRONISATION
 from slowpath.analyse.repetitions import by_repetition
 from slowpath.analyse.reproduce import command_line
-from slowpath.analyse.series import PHASES
-from slowpath.analyse.who_pays import statement
 from slowpath.analyse.witness import allocations, validated, witnesses
-from slowpath.plan.model import Cell, Plan
-from slowpath.plan.order import WITNESSED_ROUNDS
-from slowpath.plan.p2p import receiver_of, with_blocks
+from slowpath.core.plan import WITNESSED_ROUNDS, Cell, Plan
+from slowpath.experiments.measured.estimates import estimate
+from slowpath.experiments.measured.load import LaunchRecord
+from slowpath.experiments.measured.measurements import Measurements
+from slowpath.experiments.measured.series import PHASES
+from slowpath.experiments.metrics import METRICS, rates
+from slowpath.experiments.p2p.layout import receiver_of, with_blocks
+from slowpath.experiments.p2p.who_pays import statement
+from slowpath.experiments.put.metrics import SYNCHRONISATION
 from slowpath.stats.first import first_slow
 
 

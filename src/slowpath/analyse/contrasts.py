@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from slowpath.analyse.reduce import Reduced
-from slowpath.plan.model import Cell, Contrast, Environment, Plan, Side
+from slowpath.core.plan import Cell, Contrast, Environment, Plan, Side
+from slowpath.experiments.measured.reduce import Reduced
 from slowpath.stats import multiplicity
 from slowpath.stats.contrast import ContrastEstimate, paired, within_launch
 from slowpath.stats.estimate import estimate_over_launches

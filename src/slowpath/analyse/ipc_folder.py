@@ -13,12 +13,11 @@ from itertools import count
 from pathlib import Path
 
 from slowpath import __version__
-from slowpath.analyse.load import LaunchRecord, read_launch
-from slowpath.errors import RecordError
-from slowpath.plan.cells import cell_key
-from slowpath.plan.engine_description import Experiment, Parameter
+from slowpath.core.engine_description import Experiment, Parameter
+from slowpath.core.errors import RecordError
+from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
+from slowpath.experiments.measured.load import LaunchRecord, read_launch
 from slowpath.plan.labels import group_labels, readable_value
-from slowpath.plan.model import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side
 from slowpath.record.events import CellBegin, read_events
 from slowpath.record.folder import RUN_SCHEMA, LaunchInfo, RunInfo
 

@@ -12,12 +12,12 @@ from statistics import median
 from typing import Any
 
 from slowpath.analyse.contrasts import Measured
-from slowpath.plan.model import Cell, Placement, Plan
+from slowpath.core.plan import Cell, Placement, Plan
+from slowpath.core.units import format_ratio, format_time
 from slowpath.stats.contrast import ContrastEstimate, paired
 from slowpath.stats.estimate import estimate_over_launches
 from slowpath.stats.multiplicity import benjamini_hochberg
 from slowpath.stats.verdict import judge
-from slowpath.units import format_ratio, format_time
 
 FEWEST_OTHERS = 2
 PHASE = "steady"

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from slowpath.analyse.load import LaunchRecord
-from slowpath.plan.model import Plan
+from slowpath.core.plan import Plan
+from slowpath.experiments.measured.load import LaunchRecord
 
 LAST_LINES = 12
 LAST_BYTES = 4096

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from slowpath.plan.model import Placement
+from slowpath.core.plan import Placement
 from slowpath.record.events import Rank
 
 MOST_LINES = 4

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.analyse.load import LaunchRecord
-from slowpath.analyse.reduce import KEPT_WHOLE, Reduced
-from slowpath.plan.model import Cell
+from slowpath.core.plan import Cell
+from slowpath.experiments.measured.load import LaunchRecord
+from slowpath.experiments.measured.reduce import KEPT_WHOLE, Reduced
 
 FEWEST = 3  # uses; with two, the phases `first` and `steady` say it all
 Rounds = Mapping[int, tuple[int, Reduced]]  # round -> the launch's number and what it measured

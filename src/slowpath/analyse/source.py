@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from slowpath.analyse.ipc_folder import ipc_folders, read_ipc
-from slowpath.analyse.load import LaunchRecord, load_launches
-from slowpath.plan.files import read_plan
-from slowpath.plan.model import Plan
+from slowpath.core.plan import Plan
+from slowpath.experiments.measured.load import LaunchRecord, load_launches
 from slowpath.record.folder import RunInfo, read_run
+from slowpath.record.plan_files import read_plan
 
 
 class Recorded(NamedTuple):

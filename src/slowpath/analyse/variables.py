@@ -7,10 +7,16 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from slowpath.analyse.load import LaunchRecord
-from slowpath.doctor.ucx_report import protocols
-from slowpath.witness.preload import UCX_LOGS
-from slowpath.witness.read import CONTROL_VARIABLES, PERFORMANCE_VARIABLES, as_row, read_logs, read_variables
+from slowpath.experiments.measured.load import LaunchRecord
+from slowpath.mpi.ucx_report import protocols
+from slowpath.record.witness import (
+    CONTROL_VARIABLES,
+    PERFORMANCE_VARIABLES,
+    UCX_LOGS,
+    as_row,
+    read_logs,
+    read_variables,
+)
 
 _MPI_T_NAMES = (("control_variables", CONTROL_VARIABLES), ("performance_variables", PERFORMANCE_VARIABLES))
 

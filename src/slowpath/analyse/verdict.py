@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from slowpath.analyse.contrasts import CLEAR_RATIO
-from slowpath.units import format_ratio, format_time
+from slowpath.core.units import format_ratio, format_time
 
 Contrast = Mapping[str, Any]
 DECIDED = ("faster", "slower")

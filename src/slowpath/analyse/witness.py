@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from slowpath.analyse.load import LaunchRecord
+from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.record.events import Allocation
 
 PHASES = ("first", "steady")

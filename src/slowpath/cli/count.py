@@ -61,12 +61,12 @@ def command(
     import os
     import tempfile
 
-    from slowpath.counting.finish import exit_code
-    from slowpath.counting.read import read_folder
-    from slowpath.counting.show import as_json as json_of
-    from slowpath.counting.show import as_text
-    from slowpath.counting.start import Wish, command_line, prepare_folder, run, variables
-    from slowpath.counting.tools import find_tools
+    from slowpath.studies.counting.finish import exit_code
+    from slowpath.studies.counting.read import read_folder
+    from slowpath.studies.counting.show import as_json as json_of
+    from slowpath.studies.counting.show import as_text
+    from slowpath.studies.counting.start import Wish, command_line, prepare_folder, run, variables
+    from slowpath.studies.counting.tools import find_tools
 
     wish = Wish(function, calls, skip, method, most)
     with contextlib.ExitStack() as stack:

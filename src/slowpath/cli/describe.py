@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from slowpath.plan.engine_description import Experiment, Parameter
+    from slowpath.core.engine_description import Experiment, Parameter
 
 
 @click.command("describe", epilog="Example: slowpath describe p2p")
@@ -24,10 +24,10 @@ def command(experiment: str | None, mpi: str | None, as_json: bool) -> int:
     """
     import msgspec
 
-    from slowpath.engine.build import engine_for
-    from slowpath.engine.describe import describe
-    from slowpath.launch.find import find_mpi
-    from slowpath.plan.engine_description import decode
+    from slowpath.core.engine_description import decode
+    from slowpath.mpi.find import find_mpi
+    from slowpath.run.engine.build import engine_for
+    from slowpath.run.engine.describe import describe
 
     found = find_mpi(mpi)
     raw = describe(engine_for(found, tell=lambda line: click.echo(line, err=True)), found.environ(os.environ))

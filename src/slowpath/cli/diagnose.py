@@ -44,12 +44,12 @@ def command(
     A broad, cheap survey first; then the budget goes where the evidence is: limits are refined to the byte, laws told
     apart, remedies tried one by one in interleaved pairs. Your own environment variables are part of what is looked at.
     """
+    from slowpath.core.errors import UsageError
     from slowpath.diagnose.files import write_derived
     from slowpath.diagnose.records import FILE
     from slowpath.diagnose.session import begin, resume
     from slowpath.diagnose.session import dry_run as told
     from slowpath.diagnose.text import render
-    from slowpath.errors import UsageError
 
     if resumed is not None and out is not None:
         raise UsageError("--out and --resume exclude each other; name the folder once")
@@ -76,11 +76,11 @@ def command(
 
 def _setup(mpi: str | None, cell_timeout: float, quiet: bool) -> Setup:
     """The MPI, its engine and what this machine has."""
+    from slowpath.core.errors import UsageError
     from slowpath.diagnose.session import Setup
     from slowpath.doctor.gpu import gpu_count
-    from slowpath.engine.describe import describe
-    from slowpath.errors import UsageError
-    from slowpath.launch.choose import choose_mpis
+    from slowpath.run.choose import choose_mpis
+    from slowpath.run.engine.describe import describe
     from slowpath.run.libraries import build_all
     from slowpath.run.progress import choose
 

@@ -23,7 +23,7 @@ def command() -> None:
 @command.command("list")
 def list_() -> int:
     """List the engines in the cache."""
-    from slowpath.engine.cache import engines_folder, list_engines
+    from slowpath.run.engine.cache import engines_folder, list_engines
 
     engines = list_engines()
     if not engines:
@@ -43,8 +43,8 @@ def build(mpi: str | None, force: bool, abi: bool) -> int:
 
     An engine built with --abi runs under every library with libmpi_abi.so.1: SLOWPATH_ENGINE=abi uses it.
     """
-    from slowpath.engine.build import engine_for, engine_of_standard
-    from slowpath.launch.find import find_mpi
+    from slowpath.mpi.find import find_mpi
+    from slowpath.run.engine.build import engine_for, engine_of_standard
 
     found = find_mpi(mpi)
     make = engine_of_standard if abi else engine_for
@@ -61,8 +61,8 @@ def check(engine: Path, mpi: str | None) -> int:
 
     Exit codes: 0 it can, 4 it can't.
     """
-    from slowpath.engine.pairing import interface_of, require_pair
-    from slowpath.launch.find import find_mpi
+    from slowpath.mpi.find import find_mpi
+    from slowpath.run.engine.pairing import interface_of, require_pair
 
     found = find_mpi(mpi)
     require_pair(engine, found, found.environ(os.environ))
@@ -74,8 +74,8 @@ def check(engine: Path, mpi: str | None) -> int:
 @click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded, cuda.  [default: PATH]")
 def path(mpi: str | None) -> int:
     """Print the path of the engine for an MPI; builds it if need be."""
-    from slowpath.engine.build import engine_for
-    from slowpath.launch.find import find_mpi
+    from slowpath.mpi.find import find_mpi
+    from slowpath.run.engine.build import engine_for
 
     engine = engine_for(find_mpi(mpi), tell=lambda line: click.echo(line, err=True))
     click.echo(engine.program)

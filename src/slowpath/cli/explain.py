@@ -21,9 +21,9 @@ def command(code: str | None, folder: Path | None) -> int:
 
     How it shows, why it happens, how Slowpath tells it, how to fix it, and what is taken for it by mistake.
     """
-    from slowpath.errors import UsageError
-    from slowpath.rules.page import markdown_files, table, text_page
-    from slowpath.rules.registry import RULES, find
+    from slowpath.core.errors import UsageError
+    from slowpath.findings.page import markdown_files, table, text_page
+    from slowpath.findings.registry import RULES, find
 
     if folder is not None:
         if code is not None:
@@ -36,7 +36,7 @@ def command(code: str | None, folder: Path | None) -> int:
 
 
 def _write(folder: Path, pages: dict[str, str]) -> None:
-    from slowpath.errors import EnvironmentFailure
+    from slowpath.core.errors import EnvironmentFailure
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

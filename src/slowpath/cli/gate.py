@@ -11,7 +11,7 @@ import click
 
 from slowpath.cli.compare import EFFECT
 from slowpath.cli.values import DURATION
-from slowpath.errors import UsageError
+from slowpath.core.errors import UsageError
 
 if TYPE_CHECKING:
     from slowpath.compare.gate import Gate
@@ -105,9 +105,9 @@ def command(
     if baseline is None:
         raise UsageError("a gate needs --baseline, a run folder or its results.json")
     from slowpath.compare.comparison import PHASES
+    from slowpath.compare.export import parse_exports, write_exports
     from slowpath.compare.gate import flagged, gate
     from slowpath.compare.read import read_source
-    from slowpath.export import parse_exports, write_exports
 
     wanted = parse_exports(exports)
     new, old = read_source(run), read_source(baseline)
@@ -167,8 +167,8 @@ def _again(
 def _print(found: Gate, form: str) -> None:
     import msgspec
 
+    from slowpath.compare.export import github
     from slowpath.compare.text import render_gate
-    from slowpath.export import github
 
     if form == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))

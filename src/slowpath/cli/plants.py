@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from slowpath.launch.mpi import Mpi
-    from slowpath.plants.classes import PlantClass
+    from slowpath.mpi.mpi import Mpi
+    from slowpath.studies.plants.classes import PlantClass
 
 
 @click.command("plants", epilog="Example: slowpath plants --count 60 --clean 60")
@@ -44,10 +44,10 @@ def command(
     For those who work on Slowpath. Each plant delays MPI calls by a law whose parameters are drawn from the seed; then
     the diagnosis runs as for a user. Exit code 1: one was named wrong, or a clean run raised a false alarm.
     """
-    from slowpath.plants.harness import run
-    from slowpath.plants.measure import prepare
-    from slowpath.plants.table import counts, line, table
-    from slowpath.plants.trials import draw
+    from slowpath.studies.plants.harness import run
+    from slowpath.studies.plants.measure import prepare
+    from slowpath.studies.plants.table import counts, line, table
+    from slowpath.studies.plants.trials import draw
 
     seed = secrets.randbits(31) if seed is None else seed
     asked = ["--name-only"] if budget is None else ["--budget", budget]
@@ -68,9 +68,9 @@ def command(
 
 def _classes(chosen: tuple[str, ...], mpi: Mpi) -> list[PlantClass]:
     """Those asked for, or all, less what this machine or library does not have, which is told."""
-    from slowpath.errors import UsageError
-    from slowpath.plants.classes import CLASSES
-    from slowpath.plants.measure import unavailable
+    from slowpath.core.errors import UsageError
+    from slowpath.studies.plants.classes import CLASSES
+    from slowpath.studies.plants.measure import unavailable
 
     names = [one.name for one in CLASSES]
     for name in chosen:

@@ -35,7 +35,7 @@ def command(run: Path, form: str, redact: Path | None, redact_also: tuple[str, .
     if redact_also and redact is None:
         raise click.UsageError("--redact-also needs --redact FOLDER: where the copy without names goes")
     if redact is not None:
-        from slowpath.redact import redact_and_report
+        from slowpath.report.redact import redact_and_report
 
         run, results = redact_and_report(run, redact, redact_also)
     else:

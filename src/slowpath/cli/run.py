@@ -83,8 +83,8 @@ def command(
 
 def summary(prepared: Prepared) -> list[str]:
     """What the run will do and cost, and what it leaves out."""
-    from slowpath.launch.cores import allocated_nodes
     from slowpath.plan.cost import estimate
+    from slowpath.run.cores import allocated_nodes
     from slowpath.run.progress import duration
 
     plan, starters = prepared.plan, prepared.starters

@@ -42,8 +42,8 @@ def command(
     starts the job anew. Modules that are loaded now are loaded in the job, too.
     """
     from slowpath.plan.campaign import load
-    from slowpath.script.schedulers import scheduler_here, scheduler_named
-    from slowpath.script.write import Asked, job_script, too_few_nodes
+    from slowpath.run.script.schedulers import scheduler_here, scheduler_named
+    from slowpath.run.script.write import Asked, job_script, too_few_nodes
 
     found = load(campaign)
     batch = scheduler_named(scheduler) if scheduler else scheduler_here(lambda name: shutil.which(name) is not None)

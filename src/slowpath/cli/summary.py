@@ -21,9 +21,9 @@ def command(run: Path) -> int:
     import sys
     from dataclasses import asdict, fields
 
+    from slowpath.analyse.summary import CellSummary, summarise
     from slowpath.record.blocks import scan
     from slowpath.record.folder import launch_folder, read_launches, read_run
-    from slowpath.record.summary import CellSummary, summarise
 
     read_run(run)
     out = csv.DictWriter(sys.stdout, [field.name for field in fields(CellSummary)], lineterminator="\n")

@@ -31,8 +31,8 @@ def command(run: Path, cell: int | None, launch: int | None, form: str, out: Pat
     One launch: every interval that was recorded of every rank, with its step and repetition. Cells of cannon and of
     p2p pattern=one_way have start times; others only say how long.
     """
-    from slowpath.trace.read import read_trace
-    from slowpath.trace.write import FORMATS, write_trace
+    from slowpath.report.trace.read import read_trace
+    from slowpath.report.trace.write import FORMATS, write_trace
 
     trace = read_trace(run, cell, launch)
     name = ("all" if cell is None else f"cell-{cell}") + ("" if launch is None else f"-launch-{launch}")

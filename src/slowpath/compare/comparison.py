@@ -15,7 +15,7 @@ import msgspec
 from slowpath.compare.facts import Difference, differences
 from slowpath.compare.match import Matching, Pair, Unmatched, match
 from slowpath.compare.read import Cell, Estimate, Source
-from slowpath.errors import UsageError
+from slowpath.core.errors import UsageError
 from slowpath.stats import multiplicity
 from slowpath.stats.contrast import ContrastEstimate, unpaired
 from slowpath.stats.verdict import judge

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from slowpath.compare.read import Run
-from slowpath.units import format_bytes
+from slowpath.core.units import format_bytes
 
 
 class Difference(msgspec.Struct, frozen=True):

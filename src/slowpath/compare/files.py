@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from slowpath.compare.read import Source, read_source
-from slowpath.errors import RecordError
+from slowpath.core.errors import RecordError
 
 _RUN = ("run.json", "results.json")
 

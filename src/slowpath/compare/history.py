@@ -18,7 +18,7 @@ from slowpath.compare.comparison import SCHEMA, chosen_metrics
 from slowpath.compare.facts import Difference, differences, hardware
 from slowpath.compare.match import plain_label
 from slowpath.compare.read import Cell, Estimate, Source
-from slowpath.errors import UsageError
+from slowpath.core.errors import UsageError
 
 BY = ("key", "label")
 

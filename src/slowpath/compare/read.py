@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from slowpath.errors import RecordError
+from slowpath.core.errors import RecordError
 
 RESULTS_SCHEMA = 1  # of slowpath.analyse.build, which is not imported here: reading results needs no analysis
 

@@ -18,13 +18,13 @@ from slowpath.compare.facts import engine_build, hardware, mpi_identity
 from slowpath.compare.gate import Again
 from slowpath.compare.read import Cell, Run, Source
 from slowpath.compare.remeasure_plan import BASELINE, NOW, confirm, mpi_name, remeasure_plan
-from slowpath.engine.build import engine_for
-from slowpath.errors import EnvironmentFailure, SlowpathError, UsageError
-from slowpath.launch.cores import allocated_nodes, allowed_cores
-from slowpath.launch.find import find_mpi
-from slowpath.launch.mpi import Mpi
-from slowpath.plan.files import read_plan, write_plan
+from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
+from slowpath.mpi.find import find_mpi
+from slowpath.mpi.mpi import Mpi
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_bytes, write_atomically, write_run
+from slowpath.record.plan_files import read_plan, write_plan
+from slowpath.run.cores import allocated_nodes, allowed_cores
+from slowpath.run.engine.build import engine_for
 from slowpath.run.execute import Limitations
 from slowpath.run.launching import Starter, Starters
 from slowpath.run.libraries import Tell, mpi_facts

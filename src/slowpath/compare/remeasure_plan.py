@@ -15,7 +15,7 @@ from slowpath.compare.gate import LAUNCHES, Again, excluded
 from slowpath.compare.read import Cell as ReadCell
 from slowpath.compare.read import Placement as ReadPlacement
 from slowpath.compare.read import Results
-from slowpath.plan.model import PLAN_SCHEMA, Cell, Contrast, Environment, Placement, Plan, PlannedMpi, Side
+from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Placement, Plan, PlannedMpi, Side
 from slowpath.plan.order import order_launches
 from slowpath.stats import multiplicity
 from slowpath.stats.contrast import ContrastEstimate, paired, unpaired

@@ -22,7 +22,7 @@ from slowpath.compare.comparison import SCHEMA, chosen_metrics
 from slowpath.compare.gate import LAUNCHES, MINIMUM_EFFECT, Gate, gate
 from slowpath.compare.launches_needed import launches_needed
 from slowpath.compare.read import Cell, Estimate, Metric, Results, Source
-from slowpath.errors import UsageError
+from slowpath.core.errors import UsageError
 from slowpath.stats.modes import wilson
 
 CELLS = 50

@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from slowpath.core.units import format_time
 from slowpath.diagnose.campaign_text import Campaign, Environment, Group
 from slowpath.diagnose.refine import ROUNDS, narrow, times_of
 from slowpath.diagnose.sides import Sides
-from slowpath.laws.law import Bracket
-from slowpath.remedies.remedy import Remedy
-from slowpath.remedies.snippet import modulefile_lines, shell_lines
-from slowpath.remedies.switches import Switch
-from slowpath.remedies.variables import EAGER
-from slowpath.units import format_time
+from slowpath.findings.remedies.remedy import Remedy
+from slowpath.findings.remedies.snippet import modulefile_lines, shell_lines
+from slowpath.findings.remedies.switches import Switch
+from slowpath.findings.remedies.variables import EAGER
+from slowpath.stats.laws.law import Bracket
 
 MOST_HEADER_BYTES = 256  # by which a switch may lie from its variable's value
 RAISED_RATIO, LOWERED_RATIO = 1.13, 0.89  # far enough to be seen, near enough to cross no other switch

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from slowpath.core.errors import UsageError
 from slowpath.diagnose.records import Step
 from slowpath.diagnose.sides import Condition, condition
 from slowpath.diagnose.trial import EFFECT
-from slowpath.errors import UsageError
-from slowpath.plan.checks import check_cell, check_metric
-from slowpath.remedies.registry import REMEDIES
+from slowpath.experiments.checks import check_cell, check_metric
+from slowpath.findings.remedies.registry import REMEDIES
 
 Json = Mapping[str, Any]
 JOB_AXES = ("environment", "placement")

@@ -11,10 +11,10 @@ import numpy as np
 from slowpath.diagnose.pooled import with_earlier
 from slowpath.diagnose.records import Step
 from slowpath.diagnose.refine import narrow, times_of
-from slowpath.laws.law import Bracket
-from slowpath.laws.refine import is_exact
-from slowpath.rules.evaluate import findings as findings_of
-from slowpath.rules.finding import with_trial
+from slowpath.findings.evaluate import findings as findings_of
+from slowpath.findings.finding import with_trial
+from slowpath.stats.laws.law import Bracket
+from slowpath.stats.laws.refine import is_exact
 
 Json = dict[str, Any]
 Measured = tuple[Step, Mapping[str, Any]]

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from slowpath.laws.choose import MINIMUM_EFFECT
 from slowpath.report import format as fmt
 from slowpath.report.svg import contrast_forest
+from slowpath.stats.laws.choose import MINIMUM_EFFECT
 
 Json = Mapping[str, Any]
 _GRID = "findings-grid"

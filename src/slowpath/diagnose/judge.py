@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from slowpath.core.units import format_ratio, format_time
 from slowpath.diagnose.trial import AGAIN, ALIKE, CONTROL, EFFECT, SIDE, SLOW_FAST
 from slowpath.stats.contrast import paired
 from slowpath.stats.verdict import judge
-from slowpath.units import format_ratio, format_time
 
 Json = Mapping[str, Any]
 FEWEST_PAIRS = 8

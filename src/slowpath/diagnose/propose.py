@@ -20,11 +20,11 @@ from slowpath.diagnose.pooled import same_trial
 from slowpath.diagnose.records import Step
 from slowpath.diagnose.sides import Sides, sides_of
 from slowpath.diagnose.witness import witness_campaign
-from slowpath.laws.law import Bracket
-from slowpath.laws.refine import is_exact
-from slowpath.remedies.registry import for_rule
-from slowpath.remedies.remedy import Remedy
-from slowpath.remedies.switches import for_library
+from slowpath.findings.remedies.registry import for_rule
+from slowpath.findings.remedies.remedy import Remedy
+from slowpath.findings.remedies.switches import for_library
+from slowpath.stats.laws.law import Bracket
+from slowpath.stats.laws.refine import is_exact
 
 Json = Mapping[str, Any]
 REFINED = ("message_bytes", "live_buffers")

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from slowpath.errors import RecordError
+from slowpath.core.errors import RecordError
 from slowpath.record.folder import read_bytes, write_atomically
 
 SCHEMA = 1

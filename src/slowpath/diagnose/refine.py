@@ -15,9 +15,9 @@ import numpy as np
 
 from slowpath.diagnose.campaign_text import Campaign, Environment, Group
 from slowpath.diagnose.sides import Condition
-from slowpath.laws.law import Bracket
-from slowpath.laws.refine import next_values
 from slowpath.stats.inputs import Floats
+from slowpath.stats.laws.law import Bracket
+from slowpath.stats.laws.refine import next_values
 
 AT_ONCE = 15
 MOST_STEPS_TO_THE_BYTE = 8  # a bracket of a factor of 2 below 1 MiB takes 5, and a step that stays unclear is repeated

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from slowpath.core.units import format_bytes
 from slowpath.diagnose.records import Step
-from slowpath.rules.finding import UNTRIED
-from slowpath.units import format_bytes
+from slowpath.findings.finding import UNTRIED
 
 Json = Mapping[str, Any]
 

@@ -15,6 +15,7 @@ import msgspec
 
 from slowpath import __version__
 from slowpath.analyse.build import build_results
+from slowpath.core.errors import EnvironmentFailure, Interrupted, RecordError, UsageError
 from slowpath.diagnose.conclude import Measured, advance
 from slowpath.diagnose.known import Known, Library, Proposal
 from slowpath.diagnose.propose import proposals
@@ -22,23 +23,22 @@ from slowpath.diagnose.records import SCHEMA, Diagnosis, Step, read_diagnosis, w
 from slowpath.diagnose.said import said
 from slowpath.diagnose.survey import survey_text
 from slowpath.diagnose.together_judge import outcome_of, words
-from slowpath.errors import EnvironmentFailure, Interrupted, RecordError, UsageError
-from slowpath.launch.allocation import find_allocation
-from slowpath.launch.placing import nodes_of
+from slowpath.findings.evidence.control_variables import control_variables
+from slowpath.findings.remedies.variables import Forced, forced_states
+from slowpath.mpi.allocation import find_allocation
 from slowpath.plan.campaign import decode, shipped
 from slowpath.plan.cost import estimate
 from slowpath.plan.expand import expand
 from slowpath.record.folder import create_run_folder, read_run
-from slowpath.remedies.variables import Forced, forced_states
 from slowpath.report import write_all
 from slowpath.run.execute import Limitations
 from slowpath.run.launching import starters
 from slowpath.run.libraries import Libraries
 from slowpath.run.libraries import Library as Built
+from slowpath.run.placing import nodes_of
 from slowpath.run.progress import Progress
 from slowpath.run.reopen import reopen
 from slowpath.run.session import Prepared, create, measure, without_unavailable_bindings
-from slowpath.witness.variables import control_variables
 
 Tell = Callable[[str], None]
 RANKS = 2

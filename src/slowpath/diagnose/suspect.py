@@ -13,24 +13,24 @@ from typing import Any
 
 import numpy as np
 
+from slowpath.core.units import format_time
 from slowpath.diagnose import refine
 from slowpath.diagnose.attribute import MOST_HEADER_BYTES
 from slowpath.diagnose.campaign_text import Campaign
 from slowpath.diagnose.records import Step
 from slowpath.diagnose.sides import condition
-from slowpath.laws import segments
-from slowpath.laws.choose import MINIMUM_EFFECT
-from slowpath.laws.law import Bracket
-from slowpath.remedies.switches import Switch
-from slowpath.rules.compared import Ratio, ratio_of
-from slowpath.rules.evidence import Evidence
-from slowpath.rules.finding import build
-from slowpath.rules.lawfound import LawFound
-from slowpath.rules.rule import Leg, Observation
-from slowpath.rules.sp013_protocol_switch import RULE
-from slowpath.rules.words import memory, ratio_words
+from slowpath.findings.catalogue.sp013_protocol_switch import RULE
+from slowpath.findings.evidence.compared import Ratio, ratio_of
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.lawfound import LawFound
+from slowpath.findings.finding import build
+from slowpath.findings.remedies.switches import Switch
+from slowpath.findings.rule import Leg, Observation
+from slowpath.findings.words import memory, ratio_words
 from slowpath.stats.inputs import Floats
-from slowpath.units import format_time
+from slowpath.stats.laws import segments
+from slowpath.stats.laws.choose import MINIMUM_EFFECT
+from slowpath.stats.laws.law import Bracket
 
 Json = Mapping[str, Any]
 METRIC, PHASE = "half_round_trip_latency_s", "steady"

@@ -16,7 +16,7 @@ from slowpath.diagnose.combine import JOB_AXES, Change, Proven, added_parameters
 from slowpath.diagnose.records import Step
 from slowpath.diagnose.sides import Condition
 from slowpath.diagnose.trial import ROUNDS, SIDE
-from slowpath.remedies.snippet import job_lines
+from slowpath.findings.remedies.snippet import job_lines
 
 Json = Mapping[str, Any]
 ALONE = "alone"

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from slowpath.core.units import format_ratio, format_time
 from slowpath.diagnose.combine import JOB_AXES
 from slowpath.diagnose.judge import FEWEST_PAIRS
 from slowpath.diagnose.records import Step
@@ -20,7 +21,6 @@ from slowpath.diagnose.together import ALONE, contrast_name
 from slowpath.diagnose.trial import SIDE
 from slowpath.stats.contrast import paired
 from slowpath.stats.verdict import judge
-from slowpath.units import format_ratio, format_time
 
 Json = Mapping[str, Any]
 Pairs = Sequence[tuple[float, float]]

@@ -13,7 +13,7 @@ from typing import Any
 
 from slowpath.diagnose.campaign_text import Campaign, Contrast, Environment, Group
 from slowpath.diagnose.sides import Condition, Sides
-from slowpath.remedies.remedy import Control, Remedy
+from slowpath.findings.remedies.remedy import Control, Remedy
 
 ROUNDS = 10
 EFFECT, AGAIN, SLOW_FAST = "remedy", "remedy again", "gap"

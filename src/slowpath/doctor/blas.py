@@ -8,12 +8,12 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from slowpath.core.errors import SlowpathError
 from slowpath.doctor.check import Check
-from slowpath.engine.blas import PLUGIN, BlasInSight, blas_in_sight, package_version
-from slowpath.engine.build import kept_engine
-from slowpath.errors import SlowpathError
-from slowpath.launch.find import find_mpi
-from slowpath.launch.probe import output_of
+from slowpath.mpi.find import find_mpi
+from slowpath.mpi.probe import output_of
+from slowpath.run.engine.blas import PLUGIN, BlasInSight, blas_in_sight, package_version
+from slowpath.run.engine.build import kept_engine
 
 NAME = "BLAS"
 INSTALL = "install OpenBLAS, BLIS, MKL or AOCL for developers, or: pip install 'slowpath[blas]'"

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slowpath.doctor.device_transfer import LIMIT_S, Transfer, transfer
-from slowpath.doctor.ucx_report import in_words
 from slowpath.doctor.without_ipc import variables_without_ipc
-from slowpath.engine.cache import Engine
-from slowpath.launch.mpi import Mpi
+from slowpath.mpi.mpi import Mpi
+from slowpath.mpi.ucx_report import in_words
+from slowpath.run.engine.cache import Engine
 
 Way = Literal["ipc", "staged"]
 Method = Literal["reference", "bandwidth"]

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowpath.doctor.ucx_report import LOG_FILE, VARIABLES, Protocol, moving, protocols
-from slowpath.engine.cache import Engine
-from slowpath.launch.cores import allocated_nodes, allowed_cores
-from slowpath.launch.launchers import command, launcher_named
-from slowpath.launch.mpi import Mpi
-from slowpath.launch.process import Limits, Outcome, run_job
+from slowpath.mpi.launchers import command, launcher_named
+from slowpath.mpi.mpi import Mpi
+from slowpath.mpi.ucx_report import LOG_FILE, VARIABLES, Protocol, moving, protocols
+from slowpath.run.cores import allocated_nodes, allowed_cores
+from slowpath.run.engine.cache import Engine
+from slowpath.run.process import Limits, Outcome, run_job
 
 SMALL_BYTES = 8
 LARGE_BYTES = 64 * 1024 * 1024

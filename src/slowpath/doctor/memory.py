@@ -6,9 +6,9 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
+from slowpath.core.units import format_bytes
 from slowpath.doctor.check import Check
 from slowpath.run.machine import bracketed, first_value
-from slowpath.units import format_bytes
 
 THP = Path("/sys/kernel/mm/transparent_hugepage")
 

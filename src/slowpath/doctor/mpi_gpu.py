@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from slowpath.core.errors import SlowpathError
 from slowpath.doctor.check import Check
 from slowpath.doctor.device_path import DevicePath, prove_device_path
 from slowpath.doctor.gpu import gpu_count
-from slowpath.engine.build import engine_for, kept_engine
-from slowpath.engine.cache import Engine
-from slowpath.errors import SlowpathError
-from slowpath.launch.find import find_all
-from slowpath.launch.mpi import Mpi
+from slowpath.mpi.find import find_all
+from slowpath.mpi.mpi import Mpi
+from slowpath.run.engine.build import engine_for, kept_engine
+from slowpath.run.engine.cache import Engine
 
 # none: start no job.  built: try the MPIs whose engine is built, some seconds each.  all: build the others' first.
 Proof = Literal["none", "built", "all"]

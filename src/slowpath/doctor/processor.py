@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from slowpath.doctor.check import Check
-from slowpath.launch.cores import allowed_cores
+from slowpath.run.cores import allowed_cores
 from slowpath.run.machine import first_value, ranges, read_line
 
 CPU = Path("/sys/devices/system/cpu")

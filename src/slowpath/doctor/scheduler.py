@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from slowpath.core.errors import EnvironmentFailure
 from slowpath.doctor.check import Check
-from slowpath.errors import EnvironmentFailure
-from slowpath.launch.allocation import find_allocation
+from slowpath.mpi.allocation import find_allocation
 
 _USED = "slowpath run uses this allocation; it never submits a job itself"
 

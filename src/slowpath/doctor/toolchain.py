@@ -6,11 +6,11 @@ from __future__ import annotations
 import os
 import shlex
 
+from slowpath.core.errors import SlowpathError
 from slowpath.doctor.check import Check
-from slowpath.engine.toolchain import find_cmake, find_compiler
-from slowpath.errors import SlowpathError
-from slowpath.launch.find import find_all, find_mpi
-from slowpath.launch.mpi import Mpi
+from slowpath.mpi.find import find_all, find_mpi
+from slowpath.mpi.mpi import Mpi
+from slowpath.run.engine.toolchain import find_cmake, find_compiler
 
 
 def mpi_in_use() -> Check:

@@ -11,9 +11,10 @@ from typing import Any
 
 import msgspec
 
-from slowpath.errors import UsageError
-from slowpath.plan.engine_description import nearest
-from slowpath.plan.mpis import ALL
+from slowpath.core.engine_description import nearest
+from slowpath.core.errors import UsageError
+from slowpath.core.plan import ALL
+from slowpath.core.resources import data_folder
 from slowpath.plan.tables import (
     CampaignTable,
     CellsTable,
@@ -26,7 +27,6 @@ from slowpath.plan.tables import (
     table_title,
     wrong,
 )
-from slowpath.resources import data_folder
 
 MAX_FILE_BYTES = 2**20  # a campaign is written by people; anything larger is another kind of file
 _KINDS = ("campaign", "environment", "placement", "cells", "contrast")

@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import math
 from collections.abc import Mapping
 
 import msgspec
 
-from slowpath.errors import UsageError
+from slowpath.core.engine_description import EngineDescription, Experiment, expand_parameter, nearest
+from slowpath.core.errors import UsageError
+from slowpath.core.plan import Cell, Environment, Placement, PlannedMpi, cell_key
+from slowpath.experiments.checks import check_cell
 from slowpath.plan.campaign import Campaign
-from slowpath.plan.checks import check_cell
 from slowpath.plan.contrasts import GroupCells
-from slowpath.plan.engine_description import EngineDescription, Experiment, expand_parameter, nearest
 from slowpath.plan.labels import group_labels
-from slowpath.plan.model import Cell, Environment, Placement, PlannedMpi
 from slowpath.plan.places import asked_place
 from slowpath.plan.tables import CellsTable, Names, scalars, wrong
 
@@ -160,32 +158,3 @@ def _why_skipped(environment: Environment, placement: Placement, mpi: PlannedMpi
         return None
     under = f" under {mpi.name}" if len(shared.mpis) > 1 else ""
     return f"environment '{environment.name}' is not available{under}: {environment.unavailable}"
-
-
-def cell_key(
-    experiment: str,
-    parameters: Mapping[str, str],
-    variables: Mapping[str, str],
-    bind: str,
-    copy: int,
-    ranks: int,
-    mpi_identity: str,
-    place: Mapping[str, object] | None = None,
-) -> str:
-    """Identity of a cell across runs: the first 16 hexadecimal digits of SHA-256 over canonical JSON.
-
-    `parameters` holds every parameter, defaults included, so that a changed default changes the key. `place` is what a
-    placement asks for beside its binding; without any, it is left out.
-    """
-    content = {
-        "bind": bind,
-        "copy": copy,
-        "experiment": experiment,
-        "mpi": mpi_identity,
-        "parameters": dict(parameters),
-        "ranks": ranks,
-        "variables": dict(variables),
-        **({"place": dict(place)} if place else {}),
-    }
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

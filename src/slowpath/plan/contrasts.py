@@ -8,12 +8,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from slowpath.errors import UsageError
-from slowpath.plan.checks import check_metric
-from slowpath.plan.engine_description import Experiment, expand_parameter, nearest
+from slowpath.core.engine_description import Experiment, expand_parameter, nearest
+from slowpath.core.errors import UsageError
+from slowpath.core.plan import LIBRARIES, Cell, Contrast, Side
+from slowpath.experiments.checks import check_metric
 from slowpath.plan.labels import readable_value
-from slowpath.plan.model import Cell, Contrast, Side
-from slowpath.plan.mpis import LIBRARIES
 from slowpath.plan.tables import ContrastTable, scalars, wrong
 
 PHASES = ("steady", "first")

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from slowpath.errors import UsageError
-from slowpath.plan.cannon import cannon_seconds
-from slowpath.plan.checks import p2p_buffer_bytes, side_values
-from slowpath.plan.model import Cell, Launch, Plan
-from slowpath.plan.p2p import TOGETHER
-from slowpath.plan.put import put_seconds
+from slowpath.core.errors import UsageError
+from slowpath.core.plan import Cell, Launch, Plan
+from slowpath.experiments.cannon.cost import cannon_seconds
+from slowpath.experiments.checks import p2p_buffer_bytes, side_values
+from slowpath.experiments.p2p.layout import TOGETHER
+from slowpath.experiments.put.cost import put_seconds
 
 FEWEST_ROUNDS = 5  # below it a t interval over launches is too wide to decide anything (docs/statistics.md)
 _LEAST_ROUNDS = 2  # one launch has no spread between launches at all

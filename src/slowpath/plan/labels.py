@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from slowpath.plan.engine_description import Experiment
-from slowpath.units import format_bytes
+from slowpath.core.engine_description import Experiment
+from slowpath.core.units import format_bytes
 
 # Words that a parameter's name needs no help with when its value stands alone.
 _SELF_EVIDENT = ("message_bytes", "pattern", "environment", "placement")

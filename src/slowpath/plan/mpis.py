@@ -7,12 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from slowpath.plan.model import Environment, PlannedMpi
+from slowpath.core.plan import Environment, PlannedMpi
 from slowpath.plan.tables import EnvironmentTable
-
-# Names that a campaign may use on every machine, whether the library is there or not.
-LIBRARIES = ("mpich", "openmpi", "intelmpi")
-ALL = "all"  # in place of names: every MPI that is found
 
 ResolveSetting = Callable[[str], tuple[dict[str, str], str | None]]
 

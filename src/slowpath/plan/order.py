@@ -17,9 +17,8 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Sequence
 
-from slowpath.plan.model import Cell, Launch
+from slowpath.core.plan import WITNESSED_ROUNDS, Cell, Launch
 
-WITNESSED_ROUNDS = 2  # two, so that a count which is not the same each time is seen
 _SEED_BITS = 48  # exact in every JSON reader, which may hold numbers as doubles
 _Place = tuple[str | None, str, str]  # MPI, environment, placement
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from slowpath.plan.model import Placement
+from slowpath.core.plan import Placement
 from slowpath.plan.tables import PlacementTable, wrong
 
 MORE_NODES = "ask the batch system for them (slowpath script --nodes {nodes}), or name them in the launcher's host file"

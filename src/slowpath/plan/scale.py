@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from slowpath.core.plan import Plan
 from slowpath.plan.cost import CostModel, estimate
-from slowpath.plan.model import Plan
 
 
 @dataclass(frozen=True)

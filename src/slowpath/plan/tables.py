@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
-from slowpath.errors import UsageError
-from slowpath.plan.engine_description import nearest
+from slowpath.core.engine_description import nearest
+from slowpath.core.errors import UsageError
 
 Scalar = str | int | float | bool
 Name = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$", max_length=80)]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.errors import RecordError
+from slowpath.core.errors import RecordError
 from slowpath.record.layout import COLUMN_START, Layout, columns_in, layout
 from slowpath.record.walk import Header, as_array, damaged_note, damaged_payloads, walk
 from slowpath.record.writing import Block, Witness, write_blocks

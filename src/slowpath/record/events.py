@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from slowpath.errors import RecordError
+from slowpath.core.errors import RecordError
 from slowpath.record.events_cell import Allocation, CellBegin, CellEnd, Intervals, Repetitions
 from slowpath.record.events_counted import CallCount, Calls, Instructions, Share
 from slowpath.record.events_launch import Blas, Grid, LaunchBegin, LaunchEnd, Note, ProgressMade, ThreadLevel

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from slowpath.errors import EnvironmentFailure, RecordError
+from slowpath.core.errors import EnvironmentFailure, RecordError
 
 RUN_SCHEMA = 1
 DEFAULT_PARENT = Path("slowpath-runs")

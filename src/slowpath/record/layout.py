@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from slowpath.resources import data_folder
+from slowpath.core.resources import data_folder
 
 COLUMN_DURATION = 1
 COLUMN_START = 2

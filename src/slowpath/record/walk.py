@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from slowpath.errors import RecordError
+from slowpath.core.errors import RecordError
 from slowpath.record.layout import COLUMN_DURATION, COLUMN_START, Layout, columns_in
 
 _CHUNK_BYTES = 1 << 20

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers as the report shows them: `slowpath.units` rounds, this adds intervals, missing values and words."""
+"""Numbers as the report shows them: `slowpath.core.units` rounds, this adds intervals, missing values and words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.units import format_bytes, format_rate, format_ratio, format_time
+from slowpath.core.units import format_bytes, format_rate, format_ratio, format_time
 
 MISSING = "–"
 _FACTORS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}

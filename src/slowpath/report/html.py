@@ -12,19 +12,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from slowpath.report import format as fmt
-from slowpath.report import (
-    samples,
-    view_cannon,
-    view_cells,
-    view_contrasts,
-    view_curves,
-    view_findings,
-    view_put,
-    view_run,
-)
-from slowpath.report.node_pairs import pair_figures
+from slowpath.report import samples, view_cells, view_contrasts, view_curves, view_findings, view_run
+from slowpath.report.cannon import view as view_cannon
+from slowpath.report.put import view as view_put
 from slowpath.report.svg import marks
 from slowpath.report.svg.element import element
+from slowpath.report.view_node_pairs import pair_figures
 
 TEMPLATES = Path(__file__).parent / "templates"
 LEVELS = {

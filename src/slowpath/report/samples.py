@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.errors import RecordError
+from slowpath.core.errors import RecordError
 from slowpath.record import blocks
 
 BUDGET_BYTES = 400_000

@@ -9,9 +9,9 @@ from typing import Any
 
 from slowpath.report import format as fmt
 from slowpath.report import view_run
-from slowpath.report.text_cannon import cannon_lines
+from slowpath.report.cannon.text import cannon_lines
+from slowpath.report.put.text import put_lines
 from slowpath.report.text_findings import finding_lines
-from slowpath.report.text_put import put_lines
 from slowpath.report.view_contrasts import common, questions, title, word
 
 WIDTH = 100

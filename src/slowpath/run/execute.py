@@ -12,14 +12,14 @@ from pathlib import Path
 
 import msgspec
 
-from slowpath.errors import EnvironmentFailure
-from slowpath.launch.process import Limits, Outcome, run_job
+from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.plan import Launch, Plan
 from slowpath.plan.cost import Progress as TimeLeft
-from slowpath.plan.files import engine_plan_text
-from slowpath.plan.model import Launch, Plan
 from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, settle, write_atomically, write_launch
+from slowpath.record.plan_files import engine_plan_text
 from slowpath.run.account import Account, read_account
 from slowpath.run.launching import Starting
+from slowpath.run.process import Limits, Outcome, run_job
 from slowpath.run.progress import Progress
 from slowpath.run.schedule import Schedule, Task
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from slowpath.launch.cores import allocated_nodes, allowed_cores
-from slowpath.launch.launchers import Command, Launcher, command, launcher_named
-from slowpath.launch.mpi import Mpi
-from slowpath.launch.placing import cores_for, place_of
-from slowpath.plan.model import Launch, Plan
+from slowpath.core.plan import Launch, Plan
+from slowpath.mpi.launchers import Command, Launcher, command, launcher_named
+from slowpath.mpi.mpi import Mpi
 from slowpath.record.folder import launch_folder
+from slowpath.run.cores import allocated_nodes, allowed_cores
 from slowpath.run.libraries import Library
-from slowpath.witness.preload import witness_variables
+from slowpath.run.placing import cores_for, place_of
+from slowpath.run.witness import witness_variables
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from slowpath.engine.build import engine_for
-from slowpath.engine.cache import Engine
-from slowpath.errors import EnvironmentFailure
-from slowpath.launch.choose import Chosen
-from slowpath.launch.mpi import Mpi
-from slowpath.launch.network import network_is_up
-from slowpath.launch.settings import resolver
+from slowpath.core.errors import EnvironmentFailure
+from slowpath.mpi.mpi import Mpi
+from slowpath.mpi.network import network_is_up
+from slowpath.mpi.settings import resolver
 from slowpath.plan.mpis import MpiInUse, absent, numbered, short_names
+from slowpath.run.choose import Chosen
+from slowpath.run.engine.build import engine_for
+from slowpath.run.engine.cache import Engine
 
 Tell = Callable[[str], None]
 

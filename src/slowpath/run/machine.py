@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from slowpath.launch.allocation import find_allocation
-from slowpath.launch.topology import processor_groups
+from slowpath.mpi.allocation import find_allocation
+from slowpath.mpi.topology import processor_groups
 
 # Variables of the user that steer MPI, its transports, threads or the BLAS: without them a run can't be repeated.
 TELLING_PREFIXES = (

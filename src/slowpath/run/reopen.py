@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from slowpath.engine.build import engine_for
-from slowpath.errors import EnvironmentFailure, RecordError
-from slowpath.launch.find import find_mpi
-from slowpath.launch.leftovers import end_job, jobs_of
-from slowpath.launch.process import GRACE_S
-from slowpath.plan.files import read_plan
-from slowpath.plan.model import Plan
+from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.plan import Plan
+from slowpath.mpi.find import find_mpi
 from slowpath.record.folder import RunInfo, read_run
+from slowpath.record.plan_files import read_plan
+from slowpath.run.engine.build import engine_for
 from slowpath.run.launching import Starters, starters
+from slowpath.run.leftovers import end_job, jobs_of
 from slowpath.run.libraries import Library, Tell
+from slowpath.run.process import GRACE_S
 from slowpath.run.resume import schedule_after
 from slowpath.run.schedule import Schedule
 

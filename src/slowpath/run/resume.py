@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slowpath.errors import RecordError
-from slowpath.plan.model import Launch, Plan
+from slowpath.core.errors import RecordError
+from slowpath.core.plan import Launch, Plan
 from slowpath.record.blocks import scan
 from slowpath.record.folder import SUPERSEDED, LaunchInfo, launch_folders, read_launch_info, write_atomically
 from slowpath.run.account import read_account

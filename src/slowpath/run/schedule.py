@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from slowpath.plan.model import Launch, Plan
+from slowpath.core.plan import Launch, Plan
 from slowpath.record.folder import FailedCell
 from slowpath.run.account import Account
 

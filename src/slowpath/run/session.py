@@ -15,28 +15,28 @@ from typing import Any
 import msgspec
 
 from slowpath import __version__
-from slowpath.engine.describe import describe
-from slowpath.errors import EnvironmentFailure, Interrupted
-from slowpath.launch.allocation import find_allocation
-from slowpath.launch.choose import choose_mpis
-from slowpath.launch.launchers import launcher_named
-from slowpath.launch.placing import nodes_of, unavailable_placement
+from slowpath.core.errors import EnvironmentFailure, Interrupted
+from slowpath.core.plan import Plan
+from slowpath.core.twins import twins_of
+from slowpath.mpi.allocation import find_allocation
+from slowpath.mpi.launchers import launcher_named
 from slowpath.plan.campaign import Campaign, load
 from slowpath.plan.cost import fit_budget
 from slowpath.plan.expand import expand
-from slowpath.plan.files import write_plan
-from slowpath.plan.model import Plan
-from slowpath.plan.twins import twins_of
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_run, write_atomically, write_run
+from slowpath.record.plan_files import write_plan
+from slowpath.run.choose import choose_mpis
+from slowpath.run.engine.describe import describe
 from slowpath.run.execute import Execution, Limitations, Result
 from slowpath.run.interrupt import stop_signals
 from slowpath.run.launching import Starters, Starting, starters
 from slowpath.run.libraries import Libraries, Library, Tell, build_all, mpi_facts
 from slowpath.run.machine import machine_facts
+from slowpath.run.placing import nodes_of, unavailable_placement
 from slowpath.run.progress import Progress
 from slowpath.run.schedule import Schedule
 from slowpath.run.space import require_space
-from slowpath.witness.preload import unavailable
+from slowpath.run.witness import unavailable
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from slowpath.errors import EnvironmentFailure
-from slowpath.plan.cannon import intervals, repetitions
-from slowpath.plan.model import Cell, Plan
-from slowpath.units import format_bytes
+from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.plan import Cell, Plan
+from slowpath.core.units import format_bytes
+from slowpath.experiments.cannon.cost import intervals, repetitions
 
 SAMPLE_BYTES = 16  # duration_ns and start_ns
 BLOCK_BYTES = 128  # schema/block.json, header_bytes

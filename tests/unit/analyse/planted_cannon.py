@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from slowpath.plan.files import write_plan
-from slowpath.plan.model import Cell, Contrast, Environment, Launch, Placement, Plan, Side
+from slowpath.core.plan import Cell, Contrast, Environment, Launch, Placement, Plan, Side
 from slowpath.record.blocks import Block, write_blocks
 from slowpath.record.folder import LaunchInfo, RunInfo, launch_folder, write_launch, write_run
+from slowpath.record.plan_files import write_plan
 
 ROUNDS, REPETITIONS, RANKS = 6, 8, 2
 SIZES = (128, 256, 512)

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from planted import events
 
-from slowpath.plan.files import write_plan
-from slowpath.plan.model import Cell, Contrast, Environment, Launch, Placement, Plan, PlannedMpi, Side
+from slowpath.core.plan import Cell, Contrast, Environment, Launch, Placement, Plan, PlannedMpi, Side
 from slowpath.record.blocks import Block, Witness, write_blocks
 from slowpath.record.folder import LaunchInfo, RunInfo, launch_folder, write_launch, write_run
+from slowpath.record.plan_files import write_plan
 
 ROUNDS, PUTS, BATCH, SAMPLES = 6, 100, 8, 400
 MPIS = ("alpha", "beta")

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from slowpath.analyse.build import build_results
+from slowpath.core.resources import data_folder
 from slowpath.record.folder import FailedCell, launch_folder
-from slowpath.resources import data_folder
 
 sys.path.insert(0, str(Path(__file__).parent))
 import planted

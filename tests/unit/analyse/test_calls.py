@@ -14,10 +14,10 @@ import pytest
 from planted import BATCH, FAST_NS, add_launch, events, make_run, ping_pong
 
 from slowpath.analyse.build import build_results
-from slowpath.plan.files import read_plan, write_plan
-from slowpath.plan.model import Cell, Environment, Launch
+from slowpath.core.plan import Cell, Environment, Launch
+from slowpath.core.resources import data_folder
 from slowpath.record.folder import launch_folder
-from slowpath.resources import data_folder
+from slowpath.record.plan_files import read_plan, write_plan
 
 COUNTED, ALONE = 10, 11  # twin of planted cell 0, and a cell without a twin
 LAUNCH = 100

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from slowpath.analyse.cannon.advice import advice
-from slowpath.analyse.cannon.critical import crossing
-from slowpath.analyse.cannon.disturbance import Disturbance, disturbance
-from slowpath.analyse.cannon.groups import groups
-from slowpath.analyse.cannon.metrics import MEANINGS
-from slowpath.analyse.cannon.runs import PARTS, Runs, read_runs
-from slowpath.analyse.cannon.timeline import MOST_INTERVALS, timeline
-from slowpath.analyse.cannon.variants import ACROSS_NODES
-from slowpath.analyse.job import Job, why_cores_are_shared
-from slowpath.analyse.series import Absent, Block
-from slowpath.plan.model import Cell
+from slowpath.core.plan import Cell
+from slowpath.experiments.cannon.advice import advice
+from slowpath.experiments.cannon.critical import crossing
+from slowpath.experiments.cannon.disturbance import Disturbance, disturbance
+from slowpath.experiments.cannon.groups import groups
+from slowpath.experiments.cannon.metrics import MEANINGS
+from slowpath.experiments.cannon.runs import PARTS, Runs, read_runs
+from slowpath.experiments.cannon.timeline import MOST_INTERVALS, timeline
+from slowpath.experiments.cannon.variants import ACROSS_NODES
+from slowpath.experiments.measured.job import Job, why_cores_are_shared
+from slowpath.experiments.measured.series import Absent, Block
 from slowpath.record.events import Intervals, Rank, Repetitions
 
 ENGINE = Path(__file__).parents[3] / "engine" / "experiments" / "cannon"

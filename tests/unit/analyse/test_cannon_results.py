@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 
 from slowpath.analyse.build import build_results
+from slowpath.core.resources import data_folder
 from slowpath.report import render_html, render_text
-from slowpath.resources import data_folder
 
 sys.path.insert(0, str(Path(__file__).parent))
 import planted

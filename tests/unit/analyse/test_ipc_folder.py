@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from slowpath.analyse.build import build_results
-from slowpath.errors import RecordError
+from slowpath.core.errors import RecordError
+from slowpath.core.resources import data_folder
 from slowpath.record.blocks import Block, write_blocks
 from slowpath.report import render_html, render_text
 from slowpath.report.write import write_all
-from slowpath.resources import data_folder
 
 REPETITIONS, WARMUPS = 7, 1
 # export, open, first access, close, reopen, close again; us

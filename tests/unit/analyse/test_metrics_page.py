@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.analyse.metrics import METRICS, PATTERNS
+from slowpath.experiments.metrics import METRICS, PATTERNS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text(encoding="utf-8")
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from slowpath.analyse.node_pairs import node_pairs, pair_lines
-from slowpath.plan.model import Cell, Environment, Placement, Plan
-from slowpath.report.node_pairs import pair_figures
+from slowpath.core.plan import Cell, Environment, Placement, Plan
+from slowpath.report.view_node_pairs import pair_figures
 
 METRIC = "half_round_trip_latency_s"
 

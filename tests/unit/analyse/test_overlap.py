@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slowpath.analyse.job import Job
-from slowpath.analyse.metrics import derive
-from slowpath.analyse.series import Absent, Block, Derived
+from slowpath.experiments.measured.job import Job
+from slowpath.experiments.measured.series import Absent, Block, Derived
+from slowpath.experiments.metrics import derive
 
 BATCH = 4
 LATE = {"pattern": "one_way", "posted": "after"}

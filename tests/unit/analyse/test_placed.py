@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from slowpath.analyse.placed import MOST_LINES, differences, groups_of, placement_lines
-from slowpath.plan.model import Placement
+from slowpath.core.plan import Placement
 from slowpath.record.events import Rank
 
 # Two sockets of two core groups of two cores with one thread each.

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from slowpath.analyse.build import build_results
-from slowpath.analyse.estimates import estimate
-from slowpath.analyse.job import Job
-from slowpath.analyse.metrics import METRICS, derive, rates
-from slowpath.analyse.reduce import reduce
-from slowpath.analyse.series import Series
-from slowpath.errors import RecordError
+from slowpath.core.errors import RecordError
+from slowpath.core.resources import data_folder
+from slowpath.experiments.measured.estimates import estimate
+from slowpath.experiments.measured.job import Job
+from slowpath.experiments.measured.reduce import reduce
+from slowpath.experiments.measured.series import Series
+from slowpath.experiments.metrics import METRICS, derive, rates
 from slowpath.report import render_html, render_text
-from slowpath.resources import data_folder
 
 sys.path.insert(0, str(Path(__file__).parent))
 import planted_put as planted

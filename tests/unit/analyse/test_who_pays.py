@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from slowpath.analyse.build import build_results
-from slowpath.analyse.job import Job
-from slowpath.analyse.p2p import Messages
-from slowpath.analyse.who_pays import split, splits, statement
+from slowpath.experiments.measured.job import Job
+from slowpath.experiments.p2p.metrics import Messages
+from slowpath.experiments.p2p.who_pays import split, splits, statement
 
 sys.path.insert(0, str(Path(__file__).parent))
 import planted

@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 
 from slowpath.compare.read import Source, decode
-from slowpath.plan.files import write_plan
-from slowpath.plan.model import Cell, Environment, Launch, Placement, Plan
+from slowpath.core.plan import Cell, Environment, Launch, Placement, Plan
 from slowpath.record.folder import RunInfo, write_run
+from slowpath.record.plan_files import write_plan
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "analyse"))
 import planted

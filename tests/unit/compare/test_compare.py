@@ -15,7 +15,7 @@ from slowpath.compare.match import match
 from slowpath.compare.read import read_source
 from slowpath.compare.table import render_csv
 from slowpath.compare.text import render_comparison
-from slowpath.errors import RecordError, UsageError
+from slowpath.core.errors import RecordError, UsageError
 
 sys.path.insert(0, str(Path(__file__).parent))
 import planted_runs as planted

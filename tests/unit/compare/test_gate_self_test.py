@@ -15,7 +15,7 @@ from slowpath.cli.gate import command
 from slowpath.compare.launches_needed import launches_needed
 from slowpath.compare.read import Source
 from slowpath.compare.self_test import SelfTest, self_test
-from slowpath.errors import UsageError
+from slowpath.core.errors import UsageError
 
 sys.path.insert(0, str(Path(__file__).parent))
 import planted_runs as planted

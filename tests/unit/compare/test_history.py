@@ -17,7 +17,7 @@ from slowpath.compare.history import History, history
 from slowpath.compare.history_svg import render_svg
 from slowpath.compare.history_text import render_history
 from slowpath.compare.read import Source
-from slowpath.errors import RecordError, UsageError
+from slowpath.core.errors import RecordError, UsageError
 
 sys.path.insert(0, str(Path(__file__).parent))
 import planted_runs as planted

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.counting.finish import exit_code
-from slowpath.counting.lines import decode_lines, parse_mappings, place
-from slowpath.counting.model import ProcessCount
-from slowpath.counting.read import Name, Place, process_count, read_folder
-from slowpath.counting.show import as_json, as_text
-from slowpath.counting.summary import spread
-from slowpath.errors import EnvironmentFailure, RecordError
+from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.studies.counting.finish import exit_code
+from slowpath.studies.counting.lines import decode_lines, parse_mappings, place
+from slowpath.studies.counting.model import ProcessCount
+from slowpath.studies.counting.read import Name, Place, process_count, read_folder
+from slowpath.studies.counting.show import as_json, as_text
+from slowpath.studies.counting.summary import spread
 
 MAPS = [
     "1000-2000 r-xp 00001000 fe:00 77                         /opt/an app",

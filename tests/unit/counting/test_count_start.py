@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.counting.start import Wish, command_line, prepare_folder, run, variables
-from slowpath.counting.tools import LIBRARY, NAMER, TRACER, Tools, find_tools
-from slowpath.errors import EnvironmentFailure, UsageError
+from slowpath.core.errors import EnvironmentFailure, UsageError
+from slowpath.studies.counting.start import Wish, command_line, prepare_folder, run, variables
+from slowpath.studies.counting.tools import LIBRARY, NAMER, TRACER, Tools, find_tools
 
 FOLDER = Path("/counts")
 TRAP = Wish("MPI_Put", 8, 2, "trap")

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
+from slowpath.core.plan import Plan
 from slowpath.diagnose import refine, trial
 from slowpath.diagnose.campaign_text import Campaign
 from slowpath.diagnose.conclude import UNFORCED
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.survey import survey_text
-from slowpath.launch.settings import resolver
-from slowpath.laws.law import Bracket
+from slowpath.findings.remedies.registry import find
+from slowpath.findings.remedies.variables import Forced
+from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode, shipped
 from slowpath.plan.cost import estimate
 from slowpath.plan.expand import expand
-from slowpath.plan.model import Plan
 from slowpath.plan.mpis import MpiInUse
-from slowpath.remedies.registry import find
-from slowpath.remedies.variables import Forced
+from slowpath.stats.laws.law import Bracket
 
 Json = dict[str, Any]
 MPICH = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]

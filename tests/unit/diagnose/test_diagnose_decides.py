@@ -20,8 +20,8 @@ from slowpath.diagnose.propose import proposals
 from slowpath.diagnose.records import SCHEMA, Diagnosis, Step, read_diagnosis, write_diagnosis
 from slowpath.diagnose.said import said
 from slowpath.diagnose.text import render
-from slowpath.laws.law import Bracket
-from slowpath.remedies.switches import for_library
+from slowpath.findings.remedies.switches import for_library
+from slowpath.stats.laws.law import Bracket
 
 Json = dict[str, Any]
 CMA = "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD"

@@ -7,7 +7,7 @@ from typing import Any
 
 from slowpath.diagnose.forest import forest
 from slowpath.diagnose.said import leg_words
-from slowpath.rules.finding import UNTRIED
+from slowpath.findings.finding import UNTRIED
 
 
 def finding(number: int, ratio: float | None, proven: bool = False) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from slowpath.diagnose.refine import MOST_STEPS_TO_THE_BYTE, narrow, points
-from slowpath.laws.law import Bracket
-from slowpath.laws.refine import is_exact
+from slowpath.stats.laws.law import Bracket
+from slowpath.stats.laws.refine import is_exact
 
 
 def times(values: tuple[int, ...], limit: float, jump: float, seed: int, noise: float = 0.02) -> np.ndarray:

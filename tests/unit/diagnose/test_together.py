@@ -19,7 +19,7 @@ from slowpath.diagnose.records import SCHEMA, Diagnosis, Step
 from slowpath.diagnose.sides import Condition
 from slowpath.diagnose.text import render
 from slowpath.diagnose.together_judge import judge_together, outcome_of, words
-from slowpath.launch.settings import resolver
+from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse

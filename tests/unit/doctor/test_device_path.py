@@ -11,10 +11,10 @@ import pytest
 
 from slowpath.doctor.device_path import DevicePath, judge, prove_device_path
 from slowpath.doctor.device_transfer import Transfer, later_bandwidth
-from slowpath.doctor.ucx_report import Protocol
 from slowpath.doctor.without_ipc import variables_without_ipc
-from slowpath.engine.cache import Engine, EngineNote
-from slowpath.launch.mpi import Mpi
+from slowpath.mpi.mpi import Mpi
+from slowpath.mpi.ucx_report import Protocol
+from slowpath.run.engine.cache import Engine, EngineNote
 
 NOTE = EngineNote("", "", "", "", "", "", "")
 TABLE = "# p2p\n# Size  First one-way (us)  Later one-way (us)\n8  1.0  0.5\n67108864  {first}  {later}\n"

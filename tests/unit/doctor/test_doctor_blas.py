@@ -10,7 +10,7 @@ import pytest
 
 from slowpath.doctor import blas
 from slowpath.doctor.blas import judged, unbuilt
-from slowpath.engine.blas import BlasInSight
+from slowpath.run.engine.blas import BlasInSight
 
 OPENBLAS = ("OpenBLAS 0.3.34", "SkylakeX", "/opt/lib/libopenblas.so")
 FAULTY = Path(__file__).parents[3] / "engine" / "experiments" / "cannon" / "tests" / "faulty_blas.c"

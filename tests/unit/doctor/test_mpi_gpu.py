@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.doctor import mpi_gpu
 from slowpath.doctor.device_path import DevicePath
 from slowpath.doctor.mpi_gpu import conclusion, in_words, mpi_and_gpu_memory
-from slowpath.errors import EnvironmentFailure, UsageError
-from slowpath.launch.mpi import Mpi
+from slowpath.mpi.mpi import Mpi
 
 IPC = DevicePath(True, "ipc", 5.2e9, 394e9, None)
 NO = DevicePath(False, None, None, None, "crashed: Segmentation fault")

@@ -12,11 +12,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from slowpath.compare.export import FORMATS, github, parse_exports, write_exports
 from slowpath.compare.gate import Gate, flagged, gate, with_again
 from slowpath.compare.read import Source
 from slowpath.compare.remeasure_plan import confirm
-from slowpath.errors import EnvironmentFailure, UsageError
-from slowpath.export import FORMATS, github, parse_exports, write_exports
+from slowpath.core.errors import EnvironmentFailure, UsageError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "compare"))
 import planted_runs as planted

@@ -10,15 +10,15 @@ from statistics import median
 
 import pytest
 
-from slowpath.errors import EnvironmentFailure, RecordError
+from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.plan import Contrast, Plan
 from slowpath.plan.campaign import load
-from slowpath.plan.files import read_plan
-from slowpath.plan.model import Contrast, Plan
 from slowpath.record.blocks import read, scan
 from slowpath.record.events import CellEnd, Note, read_events
 from slowpath.record.folder import launch_folder, read_launches, read_run
 from slowpath.record.imports.field import import_logs
 from slowpath.record.imports.log import parse_log
+from slowpath.record.plan_files import read_plan
 
 FIELD = sorted((Path(__file__).parents[2] / "data" / "field").glob("*.txt"))
 TIMES = re.compile(r"\[(\d+):(\d+)\] time: (\S+)")

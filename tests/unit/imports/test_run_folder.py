@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slowpath.errors import EnvironmentFailure, RecordError
+from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.record.folder import (
     RUN_SCHEMA,
     FailedCell,

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from slowpath.analyse.build import build_results
-from slowpath.errors import RecordError
-from slowpath.plan.files import read_plan
+from slowpath.core.errors import RecordError
 from slowpath.record.blocks import read, scan
 from slowpath.record.folder import launch_folder, read_run
 from slowpath.record.imports.choose import FORMATS, import_files
 from slowpath.record.imports.printed import PrintedTable, read_printed
 from slowpath.record.imports.table import MEAN_ONLY
+from slowpath.record.plan_files import read_plan
 
 DATA = Path(__file__).parent / "data"
 LOGS = sorted(DATA.glob("*.txt"))

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.engine import blas, toolchain
-from slowpath.engine.build import engine_for
-from slowpath.engine.cache import engine_key, list_engines, source_hash
-from slowpath.engine.describe import describe
-from slowpath.errors import EnvironmentFailure
-from slowpath.launch.mpi import Mpi
+from slowpath.core.errors import EnvironmentFailure
+from slowpath.mpi.mpi import Mpi
+from slowpath.run.engine import blas, toolchain
+from slowpath.run.engine.build import engine_for
+from slowpath.run.engine.cache import engine_key, list_engines, source_hash
+from slowpath.run.engine.describe import describe
 
 CMAKE = """#!/bin/sh
 # Counts its builds in $COUNT; --build makes an engine unless $BROKEN is set.

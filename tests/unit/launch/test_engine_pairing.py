@@ -11,13 +11,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slowpath.engine.build import engine_for, engine_of_standard, kept_engine
-from slowpath.engine.cache import EngineNote, source_hash
-from slowpath.engine.elf import dynamic
-from slowpath.engine.pairing import interface_of, require_pair, why_not
-from slowpath.errors import EnvironmentFailure
-from slowpath.launch.mpi import Mpi
-from slowpath.resources import data_folder
+from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.resources import data_folder
+from slowpath.mpi.mpi import Mpi
+from slowpath.run.engine.build import engine_for, engine_of_standard, kept_engine
+from slowpath.run.engine.cache import EngineNote, source_hash
+from slowpath.run.engine.elf import dynamic
+from slowpath.run.engine.pairing import interface_of, require_pair, why_not
 
 SONAMES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "mpi-5": "libmpi_abi.so.1"}
 

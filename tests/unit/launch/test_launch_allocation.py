@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.errors import EnvironmentFailure
-from slowpath.launch.allocation import TITLES, Allocation, find_allocation
-from slowpath.launch.hostlist import expand_hostlist, names_in_file
+from slowpath.core.errors import EnvironmentFailure
+from slowpath.mpi.allocation import TITLES, Allocation, find_allocation
+from slowpath.mpi.hostlist import expand_hostlist, names_in_file
 
 
 @pytest.mark.parametrize(

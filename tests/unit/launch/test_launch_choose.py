@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.errors import EnvironmentFailure, UsageError
-from slowpath.launch import find
-from slowpath.launch.choose import choose_mpis
+from slowpath.core.errors import EnvironmentFailure, UsageError
+from slowpath.mpi import find
+from slowpath.run.choose import choose_mpis
 
 VERSIONS = {
     "mpich": "HYDRA build details:\n    Version:                                 5.0.2\n",

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.errors import EnvironmentFailure, UsageError
-from slowpath.launch import find
-from slowpath.launch.find import find_all, find_mpi
-from slowpath.launch.identify import abi_of, identify, link_folders
-from slowpath.launch.mpi import needed_variables
+from slowpath.core.errors import EnvironmentFailure, UsageError
+from slowpath.mpi import find
+from slowpath.mpi.find import find_all, find_mpi
+from slowpath.mpi.identify import abi_of, identify, link_folders
+from slowpath.mpi.mpi import needed_variables
 
 VERSIONS = {
     "mpich": "HYDRA build details:\n    Version:                                 5.0.2\n    Release Date:  x\n",
@@ -210,7 +210,7 @@ def test_the_launcher_of_the_allocation_counts_where_there_is_no_mpiexec(
 def test_launcher_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     launcher = install(tmp_path / "slow", VERSIONS["mpich"])
     launcher.write_text("#!/bin/sh\nexec sleep 1000\n")
-    monkeypatch.setattr("slowpath.launch.probe.output_of.__defaults__", (0.2,))
+    monkeypatch.setattr("slowpath.mpi.probe.output_of.__defaults__", (0.2,))
     assert find_mpi(str(launcher), {"PATH": "/usr/bin:/bin"}).name == "unknown"
 
 

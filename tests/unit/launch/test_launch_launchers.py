@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.errors import UsageError
-from slowpath.launch.identify import MARKS
-from slowpath.launch.launcher import BINDINGS, NOT_RUN, SPREADS, Command, Launcher, Place
-from slowpath.launch.launchers import LAUNCHERS, command, launcher_named, unavailable_binding, unavailable_place
+from slowpath.core.errors import UsageError
+from slowpath.mpi.identify import MARKS
+from slowpath.mpi.launcher import BINDINGS, NOT_RUN, SPREADS, Command, Launcher, Place
+from slowpath.mpi.launchers import LAUNCHERS, command, launcher_named, unavailable_binding, unavailable_place
 
 PROGRAM = ["/e/slowpath-engine", "--plan", "p"]
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.errors import EnvironmentFailure
-from slowpath.launch import process
-from slowpath.launch.leftovers import MARKER, jobs_of
-from slowpath.launch.process import Limits, run_job
+from slowpath.core.errors import EnvironmentFailure
+from slowpath.run import process
+from slowpath.run.leftovers import MARKER, jobs_of
+from slowpath.run.process import Limits, run_job
 from slowpath.run.reopen import end_leftovers
 
 SLEEP = "import time; time.sleep(1000)"
@@ -41,7 +41,7 @@ def runs(pid: int) -> bool:
 def test_a_killed_slowpath_takes_its_job_with_it(tmp_path: Path) -> None:
     told = tmp_path / "told"
     program = (
-        "import os; from pathlib import Path; from slowpath.launch.process import Limits, run_job; here = Path('.');"
+        "import os; from pathlib import Path; from slowpath.run.process import Limits, run_job; here = Path('.');"
         "argv = ['/bin/sh', '-c', 'echo $$ > told; exec sleep 1000'];"
         "run_job(argv, dict(os.environ), here / 'out', here / 'err', [], Limits())"
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.launch.allocation import Allocation
-from slowpath.launch.launcher import Place
-from slowpath.launch.launchers import launcher_named
-from slowpath.launch.placing import cores_for, nodes_of, place_of, unavailable_placement
-from slowpath.plan.model import Placement
+from slowpath.core.plan import Placement
+from slowpath.mpi.allocation import Allocation
+from slowpath.mpi.launcher import Place
+from slowpath.mpi.launchers import launcher_named
 from slowpath.plan.places import Nodes
+from slowpath.run.placing import cores_for, nodes_of, place_of, unavailable_placement
 
 ONE_SOCKET = {"core": [[0], [1]], "core_group": [[0, 1]], "socket": [[0, 1]]}
 TWO_SOCKETS = {"core": [[0], [1]], "core_group": [[0], [1]], "socket": [[0], [1]]}

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.launch import process
-from slowpath.launch.leftovers import MARKER
-from slowpath.launch.process import Limits, Outcome, run_job
+from slowpath.run import process
+from slowpath.run.leftovers import MARKER
+from slowpath.run.process import Limits, Outcome, run_job
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.launch.find import LIBRARIES
-from slowpath.launch.network import network_is_up
-from slowpath.launch.settings import NAMES, REFUSALS, SETTINGS, Setting, resolve, resolver, version_tuple
+from slowpath.mpi.find import LIBRARIES
+from slowpath.mpi.network import network_is_up
+from slowpath.mpi.settings import NAMES, REFUSALS, SETTINGS, Setting, resolve, resolver, version_tuple
 
 
 @pytest.mark.parametrize("row", SETTINGS, ids=lambda row: f"{row.name}-{row.library}-{row.first}")

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.launch import stacks
-from slowpath.launch.leftovers import MARKER
-from slowpath.launch.process import Limits, run_job
-from slowpath.launch.stacks import Debugger, innermost, rank_in, save_stacks
+from slowpath.run import stacks
+from slowpath.run.leftovers import MARKER
+from slowpath.run.process import Limits, run_job
+from slowpath.run.stacks import Debugger, innermost, rank_in, save_stacks
 
 GDB = """Thread 2 (Thread 0x7f1 (LWP 12) "async"):
 #0  0x00007f11 in epoll_wait () from /lib/libc.so.6

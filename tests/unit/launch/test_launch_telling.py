@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.launch.telling import MAX_CHARACTERS, signal_in, telling_line
+from slowpath.run.telling import MAX_CHARACTERS, signal_in, telling_line
 
 HYDRA_ABORT = """
 ===================================================================================

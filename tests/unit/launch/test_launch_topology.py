@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slowpath.launch.topology import processor_groups
+from slowpath.mpi.topology import processor_groups
 
 
 def node(folder: Path) -> Path:

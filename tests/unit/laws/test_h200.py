@@ -12,9 +12,9 @@ import pytest
 from planting import KIB, MIB
 
 from slowpath.analyse.build import build_results
-from slowpath.laws.choose import choose
-from slowpath.laws.from_results import along, sweeps
-from slowpath.laws.sweep import Sweep
+from slowpath.findings.evidence.sweeps import along, sweeps
+from slowpath.stats.laws.choose import choose
+from slowpath.stats.laws.sweep import Sweep
 
 RUNS = Path(__file__).parents[2] / "data" / "gpu"
 Of = Callable[[str], list[Sweep]]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from planting import GIB, KIB, MIB, plant
 
-from slowpath.laws.choose import choose
-from slowpath.laws.registry import find
+from slowpath.stats.laws.choose import choose
+from slowpath.stats.laws.registry import find
 
 TRIALS = 60
 DESIGNS = {

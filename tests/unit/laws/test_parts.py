@@ -10,17 +10,17 @@ import pytest
 from planting import GIB, KIB, MIB, plant
 from scipy import optimize, stats
 
-from slowpath.errors import UsageError
-from slowpath.laws.curve import curve
-from slowpath.laws.fit import NotDetermined, fit
-from slowpath.laws.granules import alignment
-from slowpath.laws.law import Bracket
-from slowpath.laws.least_squares import solve, solve_times
-from slowpath.laws.pages import pages
-from slowpath.laws.refine import is_exact, narrowed, next_values
-from slowpath.laws.registry import LAWS, find
-from slowpath.laws.segments import best_splits
-from slowpath.laws.sweep import make_sweep
+from slowpath.core.errors import UsageError
+from slowpath.stats.laws.curve import curve
+from slowpath.stats.laws.fit import NotDetermined, fit
+from slowpath.stats.laws.granules import alignment
+from slowpath.stats.laws.law import Bracket
+from slowpath.stats.laws.least_squares import solve, solve_times
+from slowpath.stats.laws.pages import pages
+from slowpath.stats.laws.refine import is_exact, narrowed, next_values
+from slowpath.stats.laws.registry import LAWS, find
+from slowpath.stats.laws.segments import best_splits
+from slowpath.stats.laws.sweep import make_sweep
 
 
 def test_nonnegative_least_squares_against_scipy() -> None:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from planting import GIB, KIB, MIB, plant
 
-from slowpath.laws.choose import Choice, choose
-from slowpath.laws.registry import LAWS, find
-from slowpath.laws.sweep import Sweep
+from slowpath.stats.laws.choose import Choice, choose
+from slowpath.stats.laws.registry import LAWS, find
+from slowpath.stats.laws.sweep import Sweep
 
 SEEDS = range(10)
 POWERS = [float(2**k) for k in range(3, 23)]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from planting import GIB, KIB, MIB, plant
 
-from slowpath.laws.choose import choose
-from slowpath.laws.registry import find
-from slowpath.laws.sweep import make_sweep
+from slowpath.stats.laws.choose import choose
+from slowpath.stats.laws.registry import find
+from slowpath.stats.laws.sweep import make_sweep
 
 Time = Callable[[dict[str, float]], float]
 

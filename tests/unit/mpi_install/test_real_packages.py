@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.launch.find import find_mpi
-from slowpath.launch.mpi import Mpi
-from slowpath.mpi_install.cuda import install_cuda
+from slowpath.mpi.find import find_mpi
+from slowpath.mpi.install.cuda import install_cuda
+from slowpath.mpi.mpi import Mpi
 
 PROGRAM = r"""
 #include <mpi.h>

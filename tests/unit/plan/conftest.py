@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from slowpath.core.plan import Plan
 from slowpath.plan.campaign import Campaign, decode
 from slowpath.plan.expand import expand
-from slowpath.plan.model import Plan
 from slowpath.plan.mpis import MpiInUse
 
 HEAD = '[campaign]\nname = "try"\ntitle = "A try"\n'

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.errors import UsageError
+from slowpath.core.errors import UsageError
 from slowpath.plan.campaign import Campaign, decode, load, shipped
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from slowpath.errors import UsageError
+from slowpath.core.errors import UsageError
+from slowpath.core.plan import Plan
 from slowpath.plan.contrasts import coordinates
-from slowpath.plan.model import Plan
 
 ENVIRONMENTS = """
 [[environment]]

@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slowpath.errors import RecordError, UsageError
+from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.plan import Plan
 from slowpath.plan.cost import Progress, estimate, fit_budget, kind_of, launch_seconds
-from slowpath.plan.files import engine_plan_text, read_plan, write_plan
-from slowpath.plan.model import Plan
+from slowpath.record.plan_files import engine_plan_text, read_plan, write_plan
 
 TEXT = """
 [[environment]]

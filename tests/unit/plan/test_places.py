@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from slowpath.errors import UsageError
-from slowpath.plan.cells import cell_key
-from slowpath.plan.model import Placement
+from slowpath.core.errors import UsageError
+from slowpath.core.plan import Placement, cell_key
 from slowpath.plan.places import Nodes, asked_place, most_nodes, resolve_placements
 from slowpath.plan.tables import PlacementTable
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from slowpath.analyse.cannon.variants import CEILING, LIBRARY, REFERENCE
-from slowpath.errors import UsageError
+from slowpath.core.errors import UsageError
+from slowpath.core.plan import Plan
+from slowpath.experiments.cannon.cost import Grid, grid_of, intervals
+from slowpath.experiments.cannon.variants import CEILING, LIBRARY, REFERENCE
 from slowpath.plan.campaign import load
-from slowpath.plan.cannon import Grid, grid_of, intervals
 from slowpath.plan.cost import CostModel, cell_seconds, estimate
 from slowpath.plan.expand import expand
-from slowpath.plan.model import Plan
 from slowpath.plan.mpis import MpiInUse
 from slowpath.run.space import needed_bytes
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.errors import UsageError
-from slowpath.plan.checks import check_cell, check_metric, p2p_message_span
-from slowpath.plan.p2p import blocks_of, extent_bytes, receiver_of, with_blocks
+from slowpath.core.errors import UsageError
+from slowpath.experiments.checks import check_cell, check_metric, p2p_message_span
+from slowpath.experiments.p2p.layout import blocks_of, extent_bytes, receiver_of, with_blocks
 
 DEFAULT = {
     "pattern": "one_way",

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from slowpath.errors import UsageError
+from slowpath.core.errors import UsageError
+from slowpath.core.plan import LIBRARIES, Plan
+from slowpath.plan.mpis import MpiInUse
 from slowpath.plan.campaign import load
 from slowpath.plan.cost import CostModel, cell_seconds, estimate
 from slowpath.plan.expand import expand
-from slowpath.plan.model import Plan
-from slowpath.plan.mpis import LIBRARIES, MpiInUse
 
 PUT = '[[cells]]\nname = "c"\nexperiment = "put"\n[cells.parameters]\n'
 

@@ -7,10 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from slowpath.errors import UsageError
-from slowpath.plan.model import Plan
-from slowpath.plan.order import WITNESSED_ROUNDS
-from slowpath.plan.twins import twins_of
+from slowpath.core.errors import UsageError
+from slowpath.core.plan import WITNESSED_ROUNDS, Plan
+from slowpath.core.twins import twins_of
 
 ENVIRONMENTS = """
 [[environment]]

@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slowpath.errors import UsageError
+from slowpath.core.errors import UsageError
+from slowpath.core.plan import Plan
 from slowpath.plan.contrasts import coordinates
-from slowpath.plan.files import read_plan, write_plan
-from slowpath.plan.model import Plan
 from slowpath.plan.mpis import MpiInUse, absent, short_names
+from slowpath.record.plan_files import read_plan, write_plan
 
 TEXT = """
 [[environment]]

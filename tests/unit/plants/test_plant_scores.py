@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from slowpath.errors import UsageError
-from slowpath.launch.mpi import Mpi
-from slowpath.plants.classes import CLASSES
-from slowpath.plants.harness import run
-from slowpath.plants.measure import Ground
-from slowpath.plants.plant import Measured, Truth
-from slowpath.plants.score import Baseline, false_alarms, score
-from slowpath.plants.table import Scored, counts, line, table
-from slowpath.plants.trials import draw
-from slowpath.plants.wilson import interval
+from slowpath.core.errors import UsageError
+from slowpath.mpi.mpi import Mpi
+from slowpath.studies.plants.classes import CLASSES
+from slowpath.studies.plants.harness import run
+from slowpath.studies.plants.measure import Ground
+from slowpath.studies.plants.plant import Measured, Truth
+from slowpath.studies.plants.score import Baseline, false_alarms, score
+from slowpath.studies.plants.table import Scored, counts, line, table
+from slowpath.studies.plants.trials import draw
+from slowpath.studies.plants.wilson import interval
 
 NOTHING = Baseline([])
 NO_CELLS: dict[str, Any] = {"run": {}, "cells": [], "contrasts": []}

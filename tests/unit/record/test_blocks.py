@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slowpath.errors import RecordError
+from slowpath.core.errors import RecordError
 from slowpath.record import blocks
 from slowpath.record.blocks import Block, Witness, read, scan, write_blocks
 from slowpath.record.layout import layout

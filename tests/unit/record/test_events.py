@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.errors import RecordError
+from slowpath.core.errors import RecordError
 from slowpath.record.events import CellBegin, LaunchEvents, Note, Share, read_events
 
 BEGIN = (

@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from slowpath.resources import data_folder
+from slowpath.core.resources import data_folder
 
 SCHEMA = json.loads((data_folder("schema") / "results.schema.json").read_text(encoding="utf-8"))
 DOCUMENT = Path(__file__).parents[3] / "docs" / "results.md"

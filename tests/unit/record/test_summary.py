@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from slowpath.analyse.summary import summarise
 from slowpath.record.blocks import Block, scan, write_blocks
-from slowpath.record.summary import summarise
 
 
 def test_summary_of_each_group(tmp_path: Path) -> None:

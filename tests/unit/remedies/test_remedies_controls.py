@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from slowpath.core.plan import Plan
 from slowpath.diagnose import trial
 from slowpath.diagnose.judge import judge_trial
 from slowpath.diagnose.sides import Condition, Sides
-from slowpath.launch.settings import resolver
+from slowpath.findings.remedies.registry import find
+from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode
 from slowpath.plan.expand import expand
-from slowpath.plan.model import Plan
 from slowpath.plan.mpis import MpiInUse
-from slowpath.remedies.registry import find
 
 Json = dict[str, Any]
 DESCRIPTION: Json = json.loads((Path(__file__).parents[1] / "plan" / "describe.json").read_text())

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.errors import UsageError
-from slowpath.launch.settings import SETTINGS
-from slowpath.remedies.memory import HUGE_PAGE_BYTES
-from slowpath.remedies.registry import REMEDIES, find, for_rule
-from slowpath.remedies.remedy import Remedy
-from slowpath.remedies.snippet import modulefile_lines, shell_lines, snippet
-from slowpath.remedies.switches import SWITCHES
-from slowpath.remedies.variables import forced_states, forces
+from slowpath.core.errors import UsageError
+from slowpath.findings.remedies.memory import HUGE_PAGE_BYTES
+from slowpath.findings.remedies.registry import REMEDIES, find, for_rule
+from slowpath.findings.remedies.remedy import Remedy
+from slowpath.findings.remedies.snippet import modulefile_lines, shell_lines, snippet
+from slowpath.findings.remedies.switches import SWITCHES
+from slowpath.findings.remedies.variables import forced_states, forces
+from slowpath.mpi.settings import SETTINGS
 
 
 def test_names_are_unique_and_found() -> None:

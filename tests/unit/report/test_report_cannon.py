@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from slowpath.report import render_html, render_text
+from slowpath.report.cannon.view import CannonGroup, cannon_view
 from slowpath.report.svg import timeline
 from slowpath.report.svg.over_n import Series
 from slowpath.report.svg.over_n import chart as over_n
 from slowpath.report.svg.timeline import Piece
-from slowpath.report.view_cannon import CannonGroup, cannon_view
 
 Json = dict[str, Any]
 

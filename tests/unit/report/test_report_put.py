@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from slowpath.report import render_html, render_text
-from slowpath.report.put_designs import PIECES
-from slowpath.report.put_history import STUDY
-from slowpath.report.put_rows import conditions
+from slowpath.report.put.designs import PIECES
+from slowpath.report.put.history import STUDY
+from slowpath.report.put.rows import conditions
+from slowpath.report.put.view import put_view
 from slowpath.report.svg import bars, ladder
 from slowpath.report.svg.bars import Bar
 from slowpath.report.svg.ladder import Step
-from slowpath.report.view_put import put_view
 
 Json = dict[str, Any]
 ROOT = Path(__file__).parents[3]

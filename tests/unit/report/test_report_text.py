@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from slowpath.errors import EnvironmentFailure
+from slowpath.core.errors import EnvironmentFailure
 from slowpath.report import cells_csv, contrasts_csv, render_text, write_all
 from slowpath.report import format as fmt
 from slowpath.report.view_run import summary

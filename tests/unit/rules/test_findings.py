@@ -7,11 +7,11 @@ import pytest
 from planted_results import KIB, MIB, Planted, placement, witness
 from plants import HALF, ONE_WAY, PLANTS, transfer_s
 
-from slowpath.rules.compared import from_contrast
-from slowpath.rules.evaluate import findings
-from slowpath.rules.finding import build, with_trial
-from slowpath.rules.registry import RULES, find
-from slowpath.rules.rule import Leg, Observation, Place
+from slowpath.findings.evaluate import findings
+from slowpath.findings.evidence.compared import from_contrast
+from slowpath.findings.finding import build, with_trial
+from slowpath.findings.registry import RULES, find
+from slowpath.findings.rule import Leg, Observation, Place
 
 
 def planted(code: str, seed: int = 1) -> Planted:

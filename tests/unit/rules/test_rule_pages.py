@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.errors import UsageError
-from slowpath.rules.page import LINES, WIDTH, markdown_files, text_page
-from slowpath.rules.registry import RULES, find
-from slowpath.rules.rule import Rule
+from slowpath.core.errors import UsageError
+from slowpath.findings.page import LINES, WIDTH, markdown_files, text_page
+from slowpath.findings.registry import RULES, find
+from slowpath.findings.rule import Rule
 
 DOCS = Path(__file__).parents[3] / "docs" / "rules"
 

@@ -11,11 +11,11 @@ import pytest
 from planted_results import KIB, MIB, Planted, placement
 from plants import COSTS, HALF, PLANTS, environments, messages, repeat_gate, windows
 
-from slowpath.plants.own_cost import own_cost
-from slowpath.plants.plant import Measured, Truth
-from slowpath.plants.score import Baseline, score
-from slowpath.rules.evaluate import findings
-from slowpath.rules.registry import RULES
+from slowpath.findings.evaluate import findings
+from slowpath.findings.registry import RULES
+from slowpath.studies.plants.own_cost import own_cost
+from slowpath.studies.plants.plant import Measured, Truth
+from slowpath.studies.plants.score import Baseline, score
 
 CODES = [rule.code for rule in RULES]
 SEEDS = (1, 2, 3)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.launch import process
-from slowpath.launch.mpi import Mpi
-from slowpath.plan.model import PLAN_SCHEMA, Cell, Environment, Launch, Placement, Plan
+from slowpath.core.plan import PLAN_SCHEMA, Cell, Environment, Launch, Placement, Plan
+from slowpath.mpi.mpi import Mpi
+from slowpath.run import process
 from slowpath.run.launching import Starter
 
 FAKES = Path(__file__).parent / "fakes"

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.errors import EnvironmentFailure
-from slowpath.plan.model import Environment, Plan
+from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.plan import Environment, Plan
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
 from slowpath.run.account import read_account
 from slowpath.run.execute import Execution, Limitations, Result

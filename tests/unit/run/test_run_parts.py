@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.errors import EnvironmentFailure
-from slowpath.plan.model import Environment, Plan
+from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.plan import Environment, Plan
 from slowpath.run.account import read_account
 from slowpath.run.launching import Starter, command_lines
 from slowpath.run.machine import machine_facts, ranges

@@ -13,14 +13,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from slowpath.engine.cache import Engine, EngineNote
-from slowpath.errors import EnvironmentFailure
-from slowpath.launch.choose import Chosen
-from slowpath.launch.mpi import Mpi
-from slowpath.plan.files import write_plan
-from slowpath.plan.model import Environment, Launch, Plan, PlannedMpi
+from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.plan import Environment, Launch, Plan, PlannedMpi
+from slowpath.mpi.mpi import Mpi
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, launch_folder, read_launches, read_run, write_run
+from slowpath.record.plan_files import write_plan
 from slowpath.run import libraries, reopen, session
+from slowpath.run.choose import Chosen
+from slowpath.run.engine.cache import Engine, EngineNote
 from slowpath.run.execute import Execution, Limitations
 from slowpath.run.launching import Starter, Starters, command_lines
 from slowpath.run.libraries import Libraries

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from slowpath.cli.script import command
-from slowpath.errors import UsageError
+from slowpath.core.errors import UsageError
 from slowpath.plan.campaign import Campaign, decode, load
-from slowpath.script.schedulers import SCHEDULERS, Scheduler, scheduler_here, scheduler_named
-from slowpath.script.write import Asked, job_script, too_few_nodes
+from slowpath.run.script.schedulers import SCHEDULERS, Scheduler, scheduler_here, scheduler_named
+from slowpath.run.script.write import Asked, job_script, too_few_nodes
 
 PLACES = """
 [campaign]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.errors import EnvironmentFailure
+from slowpath.core.errors import EnvironmentFailure
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))
 from link_nodes import CONTROL, SUBNET, Nodes, launcher_variables

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from slowpath.plan.files import write_plan
-from slowpath.plan.model import Cell, Environment, Launch, Placement, Plan
+from slowpath.core.plan import Cell, Environment, Launch, Placement, Plan
 from slowpath.record.blocks import Block, write_blocks
 from slowpath.record.folder import LaunchInfo, RunInfo, launch_folder, write_launch, write_run
+from slowpath.record.plan_files import write_plan
 
 T0 = 5_000_000  # of each rank's clock
 CANNON, ONE_WAY, PING_PONG = 0, 1, 2

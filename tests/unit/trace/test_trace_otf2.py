@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from planted_trace import LABEL, expected, make_run
 
-from slowpath.trace import otf2_bytes as raw
-from slowpath.trace.model import Row, Span, Trace, edges
-from slowpath.trace.otf2 import write_otf2
-from slowpath.trace.read import read_trace
+from slowpath.report.trace import otf2_bytes as raw
+from slowpath.report.trace.model import Row, Span, Trace, edges
+from slowpath.report.trace.otf2 import write_otf2
+from slowpath.report.trace.read import read_trace
 
 EVENT = re.compile(r'^(ENTER|LEAVE) +(\d+) +(\d+) +Region: "(.*)" <\d+>$', re.MULTILINE)
 Event = tuple[str, str, int, str]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from planted_trace import expected, make_run
 
-from slowpath.trace.model import Row, Span, Trace
-from slowpath.trace.perfetto import write_perfetto
-from slowpath.trace.read import read_trace
+from slowpath.report.trace.model import Row, Span, Trace
+from slowpath.report.trace.perfetto import write_perfetto
+from slowpath.report.trace.read import read_trace
 
 protocol = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 unknown_fields = pytest.importorskip("google.protobuf.unknown_fields")

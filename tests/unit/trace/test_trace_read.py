@@ -9,10 +9,10 @@ import pytest
 from planted_trace import CANNON, ONE_WAY, PING_PONG, expected, make_run
 
 from slowpath.cli.main import exit_code
-from slowpath.errors import RecordError, UsageError
+from slowpath.core.errors import RecordError, UsageError
 from slowpath.record.blocks import Block
-from slowpath.trace.model import Row, Span, edges
-from slowpath.trace.read import read_trace
+from slowpath.report.trace.model import Row, Span, edges
+from slowpath.report.trace.read import read_trace
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slowpath.trace.waits import Wait, waits
+from slowpath.experiments.cannon.waits import Wait, waits
 
 
 def one(rank: int, part: str, begin_s: float, end_s: float, step: int = 0) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slowpath.witness.preload import LIBRARY, unavailable, witness_variables
+from slowpath.run.witness import LIBRARY, unavailable, witness_variables
 
 ENGINE = Path("/cache/engine/slowpath-engine")
 OURS = f"/cache/engine/{LIBRARY}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowpath.errors import RecordError
+from slowpath.core.errors import RecordError
 from slowpath.record.imports import field, imb, nccl, osu
 from slowpath.record.imports.source import labels_of, read_content, refuse_twice
 from slowpath.record.imports.table import TableLog

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from slowpath.errors import RecordError
-from slowpath.plan.files import write_plan
-from slowpath.plan.model import Cell, Plan
+from slowpath.core.errors import RecordError
+from slowpath.core.plan import Cell, Plan
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
 from slowpath.record.folder import (
     LaunchInfo,
@@ -25,6 +24,7 @@ from slowpath.record.imports.plan import PLACEMENT, build_plan
 from slowpath.record.imports.source import cannot_write, labels_of, refuse_twice, run_info
 from slowpath.record.imports.suspect import suspects
 from slowpath.record.imports.toml import campaign_text
+from slowpath.record.plan_files import write_plan
 from slowpath.record.writing import Block, write_blocks
 
 _NO_CLOCK_NS = 0  # a log says how long things took, never when

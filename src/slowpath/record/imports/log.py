@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from slowpath.errors import RecordError
+from slowpath.core.errors import RecordError
 from slowpath.record.imports.source import read_content
 
 OVERALLOC = "gpudirect_p2p_overalloc"

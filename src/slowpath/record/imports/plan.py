@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations, count
 
-from slowpath.plan.cells import cell_key
-from slowpath.plan.model import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side
+from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
+from slowpath.core.units import format_bytes
 from slowpath.record.imports.log import OVERALLOC, Log, Section
-from slowpath.units import format_bytes
 
 METRIC = "send_barrier_s"
 PLACEMENT = "as logged"

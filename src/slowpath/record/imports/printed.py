@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from slowpath.errors import RecordError
+from slowpath.core.errors import RecordError
 from slowpath.record.folder import read_bytes, write_atomically
 from slowpath.record.imports.table_plan import Planned
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from slowpath import __version__
-from slowpath.errors import EnvironmentFailure, RecordError
-from slowpath.plan.model import Plan
+from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.plan import Plan
 from slowpath.record.folder import RUN_SCHEMA, RunInfo
 
 MAX_LOG_BYTES = 64 * 2**20

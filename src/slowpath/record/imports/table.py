@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Literal
 
-from slowpath.errors import RecordError
+from slowpath.core.errors import RecordError
 
 Measure = Literal["ping_pong", "windowed", "put", "operation"]
 NS_PER_S = 10**9

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from slowpath.plan.model import Plan
+from slowpath.core.plan import Plan
 from slowpath.record.imports.source import campaign_head
 from slowpath.record.imports.table import Table, TableLog
 from slowpath.record.imports.table_plan import Planned

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from itertools import count
 from typing import NamedTuple
 
-from slowpath.plan.cells import cell_key
-from slowpath.plan.model import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side
+from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
+from slowpath.core.units import format_bytes
 from slowpath.record.imports.table import Measure, Row, Table, TableLog
-from slowpath.units import format_bytes
 
 PLACEMENT = "as logged"
 _MINIMUM_EFFECT = 0.03

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 
-from slowpath.plan.files import write_plan
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
 from slowpath.record.folder import (
     LaunchInfo,
@@ -27,6 +26,7 @@ from slowpath.record.imports.source import cannot_write, run_info
 from slowpath.record.imports.table import Table, TableLog
 from slowpath.record.imports.table_campaign import campaign_text
 from slowpath.record.imports.table_plan import PLACEMENT, Planned, build_plan, planned_cells
+from slowpath.record.plan_files import write_plan
 from slowpath.record.writing import Block, write_blocks
 
 _NO_CLOCK_NS = 0  # a log says how long things took, never when

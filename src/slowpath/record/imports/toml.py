@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from slowpath.plan.model import Cell, Plan
+from slowpath.core.plan import Cell, Plan
 from slowpath.record.imports.log import Log
 from slowpath.record.imports.source import campaign_head
 

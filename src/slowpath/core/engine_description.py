@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the engine says it can do (`slowpath-engine describe --json`, docs/engine-interface.md), typed.
+
+A campaign is validated against this, so that the engine's parameter table stays the only one.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.units import expand_values, parse_bytes, parse_count, parse_seconds
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One parameter; numbers are strings so that nothing is rounded."""
+
+    name: str
+    type: str  # bytes | count | seconds | choice | flag
+    default: str
+    unit: str | None = None
+    minimum: str | None = None
+    maximum: str | None = None
+    choices: list[str] | None = None
+    sided: bool = False
+    meaning: str = ""
+
+
+class Metric(msgspec.Struct, frozen=True):
+    """One metric and the pattern that yields it."""
+
+    name: str
+    unit: str = "s"
+    pattern: str | None = None
+    meaning: str = ""
+
+
+class Experiment(msgspec.Struct, frozen=True):
+    """One experiment of the engine."""
+
+    name: str
+    parameters: list[Parameter]
+    metrics: list[Metric] = []
+    summary: str = ""
+    min_ranks: int = 1
+
+    def parameter(self, name: str) -> Parameter:
+        """Parameter `name`.  Raises: UsageError with the nearest name."""
+        for parameter in self.parameters:
+            if parameter.name == name:
+                return parameter
+        known = (parameter.name for parameter in self.parameters)
+        raise UsageError(f"experiment {self.name} has no parameter '{name}'{nearest(name, known)}")
+
+    def defaults(self) -> dict[str, str]:
+        """Every parameter at its default, in the engine's order and spelling."""
+        return {p.name: spell_value(p, p.default) for p in self.parameters}
+
+    def non_default(self, parameters: dict[str, str]) -> dict[str, str]:
+        """Those of `parameters` that differ from the default: enough to run the same cell by hand."""
+        defaults = self.defaults()
+        return {name: value for name, value in parameters.items() if value != defaults.get(name)}
+
+
+class EngineDescription(msgspec.Struct, frozen=True):
+    """The engine, its version and its experiments."""
+
+    engine: str
+    experiments: list[Experiment]
+    plan_version: int = 1
+
+    def experiment(self, name: str) -> Experiment:
+        """Experiment `name`.  Raises: UsageError with the nearest name."""
+        for experiment in self.experiments:
+            if experiment.name == name:
+                return experiment
+        raise UsageError(f"the engine has no experiment '{name}'{nearest(name, (e.name for e in self.experiments))}")
+
+
+def decode(description: dict[str, Any]) -> EngineDescription:
+    """Typed form of the engine's own description.  Raises: RecordError if it is not one."""
+    try:
+        return msgspec.convert(description, EngineDescription)
+    except msgspec.ValidationError as error:
+        raise RecordError(
+            f"the engine's description cannot be read: {error}; build it again with: slowpath engine build"
+        ) from error
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """`; did you mean 'pages'?`, or the list of words when none is near."""
+    known = list(words)
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    if near:
+        return f"; did you mean '{near[0]}'?"
+    return f"; choose from: {', '.join(known)}" if known else ""
+
+
+def expand_parameter(parameter: Parameter, written: list[str]) -> list[str]:
+    """All values of a list whose items may be comma lists and ranges, in the engine's spelling, each once.
+
+    Raises: UsageError if a value is wrong, or stands there twice.
+    """
+    values: dict[str, None] = {}  # a set that keeps its order
+    for item in written:
+        for value in _split(parameter, item):
+            spelled = spell_value(parameter, value)
+            if spelled in values:
+                raise UsageError(f"'{value}' stands there twice; write each value once")
+            values[spelled] = None
+    return list(values)
+
+
+def _split(parameter: Parameter, item: str) -> list[str]:
+    """Parts of a comma list; ranges become their values."""
+    parse = {"bytes": parse_bytes, "count": parse_count}.get(parameter.type)
+    parts: list[str] = []
+    for part in item.split(","):
+        if parse is not None and ".." in part:
+            if ":" in part:
+                raise UsageError(f"'{part}' is a range with two sides; list its SENDER:RECEIVER values instead")
+            parts += [str(value) for value in expand_values(part, parse)]
+        else:
+            parts.append(part.strip())
+    return parts
+
+
+def spell_value(parameter: Parameter, value: str) -> str:
+    """`value` as it stands in plan.txt: bytes as plain integers, `A:A` as `A`.  Raises: UsageError."""
+    sides = value.split(":")
+    if len(sides) == 1:
+        return _spell_one(parameter, value)
+    if not parameter.sided:
+        raise UsageError(f"'{value}' has two sides but {parameter.name} has one value; write {sides[0]}")
+    if len(sides) != 2:
+        raise UsageError(f"'{value}' has {len(sides)} sides; write SENDER:RECEIVER")
+    spelled = [_spell_one(parameter, side) for side in sides]
+    return spelled[0] if spelled[0] == spelled[1] else ":".join(spelled)
+
+
+def _spell_one(parameter: Parameter, value: str) -> str:
+    words = list(parameter.choices or ())
+    if parameter.type == "flag":
+        words = words or ["on", "off"]
+    # A word may stand for a number, such as buffer_bytes=message; a numeric default is spelled below.
+    if (value in words or value == parameter.default) and not value[:1].isdigit():
+        return value
+    if parameter.type in ("choice", "flag"):
+        raise UsageError(f"'{value}' is not one of {', '.join(words)}{nearest(value, words) if value else ''}")
+    if parameter.type == "seconds":
+        seconds = parse_seconds(value)
+        _check_range(parameter, value, seconds)
+        return f"{seconds:g}" if float(f"{seconds:g}") == seconds else repr(seconds)
+    if parameter.type not in ("bytes", "count"):
+        raise UsageError(f"{parameter.name} is of type '{parameter.type}', which this slowpath does not know")
+    if words and value[:1].isalpha():
+        raise UsageError(f"'{value}' is neither a number nor one of {', '.join(words)}{nearest(value, words)}")
+    number = parse_bytes(value) if parameter.type == "bytes" else parse_count(value)
+    _check_range(parameter, value, number)
+    return str(number)
+
+
+def _check_range(parameter: Parameter, value: str, number: float) -> None:
+    parsers: dict[str, Callable[[str], float]] = {"seconds": float, "bytes": parse_bytes}
+    convert = parsers.get(parameter.type, int)
+    if parameter.minimum and number < convert(parameter.minimum):
+        raise UsageError(f"'{value}' is too small; {parameter.name} begins at {parameter.minimum}")
+    if parameter.maximum and number > convert(parameter.maximum):
+        raise UsageError(f"'{value}' is too large; {parameter.name} ends at {parameter.maximum}")

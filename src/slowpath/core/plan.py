@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan of a run: what plan.json holds. `plan.expand` builds it, `run` executes it, `analyse` reads it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+import msgspec
+
+PLAN_SCHEMA = 1
+WITNESSED_ROUNDS = 2  # two, so that a count which is not the same each time is seen
+# Names that a campaign may use on every machine, whether the library is there or not.
+LIBRARIES = ("mpich", "openmpi", "intelmpi")
+ALL = "all"  # in place of names: every MPI that is found
+
+
+class PlannedMpi(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One MPI of the run."""
+
+    name: str  # short, unique in the run; what Cell.mpi, Launch.mpi and Environment.mpi refer to
+    identity: str  # library and version; part of each cell's key, so unique in the run, too
+    unavailable: str | None = None  # why it is not there; its cells are skipped
+
+
+class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Environment variables that a launch gets on top of the user's own.
+
+    A setting means other variables under another MPI: a run of several MPIs has an entry for each of them, under one
+    name. `Plan.environment` finds the right one.
+    """
+
+    name: str
+    variables: dict[str, str] = {}
+    setting: str | None = None  # the library-neutral name that the variables came from, e.g. "single_copy_off"
+    unavailable: str | None = None  # why this MPI can't be put into this state; its cells are skipped
+    mpi: str | None = None  # the MPI for which this holds; None: for every MPI of the run
+    unset: list[str] = []  # names that are taken out of the user's own variables
+    witness: bool = False  # its launches count calls (docs/witnesses.md), and their times stand for nothing
+
+
+class Placement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where ranks go: how the launcher is asked to bind them, and on which nodes it is asked to put them."""
+
+    name: str
+    bind: str = "core"  # core | socket | numa | none; unknown: an imported run
+    spread: str | None = None  # core | core_group | numa | socket: what each next rank is moved on by
+    nodes: int | None = None  # None: as the launcher has it
+    ranks_per_node: int | None = None
+    hosts: list[str] = []  # names of the nodes, where a placement is about certain ones
+    of: str | None = None  # the campaign's name for all placements that one [[placement]] stands for
+    unavailable: str | None = None  # why ranks can't be put there; its cells are skipped
+
+
+class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One experiment at one point.
+
+    `parameters` holds all of the engine's, defaults included, spelled as in plan.txt: bytes as plain
+    integers. An imported cell has only those that its log states.
+    """
+
+    cell: int
+    key: str
+    group: str
+    label: str
+    experiment: str
+    parameters: dict[str, str]
+    environment: str
+    placement: str
+    copy: int = 1  # 1, 2, ...: the same cell again, for A/A contrasts
+    skip: str | None = None  # why it is not run at all
+    mpi: str | None = None  # PlannedMpi.name; None: an imported run, or a plan from before there could be several
+
+
+class Side(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One side of a contrast: a phase of a cell, and what the axis is set to there."""
+
+    cell: int
+    phase: str  # first | steady
+    value: str
+
+
+class Contrast(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Two cells (or two phases of one) that differ in one thing. The claim is b over a."""
+
+    id: str
+    group: str
+    question: str
+    axis: str  # a parameter's name, mpi, environment, placement, copy, or phase
+    metric: str
+    a: Side
+    b: Side
+    control: bool = False  # nothing differs: expected "same"
+    remedy: str | None = None
+    explains: bool = False  # says what something costs and where time goes; never a slow path in itself
+
+
+class Launch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One planned start of the MPI job: one MPI, environment and placement, its cells in shuffled order."""
+
+    launch: int
+    round: int
+    environment: str
+    placement: str
+    cells: list[int]
+    seed: int
+    mpi: str | None = None  # as Cell.mpi
+
+
+class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A campaign fully expanded for the MPIs in use. Launches stand in the order in which they are to run."""
+
+    schema: int
+    campaign: str
+    title: str
+    ranks: int
+    rounds: int
+    seed: int
+    minimum_effect: float  # ratio below which a difference is called "same", e.g. 0.03
+    environments: list[Environment]
+    placements: list[Placement]
+    cells: list[Cell]
+    contrasts: list[Contrast]
+    launches: list[Launch]
+    mpis: list[PlannedMpi] = []  # empty: as Cell.mpi is None
+
+    @property
+    def several_mpis(self) -> bool:
+        """Whether an MPI has to be named to say what is meant."""
+        return len(self.mpis) > 1
+
+    def environment(self, name: str, mpi: str | None) -> Environment:
+        """The environment that cells and launches of `mpi` mean by `name`.  Raises: KeyError if there is none."""
+        for environment in self.environments:
+            if environment.name == name and environment.mpi in (None, mpi):
+                return environment
+        raise KeyError(name)
+
+
+def cell_key(
+    experiment: str,
+    parameters: Mapping[str, str],
+    variables: Mapping[str, str],
+    bind: str,
+    copy: int,
+    ranks: int,
+    mpi_identity: str,
+    place: Mapping[str, object] | None = None,
+) -> str:
+    """Identity of a cell across runs: the first 16 hexadecimal digits of SHA-256 over canonical JSON.
+
+    `parameters` holds every parameter, defaults included, so that a changed default changes the key. `place` is what a
+    placement asks for beside its binding; without any, it is left out.
+    """
+    content = {
+        "bind": bind,
+        "copy": copy,
+        "experiment": experiment,
+        "mpi": mpi_identity,
+        "parameters": dict(parameters),
+        "ranks": ranks,
+        "variables": dict(variables),
+        **({"place": dict(place)} if place else {}),
+    }
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

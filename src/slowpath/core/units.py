@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes, times, ratios and rates: how people write them, and how they are shown.
+
+Everything is stored in SI base units; KiB, us and GB/s exist only here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+
+from slowpath.core.errors import UsageError
+
+MAX_BYTES = 2**63 - 1  # the engine holds lengths in a signed 64-bit integer (MPI_Count)
+MAX_VALUES = 100_000  # of one list or range
+_READABLE = 10_000  # numbers below it are read at a glance
+_BINARY = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_TERM = re.compile(r"([+-]?)([0-9]+)(KiB|MiB|GiB|TiB)?")
+_SUFFIX_LIKE = re.compile(r"([0-9.]+) *([kmgt])i?b?", re.IGNORECASE)
+_RANGE = re.compile(r"(?P<first>.+?)\.\.(?P<last>.+?)(?P<sign>[*+])(?P<step>[^*+]+)")
+
+
+def parse_bytes(text: str) -> int:
+    """Length in bytes of `4096`, `1KiB`, `1GiB+1`, `2MiB-64`.
+
+    Returns: 0 to 2^63 - 1.  Raises: UsageError, one line with the nearest right spelling.
+    """
+    position, total, terms = 0, 0, 0
+    while position < len(text):
+        term = _TERM.match(text, position)
+        if term is None or (terms == 0) != (term[1] == ""):
+            raise UsageError(f"'{text}' is not a number of bytes: {_bytes_mistake(text)}")
+        # 20 digits exceed any 64-bit integer; int() itself refuses thousands of them.
+        if len(term[2].lstrip("0")) > 19:
+            raise UsageError(_too_many_bytes(text))
+        value = int(term[2]) * _BINARY[term[3] or ""]
+        total += -value if term[1] == "-" else value
+        if value > MAX_BYTES or total > MAX_BYTES:
+            raise UsageError(_too_many_bytes(text))
+        position, terms = term.end(), terms + 1
+    if terms == 0:
+        raise UsageError("'' is not a number of bytes: it is empty; write for example 4096 or 1KiB")
+    if total < 0:
+        raise UsageError(f"'{text}' is not a number of bytes: it is {total}, below zero; write 0 or more")
+    return total
+
+
+def _too_many_bytes(text: str) -> str:
+    shown = text if len(text) <= 40 else text[:40] + "..."
+    return f"'{shown}' is too many bytes: the largest number is 2^63 - 1; write {MAX_BYTES} or less"
+
+
+def _bytes_mistake(text: str) -> str:
+    """What is wrong with `text` and the nearest right spelling."""
+    if re.fullmatch(r"-[0-9].*", text):
+        return f"it is negative; write {text[1:]} or another number that is 0 or more"
+    if re.fullmatch(r"[0-9.]+[eE]\+?[0-9]{1,2}", text):
+        value = _float_or_none(text)
+        if value is not None and value <= MAX_BYTES and value == int(value):
+            return f"powers of ten are not understood; write {int(value)}"
+    like = _SUFFIX_LIKE.fullmatch(text)
+    value = _float_or_none(like[1]) if like else None
+    if like and value is not None:
+        exact = value * _BINARY[like[2].upper() + "iB"]
+        nearest = spell_bytes(round(exact)) if exact <= MAX_BYTES else f"1{like[2].upper()}iB"
+        if "." in like[1]:
+            return f"fractions are not understood; write {nearest}"
+        return f"suffixes are KiB, MiB, GiB and TiB, without a blank; write {nearest}"
+    if "." in text and (value := _float_or_none(text)) is not None and 0 <= value <= MAX_BYTES:
+        return f"fractions of a byte are not understood; write {round(value)}"
+    return "write a whole number, with KiB, MiB, GiB or TiB if you like, for example 1GiB+1"
+
+
+def _float_or_none(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def parse_count(text: str) -> int:
+    """Whole number from 0 to 2^63 - 1.  Raises: UsageError."""
+    if not re.fullmatch(r"[0-9]{1,30}", text) or int(text) > MAX_BYTES:
+        raise UsageError(f"'{text}' is not a whole number; write for example 8")
+    return int(text)
+
+
+def parse_seconds(text: str) -> float:
+    """Duration in seconds, 0 or more, as a plain decimal such as `0.1` or `1e-3`.  Raises: UsageError."""
+    value = _float_or_none(text) if re.fullmatch(r"[0-9.eE+-]{1,40}", text) else None
+    if value is None or value < 0:
+        raise UsageError(f"'{text}' is not a number of seconds; write for example 0.1")
+    return value
+
+
+def expand_values(text: str, parse: Callable[[str], int] = parse_bytes) -> list[int]:
+    """Values of a comma list whose parts may be ranges: `8,1KiB`, `1KiB..1MiB*2`, `0..64+8`.
+
+    A range holds its first value and every further one up to its last; the step follows the last `*` or `+`.
+    Returns: the values in the order written.  Raises: UsageError.
+    """
+    values: list[int] = []
+    for part in text.split(","):
+        values += _expand_range(part, parse) if ".." in part else [parse(part)]
+        if len(values) > MAX_VALUES:
+            raise UsageError(f"'{text}' has more than {MAX_VALUES} values; take a larger step")
+    return values
+
+
+def _expand_range(text: str, parse: Callable[[str], int]) -> list[int]:
+    parts = _RANGE.fullmatch(text)
+    if parts is None:
+        raise UsageError(
+            f"'{text}' is not a range: it needs a step; write FIRST..LAST*FACTOR or FIRST..LAST+STEP, "
+            "for example 1KiB..1MiB*2 or 0..64+8"
+        )
+    first, last = parse(parts["first"]), parse(parts["last"])
+    factor = parts["sign"] == "*"
+    step = parse_count(parts["step"]) if factor else parse(parts["step"])
+    if first > last:
+        raise UsageError(f"'{text}' is an empty range: it begins above its end; write the smaller value first")
+    if factor and (step < 2 or first == 0):
+        raise UsageError(f"'{text}' never ends: a factor must be 2 or more and the first value 1 or more")
+    if step < 1:
+        raise UsageError(f"'{text}' never ends: its step is 0; write 1 or more")
+    values, value = [], first
+    while value <= last:
+        values.append(value)
+        if len(values) > MAX_VALUES:
+            raise UsageError(f"'{text}' has more than {MAX_VALUES} values; take a larger step")
+        value = value * step if factor else value + step
+    return values
+
+
+def spell_bytes(count: int) -> str:
+    """Short spelling that `parse_bytes` reads back exactly: `1536KiB`, `1GiB+1`.
+
+    Raises: ValueError if count < 0.
+    """
+    for unit, size in reversed(_BINARY.items()):
+        if count >= size and count % size == 0 and count // size < _READABLE:
+            return f"{count // size}{unit}"
+    text = format_bytes(count).replace(" B", "").replace(" ", "")
+    return str(count) if "." in text else text
+
+
+def format_bytes(count: int) -> str:
+    """Exact length for people: `16 MiB`, `1 GiB + 1 B`, `2 MiB - 64 B`, `1.5 MiB`, `1000000000 B`.
+
+    Raises: ValueError if count < 0.
+    """
+    if count < 0:
+        raise ValueError(f"a length cannot be negative: {count}")
+    unit = next((name for name in ("TiB", "GiB", "MiB", "KiB") if count >= _BINARY[name]), None)
+    if unit is None:
+        return f"{count} B"
+    size = _BINARY[unit]
+    whole, rest = divmod(count, size)
+    if rest * 4 % size == 0:
+        return f"{whole}{('', '.25', '.5', '.75')[rest * 4 // size]} {unit}"
+    if size - rest <= size // 16 and (whole + 1) * size <= MAX_BYTES:
+        return _sum(count, (whole + 1) * size, "-")
+    return _sum(count, whole * size, "+")
+
+
+def _sum(count: int, near: int, sign: str) -> str:
+    """`near` and what is between it and `count`, unless that takes too many digits to be read."""
+    between = abs(count - near)
+    unit = next((name for name in ("GiB", "MiB", "KiB") if between % _BINARY[name] == 0), None)
+    number = between // _BINARY[unit] if unit else between
+    return f"{format_bytes(near)} {sign} {number} {unit or 'B'}" if number < _READABLE else f"{count} B"
+
+
+def _decimals(value: float, half_width: float | None) -> int:
+    """Digits behind the point: three significant ones, or one beyond the interval's half-width if that is more."""
+    significant = 2 - math.floor(math.log10(abs(value))) if value else 0
+    if half_width is not None and half_width > 0 and math.isfinite(half_width):
+        # The small addition keeps a half-width of exactly 0.01 from falling into the decade below.
+        significant = max(significant, 1 - math.floor(math.log10(half_width) + 1e-9))
+    return min(6, significant)
+
+
+def _rounded(value: float, half_width: float | None) -> str:
+    decimals = _decimals(value, half_width)
+    return f"{round(value, decimals):.{max(0, decimals)}f}"
+
+
+def _scaled(value: float, half_width: float | None, scales: list[tuple[float, str]]) -> str:
+    """Number and unit: the largest unit whose rounded number is at least 1, or the smallest there is."""
+    for scale, unit in scales:
+        shown = _rounded(value / scale, None if half_width is None else half_width / scale)
+        if abs(float(shown)) >= 1 or scale == scales[-1][0]:
+            return f"{shown} {unit}"
+    raise ValueError("no units given")
+
+
+def _finite(value: float, what: str) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"{what} must be finite, not {value}; a missing value is None and is shown with its reason")
+    return value
+
+
+_TIMES = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")]
+_RATES = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")]
+
+
+def format_time(value_s: float, half_width_s: float | None = None) -> str:
+    """`2.919 ms`: ns, us, ms or s, three significant digits, or one beyond the interval's half-width.
+
+    Args:   value_s: seconds.  half_width_s: half the width of its interval, seconds, or None.
+    Raises: ValueError if not finite.
+    """
+    return _scaled(_finite(value_s, "a time"), half_width_s, _TIMES)
+
+
+def format_ratio(ratio: float, half_width: float | None = None) -> str:
+    """`3.29`: three significant digits, or one beyond the interval's half-width.  Raises: ValueError."""
+    return _rounded(_finite(ratio, "a ratio"), half_width)
+
+
+def format_rate(value_per_s: float, half_width_per_s: float | None = None, unit: str = "B/s") -> str:
+    """`46.0 GB/s`: decimal prefixes, as vendors quote rates.  Raises: ValueError."""
+    scales = [(scale, prefix + unit) for scale, prefix in _RATES]
+    return _scaled(_finite(value_per_s, "a rate"), half_width_per_s, scales)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The experiment `cannon`: which parameters can't go together, and what a cell costs.
+
+The rules are the engine's own (engine/experiments/cannon/), so that a campaign that the engine would refuse, or skip
+cell by cell, is refused before anything is launched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from slowpath.core.errors import UsageError
+
+Parameters = Mapping[str, str]
+
+EXACT_UP_TO = 65536  # integers: all sums stay below 2^53 (engine/experiments/cannon/inputs.hpp)
+# memory=device has a form of these (engine/experiments/cannon/gpu/styles.cpp).
+ON_DEVICES = ("compute_only", "sendrecv", "isend_wait", "shared_copy", "shared_direct")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Ranks as rows x columns; steps: panels into which the inner dimension is cut."""
+
+    rows: int
+    columns: int
+
+    @property
+    def steps(self) -> int:
+        return math.lcm(self.rows, self.columns)
+
+
+def grid_of(ranks: int, shape: str) -> Grid:
+    """The grid that the engine takes.
+
+    Args: shape: auto, as square as can be with no more rows than columns; ring, 1 x ranks.
+    """
+    if shape == "ring":
+        return Grid(1, ranks)
+    rows = max(row for row in range(1, math.isqrt(ranks) + 1) if ranks % row == 0)
+    return Grid(rows, ranks // rows)
+
+
+def check_cannon(parameters: Parameters, ranks: int) -> None:
+    """Refuses what the engine would refuse or skip.  Raises: UsageError."""
+    n, grid = int(parameters["n"]), grid_of(ranks, parameters["grid"])
+    if n % grid.steps:
+        nearest = max(1, round(n / grid.steps)) * grid.steps
+        raise UsageError(
+            f"n={n} is no multiple of {grid.steps}, the steps on {grid.rows} x {grid.columns} ranks; take n={nearest}"
+        )
+    numbers = parameters["numbers"]
+    if numbers in ("integer", "bfloat16") and n > EXACT_UP_TO:
+        raise UsageError(f"numbers={numbers} is exact up to n={EXACT_UP_TO}, not n={n}; take numbers=real")
+    if parameters.get("memory") == "device":
+        _check_device(parameters)
+    elif numbers == "bfloat16":
+        raise UsageError("numbers=bfloat16 needs memory=device; take it, or numbers=integer")
+    if parameters["skew"] == "moved" and parameters["source"] != "in_place":
+        raise UsageError(
+            "skew=moved goes with source=in_place: rank 0 and files give each rank what it needs first; "
+            "leave skew or source out"
+        )
+
+
+def _check_device(parameters: Parameters) -> None:
+    if parameters["skew"] == "moved" or parameters["source"] != "in_place":
+        raise UsageError(
+            "memory=device goes with skew=in_place and source=in_place: inputs are made on the CPU and copied to where "
+            "step 0 needs them; leave skew and source out"
+        )
+    if parameters["variant"] not in ON_DEVICES:
+        raise UsageError(
+            f"variant={parameters['variant']} has no form for memory=device; these have: {', '.join(ON_DEVICES)}"
+        )
+
+
+# cuBLAS on one GPU, by numbers; a data-centre GPU of some years ago. Integers are multiplied as doubles.
+DEVICE_FLOPS_PER_S = {"real": 5e12, "integer": 5e12, "bfloat16": 80e12}
+
+
+@dataclass(frozen=True)
+class CannonCost:
+    """Assumed speeds of a slow machine, as in `plan.cost.CostModel`."""
+
+    cell_s: float = 0.03  # windows, requests, the record
+    flops_per_s: float = 45e9  # dgemm of one core
+    element_s: float = 4e-9  # of an n x n matrix: inputs made, buffers poisoned
+    moved_element_s: float = 30e-9  # through rank 0 or a file
+    checked_element_s: float = 20e-9  # Freivalds' check of one repetition, inputs made anew
+    repetition_s: float = 0.5e-3  # barriers, readings of the load
+    waited_ratio: float = 0.2  # of the time that a repetition may wait for quiet
+    device_cell_s: float = 1.5  # a context, cuBLAS, memory of the GPU, opening that of the peers
+    device_flops_per_s: Mapping[str, float] = field(default_factory=lambda: dict(DEVICE_FLOPS_PER_S))
+    upload_element_s: float = 2e-9  # made on the CPU, copied through pinned memory, once a cell
+
+
+def cannon_seconds(parameters: Parameters, ranks: int, cost: CannonCost | None = None) -> float:
+    """Seconds that one cell takes in one launch, where each rank has a core."""
+    cost = cost or CannonCost()
+    if parameters.get("memory") == "device":
+        return _device_seconds(parameters, ranks, cost)
+    n = int(parameters["n"])
+    moved = 0.0 if parameters["source"] == "in_place" else cost.moved_element_s
+    one_s = 2 * n**3 / (ranks * cost.flops_per_s) + n**2 * (cost.element_s / ranks + moved)
+    one_s += cost.repetition_s + cost.waited_ratio * float(parameters["quiet_wait_s"])
+    checked_s = 2 * n**2 * cost.checked_element_s / ranks if parameters["validate"] == "on" else 0.0
+    return cost.cell_s + repetitions(parameters) * one_s + checked_s
+
+
+def _device_seconds(parameters: Parameters, ranks: int, cost: CannonCost) -> float:
+    """One rank a GPU. Freivalds' check is some products of a matrix and a vector, in the GPU's memory."""
+    n = int(parameters["n"])
+    one_s = 2 * n**3 / (ranks * cost.device_flops_per_s[parameters["numbers"]]) + cost.repetition_s
+    one_s += cost.waited_ratio * float(parameters["quiet_wait_s"])
+    uploaded_s = n**2 * cost.upload_element_s
+    checked_s = 2 * n**2 * cost.checked_element_s / ranks if parameters["validate"] == "on" else 0.0
+    return cost.device_cell_s + uploaded_s + repetitions(parameters) * one_s + checked_s
+
+
+def repetitions(parameters: Parameters) -> int:
+    """Of one cell in one launch, warm-up included."""
+    return int(parameters["repetitions"]) + int(parameters["warmups"])
+
+
+def intervals(parameters: Parameters, ranks: int) -> int:
+    """Most intervals of one rank in one repetition (engine/experiments/cannon/contest.cpp, most_intervals)."""
+    steps = grid_of(ranks, parameters["grid"]).steps
+    pieces = int(parameters["n"]) // steps // int(parameters["piece"]) + 1
+    besides = 12
+    return steps * (besides + 2 * pieces) + besides

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What cannon adds to the verdict: advice, and whether the machine was too busy to tell. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from slowpath.experiments.cannon.observed import EXPERIMENT
+
+_CAUSES = {"switched": "by a lost processor", "loaded": "by other load on the node"}
+
+
+def cannon_lines(cannon: Mapping[str, Any] | None, cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Lines of the verdict (docs/results.md): the advice of the group with most variants under each MPI, environment
+    and placement, and a warning where launches stand for disturbed repetitions.
+    """
+    if cannon is None:
+        return []
+    main: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    for group in cannon["groups"]:
+        key = (group["mpi"], group["environment"], group["placement"])
+        if key not in main or _measured(group) > _measured(main[key]):
+            main[key] = group
+    lines = [_line("info", f"{_name(group)}: {group['advice']}") for group in main.values() if group["advice"]]
+    return lines + _disturbed(cells)
+
+
+def _measured(group: Mapping[str, Any]) -> int:
+    return sum(bool(one["points"]) for one in group["variants"])
+
+
+def _name(group: Mapping[str, Any]) -> str:
+    name = EXPERIMENT if group["label"] == EXPERIMENT else f"{EXPERIMENT}, {group['label']}"
+    shared = "" if group["ranks_have_cores"] else ", which share cores"
+    ranks = group["ranks"]
+    return f"{name}, {ranks} rank{'s' * (ranks > 1)}{shared}"
+
+
+def _disturbed(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One line where not all repetitions were clean; a warning where some launches had too few clean ones."""
+    told = [one for cell in cells if (one := cell["repetitions"]) and one["clean"] is not None]
+    every, clean = (sum(one[name] for one in told) for name in ("all", "clean"))
+    if every == clean:
+        return []
+    launches, by_clean = (sum(one[name] for one in told) for name in ("launches", "launches_of_clean"))
+    counts = {cause: [one[name] for one in told if one[name] is not None] for name, cause in _CAUSES.items()}
+    causes = ", ".join(f"{sum(known)} {cause}" for cause, known in counts.items() if known)
+    text = f"{EXPERIMENT}: {every - clean} of {every} repetitions were disturbed ({causes})"
+    if by_clean == launches:
+        return [_line("ok", f"{text}; every value is of clean ones alone.")]
+    rest = launches - by_clean
+    return [
+        _line(
+            "warning",
+            f"{text}; {rest} of {launches} values of cells in launches had fewer than 3 clean ones and are of all. "
+            "Repeat on a quiet machine.",
+        )
+    ]
+
+
+def _line(level: str, text: str) -> dict[str, Any]:
+    return {"level": level, "text": text, "contrast": None}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run's launches say of cannon's cells beside their metrics: disturbances, a timeline each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from slowpath.experiments.cannon.disturbance import Disturbance, counted, disturbance
+from slowpath.experiments.cannon.runs import Runs, read_runs
+from slowpath.experiments.cannon.timeline import Timeline, timeline
+from slowpath.experiments.measured.job import Job
+from slowpath.experiments.measured.reduce import ENOUGH_CLEAN
+from slowpath.experiments.measured.series import Block
+
+EXPERIMENT = "cannon"
+_UNKNOWN = {
+    "switched": "ranks share processors, so switches between them are no disturbance",
+    "loaded": "what other processes used was not told",
+}
+
+
+class Observed:
+    """By cell, gathered launch by launch.
+
+    disturbances: one a launch that told.  why_not: why some launch did not.  timelines: of the first launch.
+    stamps: (cell, launch) -> intervals of one repetition inside the multiplication, mean over ranks.
+    """
+
+    def __init__(self) -> None:
+        self.disturbances: dict[int, list[Disturbance]] = {}
+        self.why_not: dict[int, str] = {}
+        self.timelines: dict[int, Timeline] = {}
+        self.stamps: dict[tuple[int, int], float] = {}
+
+    def add(self, cell: int, launch: int, blocks: Sequence[Block], job: Job) -> None:
+        """One launch's blocks of a cell of this experiment."""
+        runs = read_runs(blocks, job)
+        if not isinstance(runs, Runs):
+            self.why_not.setdefault(cell, runs.reason)
+            return
+        self.stamps[cell, launch] = runs.stamps
+        found = disturbance(runs.length_s(job.one_node), job.repetitions, job.take_turns)
+        if isinstance(found, Disturbance):
+            self.disturbances.setdefault(cell, []).append(found)
+        else:
+            self.why_not.setdefault(cell, found)
+        if cell not in self.timelines:
+            clean = found.clean if isinstance(found, Disturbance) else None
+            self.timelines[cell] = timeline(runs, job, launch, clean)
+
+    def repetitions(self, cell: int, experiment: str) -> tuple[dict[str, Any] | None, str | None]:
+        """`repetitions` and `repetitions_reason` of a cell (docs/results.md)."""
+        if experiment != EXPERIMENT:
+            return None, f"experiment {experiment} does not tell disturbed repetitions apart"
+        told = self.disturbances.get(cell)
+        if not told:
+            return None, self.why_not.get(cell, "no launch measured the cell")
+        counts = counted(told)
+        clean = [one.clean for one in told]
+        enough = sum(mask is not None and int(mask.sum()) >= ENOUGH_CLEAN for mask in clean)
+        found = {**counts, "launches_of_clean": enough, "launches": len(told)}
+        whys = [why for name, why in _UNKNOWN.items() if counts[name] is None]
+        return found, "; ".join(whys) or None

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What slowpath-ipc measures: sharing GPU memory between processes."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From blocks to what stands for each launch: series, reductions, estimates."""

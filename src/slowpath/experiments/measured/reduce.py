@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One launch's samples of one metric and phase, reduced to what estimates and contrasts need. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slowpath.experiments.measured.series import Series
+from slowpath.stats import outliers, spread, tails, warmup
+from slowpath.stats.orderstat import quantiles
+
+ENOUGH_CLEAN = 3  # fewer say less than all samples together
+KEPT_WHOLE = 4096  # samples of a launch kept for intervals within it; more say nothing more about a median
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """Seconds per operation of one launch. `kept_s`: the steady part, at most KEPT_WHOLE samples, evenly taken.
+
+    centre_s: what stands for the launch: the quantile `location` of its steady samples, the median unless the metric
+    says otherwise; of the clean ones alone where the metric tells them apart and at least ENOUGH_CLEAN are clean.
+    by_clean: whether that is so; None where clean samples are not told apart. all_s, clean_s: the same quantile of
+    all samples, and of the clean ones if they are enough.
+    """
+
+    centre_s: float
+    location: float
+    total_s: float
+    samples: int
+    cut_samples: int  # at the head, before the steady state began; not in centre_s
+    steady_class: str | None
+    kept_s: NDArray[np.float64]
+    tails: tails.Tails
+    outliers: outliers.Outliers
+    within_ratio: float | None
+    batch: int
+    operations: int
+    by_clean: bool | None = None
+    all_s: float | None = None
+    clean_s: float | None = None
+
+
+def reduce(series: Series) -> Reduced | None:
+    """Summary of one launch's series; None when it is empty or holds a time that is not positive.
+
+    A warm-up at the head of consecutive samples is left out of the centre only; tails and outliers are of all samples.
+    """
+    values = series.values_s
+    if values.size == 0 or not (values > 0).all():
+        return None
+    state = warmup.steady_state(values) if series.consecutive else warmup.SteadyState(0, None)
+    cut = state.cut if state.cut <= values.size / 2 else 0
+    steady = values[cut:]
+    all_s = float(quantiles(steady, [series.location])[0])
+    by_clean = None if series.clean is None else int(series.clean.sum()) >= ENOUGH_CLEAN
+    if series.clean is not None and by_clean:
+        steady = values[series.clean]
+    centre_s = float(quantiles(steady, [series.location])[0])
+    return Reduced(
+        centre_s=centre_s,
+        location=series.location,
+        total_s=float(values.sum()),
+        samples=values.size,
+        cut_samples=cut,
+        steady_class=state.steady_class,
+        kept_s=steady[:: max(1, -(-steady.size // KEPT_WHOLE))].copy(),
+        tails=tails.tails(values),
+        outliers=outliers.tukey(values),
+        within_ratio=spread.within(values),
+        batch=series.batch,
+        operations=series.operations,
+        by_clean=by_clean,
+        all_s=None if by_clean is None else all_s,
+        clean_s=centre_s if by_clean else None,
+    )

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics of the experiment p2p: two-sided messages. Definitions: docs/metrics.md. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slowpath.experiments.measured.job import Job
+from slowpath.experiments.measured.series import (
+    NO_SAMPLES,
+    NS,
+    PHASES,
+    Absent,
+    Block,
+    Derived,
+    Series,
+    chosen,
+    per_operation,
+)
+from slowpath.experiments.p2p.layout import TOGETHER, receiver_of
+
+OTHER_NODES = Absent("sender and receiver are on different nodes, whose clocks are not compared")
+LATE_ON_PURPOSE = Absent(
+    "with posted=before and posted=after the receiver enters the library late on purpose; receive_s has its time there"
+)
+
+
+def receiver(p: Mapping[str, str], size: int) -> int:
+    """The rank that receives what rank 0 sends, in patterns of one pair."""
+    peer = receiver_of(p)
+    return size - 1 if peer is None else peer
+
+
+@dataclass(frozen=True)
+class Messages:
+    """When each message of a launch was sent and received: ns on one clock, int64, shape (messages,)."""
+
+    send_begin: NDArray[np.int64]
+    send_end: NDArray[np.int64]
+    receive_begin: NDArray[np.int64]
+    receive_end: NDArray[np.int64]
+
+
+def messages(blocks: Sequence[Block], last: int, phase: str) -> Messages | Absent:
+    """Sender's and receiver's times of the same messages, by allocation and position.
+
+    Args: last: the receiver's rank.
+    """
+    times: list[tuple[NDArray[np.int64], ...]] = []
+    received = {(b.allocation, b.seq0): b for b in chosen(blocks, last, phase)}
+    for sent in chosen(blocks, 0, phase):
+        got = received.get((sent.allocation, sent.seq0))
+        if (
+            got is None
+            or sent.start_ns is None
+            or got.start_ns is None
+            or len(got.duration_ns) != len(sent.duration_ns)
+        ):
+            return Absent(f"the {phase} blocks of sender and receiver do not match")
+        begins = (sent.start_ns, got.start_ns)
+        times.append((begins[0], begins[0] + sent.duration_ns, begins[1], begins[1] + got.duration_ns))
+    if not times:
+        return NO_SAMPLES
+    return Messages(*(np.concatenate(column) for column in zip(*times, strict=True)))
+
+
+def _one_way(blocks: Sequence[Block], last: int, job: Job) -> dict[str, Series] | Absent:
+    """Receive end minus send start, message by message. Needs both ranks' start times on one clock."""
+    if not job.one_clock_with(last):
+        return OTHER_NODES
+    phases: dict[str, Series] = {}
+    for phase in PHASES:
+        found = messages(blocks, last, phase)
+        if isinstance(found, Messages):
+            phases[phase] = Series((found.receive_end - found.send_begin).astype(np.float64) * NS, 1)
+        elif found is not NO_SAMPLES:
+            return found
+    return phases or NO_SAMPLES
+
+
+def one_way(p: Mapping[str, str], blocks: Sequence[Block], job: Job) -> Derived:
+    """Single messages, timed on both ranks."""
+    if p.get("synchronise") == "inside":
+        return {"send_barrier_s": per_operation(blocks, 0, 1) or NO_SAMPLES}
+    last = receiver(p, job.size)
+    received: dict[str, Series] | Absent = per_operation(blocks, last, 1) or NO_SAMPLES
+    if p.get("posted", TOGETHER) != TOGETHER:
+        return {"one_way_s": LATE_ON_PURPOSE, "send_s": LATE_ON_PURPOSE, "receive_s": received}
+    return {
+        "one_way_s": _one_way(blocks, last, job),
+        "send_s": per_operation(blocks, 0, 1) or NO_SAMPLES,
+        "receive_s": received,
+    }
+
+
+def ping_pong(p: Mapping[str, str], blocks: Sequence[Block], job: Job) -> Derived:
+    """Round trips, timed on rank 0."""
+    return {"half_round_trip_latency_s": per_operation(blocks, 0, 2, batches=True) or NO_SAMPLES}
+
+
+def windowed(p: Mapping[str, str], blocks: Sequence[Block], job: Job) -> Derived:
+    """All pairs together: the longest sample of any pair, over the messages of all pairs."""
+    pairs, in_flight = int(p.get("pairs", "1")), int(p.get("in_flight", "64"))
+    phases = {}
+    for phase in PHASES:
+        senders = [chosen(blocks, rank, phase) for rank in range(pairs)]
+        if not all(senders):
+            continue
+        longest = []
+        for together in zip(*senders, strict=False):
+            n = min(len(b.duration_ns) for b in together)
+            slowest = np.max([b.duration_ns[:n] for b in together], axis=0)
+            longest.append(slowest * (NS / (together[0].batch * in_flight * pairs)))
+        batch = max(b.batch for b in senders[0])
+        phases[phase] = Series(np.concatenate(longest), batch, in_flight * pairs, consecutive=phase == "steady")
+    return {"time_per_message_s": phases or NO_SAMPLES}

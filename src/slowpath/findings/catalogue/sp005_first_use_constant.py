@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP005: the first use of a buffer costs a constant, or what no law names yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.first_use_observed import first_use_witness, observed
+from slowpath.findings.rule import Observation, Rule
+
+_UNKNOWN = (
+    "a cost by the pages of the allocation (SP001)",
+    "a cost by the length of the allocation (SP002)",
+    "a cost by the length of the message (SP006)",
+    "a constant (SP005)",
+)
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """First uses whose excess is constant, and those that follow no law that can be named."""
+    found = observed(evidence, lambda use: use.kind in ("constant", "unknown"))
+    return [_named(one) for one in found]
+
+
+def _named(one: Observation) -> Observation:
+    return one if one.law is not None and one.law.name == "constant" else replace(one, hypotheses=_UNKNOWN)
+
+
+RULE = Rule(
+    code="SP005",
+    name="first use, constant",
+    title="The first message from a buffer is slower",
+    what="A first message pays for something that does not depend on lengths: a connection, a registration, a check.",
+    shows="First message slow, later ones fast, by the same time for short and long buffers and messages.",
+    why="Libraries set up what they need when it is first needed: connections, handles, entries in caches.",
+    needs="First and later messages over several lengths of message and allocation: law 'constant' for the "
+    "excess. Without such a sweep the finding stands without a law and lists what it may be.",
+    remedy="Keep communication buffers, and send one message from each before the time that counts.",
+    false_alarms="Cold caches make any first message a little slower; below 1.25 nothing is said without a law.",
+    sources=("docs/metrics.md", "docs/laws.md"),
+    observe=observe,
+    cause="The library sets something up at the first use of a buffer, whatever its length.",
+    witnesses=first_use_witness,
+    stronger=("SP001", "SP002", "SP004", "SP006", "SP023", "SP024"),
+)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP014: asking for each message whether its buffer is GPU memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.evidence.by_contrast import Said, grouped, observation, setting_key
+from slowpath.findings.evidence.compared import Compared
+from slowpath.findings.evidence.differences import difference_law
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.rule import Observation, Rule
+
+# Variables that say whether a library looks for GPU memory at all, or remembers what it found.
+VARIABLES = frozenset(
+    {
+        "MPICH_GPU_SUPPORT_ENABLED",
+        "MPIR_CVAR_ENABLE_GPU",
+        "UCX_MEMTYPE_CACHE",
+        "OMPI_MCA_accelerator",
+        "I_MPI_OFFLOAD",
+        "PSM3_GPUDIRECT",
+    }
+)
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Contrasts of environments that differ in such a variable alone, for host memory."""
+    found = [one for one in evidence.decided("environment", phase="steady") if _about(evidence, one)]
+    groups = grouped(found, lambda one: (one.slow_value, one.fast_value, *setting_key(one.slow, "environment")))
+    return [_observation(evidence, group) for group in groups]
+
+
+def _about(evidence: Evidence, one: Compared) -> bool:
+    sides = [set(evidence.variables(cell).items()) for cell in (one.slow, one.fast)]
+    changed = {name for name, _ in sides[0] ^ sides[1]}
+    return bool(changed) and changed <= VARIABLES and str(one.slow["parameters"].get("memory", "host")) == "host"
+
+
+def _observation(evidence: Evidence, group: Sequence[Compared]) -> Observation:
+    names = sorted({n for cell in (group[0].slow, group[0].fast) for n in evidence.variables(cell) if n in VARIABLES})
+    said = Said("A host message", f"in environment '{group[0].fast_value}'", f"{' '.join(names)}")
+    return observation(evidence, group, said, lambda g: difference_law(g, ("message_bytes",), evidence.minimum_effect))
+
+
+RULE = Rule(
+    code="SP014",
+    name="memory-type detection",
+    title="Host messages pay for the search for GPU memory",
+    what="A library built for GPUs asks the driver about each buffer, host memory included.",
+    shows="Every short host message is slower by the same time with GPU support on, whatever its length.",
+    why="The question costs 0.1 to 1 us and more with some drivers; a cache of answers may be off or miss.",
+    needs="Host messages of 4 lengths or more with GPU support, or its cache, on and off: law 'constant' for "
+    "the difference.",
+    remedy="Turn GPU support off for programs without GPU buffers (docs/remedies.md), or update library and driver.",
+    false_alarms="Variables that choose other transports as well change more than the detection.",
+    sources=("docs/gpu-mpi.md", "UCX: UCX_MEMTYPE_CACHE"),
+    observe=observe,
+    cause="The library asks the GPU's driver about each host buffer.",
+    hypotheses=("the library asks the GPU's driver about each buffer", "GPU support brings other transports with it"),
+    out_of_reach="Needs a library built for GPUs, and its driver; no witness counts the driver's calls.",
+)

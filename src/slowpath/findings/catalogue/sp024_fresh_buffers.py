@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP024: fresh buffers over a network pay for their registration each time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.evidence import witness
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.first_use_observed import first_use_witness, observed, over_network
+from slowpath.findings.rule import Leg, Observation, Rule
+
+_LAWS = ("pages", "allocation", "message")
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """First uses over the network's path whose excess grows with a length."""
+    return observed(evidence, lambda use: use.kind in _LAWS and over_network(evidence, use))
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Leg:
+    """Registration goes through ioctl(2) or writes to the driver: calls at first that later messages don't make."""
+    slow = evidence.cells[seen.slow_cells[0]]
+    first, later = (witness.calls(slow, phase, ("ioctl",), "calls_per_op") for phase in ("first", "steady"))
+    if first is not None and later is not None and first >= 1 > later:
+        line = f"{first:.3g} calls of ioctl for each first message, {later:.3g} for each later one"
+        return Leg("shown", "law and witness agree", (line,))
+    return first_use_witness(evidence, seen)
+
+
+RULE = Rule(
+    code="SP024",
+    name="registration of fresh buffers",
+    title="Fresh buffers over the network are registered each time",
+    what="A network card reads memory that was registered with it. Programs that allocate afresh pay for that "
+    "each time.",
+    shows="On the network's path, first messages from fresh buffers are slow by a time for each page or byte; "
+    "later ones from the same buffer are fast.",
+    why="Registering pins every page and tells it to the card. Libraries keep registrations in a cache, which "
+    "a buffer that was freed has left.",
+    needs="First and later messages on the network's path, over several lengths: law 'pages', 'bytes' or "
+    "'allocation'. Explained by calls of ioctl, page faults or system time at first alone.",
+    remedy="Keep communication buffers; see that the registration cache is on (docs/remedies.md).",
+    false_alarms="TCP needs no registration: there a slow first message has another cause, and no witness agrees.",
+    sources=("fi_mr(3), FI_MR_CACHE_MONITOR", "docs/laws.md"),
+    observe=observe,
+    cause="Memory is registered with the network card at the first use of a buffer.",
+    witnesses=witnesses,
+    hypotheses=("memory is registered with the network card", "pages or caches are cold at the first use"),
+    out_of_reach="Registration needs a network card with RDMA; over TCP inside a node it can't be seen.",
+)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings with one cause become one: metrics, sizes, environments and weaker names of the same excess. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from slowpath.findings.finding import Finding
+
+_STATUS = {"observed": 0, "explained": 1, "proven": 2}
+_UNIONS = ("contrasts", "cells", "slow_cells", "fast_cells", "merged", "doubts")
+
+
+def merged(findings: Sequence[Finding], stronger: Mapping[str, Sequence[str]]) -> list[Finding]:
+    """Fewer findings, in the order of the strongest.
+
+    Args: stronger: rule -> the rules into which it is folded where both name the same excess in one place.
+    """
+    same = [_folded(group) for group in _grouped(findings, lambda f: (f["id"],))]
+    places = [_folded(group) for group in _grouped(same, lambda f: (f["rule"], f["mpi"], f["about"]))]
+    return sorted(_without_weaker(places, stronger), key=_rank, reverse=True)
+
+
+def _grouped(findings: Iterable[Finding], key: Callable[[Finding], tuple[Any, ...]]) -> list[list[Finding]]:
+    groups: dict[tuple[Any, ...], list[Finding]] = defaultdict(list)
+    for one in findings:
+        groups[key(one)].append(one)
+    return list(groups.values())
+
+
+def _rank(one: Finding) -> tuple[Any, ...]:
+    """What speaks first: what is the user's own, what has a law, what costs most."""
+    law = one["law"] is not None and one["law"]["name"] is not None
+    return (one["usual"] is not False, _STATUS[one["status"]], law, one["interval"] is not None, one["excess_s"] or 0.0)
+
+
+def _unsure_ratio(one: Finding) -> float:
+    """How wide the interval of the cost that the law adds last is, over the cost; infinite where none is known."""
+    terms = (one["law"] or {}).get("coefficients") or ()
+    if not terms or not terms[-1]["interval"] or not terms[-1]["value"]:
+        return float("inf")
+    low, high = terms[-1]["interval"]
+    return float((high - low) / abs(terms[-1]["value"]))
+
+
+def _folded(group: Sequence[Finding]) -> Finding:
+    """The strongest of a group, with what the others rest on.
+
+    Where several follow the same law the one that is known best speaks: what long messages cost otherwise varies more
+    than what the law adds.
+    """
+    ranked = sorted(group, key=_rank, reverse=True)
+    named = _law(ranked[0])
+    alike = [one for one in ranked if named is not None and _law(one) == named and one["rule"] == ranked[0]["rule"]]
+    first = min(alike, key=_unsure_ratio) if alike else ranked[0]
+    return _with(first, [one for one in ranked if one is not first])
+
+
+def _law(one: Finding) -> str | None:
+    return one["law"]["name"] if one["law"] else None
+
+
+def _with(first: Finding, others: Sequence[Finding]) -> Finding:
+    if not others:
+        return first
+    found = dict(first)
+    for name in _UNIONS:
+        found[name] = list(dict.fromkeys(value for one in (first, *others) for value in one[name]))
+    ids = [one["id"] for one in others if one["id"] != first["id"]]
+    found["merged"] = list(dict.fromkeys([*found["merged"], *ids]))
+    observed = first["legs"]["observed"]
+    evidence = [text for one in (first, *others) for text in one["legs"]["observed"]["evidence"]]
+    found["legs"] = {**first["legs"], "observed": {**observed, "evidence": list(dict.fromkeys(evidence))}}
+    return found
+
+
+def _without_weaker(findings: Sequence[Finding], stronger: Mapping[str, Sequence[str]]) -> list[Finding]:
+    """Folds each finding into one of a stronger rule that shares a cell with it, or its place."""
+    kept = list(findings)
+    for one in findings:
+        over = [f for f in kept if f is not one and f["rule"] in stronger.get(one["rule"], ()) and _alike(f, one)]
+        if over:
+            target = max(over, key=_rank)
+            index = next(i for i, f in enumerate(kept) if f is target)
+            kept[index] = _with(target, [one])
+            kept = [f for f in kept if f is not one]
+    return kept
+
+
+def _alike(one: Finding, other: Finding) -> bool:
+    """The same library and memory, or a cell in common."""
+    if set(one["slow_cells"]) & set(other["slow_cells"]):
+        return True
+    return (one["mpi"], one["about"]) == (other["mpi"], other["about"])

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rule's page: one screen of text, and the same as Markdown for docs/rules. Pure."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from slowpath.findings.remedies.registry import for_rule
+from slowpath.findings.rule import Rule
+
+WIDTH = 100
+LINES = 24  # of a screen
+_LABEL = 14
+
+
+def _parts(rule: Rule) -> list[tuple[str, str]]:
+    """Heading and text, in the order in which one reads them."""
+    parts = [
+        ("What it is", rule.what),
+        ("How it shows", rule.shows),
+        ("Why", rule.why),
+        ("How it is told", rule.needs),
+        ("How to fix", rule.remedy),
+        ("False alarms", rule.false_alarms),
+        ("Out of reach", rule.out_of_reach),
+    ]
+    return [(heading, text) for heading, text in parts if text]
+
+
+def text_page(rule: Rule) -> str:
+    """At most 24 lines of 100 columns, without a newline at the end."""
+    lines = [f"{rule.code}  {rule.title}", ""]
+    for heading, text in _parts(rule):
+        lines += _entry(heading, text)
+    names = [remedy.name for remedy in for_rule(rule.code)]
+    if names:
+        lines += _entry("Remedies", "; ".join(names), most=2)
+    lines += _entry("Sources", "; ".join(rule.sources))
+    return "\n".join(lines)
+
+
+def _entry(heading: str, text: str, most: int | None = None) -> list[str]:
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=f"{heading:<{_LABEL}}  ",
+        subsequent_indent=" " * (_LABEL + 2),
+        break_long_words=False,
+        break_on_hyphens=False,
+        max_lines=most,
+        placeholder=" ...",
+    )
+
+
+def table(rules: Sequence[Rule]) -> str:
+    """One line a rule: its code and title."""
+    return "\n".join(f"{rule.code}  {rule.title}" for rule in rules)
+
+
+def markdown_page(rule: Rule) -> str:
+    """docs/rules/SPnnn.md."""
+    lines = [f"# {rule.code}: {rule.title}", "", f"*{rule.name}*", ""]
+    for heading, text in _parts(rule):
+        lines += [f"## {heading}", "", text, ""]
+    lines += ["## What an explained finding says", "", rule.cause, ""]
+    if rule.hypotheses:
+        lines += ["Until it is explained it may be:", "", *(f"- {one}" for one in rule.hypotheses), ""]
+    if rule.stronger:
+        links = ", ".join(f"[{code}]({code}.md)" for code in rule.stronger)
+        lines += [f"Where one of {links} holds for the same excess, this finding is merged into it.", ""]
+    lines += ["Remedies for each library stand in [docs/remedies.md](../remedies.md).", ""]
+    lines += ["## Sources", "", *(f"- {source}" for source in rule.sources), "", _MADE, ""]
+    return "\n".join(lines)
+
+
+_MADE = "Generated from the rule by `slowpath explain --markdown DIR`."
+
+
+def index_page(rules: Sequence[Rule]) -> str:
+    """docs/rules/README.md."""
+    rows = [f"| [{rule.code}]({rule.code}.md) | {rule.title} | {rule.remedy} |" for rule in rules]
+    head = ["# Rules", "", "What Slowpath can name. docs/findings.md says what a finding is.", ""]
+    return "\n".join([*head, "| code | slow path | remedy |", "|---|---|---|", *rows, "", _MADE, ""])
+
+
+def markdown_files(rules: Sequence[Rule]) -> dict[str, str]:
+    """File name -> text of everything in docs/rules."""
+    return {f"{rule.code}.md": markdown_page(rule) for rule in rules} | {"README.md": index_page(rules)}

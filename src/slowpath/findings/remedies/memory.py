@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remedies that a program carries out: how it allocates, which memory it takes, which windows and datatypes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slowpath.findings.remedies.remedy import Control, Parameters, Remedy, set_to
+
+HUGE_PAGE_BYTES = 2 * 2**20
+_LATER = Control("a padded length is paid for once: later messages from the same buffer can't change", phase="steady")
+_SHORT = Control(
+    "a message of 8 bytes lies on one page of either kind",
+    parameters={"pattern": "ping_pong", "message_bytes": "8"},
+    metric="half_round_trip_latency_s",
+)
+_LONG = Control(
+    "a message of 4 MiB waits for its receiver whether its receive is posted or not, and is copied once it enters MPI",
+    parameters={"pattern": "one_way", "message_bytes": "4194304", "messages": "20"},
+    metric="receive_s",
+)
+
+
+def _padded(parameters: Parameters) -> Mapping[str, str] | None:
+    """The allocation lengthened to a multiple of 2 MiB, on both sides alike."""
+    length, extra = parameters.get("buffer_bytes", "message"), parameters.get("overalloc_bytes", "0")
+    base = parameters["message_bytes"] if length == "message" else length
+    if (
+        "overalloc_bytes" not in parameters
+        or not (base.isdigit() and extra.isdigit())
+        or (int(base) + int(extra)) % HUGE_PAGE_BYTES == 0
+    ):
+        return None
+    whole = -(-(int(base) + int(extra)) // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES
+    return {**parameters, "overalloc_bytes": str(whole - int(base))}
+
+
+def _packed(parameters: Parameters) -> Mapping[str, str] | None:
+    """Of messages in blocks alone: packing what is contiguous copies it for nothing."""
+    blocks = parameters.get("datatype", "contiguous") != "contiguous"
+    return set_to("pack", "mpi_pack")(parameters) if blocks else None
+
+
+def _fewer_buffers(parameters: Parameters) -> Mapping[str, str] | None:
+    live = parameters.get("live_buffers", "1")
+    return {**parameters, "live_buffers": "1"} if live.isdigit() and int(live) > 1 else None
+
+
+REMEDIES = (
+    Remedy(
+        "huge pages",
+        "Allocate communication buffers on 2 MiB boundaries and ask for huge pages.",
+        ("SP008", "SP009"),
+        _SHORT,
+        ("memory: each buffer takes whole pages of 2 MiB", "time to touch a buffer for the first time"),
+        ("madvise(2), MADV_HUGEPAGE", "docs/findings.md"),
+        axis="pages",
+        change=set_to("pages", "huge"),
+        code=(
+            "size_t length = (bytes + (2u << 20) - 1) & ~(size_t)((2u << 20) - 1);\n"
+            "void* buffer = aligned_alloc(2u << 20, length);\n"
+            "madvise(buffer, length, MADV_HUGEPAGE);"
+        ),
+    ),
+    Remedy(
+        "pad to 2 MiB",
+        "Allocate communication buffers in multiples of 2 MiB.",
+        ("SP001", "SP002", "SP023"),
+        _LATER,
+        ("memory: up to 2 MiB more for each allocation",),
+        ("docs/padding.md",),
+        axis="overalloc_bytes",
+        change=_padded,
+        code="size_t length = (bytes + (2u << 20) - 1) & ~(size_t)((2u << 20) - 1);",
+    ),
+    Remedy(
+        "libslowpath-pad.so",
+        "Preload the padding library where the program can't be changed.",
+        ("SP001", "SP002", "SP023"),
+        side_effects=("memory: up to 2 MiB more for each allocation", "every allocation call passes through it"),
+        sources=("docs/padding.md",),
+        untried="the engine pads by itself; preload it in the program at hand",
+        code='LD_PRELOAD="$(slowpath engine path --pad)" mpiexec ...',
+    ),
+    Remedy(
+        "fewer live buffers",
+        "Take fewer communication buffers and use them again.",
+        ("SP003",),
+        Control("the first message of a fresh buffer is paid for whatever comes later", phase="first"),
+        ("the program has to wait for a buffer to be free",),
+        ("docs/ipc.md",),
+        axis="live_buffers",
+        change=_fewer_buffers,
+        code="static void* pool[8];  /* allocate once, use in turn */",
+    ),
+    Remedy(
+        "keep buffers",
+        "Allocate communication buffers once, send one message from each before the work begins, and keep them.",
+        ("SP001", "SP002", "SP005", "SP006", "SP024"),
+        side_effects=("memory stays taken",),
+        sources=("docs/metrics.md",),
+        untried="that later messages are fast is what the finding compares with; there is nothing else to toggle",
+        code="static void* buffer;  /* allocated once, before the first use that counts */",
+    ),
+    Remedy(
+        "pageable host memory",
+        "Use memory from malloc with huge pages for messages inside a node in place of pinned memory.",
+        ("SP007",),
+        _SHORT,
+        ("copies between this memory and a GPU get slower",),
+        ("docs/gpu-memory.md",),
+        axis="memory",
+        change=set_to("memory", "host"),
+        code="void* buffer = aligned_alloc(2u << 20, length);  /* in place of cudaMallocHost */",
+    ),
+    Remedy(
+        "memory from cudaMalloc",
+        "Allocate GPU buffers that are sent with cudaMalloc and not from a pool.",
+        ("SP023",),
+        _LATER,
+        ("allocation and release get slower",),
+        ("docs/gpu-memory.md",),
+        axis="memory",
+        change=set_to("memory", "device"),
+        code="cudaMalloc(&buffer, length);  /* in place of cudaMallocAsync */",
+    ),
+    Remedy(
+        "contiguous data",
+        "Pack blocks into a contiguous buffer with MPI_Pack or a loop before sending.",
+        ("SP015",),
+        None,  # see uncontrolled
+        ("memory of the packed copy",),
+        ("MPI-4.1 section 5.2",),
+        axis="pack",
+        change=_packed,
+        code="MPI_Pack(data, count, type, packed, size, &at, comm);\nMPI_Send(packed, at, MPI_PACKED, ...);",
+        uncontrolled="MPI_Pack copies contiguous messages, too, so that every cell that can be packed gets a copy more",
+    ),
+    Remedy(
+        "post receives early",
+        "Post receives before the messages can arrive.",
+        ("SP020",),
+        _LONG,
+        (),
+        ("MPI-4.1 section 3.5",),
+        axis="posted",
+        change=set_to("posted", "before"),
+        code="MPI_Irecv(...);  /* before the sender can send */",
+    ),
+    Remedy(
+        "short queues",
+        "Keep few receives and messages waiting, or take them in the order in which they arrive.",
+        ("SP021",),
+        Control("a single entry in front is looked at in no time", without="1"),
+        (),
+        ("MPI-4.1 section 3.5",),
+        axis="queue",
+        change=set_to("queue", "0"),
+    ),
+    Remedy(
+        "test while computing",
+        "Call MPI_Test now and then while computing, so that the library makes progress.",
+        ("SP017",),
+        Control("the computation by itself calls no MPI", phase="steady", metric="compute_s"),
+        ("each call takes time from the computation",),
+        ("MPI-4.1 section 3.7.4",),
+        axis="progress",
+        change=set_to("progress", "test"),
+        code="MPI_Test(&request, &done, MPI_STATUS_IGNORE);  /* between pieces of work */",
+    ),
+)

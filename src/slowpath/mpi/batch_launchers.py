@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of the launchers that belong to batch systems. Pure. Most could not be run here and say so."""
+
+from __future__ import annotations
+
+from slowpath.mpi.launcher import BINDINGS, Launcher
+
+SRUN = Launcher(
+    name="srun",
+    ranks=("-n", "{ranks}"),
+    bind={
+        "core": ("--cpu-bind=cores",),
+        "socket": ("--cpu-bind=sockets",),
+        "numa": ("--cpu-bind=ldoms",),
+        "none": ("--cpu-bind=none",),
+    },
+    fixed=("--export=ALL",),
+    per_node=("-N", "{nodes}", "--ntasks-per-node={per_node}"),
+    hosts=("--nodelist={hosts}",),
+    map_by=("--distribution={map}",),
+    maps={"core": "block:block", "socket": "block:cyclic"},
+    crowded=("--overcommit",),
+    verified="Slurm 22.05, MPICH 5.0.2 by PMI2 and Open MPI 5.0.11 by PMIx, two nodes (tests/slurm)",
+    traps=(
+        "with a PMI that the library does not speak each rank starts alone, without a message: --mpi is said",
+        "since Slurm 22.05 a step takes no --cpus-per-task from sbatch: a rank gets one core, as placement core asks",
+        "passes the environment on unless SLURM_EXPORT_ENV says otherwise: --export=ALL is said",
+        "inside another step (srun --pty bash) a step waits for processors for ever: --overlap is said there",
+        "in a job of several nodes two ranks go to two nodes unless -N says otherwise",
+        "--cpu-bind is refused or ignored where the site has no task/affinity or task/cgroup plugin",
+    ),
+)
+
+FLUX = Launcher(
+    name="flux",
+    leading=("run",),
+    ranks=("-n", "{ranks}"),
+    bind={"core": ("-o", "cpu-affinity=per-task"), "none": ("-o", "cpu-affinity=off")},
+    per_node=("-N", "{nodes}"),
+    hosts=("--requires=host:{hosts}",),
+    traps=(
+        "cpu-affinity is on by default and gives all tasks of a node the same cores; per-task divides them",
+        "-n and --tasks-per-node exclude each other; with -n and -N the tasks are divided evenly",
+        "the PMI is a shell plugin: Open MPI 5 needs -o pmi=pmix where flux-pmix is installed",
+    ),
+)
+
+PALS = Launcher(
+    name="pals",
+    ranks=("-n", "{ranks}"),
+    bind={kind: (f"--cpu-bind={kind}",) for kind in BINDINGS},
+    per_node=("--ppn", "{per_node}"),
+    hosts=("--hosts={hosts}",),
+    export=("--env", "{name}={value}"),
+    traps=(
+        "it comes as mpiexec, beside no compiler wrapper, and knows none of MPICH's or Open MPI's options",
+        "without --ppn the nodes of a job are filled one after the other",
+    ),
+)
+
+APRUN = Launcher(
+    name="aprun",
+    ranks=("-n", "{ranks}"),
+    bind={"core": ("-cc", "cpu"), "numa": ("-cc", "numa_node"), "none": ("-cc", "none")},
+    per_node=("-N", "{per_node}"),
+    hosts=("-L", "{hosts}"),
+    traps=(
+        "-N is ranks on each node here, where srun means the number of nodes",
+        "HPE PALS has an aprun of its own that takes the same options, where ALPS is gone",
+        "the batch script runs on a service node: nothing that it finds out about processors holds for the ranks",
+    ),
+)
+
+JSRUN = Launcher(
+    name="jsrun",
+    ranks=("-n", "{ranks}", "-a", "1", "-c", "1"),  # resource sets, of one rank and one core each
+    bind={"core": ("-b", "packed:1"), "none": ("-b", "none")},
+    per_node=("-r", "{per_node}"),
+    export=("-E", "{name}={value}"),
+    traps=(
+        "-n counts resource sets, not ranks: each set is given one rank here",
+        "a set never spans nodes or sockets, and without -b its ranks are bound by a rule of their own",
+        "the batch script runs on a launch node, which stands first among the job's hosts and holds no rank; with bsub "
+        "-ln_slots it has several slots and is taken for a node",
+    ),
+)
+
+IBRUN = Launcher(
+    name="ibrun",
+    ranks=("-n", "{ranks}", "-o", "0"),
+    bind={"none": ()},
+    traps=(
+        "knows -n and -o (an offset into the job's slots), given together, and nothing more: binding is that of the "
+        "library behind it",
+        "ranks on each node follow from the batch script's own request, so that one job has one placement",
+    ),
+)

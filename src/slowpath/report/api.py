@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`slowpath.open(path)`: a run folder in Python, without pandas.
+
+    run = slowpath.open("slowpath-runs/checkup-20260131-120000")
+    for contrast in run.contrasts:
+        print(contrast.question, contrast.verdict, contrast.ratio)
+    cell = run.cell("16 MiB, huge pages, default")
+    for launch, values in cell.values_s("one_way_s", "first").items(): ...     numpy arrays, seconds per operation
+
+Nothing is read before it is asked for: run.json at once, results on the first look at cells or contrasts, samples with
+each call that returns them. Nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slowpath.analyse.build import build_results
+from slowpath.analyse.source import read_recorded
+from slowpath.core.errors import RecordError, UsageError
+from slowpath.experiments.measured.load import LaunchRecord, first_good_launches
+from slowpath.experiments.metrics import METRICS, Absent, derive
+from slowpath.record.blocks import opened, read_from
+from slowpath.record.folder import read_run
+
+if TYPE_CHECKING:
+    from slowpath.analyse.source import Recorded
+    from slowpath.record.folder import RunInfo
+    from slowpath.record.imports.printed import PrintedTable
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """One block of the record: what a rank timed, undivided.
+
+    duration_ns: int64, shape (n,), nanoseconds of `batch` operations each. start_ns: int64, shape (n,), on that node's
+    CLOCK_MONOTONIC; None where it was not recorded. doubtful: the record says of a value in it that it is suspect.
+    """
+
+    launch: int
+    rank: int
+    phase: str
+    allocation: int
+    part: int
+    batch: int
+    duration_ns: NDArray[np.int64]
+    start_ns: NDArray[np.int64] | None
+    doubtful: bool
+
+    def to_dict(self) -> Json:
+        """Plain values, with the arrays as lists."""
+        start = None if self.start_ns is None else self.start_ns.tolist()
+        return {**self.__dict__, "duration_ns": self.duration_ns.tolist(), "start_ns": start}
+
+
+class Cell:
+    """One cell: what was measured at one point. `to_dict` is its entry in results.json (docs/results.md)."""
+
+    def __init__(self, run: Run, entry: Json) -> None:
+        self._run, self._entry = run, entry
+        self.number: int = entry["cell"]
+        self.label: str = entry["label"]
+        self.status: str = entry["status"]
+        self.reason: str | None = entry["reason"]
+        self.parameters: dict[str, str] = dict(entry["parameters"])
+
+    def __repr__(self) -> str:
+        return f"<Cell {self.number} {self.label!r} {self.status}>"
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the metrics that this cell has."""
+        return list(self._entry["metrics"])
+
+    def estimate(self, metric: str | None = None, phase: str = "steady") -> Json | None:
+        """The ESTIMATE of a metric and phase over launches; None if this cell has none, as absent() explains.
+
+        Args:   metric: None: the cell's first.  Raises: UsageError for a metric that nobody knows.
+        """
+        name = self._metric(metric)
+        entry = self._entry["metrics"].get(name) if name else None
+        found: Json | None = entry["phases"].get(phase) if entry else None
+        return found
+
+    def absent(self, metric: str) -> str | None:
+        """Why this cell lacks a metric; None if it has it, or if nobody expects it of this cell."""
+        why: str | None = self._entry["absent"].get(self._metric(metric))
+        return why
+
+    def values_s(self, metric: str | None = None, phase: str = "steady") -> dict[int, NDArray[np.float64]]:
+        """What the estimate rests on: launch -> samples, seconds per operation, shape (n,), in the order taken.
+
+        Raises: UsageError for a metric that nobody knows; RecordError if the record can't be read.
+        """
+        name = self._metric(metric)
+        found: dict[int, NDArray[np.float64]] = {}
+        for launch in self._run.launches_of(self.number):
+            blocks = launch.cell_blocks([self.number])[self.number]
+            derived = derive(self._entry["experiment"], self.parameters, blocks, launch.job(self.number))
+            phases = derived.get(name) if name else None
+            if phases and not isinstance(phases, Absent) and phase in phases:
+                found[launch.info.launch] = phases[phase].values_s
+        return found
+
+    def samples(
+        self, phase: str | None = None, launch: int | None = None, rank: int | None = None
+    ) -> Iterator[Samples]:
+        """Blocks of this cell as recorded, one at a time; None: of every phase, launch, rank. Bad launches included."""
+        for record in self._run.launches:
+            index = record.blocks
+            if index is None or launch not in (None, record.info.launch):
+                continue
+            with opened(index.path) as descriptor:
+                for i in index.select(cell=self.number, rank=rank, phase=phase):
+                    head, read = index.headers[i], read_from(descriptor, index, int(i))
+                    yield Samples(
+                        record.info.launch,
+                        int(head["rank"]),
+                        index.phase(int(i)),
+                        int(head["allocation"]),
+                        int(head["part"]),
+                        int(head["batch"]),
+                        read.duration_ns,
+                        None if read.start_ns is None else read.start_ns + int(head["t0_ns"]),
+                        bool(index.flag("suspect")[i]),
+                    )
+
+    def to_dict(self) -> Json:
+        """Its entry in results.json."""
+        return self._entry
+
+    def _metric(self, name: str | None) -> str | None:
+        if name is not None and name not in METRICS:
+            raise UsageError(f"'{name}' is no metric; this cell has {', '.join(self.metrics) or 'none'}")
+        return name or next(iter(self.metrics), None)
+
+
+class Contrast:
+    """b against a, which differ in one thing. `to_dict` is its entry in results.json (docs/results.md)."""
+
+    def __init__(self, entry: Json) -> None:
+        self._entry = entry
+        self.id: str = entry["id"]
+        self.question: str = entry["question"]
+        self.verdict: str | None = entry["verdict"]
+        self.reason: str | None = entry["reason"]
+        self.ratio: float | None = entry["ratio"]
+        self.remedy: str | None = entry["remedy"]
+        interval = entry["interval"]
+        self.interval: tuple[float, float] | None = None if interval is None else (interval[0], interval[1])
+
+    def __repr__(self) -> str:
+        return f"<Contrast {self.id!r} {self.verdict}>"
+
+    @property
+    def pairs_s(self) -> NDArray[np.float64]:
+        """What it rests on: seconds of a and b in each round, shape (rounds, 2)."""
+        return np.array(self._entry["pairs"], dtype=np.float64).reshape(-1, 2)
+
+    def to_dict(self) -> Json:
+        """Its entry in results.json."""
+        return self._entry
+
+
+class Run:
+    """A run folder. Made by `slowpath.open`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __repr__(self) -> str:
+        return f"<Run {self.info.id!r} {self.info.status}>"
+
+    @cached_property
+    def _recorded(self) -> Recorded:
+        return read_recorded(self.path)
+
+    @cached_property
+    def info(self) -> RunInfo:
+        """run.json; of a folder that slowpath-ipc wrote by itself, what stands for it."""
+        return read_run(self.path) if (self.path / "run.json").exists() else self._recorded.info
+
+    @property
+    def launches(self) -> list[LaunchRecord]:
+        """Every launch that is over, by number."""
+        return self._recorded.launches
+
+    @cached_property
+    def results(self) -> Json:
+        """results.json, worked out anew from the record (docs/results.md). Raises: RecordError."""
+        return build_results(self.path)
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """All cells, by number."""
+        return [Cell(self, entry) for entry in self.results["cells"]]
+
+    @cached_property
+    def contrasts(self) -> list[Contrast]:
+        """All contrasts, in the order of the campaign."""
+        return [Contrast(entry) for entry in self.results["contrasts"]]
+
+    def cell(self, which: int | str) -> Cell:
+        """The cell of this number or label.  Raises: UsageError if there is none."""
+        for cell in self.cells:
+            if which in (cell.number, cell.label):
+                return cell
+        raise UsageError(f"{self.path}: has no cell {which!r}; see the labels in run.cells")
+
+    @cached_property
+    def printed(self) -> list[PrintedTable]:
+        """Imported tables of other benchmarks as they were printed; [] in any other run."""
+        from slowpath.record.imports.printed import read_printed
+
+        return [table for launch in self.launches for table in read_printed(launch.folder)]
+
+    def launches_of(self, cell: int) -> list[LaunchRecord]:
+        """The launches that count for a cell: the first good one of each round."""
+        chosen = self._chosen
+        return [launch for launch in self.launches if cell in chosen[launch.info.launch]]
+
+    @cached_property
+    def _chosen(self) -> dict[int, list[int]]:
+        return first_good_launches(self.launches)
+
+    def rows(self) -> list[Json]:
+        """One flat row for each cell, metric and phase: what a data frame takes. Missing values are None."""
+        return [
+            {"cell": cell.number, "label": cell.label, "metric": metric, "phase": phase, **estimate}
+            for cell in self.cells
+            for metric, entry in cell.to_dict()["metrics"].items()
+            for phase, estimate in entry["phases"].items()
+        ]
+
+    def to_dict(self) -> Json:
+        """results.json."""
+        return self.results
+
+
+def open(path: str | PathLike[str]) -> Run:
+    """A run folder, whole or unfinished.  Raises: RecordError if `path` is none, or can't be read."""
+    folder = Path(path)
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise RecordError(f"{folder}: {what}; name a run folder")
+    run = Run(folder)
+    _ = run.info  # a folder that is no run is refused here and not later
+    return run

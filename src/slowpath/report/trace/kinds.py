@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which cells have a timeline, and what their intervals are called: one entry for each kind of cell. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from slowpath.core.plan import Cell
+from slowpath.experiments.cannon.runs import PARTS, TOTAL
+from slowpath.experiments.measured.series import Block
+from slowpath.record.events import Intervals
+from slowpath.report.trace.model import Span
+
+_OWN = ("dgemm", "copy", "generate")  # parts that need no MPI; the others are calls of it, or wait for its work
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How the blocks of one kind of cell become spans: (cell, blocks of one rank, ranks, steps) -> spans."""
+
+    experiment: str
+    pattern: str
+    spans: Callable[[Cell, Sequence[Block], int, Sequence[Intervals]], list[Span]]
+
+
+def _multiply(cell: Cell, blocks: Sequence[Block], ranks: int, said: Sequence[Intervals]) -> list[Span]:
+    """Parts of repetitions, within the whole multiplication, which bears the cell's label."""
+    steps = {(event.rank, event.part): event.steps for event in said}
+    repetitions = {(b.rank, b.phase): len(b.duration_ns) for b in blocks if b.part == TOTAL}
+    found = []
+    for block in blocks:
+        name = PARTS.get(block.part, f"part {block.part}")
+        count = repetitions.get((block.rank, block.phase), 0)
+        each = len(block.duration_ns) // count if count else 0
+        known = steps.get((block.rank, block.part), ())
+        for place, (begin_ns, end_ns) in enumerate(_times(block)):
+            attributes = {"cell": cell.cell, "steady": int(block.phase == "steady")}
+            if each:
+                attributes["repetition"] = place // each
+                attributes |= {"step": known[place % each]} if len(known) == each and block.part != TOTAL else {}
+            whole = block.part == TOTAL
+            found.append(
+                Span(cell.label if whole else name, begin_ns, end_ns, not whole and name not in _OWN, attributes)
+            )
+    return found
+
+
+def _one_way(cell: Cell, blocks: Sequence[Block], ranks: int, said: Sequence[Intervals]) -> list[Span]:
+    """Messages: MPI_Send on rank 0, MPI_Recv on the last rank."""
+    found = []
+    for block in blocks:
+        name = "MPI_Send" if block.rank == 0 else "MPI_Recv"
+        for place, (begin_ns, end_ns) in enumerate(_times(block)):
+            attributes = {"cell": cell.cell, "allocation": block.allocation, "message": block.seq0 + place}
+            found.append(Span(name, begin_ns, end_ns, True, attributes | {"steady": int(block.phase == "steady")}))
+    return found
+
+
+def _times(block: Block) -> list[tuple[int, int]]:
+    """Begin and end of each sample, nanoseconds on the rank's clock; [] where the block carries no start times."""
+    if block.start_ns is None:
+        return []
+    ends = block.start_ns + block.duration_ns
+    return list(zip(block.start_ns.tolist(), ends.tolist(), strict=True))
+
+
+KINDS: tuple[Kind, ...] = (Kind("cannon", "multiply", _multiply), Kind("p2p", "one_way", _one_way))
+
+
+def kind_of(experiment: str, parameters: Mapping[str, str]) -> Kind | None:
+    """The entry for a cell; None: its samples say how long, not when."""
+    pattern = parameters.get("pattern")
+    return next((kind for kind in KINDS if (kind.experiment, kind.pattern) == (experiment, pattern)), None)

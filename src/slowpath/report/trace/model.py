@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A trace: what each rank did when, properly nested, before it becomes a file of any format. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from slowpath.core.errors import RecordError
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One interval of a rank. mpi: within the MPI library, as far as the record tells.
+
+    begin_ns, end_ns: from the trace's beginning.  attributes: small numbers by name (step, repetition, ...).
+    """
+
+    name: str
+    begin_ns: int
+    end_ns: int
+    mpi: bool = False
+    attributes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Everything that one rank did. pid: None where the record does not tell."""
+
+    rank: int
+    host: str
+    pid: int | None
+    spans: Sequence[Span]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One launch. began_ns: the trace's beginning, nanoseconds since 1970; None: not recorded.
+
+    notes: what a reader must know, a line each.
+    """
+
+    title: str
+    began_ns: int | None
+    rows: Sequence[Row]
+    notes: Sequence[str] = ()
+
+    @property
+    def spans(self) -> int:
+        return sum(len(row.spans) for row in self.rows)
+
+    @property
+    def length_ns(self) -> int:
+        return max((span.end_ns for row in self.rows for span in row.spans), default=0)
+
+
+def edges(row: Row) -> Iterator[tuple[int, Span, bool]]:
+    """When each span of a row is entered (True) and left (False), in time, inner ones within outer ones.
+
+    Raises: RecordError: two spans overlap and neither lies in the other, which no format can express.
+    """
+    open_: list[Span] = []
+    for span in sorted(row.spans, key=lambda one: (one.begin_ns, -one.end_ns)):
+        while open_ and open_[-1].end_ns <= span.begin_ns:
+            last = open_.pop()
+            yield last.end_ns, last, False
+        if open_ and span.end_ns > open_[-1].end_ns:
+            raise RecordError(
+                f"rank {row.rank}: '{open_[-1].name}' and '{span.name}' overlap in time, so they are no timeline; "
+                "trace one cell alone with --cell"
+            )
+        open_.append(span)
+        yield span.begin_ns, span, True
+    while open_:
+        last = open_.pop()
+        yield last.end_ns, last, False

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a witnessed launch gets on top of its environment: the library that counts, and UCX's own tables. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from slowpath.record.witness import UCX_LOGS
+
+LIBRARY = "libslowpath-witness.so"  # beside the engine in the cache
+PRELOAD = "LD_PRELOAD"
+# Asked of any library: one without UCX does not look. Files of their own: two ranks that write to one terminal may cut
+# each other's lines.
+UCX_TABLES = {"UCX_PROTO_INFO": "y"}
+UCX_LOG = "UCX_LOG_FILE"
+
+
+def witness_variables(
+    engine: Path, folder: Path, variables: Mapping[str, str], environ: Mapping[str, str]
+) -> dict[str, str]:
+    """Variables of a witnessed launch, those of its environment included.
+
+    Args: engine: the program.  folder: of the launch, for UCX's tables.  variables: of the environment.
+          environ: the user's own, whose preloaded libraries stay, in front: what they do is counted, too.
+    """
+    there = variables.get(PRELOAD, environ.get(PRELOAD, ""))
+    library = str(engine.parent / LIBRARY)
+    tables = {**UCX_TABLES, UCX_LOG: str(folder / UCX_LOGS.replace("*", "%h-%p"))}
+    return {**tables, **variables, PRELOAD: f"{there}:{library}" if there else library}
+
+
+def unavailable(engine: Path) -> str | None:
+    """Why calls can't be counted with this engine; None if they can."""
+    library = engine.parent / LIBRARY
+    if not library.is_file():
+        return f"{library} is missing; build the engine anew with: slowpath engine build --force"
+    if any(letter in str(library) for letter in " :"):
+        # ld.so(8): both separate the libraries of LD_PRELOAD, and neither can be escaped.
+        return f"{library}: a path with a blank or a colon can't be preloaded; set SLOWPATH_CACHE_DIR to another"
+    return None

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which law holds, what stands next to it, and when neither may be said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slowpath.stats.inputs import Floats
+from slowpath.stats.laws.centre import MARGIN
+from slowpath.stats.laws.curve import Curve, curve
+from slowpath.stats.laws.fit import Fit, NotDetermined, fit_on
+from slowpath.stats.laws.law import Law
+from slowpath.stats.laws.registry import LAWS
+from slowpath.stats.laws.separate import ALIKE, SeparatingPoint, contains, distance, separating_points
+from slowpath.stats.laws.sweep import Sweep
+
+MINIMUM_EFFECT = 0.03
+BEYOND_NOISE = 2.0  # typical deviation of a point, in its standard errors, from which on "constant" is no description
+CLEARLY_BETTER = 0.8
+UNEXPLAINED = 0.1  # share of the variance of the logarithm of the times that a law may leave
+
+
+@dataclass(frozen=True)
+class Choice:
+    """winner: the law that holds; None with `refused` saying why. runner_up: the best other law, shown always; None
+    where no other could be fitted. fits: all that could be, best first. not_fitted: law -> why it could not be.
+    separating: where to measure so that they are told apart, empty when refused for another reason or not refused.
+    unexplained_ratio: of the first fit, share of the variance between points. detectable_ratio: where "constant" wins,
+    the change over the sweep that could still hide.
+    """
+
+    winner: Fit | None
+    runner_up: Fit | None
+    refused: str | None
+    separating: tuple[SeparatingPoint, ...]
+    fits: tuple[Fit, ...]
+    not_fitted: dict[str, str]
+    unexplained_ratio: float | None
+    detectable_ratio: float | None
+
+
+def choose(sweep: Sweep, laws: Sequence[Law] = LAWS, minimum_effect: float = MINIMUM_EFFECT) -> Choice:
+    """The law of a sweep among `laws`, or why there is none to name. docs/laws.md has the rules one by one."""
+    centre = curve(sweep)
+    fits, not_fitted = _fit_all(sweep, centre, laws)
+    if not fits:
+        why = "no law can be fitted: " + "; ".join(f"{name}: {reason}" for name, reason in not_fitted.items())
+        return Choice(None, None, why, (), (), not_fitted, None, None)
+    sigma_ratio = centre.sigma_ratio
+    first = _simplest(fits, sigma_ratio, minimum_effect)
+    fits = [first, *(other for other in fits if other is not first)]
+    runner_up = fits[1] if len(fits) > 1 else None
+    unexplained = _unexplained(first, centre)
+    refused, separating = _objection(first, fits[1:], sweep, centre)
+    detectable = None
+    if refused is None:
+        refused = _inadequate(first, sweep, unexplained)
+    if refused is None and first.name == "constant":
+        detectable = _detectable(centre)
+    winner = None if refused else first
+    return Choice(winner, runner_up, refused, separating, tuple(fits), not_fitted, unexplained, detectable)
+
+
+def _fit_all(sweep: Sweep, centre: Curve, laws: Sequence[Law]) -> tuple[list[Fit], dict[str, str]]:
+    fits, not_fitted = [], {}
+    for law in laws:
+        try:
+            fits.append(fit_on(law, sweep, centre))
+        except NotDetermined as error:
+            not_fitted[law.name] = str(error).removeprefix(f"law '{law.name}': ")
+    return sorted(fits, key=lambda one: one.centre.criterion), not_fitted
+
+
+def _simplest(fits: Sequence[Fit], sigma_ratio: Floats, minimum_effect: float) -> Fit:
+    """The best law, or the simplest one it contains that it does not beat by the margin: more terms need evidence."""
+    best = fits[0]
+    contained = [f for f in fits if f is best or contains(best.centre, f.centre, sigma_ratio)]
+    if not _supported(best, minimum_effect):
+        return min(contained, key=lambda one: one.centre.parameters)
+    near = [f for f in contained if f.centre.criterion - best.centre.criterion < MARGIN]
+    return min(near, key=lambda one: one.centre.parameters)
+
+
+def _supported(one: Fit, minimum_effect: float) -> bool:
+    """It makes a difference that counts, and at least one of its terms is not zero."""
+    if one.name == "constant":
+        return True
+    known = [term.excludes_zero for term in one.coefficients[1:]]
+    return one.span_ratio > minimum_effect and not all(excludes is False for excludes in known)
+
+
+def _objection(
+    first: Fit, others: Sequence[Fit], sweep: Sweep, centre: Curve
+) -> tuple[str | None, tuple[SeparatingPoint, ...]]:
+    """Another law, or another shape of this one, that the points can't tell from the first; and what would."""
+    sigma_ratio = centre.sigma_ratio
+    expected = float(np.median(centre.sigma_ratio)) * first.centre.scale
+    for other in others:
+        if other.centre.evidence - first.centre.evidence >= MARGIN and not _foretells(other, first):
+            continue
+        if contains(other.centre, first.centre, sigma_ratio) or contains(first.centre, other.centre, sigma_ratio):
+            continue
+        places = separating_points(first.centre, other.centre, sweep, expected)
+        return _apart(first.name, other.name, distance(first.centre, other.centre, sigma_ratio), bool(places)), places
+    for shape in first.alternatives:
+        places = separating_points(first.centre, shape, sweep, expected)
+        names = f"{first.name} ({first.shape})", f"{first.name} ({shape.variant.label})"
+        return _apart(*names, distance(first.centre, shape, sigma_ratio), bool(places)), places
+    return None, ()
+
+
+def _foretells(other: Fit, first: Fit) -> bool:
+    """Not far behind, and clearly better at points that are left out: then the two criteria disagree."""
+    if other.left_out_ratio is None or first.left_out_ratio is None:
+        return False
+    behind = other.centre.evidence - first.centre.evidence
+    return behind < 2 * MARGIN and other.left_out_ratio < CLEARLY_BETTER * first.left_out_ratio
+
+
+def _apart(first: str, second: str, chi2: float, places: bool) -> str:
+    """One line: what can't be told apart, why and what to do."""
+    todo = "measure the separating points" if places else "no point near these tells them apart; vary another quantity"
+    if chi2 < ALIKE:
+        return f"'{first}' and '{second}' are the same curve on these points; {todo}"
+    return f"'{first}' and '{second}' fit about equally well at this noise; {todo}, or more launches"
+
+
+def _unexplained(first: Fit, centre: Curve) -> float | None:
+    """Share of the variance of ln t between points that the law leaves; None: "constant" explains no variance."""
+    if first.name == "constant":
+        return None
+    logs = np.log(centre.centre_s)
+    left = logs - np.log(np.maximum(first.centre.fitted_s, 1e-300))
+    total = float(np.var(logs))
+    return float(np.mean(left**2)) / total if total > 0 else 0.0
+
+
+def _inadequate(first: Fit, sweep: Sweep, unexplained: float | None) -> str | None:
+    if unexplained is None:
+        if first.centre.scale <= BEYOND_NOISE:
+            return None
+        left = "all"
+    else:
+        if unexplained <= UNEXPLAINED:
+            return None
+        left = f"{100 * unexplained:.0f} %"
+    worst = int(np.argmax(np.abs(np.log1p(np.maximum(first.residual_ratio, -0.999999)))))
+    return (
+        f"no law describes these points: the best, '{first.name}', leaves {left} of what differs between them, most at "
+        f"{sweep.describe(worst)} ({100 * first.residual_ratio[worst]:+.0f} %); look at what differs there, or sweep "
+        "one quantity at a time"
+    )
+
+
+def _detectable(centre: Curve) -> float:
+    """Largest over smallest centre with two standard errors on both sides, less 1."""
+    logs = np.log(centre.centre_s)
+    return float(np.exp(np.max(logs + 2 * centre.sigma_ratio) - np.min(logs - 2 * centre.sigma_ratio))) - 1.0

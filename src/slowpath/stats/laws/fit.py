@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One law fitted to a sweep: its best shape, coefficients over launches, and what it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from slowpath.core.errors import SlowpathError
+from slowpath.stats.inputs import Floats
+from slowpath.stats.laws.centre import MARGIN, CentreFit, design, fit_centres
+from slowpath.stats.laws.coefficient import Coefficient, coefficients
+from slowpath.stats.laws.curve import Curve, curve
+from slowpath.stats.laws.law import Bracket, Law
+from slowpath.stats.laws.separate import contains
+from slowpath.stats.laws.sweep import Sweep
+
+_FEWEST_PAIRS = 3  # of points, for the robust slope
+
+
+class NotDetermined(SlowpathError):
+    """The points of the sweep can't determine the law; the message says why."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """fitted_s, residual_ratio: shape (points,); residual_ratio = centre / fitted - 1. centre: the fit that laws are
+    compared by. alternatives: other shapes of the law that the points can't tell from this one, best first.
+    robust_slope: Theil and Sen's slope where the law has one term besides the constant; a check that no point carries
+    the line alone. slope_disagrees: it lies outside the interval of that term; None: not to be told.
+    """
+
+    law: Law
+    centre: CentreFit
+    coefficients: tuple[Coefficient, ...]
+    fitted_s: Floats
+    residual_ratio: Floats
+    brackets: tuple[Bracket, ...]
+    alternatives: tuple[CentreFit, ...]
+    robust_slope: float | None
+    slope_disagrees: bool | None
+
+    @property
+    def name(self) -> str:
+        return self.law.name
+
+    @property
+    def shape(self) -> str:
+        return self.centre.variant.label
+
+    @property
+    def left_out_ratio(self) -> float | None:
+        """Typical relative error of a point that is predicted from the others; None: no point can be."""
+        return self.centre.left_out_ratio
+
+    @property
+    def rms_ratio(self) -> float:
+        return float(np.sqrt(np.mean(self.residual_ratio**2)))
+
+    @property
+    def span_ratio(self) -> float:
+        """Longest over shortest fitted time, less 1: how much of the time the law is about."""
+        return float(self.centre.fitted_s.max() / max(self.centre.fitted_s.min(), 1e-300)) - 1.0
+
+
+def fit(law: Law, sweep: Sweep, level: float = 0.95) -> Fit:
+    """Raises: NotDetermined: the sweep lacks what the law is about, or has too few points for it."""
+    return fit_on(law, sweep, curve(sweep), level)
+
+
+def fit_on(law: Law, sweep: Sweep, centre: Curve, level: float = 0.95) -> Fit:
+    """`fit` with the centre curve already made."""
+    if (why := law.needs(sweep.covariates)) is not None:
+        raise NotDetermined(f"law '{law.name}': {why}")
+    found = fit_centres(law, sweep.covariates, centre.centre_s, centre.sigma_ratio)
+    if not found:
+        raise NotDetermined(f"law '{law.name}': {sweep.points} points can't determine it; measure more of them")
+    best = found[0]
+    close = [other for other in found[1:] if other.evidence - best.evidence < MARGIN]
+    brackets, others = _widened(best, close)
+    terms = coefficients(sweep, centre, best.variant, level)
+    if not terms:
+        raise NotDetermined(f"law '{law.name}': no launch measured enough of the points; repeat the missing ones")
+    fitted = design(best.variant, sweep.covariates) @ np.array([term.value for term in terms])
+    slope = _robust_slope(best, centre.centre_s)
+    interval = terms[-1].interval
+    return Fit(
+        law=law,
+        centre=best,
+        coefficients=terms,
+        fitted_s=fitted,
+        residual_ratio=centre.centre_s / np.maximum(fitted, 1e-300) - 1.0,
+        brackets=brackets,
+        alternatives=_alternatives(best, others, centre.sigma_ratio),
+        robust_slope=slope,
+        slope_disagrees=None if slope is None or interval is None else not interval[0] <= slope <= interval[1],
+    )
+
+
+def _widened(best: CentreFit, close: Sequence[CentreFit]) -> tuple[tuple[Bracket, ...], list[CentreFit]]:
+    """Brackets wide enough for every shape that fits as well and differs in the places of its limits alone, and the
+    shapes that differ in more."""
+    brackets, others = list(best.variant.brackets), []
+    for other in close:
+        wider = _union(brackets, other.variant.brackets)
+        if wider is None or other.matrix.shape[1] != best.matrix.shape[1]:
+            others.append(other)
+        else:
+            brackets = wider
+    return tuple(brackets), others
+
+
+def _union(one: Sequence[Bracket], two: Sequence[Bracket]) -> list[Bracket] | None:
+    """None when they are of different limits, or two neighbours would overlap."""
+    if not one or [b.covariate for b in one] != [b.covariate for b in two]:
+        return None
+    wider = [
+        replace(a, above=min(a.above, b.above), up_to=max(a.up_to, b.up_to)) for a, b in zip(one, two, strict=True)
+    ]
+    return None if any(a.up_to > b.above for a, b in pairwise(wider)) else wider
+
+
+def _alternatives(best: CentreFit, others: Sequence[CentreFit], sigma_ratio: Floats) -> tuple[CentreFit, ...]:
+    """Not those that only hold more or fewer terms of the same, which the criterion has judged by their cost."""
+    if not best.law.shape_matters:
+        return ()
+    return tuple(
+        other for other in others if not contains(other, best, sigma_ratio) and not contains(best, other, sigma_ratio)
+    )
+
+
+def _robust_slope(best: CentreFit, centre_s: Floats) -> float | None:
+    """Median of the slopes between all pairs of points (Sen 1968, doi 10.1080/01621459.1968.10480934)."""
+    if best.matrix.shape[1] != 2 or best.variant.searched:
+        return None
+    x = best.matrix[:, 1]
+    i, j = np.triu_indices(x.size, 1)
+    apart = x[i] != x[j]
+    if int(apart.sum()) < _FEWEST_PAIRS:
+        return None
+    return float(np.median((centre_s[i] - centre_s[j])[apart] / (x[i] - x[j])[apart]))

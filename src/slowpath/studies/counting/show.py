@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was counted, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import PurePath
+
+import msgspec
+
+from slowpath.studies.counting.model import ProcessCount
+from slowpath.studies.counting.summary import Spread, spread
+
+MOST_FUNCTIONS = 20
+MOST_VALUES = 8
+
+
+def as_json(counts: Sequence[ProcessCount], function: str, exit_code: int) -> str:
+    """One object: docs/counting.md."""
+    return msgspec.json.encode(
+        {"schema": 1, "function": function, "exit_code": exit_code, "processes": [_object(count) for count in counts]}
+    ).decode()
+
+
+def as_text(counts: Sequence[ProcessCount]) -> str:
+    """A table for each process that called, one line for each that did not."""
+    return "\n".join(_block(count) for count in counts)
+
+
+def _object(count: ProcessCount) -> dict[str, object]:
+    stepped, retired = (spread(values) for values in _values(count))
+    return {
+        **asdict(count),
+        "stepped": asdict(stepped) if stepped else None,
+        "retired": asdict(retired) if retired else None,
+        "reason": None if stepped else _reason(count),
+    }
+
+
+def _values(count: ProcessCount) -> tuple[list[int | None], list[int | None]]:
+    return [call.stepped for call in count.calls], [call.retired for call in count.calls]
+
+
+def who(count: ProcessCount) -> str:
+    """rank 0 (host, process 4711, app)"""
+    known = f"{count.host}, process {count.pid}, {PurePath(count.program).name}"
+    return f"rank {count.rank} ({known})" if count.rank is not None else known
+
+
+def _reason(count: ProcessCount) -> str:
+    """Why there is no number."""
+    reasons = [f"{trouble.library or 'the process'}: {trouble.reason}" for trouble in count.troubles]
+    reasons += [f"call {call.number}: {call.reason}" for call in count.calls if call.reason]
+    if reasons:
+        return "; ".join(dict.fromkeys(reasons))
+    if count.calls_met:
+        return f"{count.calls_met} calls, all of them skipped"
+    return "it was not called" if count.calls_met == 0 else "no call ended before the process did"
+
+
+def _block(count: ProcessCount) -> str:
+    stepped, retired = (spread(values) for values in _values(count))
+    if stepped is None or retired is None:
+        return f"{count.function} in {who(count)}: nothing counted: {_reason(count)}\n"
+    before = f", after {count.skip} that were let through" if count.skip else ""
+    lines = [
+        f"{count.function} in {who(count)}: {stepped.calls} calls counted{before}",
+        f"  {count.method}; in {', '.join(count.libraries)}",
+        "",
+        f"  {'instructions per call':30}{'median':>10}{'min':>10}{'max':>10}{'mean':>12}",
+        _row("each rep iteration is one", stepped),
+        _row("rep as one, as hardware counts", retired),
+        "",
+        *_distribution(stepped),
+        "",
+        *_functions(count, stepped.calls),
+        *_remarks(count),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _row(name: str, numbers: Spread) -> str:
+    return f"  {name:30}{numbers.median:>10g}{numbers.min:>10}{numbers.max:>10}{numbers.mean:>12.2f}"
+
+
+def _distribution(numbers: Spread) -> list[str]:
+    shown = numbers.distribution[:MOST_VALUES]
+    rest = numbers.calls - sum(times for _, times in shown)
+    parts = [f"{value} ({times}x)" for value, times in shown]
+    return ["  how often: " + ", ".join(parts + ([f"other ({rest}x)"] if rest else []))]
+
+
+def _functions(count: ProcessCount, calls: int) -> list[str]:
+    total = sum(share.stepped for share in count.shares)
+    lines = [f"  {'per call':>10}{'share':>8}  {'library':26}function"]
+    for share in count.shares[:MOST_FUNCTIONS]:
+        lines.append(
+            f"  {share.stepped / calls:>10.2f}{share.stepped / total:>8.1%}  {share.library:26}{share.function}"
+        )
+    rest = count.shares[MOST_FUNCTIONS:]
+    if rest:
+        sum_of_rest = sum(share.stepped for share in rest)
+        lines.append(f"  {sum_of_rest / calls:>10.2f}{sum_of_rest / total:>8.1%}  {'':26}{len(rest)} other functions")
+    return lines
+
+
+def _remarks(count: ProcessCount) -> list[str]:
+    remarks = [f"{trouble.library or 'this process'}: {trouble.reason}" for trouble in count.troubles]
+    reasons = Counter(call.reason for call in count.calls if call.reason)
+    remarks += [f"{times} calls not counted: {reason}" for reason, times in reasons.items()]
+    if count.damaged:
+        remarks.append(f"{count.damaged} lines of its file can't be read")
+    if count.calls_met is None:
+        remarks.append("the process did not end in good order; what it had counted is shown")
+    return [f"  note: {remark}" for remark in remarks]

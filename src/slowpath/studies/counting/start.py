@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starting a program so that a function's calls in it, and in what it starts, are counted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from slowpath.core.errors import EnvironmentFailure, UsageError
+from slowpath.studies.counting.tools import LIBRARY, TRACER, Tools
+
+METHODS = ("trap", "ptrace")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What to count: `calls` calls of `function` in each process, after `skip` that are let through."""
+
+    function: str
+    calls: int
+    skip: int
+    method: str
+    most: int | None = None
+
+
+def prepare_folder(folder: Path) -> Path:
+    """Made if need be, absolute. Raises UsageError if it holds counts, EnvironmentFailure if it can't be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.glob("*.jsonl")):
+            raise UsageError(f"--out {folder}: it holds counts already; give another folder")
+    except OSError as error:
+        raise EnvironmentFailure(f"--out {folder}: it can't be made or read: {error.strerror or error}") from error
+    return folder.absolute()
+
+
+def command_line(wish: Wish, command: Sequence[str], folder: Path, tools: Tools) -> list[str]:
+    """What to start. `folder` must be absolute."""
+    if wish.method != "ptrace":
+        return list(command)
+    most = [] if wish.most is None else ["--most", str(wish.most)]
+    options = ["--call", wish.function, "--calls", str(wish.calls), "--skip", str(wish.skip), *most]
+    return [str(tools.path(TRACER)), *options, "--folder", str(folder), "--", *command]
+
+
+def variables(wish: Wish, folder: Path, tools: Tools, environ: Mapping[str, str]) -> dict[str, str]:
+    """What to set, so that every process that is started loads the library; launchers hand it on."""
+    if wish.method != "trap":
+        return {}
+    made = {
+        "LD_PRELOAD": ":".join(filter(None, [str(tools.path(LIBRARY)), environ.get("LD_PRELOAD", "")])),
+        "SLOWPATH_COUNT_CALL": wish.function,
+        "SLOWPATH_COUNT_FOLDER": str(folder),
+        "SLOWPATH_COUNT_CALLS": str(wish.calls),
+        "SLOWPATH_COUNT_SKIP": str(wish.skip),
+    }
+    return made if wish.most is None else {**made, "SLOWPATH_COUNT_MOST": str(wish.most)}
+
+
+def run(command: Sequence[str], environ: Mapping[str, str], output_to_stderr: bool) -> int:
+    """Run to the end; its exit code, negative for a signal. Streams and all open files are handed on, as PMI needs.
+
+    Raises: UsageError: there is no such program.  EnvironmentFailure: the system refuses to start it.
+    """
+    if shutil.which(command[0], path=environ.get("PATH")) is None:
+        raise UsageError(f"{command[0]}: no such program; what follows -- is the command as you would start it")
+    try:
+        child = subprocess.Popen(
+            command, env=dict(environ), stdout=sys.stderr.fileno() if output_to_stderr else None, close_fds=False
+        )
+    except OSError as error:
+        raise EnvironmentFailure(f"{command[0]} can't be started: {error.strerror or error}") from error
+    # Ctrl-C reaches the program by itself: what it has done until then is shown.
+    old = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT,)}
+    old[signal.SIGTERM] = signal.signal(signal.SIGTERM, lambda number, _: os.kill(child.pid, number))
+    try:
+        return child.wait()
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)

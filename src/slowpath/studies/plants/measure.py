@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One diagnosis of this machine with something planted, by the same command that a user would give."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from slowpath.analyse.build import build_results
+from slowpath.core.errors import EnvironmentFailure
+from slowpath.diagnose.conclude import conclude
+from slowpath.diagnose.records import FILE as DIAGNOSIS
+from slowpath.diagnose.records import read_diagnosis
+from slowpath.mpi.find import find_mpi
+from slowpath.mpi.mpi import Mpi
+from slowpath.mpi.network import network_is_up
+from slowpath.mpi.settings import Resolved, resolve
+from slowpath.plan.campaign import load
+from slowpath.run.engine.build import engine_for
+from slowpath.studies.plants.classes import PlantClass
+from slowpath.studies.plants.plant import Measured, Plant
+
+LIBRARY = "libslowpath-plant.so"
+VARIABLE = "SLOWPATH_PLANT"
+SURVEY = "survey"
+LIMIT_S = 1800.0
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Where plants grow. command: arguments of slowpath that end in a folder with diagnosis.json."""
+
+    mpi: Mpi
+    library: Path
+    command: Sequence[str]
+
+    def variables(self, plant: Plant | None) -> dict[str, str]:
+        """What the user's environment would hold.  Raises: EnvironmentFailure: the MPI has no such setting."""
+        if plant is None:
+            return {}
+        if plant.law is not None:
+            preloaded = [str(self.library), *filter(None, [os.environ.get("LD_PRELOAD")])]
+            return {"LD_PRELOAD": ":".join(preloaded), VARIABLE: plant.law}
+        found, why_not = _resolved(plant.setting or "", self.mpi)
+        if why_not is not None:
+            raise EnvironmentFailure(why_not)
+        return found
+
+    def measured(self, plant: Plant | None, folder: Path) -> Measured:
+        """Measure and conclude, or conclude anew from a folder that holds a whole diagnosis.
+
+        Raises: EnvironmentFailure: the command failed, or left no findings behind.
+        """
+        if (before := concluded(folder)) is not None:
+            return before
+        if folder.exists():
+            shutil.rmtree(folder)  # cut off in the middle
+        argv = [
+            sys.executable,
+            "-m",
+            "slowpath.cli",
+            *self.command,
+            "--mpi",
+            str(self.mpi.mpiexec),
+            "--out",
+            str(folder),
+        ]
+        environ = {**os.environ, **self.variables(plant)}
+        try:
+            done = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        except subprocess.TimeoutExpired:
+            raise EnvironmentFailure(f"{' '.join(argv)}: took over {LIMIT_S:g} s") from None
+        if done.returncode != 0:
+            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            raise EnvironmentFailure(f"{' '.join(argv)}: exit code {done.returncode}: {last}")
+        if (made := concluded(folder)) is None:
+            raise EnvironmentFailure(f"{folder}: holds no whole diagnosis; look at {folder / DIAGNOSIS}")
+        return made
+
+
+def concluded(folder: Path) -> Measured | None:
+    """What the rules say of the diagnosis in a folder; None: there is none, or it is not over."""
+    if not (folder / DIAGNOSIS).is_file():
+        return None
+    diagnosis = read_diagnosis(folder)
+    if diagnosis.status not in ("named", "settled", "budget"):
+        return None
+    steps = [(step, build_results(folder / step.folder)) for step in diagnosis.steps]
+    return Measured(conclude(steps, diagnosis.forced), steps[0][1])
+
+
+def prepare(mpi: str | None, command: Sequence[str]) -> Ground:
+    """The MPI, and the library built for it.  Raises: EnvironmentFailure, UsageError."""
+    found = find_mpi(mpi)
+    library = engine_for(found).program.parent / LIBRARY
+    if not library.is_file():
+        raise EnvironmentFailure(f"{library} is missing; build the engine anew: slowpath engine build --rebuild")
+    return Ground(found, library, command)
+
+
+def unavailable(one: PlantClass, mpi: Mpi) -> str | None:
+    """Why a class of plants does not grow here; None: it does."""
+    varied = {name for group in load(SURVEY).cells for name in group.parameters}
+    for name in one.needs:
+        if name not in varied:
+            return f"the survey does not vary {name}"
+    return None if one.setting is None else _resolved(one.setting, mpi)[1]
+
+
+def _resolved(setting: str, mpi: Mpi) -> Resolved:
+    return resolve(setting, mpi.name, mpi.version, mpi.transport, network_is_up())
