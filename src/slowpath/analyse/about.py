@@ -3,62 +3,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from slowpath.analyse.placed import Groups, differences, groups_of
 from slowpath.analyse.source import Recorded
-from slowpath.analyse.variables import told_by_library
+from slowpath.analyse.variables import reported_by_library
 from slowpath.core.plan import Placement, Plan
+from slowpath.core.results import (
+    EnvironmentResult,
+    LaunchCounts,
+    MpiResult,
+    PlacementResult,
+    RankPlace,
+    RunResult,
+)
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.plan.places import asked_place
 
+_FACTS = frozenset(field.name for field in msgspec.structs.fields(MpiResult))  # of run.json that are carried over
 
-def run_entry(recorded: Recorded, run: Path) -> dict[str, Any]:
+
+def run_entry(recorded: Recorded, run: Path) -> RunResult:
     """Facts of the run, from run.json, the plan and what the engine observed."""
     info, plan, launches = recorded.info, recorded.plan, recorded.launches
     failed = sum(launch.info.ended != "ok" for launch in launches)
     mpis = _mpis(recorded)
-    return {
-        "id": info.id,
-        "folder": str(run),
-        "campaign": info.campaign,
-        "title": info.title,
-        "started": info.started,
-        "finished": info.finished,
-        "wall_s": info.wall_s,
-        "seed": info.seed,
-        "engine": info.engine,
-        "slowpath": info.slowpath,
-        "imported": info.imported,
-        "mpi": _first_there(mpis),
-        "mpis": mpis,
-        "machine": info.machine,
-        "launches": {"planned": len(plan.launches), "done": len(launches) - failed, "failed": failed},
-        "rounds": plan.rounds,
-        "status": info.status,
-        "command": info.command,
-        "environments": [
-            {
-                "name": e.name,
-                "mpi": e.mpi,
-                "setting": e.setting,
-                "variables": e.variables,
-                "unset": e.unset,
-                "witness": e.witness,
-                "unavailable": e.unavailable,
-            }
+    return RunResult(
+        id=info.id,
+        folder=str(run),
+        campaign=info.campaign,
+        title=info.title,
+        started=info.started,
+        finished=info.finished,
+        wall_s=info.wall_s,
+        seed=info.seed,
+        engine=info.engine,
+        slowpath=info.slowpath,
+        imported=info.imported,
+        mpi=_first_there(mpis),
+        mpis=mpis,
+        machine=info.machine,
+        launches=LaunchCounts(planned=len(plan.launches), done=len(launches) - failed, failed=failed),
+        rounds=plan.rounds,
+        status=info.status,
+        command=info.command,
+        environments=[
+            EnvironmentResult(
+                name=e.name,
+                mpi=e.mpi,
+                setting=e.setting,
+                variables=e.variables,
+                unset=e.unset,
+                witness=e.witness,
+                unavailable=e.unavailable,
+            )
             for e in plan.environments
         ],
-        "placements": [_placement(p, launches, groups_of(info.machine)) for p in plan.placements],
-        "quantum_ns": max((q for launch in launches if (q := launch.quantum_ns) is not None), default=None),
-    }
+        placements=[_placement(p, launches, groups_of(info.machine)) for p in plan.placements],
+        quantum_ns=max((q for launch in launches if (q := launch.quantum_ns) is not None), default=None),
+    )
 
 
-def _first_there(mpis: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    first = next((one for one in mpis if not one["unavailable"]), mpis[0])
-    return {key: value for key, value in first.items() if key not in ("mpi", "unavailable")}
+def _first_there(mpis: Sequence[MpiResult]) -> MpiResult:
+    return next((one for one in mpis if not one.unavailable), mpis[0])
 
 
 def launch_mpis(plan: Plan, launches: Sequence[LaunchRecord]) -> dict[int, str | None]:
@@ -70,7 +81,7 @@ def launch_mpis(plan: Plan, launches: Sequence[LaunchRecord]) -> dict[int, str |
     return names
 
 
-def _mpis(recorded: Recorded) -> list[dict[str, Any]]:
+def _mpis(recorded: Recorded) -> list[MpiResult]:
     """Each MPI of the run: `mpi`, the short name that cells have, what run.json says, what the library says itself.
 
     One that is not there has nothing but its name and why.
@@ -82,25 +93,25 @@ def _mpis(recorded: Recorded) -> list[dict[str, Any]]:
     for name, unavailable in planned.items():
         begins = [launch.events.begin for launch in launches if names.get(launch.info.launch) == name]
         begin = next((begin for begin in begins if begin), None)
-        library = {"library": begin.mpi_library, "standard": begin.mpi_standard} if begin else {}
+        library: dict[str, Any] = {"library": begin.mpi_library, "standard": begin.mpi_standard} if begin else {}
         mine = [launch for launch in launches if names.get(launch.info.launch) == name]
-        library |= told_by_library(mine, [environment.name for environment in plan.environments])
+        library |= reported_by_library(mine, [environment.name for environment in plan.environments])
         known = recorded.mpis.get(name) if name else None
         facts = recorded.info.mpi if known is None and len(planned) == 1 else known or {}
-        told = {key: value for key, value in facts.items() if value is not None and key != "short_name"}
-        found.append({"mpi": name, "unavailable": unavailable, **library, **told})
+        known_facts = {key: value for key, value in facts.items() if value is not None and key in _FACTS}
+        found.append(MpiResult(mpi=name, unavailable=unavailable, **{**library, **known_facts}))
     return found
 
 
-def _placement(placement: Placement, launches: Sequence[LaunchRecord], groups: Groups) -> dict[str, Any]:
+def _placement(placement: Placement, launches: Sequence[LaunchRecord], groups: Groups) -> PlacementResult:
     """A placement as asked for, what the ranks of its first launch observed, and where any launch's ranks differ."""
     here = [launch for launch in launches if launch.info.placement == placement.name and launch.ranks]
     ranks = here[0].ranks if here else ()
     differs = dict.fromkeys(text for launch in here for text in differences(placement, launch.ranks, groups))
-    return {
-        "name": placement.name,
-        "bind": placement.bind,
+    return PlacementResult(
+        name=placement.name,
+        bind=placement.bind,
         **asked_place(placement),
-        "observed": [{"rank": r.rank, "host": r.host, "cpus_allowed": r.cpus_allowed, "cpu": r.cpu} for r in ranks],
-        "differs": list(differs),
-    }
+        observed=[RankPlace(rank=r.rank, host=r.host, cpus_allowed=r.cpus_allowed, cpu=r.cpu) for r in ranks],
+        differs=list(differs),
+    )

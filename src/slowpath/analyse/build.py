@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from slowpath.analyse.about import run_entry
 from slowpath.analyse.cells import cell_entry
@@ -15,6 +16,7 @@ from slowpath.analyse.outcomes import skipped_rows
 from slowpath.analyse.placed import placement_lines
 from slowpath.analyse.source import read_recorded
 from slowpath.analyse.verdict import judge
+from slowpath.core.results import RESULTS_SCHEMA, Finding, Results
 from slowpath.experiments.cannon.entry import build_cannon
 from slowpath.experiments.cannon.lines import cannon_lines
 from slowpath.experiments.measured.load import LaunchRecord
@@ -22,10 +24,8 @@ from slowpath.experiments.measured.measurements import Measurements
 from slowpath.findings.evaluate import findings
 from slowpath.record.events import Note
 
-RESULTS_SCHEMA = 1
 
-
-def build_results(run: Path) -> dict[str, Any]:
+def build_results(run: Path) -> Results:
     """Everything that can be concluded from a run folder, or from a folder that slowpath-ipc wrote.
 
     Raises: RecordError when run.json or plan.json is missing, damaged or from a newer version.
@@ -34,31 +34,30 @@ def build_results(run: Path) -> dict[str, Any]:
     info, plan, launches = recorded.info, recorded.plan, recorded.launches
     measurements = Measurements(plan, launches)
     suspects = _suspects(launches)
-    contrasts = build_contrasts(plan, measurements.by_series, recorded.interleaved, suspects)
-    # What was counted in a witnessed cell is said of its timed twin.
-    told = measurements.twins.witnessed - measurements.twins.stand_alone
-    cells = [cell_entry(cell, plan, measurements) for cell in plan.cells if cell.cell not in told]
-    _add_reproduction(contrasts, cells)
-    unmeasured = sum(cell["status"] in ("skipped", "failed") for cell in cells)
+    # What was counted in a witnessed cell is reported with its timed twin.
+    counted_elsewhere = measurements.twins.witnessed - measurements.twins.stand_alone
+    cells = [cell_entry(cell, plan, measurements) for cell in plan.cells if cell.cell not in counted_elsewhere]
+    commands = {cell.cell: cell.reproduce for cell in cells}
+    contrasts = build_contrasts(plan, measurements.by_series, recorded.interleaved, suspects, commands)
+    unmeasured = sum(cell.status in ("skipped", "failed") for cell in cells)
     skipped = skipped_rows(plan, launches, run)
     cannon = build_cannon(plan, measurements, cells, skipped)
-    pairs = node_pairs(plan, measurements.by_series, {cell["cell"]: cell["label"] for cell in cells})
+    pairs = node_pairs(plan, measurements.by_series, {cell.cell: cell.label for cell in cells})
     about = run_entry(recorded, run)
-    more = [*cannon_lines(cannon, cells), *pair_lines(pairs), *placement_lines(about["placements"])]
-    verdict = judge(contrasts, unmeasured, more)
-    results = {
-        "schema": RESULTS_SCHEMA,
-        "run": about,
-        "verdict": verdict,
-        "cells": cells,
-        "contrasts": contrasts,
-        "findings": [],
-        "cannon": cannon,
-        "node_pairs": pairs,
-        "skipped": skipped,
-        "notes": [*info.notes, *(note for launch in launches for note in launch.notes), *_said(launches, info.notes)],
-    }
-    return results | {"findings": findings(results)}
+    more = [*cannon_lines(cannon, cells), *pair_lines(pairs), *placement_lines(about.placements)]
+    results = Results(
+        schema=RESULTS_SCHEMA,
+        run=about,
+        verdict=judge(contrasts, unmeasured, more),
+        cells=cells,
+        contrasts=contrasts,
+        findings=[],
+        cannon=cannon,
+        node_pairs=pairs,
+        skipped=skipped,
+        notes=[*info.notes, *(note for launch in launches for note in launch.notes), *_noted(launches, info.notes)],
+    )
+    return msgspec.structs.replace(results, findings=msgspec.convert(findings(results), list[Finding]))
 
 
 def _suspects(launches: Sequence[LaunchRecord]) -> dict[int, list[str]]:
@@ -74,13 +73,7 @@ def _suspects(launches: Sequence[LaunchRecord]) -> dict[int, list[str]]:
     return found
 
 
-def _said(launches: Sequence[LaunchRecord], known: Sequence[str]) -> list[str]:
+def _noted(launches: Sequence[LaunchRecord], known: Sequence[str]) -> list[str]:
     """Notes that the engine wrote, each once; an importer's stand in run.json already."""
     texts = dict.fromkeys(note.text for launch in launches for note in launch.events.of(Note))
     return [text for text in texts if not any(text in other for other in known)]
-
-
-def _add_reproduction(contrasts: Sequence[dict[str, Any]], cells: Sequence[Mapping[str, Any]]) -> None:
-    commands = {cell["cell"]: cell["reproduce"] for cell in cells}
-    for contrast in contrasts:
-        contrast["reproduce"] = {side: commands[contrast[side]["cell"]] for side in ("a", "b")}

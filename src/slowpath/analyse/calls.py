@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+import msgspec
+
+from slowpath.core.cell_results import CallCounts, RoleWitness
+from slowpath.core.result import Phase, Role
 from slowpath.core.twins import Twins
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.series import PHASES
@@ -19,10 +22,12 @@ _NOT_COUNTED = (
 _NO_EVENTS = "the experiment counts no calls"
 
 # Of a rank that stores no times, and so no block.
-_UNTOLD = dict.fromkeys(("minor_faults_per_op", "major_faults_per_op", "system_time_s_per_op", "involuntary_switches"))
+_NOT_STORED = RoleWitness(
+    minor_faults_per_op=None, major_faults_per_op=None, system_time_s_per_op=None, involuntary_switches=None
+)
 
-Roles = Mapping[str, int | None]  # role -> rank; None: the last one
-Witness = dict[str, Any]
+Roles = Mapping[Role, int | None]  # role -> rank; None: the last one
+Witness = dict[Phase, dict[Role, RoleWitness | None]]
 
 
 def with_calls(
@@ -39,27 +44,27 @@ def with_calls(
             events = [event for number, launch in measured for event in _events(launch, number, phase, rank)]
             if events:
                 both = found.setdefault(phase, dict.fromkeys(roles))
-                both[role] = {**(both[role] or _UNTOLD), "calls": per_operation(events)}
-    if any(one and "calls" in one for both in found.values() for one in both.values()):
+                both[role] = msgspec.structs.replace(both[role] or _NOT_STORED, calls=per_operation(events))
+    if any(one and one.calls is not None for both in found.values() for one in both.values()):
         return found, None
     counting = any(launch.events.begin and launch.events.begin.witnessed for _, launch in measured)
     return witness, _NO_EVENTS if counting else _NOT_COUNTED
 
 
-def per_operation(events: Sequence[Calls]) -> dict[str, Any]:
+def per_operation(events: Sequence[Calls]) -> dict[str, CallCounts]:
     """All launches together: kind -> calls_per_op, bytes_per_op (None: calls without a length), failed_per_op."""
     operations = sum(event.operations for event in events)
     names = dict.fromkeys(name for event in events for name in event.counts)
     return {name: _one([e.counts[name] for e in events if name in e.counts], operations) for name in names}
 
 
-def _one(counts: Sequence[CallCount], operations: int) -> dict[str, Any]:
+def _one(counts: Sequence[CallCount], operations: int) -> CallCounts:
     lengths = [count.bytes for count in counts if count.bytes is not None]
-    return {
-        "calls_per_op": sum(count.calls for count in counts) / operations,
-        "bytes_per_op": sum(lengths) / operations if lengths else None,
-        "failed_per_op": sum(count.failed for count in counts) / operations,
-    }
+    return CallCounts(
+        calls_per_op=sum(count.calls for count in counts) / operations,
+        bytes_per_op=sum(lengths) / operations if lengths else None,
+        failed_per_op=sum(count.failed for count in counts) / operations,
+    )
 
 
 def _events(launch: LaunchRecord, cell: int, phase: str, rank: int | None) -> list[Calls]:

@@ -4,14 +4,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Literal
+
+import msgspec
 
 from slowpath.analyse.calls import with_calls
 from slowpath.analyse.instructions import instructions
 from slowpath.analyse.repetitions import by_repetition
 from slowpath.analyse.reproduce import command_line
 from slowpath.analyse.witness import allocations, validated, witnesses
+from slowpath.core.cell_results import (
+    CellResult,
+    FirstSlow,
+    InstructionCounts,
+    MetricResult,
+    RoleWitness,
+    WhoPays,
+)
 from slowpath.core.plan import WITNESSED_ROUNDS, Cell, Plan
+from slowpath.core.result import Phase, Role
 from slowpath.experiments.measured.estimates import estimate
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.measurements import Measurements
@@ -22,8 +33,10 @@ from slowpath.experiments.p2p.who_pays import statement
 from slowpath.experiments.put.metrics import SYNCHRONISATION
 from slowpath.stats.first import first_slow
 
+Status = Literal["ok", "partial", "skipped", "failed"]
 
-def cell_entry(cell: Cell, plan: Plan, measurements: Measurements) -> dict[str, Any]:
+
+def cell_entry(cell: Cell, plan: Plan, measurements: Measurements) -> CellResult:
     """One cell over its launches."""
     launches = measurements.launches_of.get(cell.cell, [])
     checked, wrong = validated(launches, cell.cell)
@@ -34,38 +47,38 @@ def cell_entry(cell: Cell, plan: Plan, measurements: Measurements) -> dict[str, 
     repetitions, why_no_repetitions = measurements.cannon.repetitions(cell.cell, cell.experiment)
     pays, why_no_split = _who_pays(cell, measurements)
     witness, why_no_calls = _witness(cell, measurements, launches)
-    return {
-        "cell": cell.cell,
-        "key": cell.key,
-        "label": cell.label,
-        "group": cell.group,
-        "experiment": cell.experiment,
-        "parameters": with_blocks(cell.parameters) if cell.experiment == "p2p" else cell.parameters,
-        "mpi": cell.mpi,
-        "environment": cell.environment,
-        "placement": cell.placement,
-        "copy": cell.copy,
-        "status": status,
-        "reason": reason,
-        "metrics": _metrics(cell, measurements, launches),
-        "absent": {metric: why for (number, metric), why in measurements.absent.items() if number == cell.cell},
-        "who_pays": pays,
-        "who_pays_reason": why_no_split,
-        "instructions": counted,
-        "instructions_reason": why_not,
-        "repetitions": repetitions,
-        "repetitions_reason": why_no_repetitions,
-        "allocations": allocations(launches, cell.cell),
-        "witness": witness,
-        "witnessed": witnessed,
-        "calls_reason": why_no_calls,
-        "validated_bytes": checked,
-        "wrong_bytes": wrong,
-        "reproduce": first and command_line(first.argv, first.variables, cell.experiment, cell.parameters),
-    }
+    return CellResult(
+        cell=cell.cell,
+        key=cell.key,
+        label=cell.label,
+        group=cell.group,
+        experiment=cell.experiment,
+        parameters=with_blocks(cell.parameters) if cell.experiment == "p2p" else cell.parameters,
+        mpi=cell.mpi,
+        environment=cell.environment,
+        placement=cell.placement,
+        copy=cell.copy,
+        status=status,
+        reason=reason,
+        metrics=_metrics(cell, measurements, launches),
+        absent={metric: why for (number, metric), why in measurements.absent.items() if number == cell.cell},
+        who_pays=pays,
+        who_pays_reason=why_no_split,
+        instructions=counted,
+        instructions_reason=why_not,
+        repetitions=repetitions,
+        repetitions_reason=why_no_repetitions,
+        allocations=allocations(launches, cell.cell),
+        witness=witness,
+        witnessed=witnessed,
+        calls_reason=why_no_calls,
+        validated_bytes=checked,
+        wrong_bytes=wrong,
+        reproduce=command_line(first.argv, first.variables, cell.experiment, cell.parameters) if first else None,
+    )
 
 
-def _status(cell: Cell, rounds: int, launches: Sequence[LaunchRecord]) -> tuple[str, str | None]:
+def _status(cell: Cell, rounds: int, launches: Sequence[LaunchRecord]) -> tuple[Status, str | None]:
     if cell.skip:
         return "skipped", cell.skip
     if not launches:
@@ -75,34 +88,40 @@ def _status(cell: Cell, rounds: int, launches: Sequence[LaunchRecord]) -> tuple[
     return "ok", None
 
 
-def _metrics(cell: Cell, measurements: Measurements, launches: Sequence[LaunchRecord]) -> dict[str, Any]:
+def _metrics(cell: Cell, measurements: Measurements, launches: Sequence[LaunchRecord]) -> dict[str, MetricResult]:
     quanta = [q for launch in launches if (q := launch.quantum_ns) is not None]
-    result: dict[str, Any] = {}
+    result: dict[str, MetricResult] = {}
     for (number, name, phase), rounds in measurements.by_series.items():
         if number != cell.cell:
             continue
         metric = METRICS[name]
         found = estimate([reduced for _, reduced in rounds.values()], max(quanta) if quanta else None)
-        found |= rates(metric, cell.parameters, found["value"], found["interval"])
-        entry = result.setdefault(name, {"unit": metric.unit, "better": metric.better, "phases": {}})
-        entry["phases"][phase] = found
-        entry["first_slow"] = _first_slow(measurements, number, name)
+        found = msgspec.structs.replace(found, **rates(metric, cell.parameters, found.value, found.interval))
+        if name in result:
+            result[name].phases[phase] = found
+            continue
         first, later = (measurements.by_series.get((number, name, one), {}) for one in PHASES)
-        entry["by_repetition"] = by_repetition(cell, launches, first, later)
+        result[name] = MetricResult(
+            unit=metric.unit,
+            better=metric.better,
+            phases={phase: found},
+            first_slow=_first_slow(measurements, number, name),
+            by_repetition=by_repetition(cell, launches, first, later),
+        )
     return result
 
 
 def _witness(
     cell: Cell, measurements: Measurements, launches: Sequence[LaunchRecord]
-) -> tuple[dict[str, Any] | None, str | None]:
+) -> tuple[dict[Phase, dict[Role, RoleWitness | None]] | None, str | None]:
     found = witnesses(
         launches, cell.cell, SYNCHRONISATION if cell.experiment == "put" else None, receiver_of(cell.parameters)
     )
-    roles = {"send": 0, "receive": receiver_of(cell.parameters)}
+    roles: dict[Role, int | None] = {"send": 0, "receive": receiver_of(cell.parameters)}
     return with_calls(found, cell.cell, measurements.twins, measurements.launches_of, roles)
 
 
-def _first_slow(measurements: Measurements, cell: int, metric: str) -> dict[str, Any] | None:
+def _first_slow(measurements: Measurements, cell: int, metric: str) -> FirstSlow | None:
     """In how many launches the first message lies far outside the later ones; None when a phase is missing."""
     firsts = measurements.by_series.get((cell, metric, "first"), {})
     later = measurements.by_series.get((cell, metric, "steady"), {})
@@ -110,24 +129,24 @@ def _first_slow(measurements: Measurements, cell: int, metric: str) -> dict[str,
     if not rounds:
         return None
     found = first_slow([firsts[r][1].centre_s for r in rounds], [later[r][1].kept_s for r in rounds])
-    return {"slow": found.slow, "launches_slow": found.launches_slow, "launches": found.launches}
+    return FirstSlow(slow=found.slow, launches_slow=found.launches_slow, launches=found.launches)
 
 
-def _instructions(cell: Cell, launches: Sequence[LaunchRecord]) -> tuple[dict[str, Any] | None, str | None]:
+def _instructions(cell: Cell, launches: Sequence[LaunchRecord]) -> tuple[InstructionCounts | None, str | None]:
     if not launches:
         return None, "no launch measured the cell"
     events = [(launch.info.launch, launch.events.instructions(cell.cell)) for launch in launches]
     return instructions(cell.experiment, cell.parameters, events)
 
 
-def _who_pays(cell: Cell, measurements: Measurements) -> tuple[dict[str, Any] | None, str | None]:
+def _who_pays(cell: Cell, measurements: Measurements) -> tuple[dict[Phase, WhoPays] | None, str | None]:
     """By phase, where both the split and one_way_s were measured."""
-    found: dict[str, Any] = {}
+    found: dict[Phase, WhoPays] = {}
     for phase in PHASES:
         shares = measurements.splits.get((cell.cell, phase))
         one_way = measurements.by_series.get((cell.cell, "one_way_s", phase))
         if shares and one_way:
-            centre = estimate([reduced for _, reduced in one_way.values()], None)["value"]
+            centre = estimate([reduced for _, reduced in one_way.values()], None).value
             found[phase] = statement(shares, centre)
     if found:
         return found, None

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
+
+import msgspec
 
 from slowpath.core.plan import Cell, Contrast, Environment, Plan, Side
+from slowpath.core.results import ContrastResult, ContrastSide, Reproduce
 from slowpath.experiments.measured.reduce import Reduced
 from slowpath.stats import multiplicity
 from slowpath.stats.contrast import ContrastEstimate, paired, within_launch
@@ -31,7 +34,7 @@ class _Compared:
     estimate: ContrastEstimate
     a_s: float
     b_s: float
-    pairs: list[list[float]]
+    pairs: tuple[tuple[float, float], ...]
     same_launch: bool
 
 
@@ -61,18 +64,23 @@ def _compare(
         found,
         estimate_over_launches([x.centre_s for x in one]).value,
         estimate_over_launches([x.centre_s for x in other]).value,
-        [[x.centre_s, y.centre_s] for x, y in zip(one, other, strict=True)],
+        tuple((x.centre_s, y.centre_s) for x, y in zip(one, other, strict=True)),
         all(a[r][0] == b[r][0] for r in rounds),
     )
 
 
 def build_contrasts(
-    plan: Plan, measured: Measured, interleaved: bool, suspects: Mapping[int, Sequence[str]]
-) -> list[dict[str, Any]]:
+    plan: Plan,
+    measured: Measured,
+    interleaved: bool,
+    suspects: Mapping[int, Sequence[str]],
+    commands: Mapping[int, str | None],
+) -> list[ContrastResult]:
     """Every contrast of the plan, judged within its family (experiment x metric) by Benjamini-Hochberg.
 
     Args: interleaved: the launches stand in randomised blocks, as this program orders them.
-          suspects: cell -> what is doubtful about its values; shown beside each contrast that uses it.
+          suspects: cell -> what is doubtful about its values; shown next to each contrast that uses it.
+          commands: cell -> the command line that measures it again.
     """
     cells = {cell.cell: cell for cell in plan.cells}
     results = [
@@ -90,7 +98,7 @@ def build_contrasts(
             adjusted[compared.plan.id] = float(p)
     sizes = {name: len(members) for name, members in families.items()}
     return [
-        _entry(plan, cells, contrast, result, adjusted.get(contrast.id), sizes, interleaved, suspects)
+        _entry(plan, cells, contrast, result, adjusted.get(contrast.id), sizes, interleaved, suspects, commands)
         for contrast, result in zip(plan.contrasts, results, strict=True)
     ]
 
@@ -104,59 +112,53 @@ def _entry(
     family_sizes: Mapping[str, int],
     interleaved: bool,
     suspects: Mapping[int, Sequence[str]],
-) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "id": contrast.id,
-        "group": contrast.group,
-        "question": contrast.question,
-        "axis": contrast.axis,
-        "a": _side(contrast.a, cells),
-        "b": _side(contrast.b, cells),
-        "where": _where(contrast, cells),
-        "usual": _usual(plan, cells, contrast),
-        "metric": contrast.metric,
-        "control": contrast.control,
-        "explains": contrast.explains,
-        "minimum_effect": plan.minimum_effect,
-        "suspect": list(
-            dict.fromkeys(text for side in (contrast.a, contrast.b) for text in suspects.get(side.cell, ()))
-        ),
-    }
+    commands: Mapping[int, str | None],
+) -> ContrastResult:
+    doubts = dict.fromkeys(text for side in (contrast.a, contrast.b) for text in suspects.get(side.cell, ()))
+    unmeasured = ContrastResult(
+        id=contrast.id,
+        group=contrast.group,
+        question=contrast.question,
+        axis=contrast.axis,
+        a=_side(contrast.a, cells),
+        b=_side(contrast.b, cells),
+        where=_where(contrast, cells),
+        default_side=_default_side(plan, cells, contrast),
+        metric=contrast.metric,
+        control=contrast.control,
+        explains=contrast.explains,
+        minimum_effect=plan.minimum_effect,
+        suspect=list(doubts),
+        interleaved=interleaved,
+        reproduce=Reproduce(a=commands[contrast.a.cell], b=commands[contrast.b.cell]),
+    )
     if isinstance(result, str):
-        missing = (
-            "a_value_s b_value_s ratio interval interval_kind level verdict p p_adjusted family family_size "
-            "more_pairs remedy within_launch"
-        )
-        return (
-            entry
-            | dict.fromkeys(missing.split())
-            | {"reason": result, "launches": 0, "pairs": [], "interleaved": interleaved}
-        )
+        return msgspec.structs.replace(unmeasured, reason=result)
     found, verdict = result.estimate, judge(result.estimate, p_adjusted)
-    return entry | {
-        "a_value_s": result.a_s,
-        "b_value_s": result.b_s,
-        "ratio": found.ratio,
-        "interval": list(found.interval) if found.interval else None,
-        "interval_kind": found.kind,
-        "level": found.level,
-        "verdict": verdict.word,
-        "reason": verdict.reason,
-        "p": found.p,
-        "p_adjusted": p_adjusted,
-        "family": result.family,
-        "family_size": family_sizes.get(result.family),
-        "launches": len(result.pairs),
-        "pairs": result.pairs,
-        "within_launch": result.same_launch,
-        "interleaved": interleaved,
-        "more_pairs": verdict.more_pairs,
-        "remedy": _remedy(plan, cells, contrast, verdict.word, found.ratio),
-    }
+    return msgspec.structs.replace(
+        unmeasured,
+        a_value_s=result.a_s,
+        b_value_s=result.b_s,
+        ratio=found.ratio,
+        interval=found.interval,
+        interval_kind=found.kind,
+        level=found.level,
+        verdict=verdict.word,
+        reason=verdict.reason,
+        p=found.p,
+        p_adjusted=p_adjusted,
+        family=result.family,
+        family_size=family_sizes.get(result.family),
+        launches=len(result.pairs),
+        pairs=result.pairs,
+        within_launch=result.same_launch,
+        more_pairs=verdict.more_pairs,
+        remedy=_remedy(plan, cells, contrast, verdict.word, found.ratio),
+    )
 
 
-def _side(side: Side, cells: Mapping[int, Cell]) -> dict[str, Any]:
-    return {"cell": side.cell, "phase": side.phase, "label": cells[side.cell].label, "value": side.value}
+def _side(side: Side, cells: Mapping[int, Cell]) -> ContrastSide:
+    return ContrastSide(cell=side.cell, phase=side.phase, label=cells[side.cell].label, value=side.value)
 
 
 def _where(contrast: Contrast, cells: Mapping[int, Cell]) -> str:
@@ -165,9 +167,9 @@ def _where(contrast: Contrast, cells: Mapping[int, Cell]) -> str:
     return ", ".join(part for part in a if part in b)
 
 
-def _usual(plan: Plan, cells: Mapping[int, Cell], contrast: Contrast) -> str | None:
+def _default_side(plan: Plan, cells: Mapping[int, Cell], contrast: Contrast) -> Literal["a", "b"] | None:
     """The side ("a", "b") on which users are who change nothing; None when no side is theirs more than the other."""
-    sides = {"a": contrast.a, "b": contrast.b}
+    sides: dict[Literal["a", "b"], Side] = {"a": contrast.a, "b": contrast.b}
     if contrast.axis == "phase":
         chosen = [name for name, side in sides.items() if side.phase == "first"]
     elif contrast.axis == "environment":

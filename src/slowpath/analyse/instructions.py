@@ -5,25 +5,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
+from slowpath.core.cell_results import (
+    Distribution,
+    FunctionShare,
+    InstructionCounts,
+    InstructionRegion,
+    InstructionTotal,
+    LaunchInstructions,
+    PerCall,
+)
 from slowpath.record.events import Instructions
 
 REGIONS = ("put", "synchronisation")
+_KINDS = ("stepped", "retired")
 Counted = Sequence[tuple[int, Instructions]]  # (launch, event), in the order of launches
 
 
 def instructions(
     experiment: str, parameters: Mapping[str, str], events: Sequence[tuple[int, Sequence[Instructions]]]
-) -> tuple[dict[str, Any] | None, str | None]:
+) -> tuple[InstructionCounts | None, str | None]:
     """A cell's `instructions` and `instructions_reason` of results.json.
 
     Args: events: for each launch that measured the cell its number and the cell's events.
     Returns: the reason is None only where both regions were counted.
     """
-    regions: dict[str, Any] = {}
+    regions: dict[str, InstructionRegion | None] = {}
     reasons: list[str] = []
     for region in REGIONS:
         said = [(launch, event) for launch, found in events if (event := _last(found, region))]
@@ -35,7 +44,7 @@ def instructions(
     if not any(regions.values()):
         return None, "; ".join(dict.fromkeys(reasons))
     lacking = next((region for region in REGIONS if regions[region] is None), None)
-    return regions, f"{lacking}: {reasons[0]}" if lacking else None
+    return InstructionCounts(**regions), f"{lacking}: {reasons[0]}" if lacking else None
 
 
 def _last(found: Sequence[Instructions], region: str) -> Instructions | None:
@@ -54,32 +63,32 @@ def _silence(experiment: str, parameters: Mapping[str, str]) -> str:
     return "the engine reported no count"
 
 
-def _region(counted: Counted) -> dict[str, Any]:
+def _region(counted: Counted) -> InstructionRegion:
     """One region over launches. Calls are pooled; `by_launch` keeps each launch's own."""
     events = [event for _, event in counted]
     calls = sum(event.calls or 0 for event in events)
-    per_call = {kind: _distribution([n for e in events for n in getattr(e, kind)]) for kind in ("stepped", "retired")}
-    return {
-        "method": " and ".join(sorted({event.method or "not told" for event in events})),
-        "launches": len(events),
-        "calls": calls,
-        "per_call": per_call,
-        "total": {kind: float(np.median([sum(getattr(e, kind)) for e in events])) for kind in ("stepped", "retired")},
-        "loop_per_put": _loop(events),
-        "shares": _shares(events, calls),
-        "identical_over_launches": _identical(events),
-        "by_launch": [
-            {
-                "launch": launch,
-                "calls": e.calls,
-                "stepped": _times(e.stepped),
-                "retired": _times(e.retired),
-                "region_instructions": e.region_instructions,
-            }
+    stepped, retired = (_distribution([n for e in events for n in getattr(e, kind)]) for kind in _KINDS)
+    return InstructionRegion(
+        method=" and ".join(sorted({event.method or "not told" for event in events})),
+        launches=len(events),
+        calls=calls,
+        per_call=PerCall(stepped=stepped, retired=retired),
+        total=InstructionTotal(**{kind: float(np.median([sum(getattr(e, kind)) for e in events])) for kind in _KINDS}),
+        loop_per_put=_loop(events),
+        shares=_shares(events, calls),
+        identical_over_launches=_identical(events),
+        by_launch=[
+            LaunchInstructions(
+                launch=launch,
+                calls=e.calls,
+                stepped=_times(e.stepped),
+                retired=_times(e.retired),
+                region_instructions=e.region_instructions,
+            )
             for launch, e in counted
         ],
-        "reason": None if per_call["stepped"] else "no call leaves the program: all of it is in loop_per_put",
-    }
+        reason=None if stepped else "no call leaves the program: all of it is in loop_per_put",
+    )
 
 
 def _times(counts: Sequence[int]) -> dict[str, int]:
@@ -87,16 +96,16 @@ def _times(counts: Sequence[int]) -> dict[str, int]:
     return {str(value): times for value, times in sorted(Counter(counts).items())}
 
 
-def _distribution(counts: Sequence[int]) -> dict[str, Any] | None:
+def _distribution(counts: Sequence[int]) -> Distribution | None:
     if not counts:
         return None
-    return {
-        "median": float(np.median(counts)),
-        "min": min(counts),
-        "max": max(counts),
-        "mean": float(np.mean(counts)),
-        "counts": _times(counts),
-    }
+    return Distribution(
+        median=float(np.median(counts)),
+        min=min(counts),
+        max=max(counts),
+        mean=float(np.mean(counts)),
+        counts=_times(counts),
+    )
 
 
 def _loop(events: Sequence[Instructions]) -> float | None:
@@ -109,14 +118,14 @@ def _loop(events: Sequence[Instructions]) -> float | None:
     return float(np.mean(own)) if own else None
 
 
-def _shares(events: Sequence[Instructions], calls: int) -> list[dict[str, Any]]:
+def _shares(events: Sequence[Instructions], calls: int) -> list[FunctionShare]:
     """Where the stepped instructions of a call are spent on average, largest first."""
     totals: Counter[tuple[str, str]] = Counter()
     for event in events:
         for share in event.shares:
             totals[share.library, share.function] += share.instructions
     return [
-        {"library": library, "function": function, "per_call": total / calls}
+        FunctionShare(library=library, function=function, per_call=total / calls)
         for (library, function), total in totals.most_common()
         if calls
     ]

@@ -7,12 +7,14 @@ both and a bad link is not part of its own measure.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
 from slowpath.analyse.contrasts import Measured
 from slowpath.core.plan import Cell, Placement, Plan
+from slowpath.core.results import Line, NodePair, NodePairs
 from slowpath.core.units import format_ratio, format_time
 from slowpath.stats.contrast import ContrastEstimate, paired
 from slowpath.stats.estimate import estimate_over_launches
@@ -23,7 +25,7 @@ FEWEST_OTHERS = 2
 PHASE = "steady"
 
 
-def node_pairs(plan: Plan, measured: Measured, labels: Mapping[int, str]) -> list[dict[str, Any]]:
+def node_pairs(plan: Plan, measured: Measured, labels: Mapping[int, str]) -> list[NodePairs]:
     """One matrix for each group of cells that differ in their pair of nodes alone; [] without any. Copies are controls.
 
     labels: cell -> label, as in results.json.
@@ -38,7 +40,7 @@ def node_pairs(plan: Plan, measured: Measured, labels: Mapping[int, str]) -> lis
     return [_matrix(plan, cells, placements, measured, labels) for cells in groups.values()]
 
 
-def pair_lines(matrices: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def pair_lines(matrices: Sequence[NodePairs]) -> list[Line]:
     """Lines of the verdict: the slow links of each matrix, or that there are none."""
     return [line for matrix in matrices for line in _lines(matrix)]
 
@@ -49,7 +51,7 @@ def _matrix(
     placements: Mapping[str, Placement],
     measured: Measured,
     labels: Mapping[int, str],
-) -> dict[str, Any]:
+) -> NodePairs:
     metric = next((m for cell in cells for c, m, phase in measured if c == cell.cell and phase == PHASE), None)
     by_round = {cell.cell: _rounds(measured, cell.cell, metric) for cell in cells}
     found = {cell.cell: _against_others(cell.cell, by_round, plan.minimum_effect) for cell in cells}
@@ -61,14 +63,14 @@ def _matrix(
         for cell in cells
     ]
     common = [part for part in labels[cells[0].cell].split(", ") if part not in (cells[0].placement, "copy 1")]
-    return {
-        "label": ", ".join(common) or cells[0].group,
-        "group": cells[0].group,
-        "metric": metric,
-        "nodes": list(dict.fromkeys(host for cell in cells for host in placements[cell.placement].hosts)),
-        "minimum_effect": plan.minimum_effect,
-        "pairs": rows,
-    }
+    return NodePairs(
+        label=", ".join(common) or cells[0].group,
+        group=cells[0].group,
+        metric=metric,
+        nodes=list(dict.fromkeys(host for cell in cells for host in placements[cell.placement].hosts)),
+        minimum_effect=plan.minimum_effect,
+        pairs=rows,
+    )
 
 
 def _rounds(measured: Measured, cell: int, metric: str | None) -> dict[int, float]:
@@ -92,49 +94,51 @@ def _against_others(
 
 def _row(
     cell: Cell, hosts: Sequence[str], rounds: Mapping[int, float], found: ContrastEstimate | None, p: float | None
-) -> dict[str, Any]:
-    row: dict[str, Any] = {"a": hosts[0], "b": hosts[1], "cell": cell.cell, "launches": len(rounds)}
+) -> NodePair:
     value = estimate_over_launches([rounds[n] for n in sorted(rounds)]) if rounds else None
-    row["value_s"] = value and value.value
-    row["interval"] = list(value.interval) if value and value.interval else None
-    if found is None:
-        reason = "not measured" if not rounds else f"there are fewer than {FEWEST_OTHERS} other pairs to compare with"
-        return row | {"ratio": None, "ratio_interval": None, "interval_kind": None, "verdict": None, "reason": reason}
-    verdict = judge(found, p)
-    return row | {
-        "ratio": found.ratio,
-        "ratio_interval": list(found.interval) if found.interval else None,
-        "interval_kind": found.kind,
-        "verdict": verdict.word,
-        "reason": verdict.reason,
-    }
+    fewer = f"there are fewer than {FEWEST_OTHERS} other pairs to compare with"
+    verdict = judge(found, p) if found is not None else None
+    return NodePair(
+        a=hosts[0],
+        b=hosts[1],
+        cell=cell.cell,
+        launches=len(rounds),
+        value_s=value.value if value else None,
+        interval=value.interval if value else None,
+        ratio=found.ratio if found else None,
+        ratio_interval=found.interval if found else None,
+        interval_kind=found.kind if found else None,
+        verdict=verdict.word if verdict else None,
+        reason=verdict.reason if verdict else (fewer if rounds else "not measured"),
+    )
 
 
-def _lines(matrix: Mapping[str, Any]) -> list[dict[str, Any]]:
-    slow = [pair for pair in matrix["pairs"] if pair["verdict"] == "slower"]
-    judged = [pair for pair in matrix["pairs"] if pair["verdict"] is not None]
+def _lines(matrix: NodePairs) -> list[Line]:
+    slow = [pair for pair in matrix.pairs if pair.verdict == "slower"]
+    judged = [pair for pair in matrix.pairs if pair.verdict is not None]
     if not slow:
         if not judged:
             return []
-        text = f"{matrix['label']}: of {len(judged)} pairs of nodes none is slower than the others beyond doubt."
-        return [{"level": "ok", "text": text, "contrast": None}]
-    worst = sorted(slow, key=lambda pair: -pair["ratio"])
-    node = _common_node(slow, matrix["nodes"])
-    where = f"every link of {node}" if node else f"the link between {worst[0]['a']} and {worst[0]['b']}"
-    low, high = worst[0]["ratio_interval"]
+        text = f"{matrix.label}: of {len(judged)} pairs of nodes none is slower than the others beyond doubt."
+        return [Line(level="ok", text=text, contrast=None)]
+    worst = sorted(slow, key=lambda pair: -(pair.ratio or 0.0))
+    top = worst[0]
+    node = _common_node(slow, matrix.nodes)
+    where = f"every link of {node}" if node else f"the link between {top.a} and {top.b}"
+    low, high = top.ratio_interval or (math.nan, math.nan)  # a decided pair has one
     half = (high - low) / 2
     span = f"[{format_ratio(low, half)}, {format_ratio(high, half)}]"
     most = "up to " if len(slow) > 1 else ""
     text = (
-        f"{matrix['label']}: {where} takes {most}{format_ratio(worst[0]['ratio'], half)} times as long {span} as the "
-        f"median of the other pairs ({format_time(worst[0]['value_s'])}); "
+        f"{matrix.label}: {where} takes {most}{format_ratio(top.ratio or math.nan, half)} times as long {span} as the "
+        f"median of the other pairs ({format_time(top.value_s or math.nan)}); "
         f"{len(slow)} of {len(judged)} pairs are slower."
     )
-    return [{"level": "slow", "text": text, "contrast": None}]
+    return [Line(level="slow", text=text, contrast=None)]
 
 
-def _common_node(slow: Sequence[Mapping[str, Any]], nodes: Sequence[str]) -> str | None:
+def _common_node(slow: Sequence[NodePair], nodes: Sequence[str]) -> str | None:
     """The node all of whose links are slow, if it alone explains them; with three nodes or fewer none can."""
     if len(slow) < len(nodes) - 1 or len(nodes) < 4:
         return None
-    return next((node for node in nodes if all(node in (pair["a"], pair["b"]) for pair in slow)), None)
+    return next((node for node in nodes if all(node in (pair.a, pair.b) for pair in slow)), None)

@@ -5,36 +5,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from slowpath.core.plan import Plan
+from slowpath.core.results import SkippedRow
 from slowpath.experiments.measured.load import LaunchRecord
 
 LAST_LINES = 12
 LAST_BYTES = 4096
 
 
-def skipped_rows(plan: Plan, launches: Sequence[LaunchRecord], run: Path) -> list[dict[str, Any]]:
+def skipped_rows(plan: Plan, launches: Sequence[LaunchRecord], run: Path) -> list[SkippedRow]:
     """Rows for results.json's `skipped`, in the order of cells, then whole launches that never began."""
-    rows: dict[tuple[int | None, str, str], dict[str, Any]] = {}
+    rows: dict[tuple[int | None, str, str], SkippedRow] = {}
     labels = {cell.cell: cell.label for cell in plan.cells}
 
     def add(cell: int | None, label: str, status: str, reason: str, launch: LaunchRecord | None) -> None:
-        row = rows.setdefault(
-            (cell, status, reason),
-            {
-                "cell": cell,
-                "label": label,
-                "status": status,
-                "reason": reason,
-                "launches": 0,
-                "log": None,
-                "output": None,
-            },
+        key = (cell, status, reason)
+        row = rows.get(key) or SkippedRow(
+            cell=cell, label=label, status=status, reason=reason, launches=0, log=None, output=None
         )
         if launch is not None:
-            row["launches"] += 1
-            row["log"], row["output"] = _last_words(launch, run)
+            log, output = _last_words(launch, run)
+            row = msgspec.structs.replace(row, launches=row.launches + 1, log=log, output=output)
+        rows[key] = row
 
     for cell in plan.cells:
         if cell.skip:
@@ -62,7 +57,7 @@ def skipped_rows(plan: Plan, launches: Sequence[LaunchRecord], run: Path) -> lis
         if launch.info.ended != "ok" and not launch.info.failed_cells:
             label = f"launch in environment '{launch.info.environment}', placement '{launch.info.placement}'"
             add(None, label, launch.info.ended, launch.info.reason or "no reason given", launch)
-    return sorted(rows.values(), key=lambda row: (row["cell"] is None, row["cell"] or 0))
+    return sorted(rows.values(), key=lambda row: (row.cell is None, row.cell or 0))
 
 
 def _last_words(launch: LaunchRecord, run: Path) -> tuple[str | None, str | None]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from slowpath.core.plan import Placement
+from slowpath.core.results import Line, PlacementResult
 from slowpath.record.events import Rank
 
 MOST_LINES = 4
@@ -44,18 +45,18 @@ def differences(placement: Placement, ranks: Sequence[Rank], groups: Groups) -> 
     return [*_nodes(placement, ranks), *_binding(placement, ranks, groups), *_spread(placement, ranks, groups)]
 
 
-def placement_lines(placements: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def placement_lines(placements: Sequence[PlacementResult]) -> list[Line]:
     """Lines of the verdict: what is asked for and not so. placements: as in results.json."""
     names: dict[str, list[str]] = {}
     for one in placements:
-        for text in one["differs"]:
-            names.setdefault(text, []).append(one["name"])
+        for text in one.differs:
+            names.setdefault(text, []).append(one.name)
     texts = [f"placement {_some(where)}: {text}." for text, where in names.items()]
     if len(texts) > MOST_LINES:
         more = len(texts) - MOST_LINES + 1
         rest = f"{more} more differences between placements asked for and observed are listed with the placements."
         texts = [*texts[: MOST_LINES - 1], rest]
-    return [{"level": "warning", "text": text, "contrast": None} for text in texts]
+    return [Line(level="warning", text=text, contrast=None) for text in texts]
 
 
 def _some(names: Sequence[str]) -> str:

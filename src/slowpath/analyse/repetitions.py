@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slowpath.core.cell_results import ByRepetition
 from slowpath.core.plan import Cell
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.reduce import KEPT_WHOLE, Reduced
@@ -23,7 +23,7 @@ FEWEST = 3  # uses; with two, the phases `first` and `steady` say it all
 Rounds = Mapping[int, tuple[int, Reduced]]  # round -> the launch's number and what it measured
 
 
-def by_repetition(cell: Cell, launches: Sequence[LaunchRecord], first: Rounds, later: Rounds) -> dict[str, Any] | None:
+def by_repetition(cell: Cell, launches: Sequence[LaunchRecord], first: Rounds, later: Rounds) -> ByRepetition | None:
     """Median over the undisturbed fresh buffers of a launch, of each use.
 
     Args:    launches: that measured the cell.  first, later: its first and its steady messages under one metric.
@@ -43,7 +43,9 @@ def by_repetition(cell: Cell, launches: Sequence[LaunchRecord], first: Rounds, l
         if times is not None and launch in records:
             numbers.append(launch)
             values.append(_centres(times, _quiet(records[launch], cell.cell, shape)))
-    return {"repetitions": list(range(1, uses + 1)), "launches": numbers, "launch_values": values} if numbers else None
+    if not numbers:
+        return None
+    return ByRepetition(repetitions=list(range(1, uses + 1)), launches=numbers, launch_values=values)
 
 
 def _by_use(

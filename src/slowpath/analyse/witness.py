@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
+from slowpath.core.cell_results import Allocations, RoleWitness
+from slowpath.core.result import Phase, Role
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.record.events import Allocation
 
-PHASES = ("first", "steady")
+PHASES: tuple[Phase, ...] = ("first", "steady")
 
 
 def witnesses(
@@ -20,18 +21,16 @@ def witnesses(
     cell: int,
     repeated_allocation: int | None = None,
     receiver: int | None = None,
-) -> dict[str, Any] | None:
+) -> dict[Phase, dict[Role, RoleWitness | None]] | None:
     """Per phase and role: page faults and system time per operation, involuntary switches; None when not measured.
 
     Args: repeated_allocation: blocks with this number hold times of a stretch that other blocks hold, too, and repeat
           their witness.  receiver: rank; None: the last one.
     """
-    result: dict[str, Any] = {}
+    result: dict[Phase, dict[Role, RoleWitness | None]] = {}
+    ranks: tuple[tuple[Role, int | None], ...] = (("send", 0), ("receive", receiver))
     for phase in PHASES:
-        roles = {
-            role: _role(launches, cell, phase, rank, repeated_allocation)
-            for role, rank in (("send", 0), ("receive", receiver))
-        }
+        roles = {role: _role(launches, cell, phase, rank, repeated_allocation) for role, rank in ranks}
         if any(roles.values()):
             result[phase] = roles
     return result or None
@@ -39,7 +38,7 @@ def witnesses(
 
 def _role(
     launches: Sequence[LaunchRecord], cell: int, phase: str, asked_rank: int | None, repeated_allocation: int | None
-) -> dict[str, Any] | None:
+) -> RoleWitness | None:
     totals = dict.fromkeys(("minor_faults", "major_faults", "system_time_ns", "involuntary_switches"), 0)
     operations = 0
     for launch in launches:
@@ -56,28 +55,28 @@ def _role(
             totals[name] += int(heads[name].sum())
     if not operations:
         return None
-    return {
-        "minor_faults_per_op": totals["minor_faults"] / operations,
-        "major_faults_per_op": totals["major_faults"] / operations,
-        "system_time_s_per_op": totals["system_time_ns"] * 1e-9 / operations,
-        "involuntary_switches": totals["involuntary_switches"],
-        "operations": operations,
-    }
+    return RoleWitness(
+        minor_faults_per_op=totals["minor_faults"] / operations,
+        major_faults_per_op=totals["major_faults"] / operations,
+        system_time_s_per_op=totals["system_time_ns"] * 1e-9 / operations,
+        involuntary_switches=totals["involuntary_switches"],
+        operations=operations,
+    )
 
 
-def allocations(launches: Iterable[LaunchRecord], cell: int) -> dict[str, Any] | None:
+def allocations(launches: Iterable[LaunchRecord], cell: int) -> Allocations | None:
     """What the buffers of a cell were, over all launches and ranks; None when nothing was recorded."""
     seen: list[Allocation] = [a for launch in launches for a in launch.events.allocations(cell)]
     if not seen:
         return None
     sizes = [(a.huge_bytes, a.allocation_bytes) for a in seen if a.huge_bytes is not None and a.allocation_bytes]
-    return {
-        "count": len(seen),
-        "reused_address": sum(bool(a.reused_address) for a in seen),
-        "pages_observed": dict(Counter(a.pages_observed for a in seen if a.pages_observed)),
-        "huge_ratio": float(np.mean([min(1.0, huge / size) for huge, size in sizes])) if sizes else None,
-        "mpi_memory_kinds": sorted({a.mpi_memory_kind for a in seen if a.mpi_memory_kind}),
-    }
+    return Allocations(
+        count=len(seen),
+        reused_address=sum(bool(a.reused_address) for a in seen),
+        pages_observed=dict(Counter(a.pages_observed for a in seen if a.pages_observed)),
+        huge_ratio=float(np.mean([min(1.0, huge / size) for huge, size in sizes])) if sizes else None,
+        mpi_memory_kinds=sorted({a.mpi_memory_kind for a in seen if a.mpi_memory_kind}),
+    )
 
 
 def validated(launches: Iterable[LaunchRecord], cell: int) -> tuple[int | None, int | None]:

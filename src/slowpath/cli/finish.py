@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from slowpath.core.results import Results
 
 WRITTEN = {"html": "report.html", "json": "results.json", "csv": "contrasts.csv", "text": "report.txt"}
 
 
-def rebuild(run: Path) -> dict[str, Any]:
+def rebuild(run: Path) -> Results:
     """Analyse the record and write everything that is derived from it."""
     from slowpath.analyse.build import build_results
     from slowpath.report import write_all
@@ -21,7 +24,7 @@ def rebuild(run: Path) -> dict[str, Any]:
     return results
 
 
-def show(run: Path, results: dict[str, Any], form: str) -> None:
+def show(run: Path, results: Results, form: str) -> None:
     """Print the results on stdout in one of WRITTEN's forms, and on stderr where the files are."""
     if form == "text":
         from slowpath.report.text import render_text
@@ -32,6 +35,6 @@ def show(run: Path, results: dict[str, Any], form: str) -> None:
     click.echo(f"report: {run / WRITTEN['html']}   results: {run / WRITTEN['json']}", err=True)
 
 
-def exit_code_of(results: dict[str, Any]) -> int:
+def exit_code_of(results: Results) -> int:
     """1 if any message arrived with wrong bytes, else 0: a slow path is a result, not a failure."""
     return int(any(cell.get("wrong_bytes") for cell in results.get("cells", ())))

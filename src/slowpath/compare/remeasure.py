@@ -125,7 +125,7 @@ def measure_again(
 
 
 def judge_again(
-    rows: Sequence[Row], results: Mapping[str, Any], baseline: Source, interleaved: bool, minimum_effect: float
+    rows: Sequence[Row], results: Any, baseline: Source, interleaved: bool, minimum_effect: float
 ) -> dict[int, Again]:
     """Position in `rows` -> what the fresh launches say; rows that gave no values there are left out.
 
@@ -135,7 +135,7 @@ def judge_again(
     return confirm(rows, values, interleaved, minimum_effect)
 
 
-def _pairs(results: Mapping[str, Any]) -> dict[int, tuple[list[float], list[float]]]:
+def _pairs(results: Any) -> dict[int, tuple[list[float], list[float]]]:
     return {
         int(contrast["id"].rpartition("-")[2]): ([a for a, _ in contrast["pairs"]], [b for _, b in contrast["pairs"]])
         for contrast in results["contrasts"]
@@ -143,9 +143,7 @@ def _pairs(results: Mapping[str, Any]) -> dict[int, tuple[list[float], list[floa
     }
 
 
-def _old_and_new(
-    rows: Sequence[Row], results: Mapping[str, Any], baseline: Source
-) -> dict[int, tuple[list[float], list[float]]]:
+def _old_and_new(rows: Sequence[Row], results: Any, baseline: Source) -> dict[int, tuple[list[float], list[float]]]:
     fresh = {cell["label"]: cell["metrics"] for cell in results["cells"]}
     before = {cell.cell: cell.metrics for cell in baseline.results.cells}
     found = {}

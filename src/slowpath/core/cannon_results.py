@@ -28,10 +28,10 @@ class CannonPoint(Result, frozen=True, kw_only=True):
 
     n: int
     cell: int
-    multiply_s: Value | None
+    multiply_s: Value
     exposed_s: float | None
     parts_s: Annotated[dict[str, float], Meta(description="those that occur; seconds, mean over ranks")]
-    rate_flops_per_s: Annotated[Value | None, Meta(description="2 n^3 over multiply_s")]
+    rate_flops_per_s: Annotated[Value, Meta(description="2 n^3 over multiply_s")]
     over_compute: Annotated[Value | None, Meta(description="time over the ceiling's")]
     over_compute_reason: str | None
     speed_up: Annotated[Value | None, Meta(description="the reference's time over its own: above 1, it is faster")]

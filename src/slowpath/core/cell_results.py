@@ -10,10 +10,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from slowpath.core.result import Interval, Result
-
-Phase = Literal["first", "steady"]
-Role = Literal["send", "receive"]
+from slowpath.core.result import Interval, Phase, Result, Role
 
 
 class Outliers(Result, frozen=True, kw_only=True):
@@ -40,7 +37,7 @@ class ByCleanness(Result, frozen=True, kw_only=True):
     launches_of_clean: int
 
 
-class MetricEstimate(Result, frozen=True, kw_only=True):
+class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
     """One metric and phase of a cell, over launches."""
 
     value: float
@@ -48,7 +45,7 @@ class MetricEstimate(Result, frozen=True, kw_only=True):
     interval_kind: Annotated[str, Meta(description="how the interval was made, or why there is none")]
     level: Annotated[float | None, Meta(description="null: the interval, if any, is a range")]
     launches: int
-    location: Annotated[float, Meta(description="quantile of its samples that stands for a launch")] = 0.5
+    location: Annotated[float, Meta(description="quantile of its samples that stands for a launch")]
     launch_values: list[float]
     by_repetitions: ByCleanness | None = None
     samples: int
@@ -122,7 +119,7 @@ class CallCounts(Result, frozen=True, kw_only=True):
     failed_per_op: float
 
 
-class RoleWitness(Result, frozen=True, kw_only=True):
+class RoleWitness(Result, frozen=True, kw_only=True, omit_defaults=True):
     """What the kernel did for one rank, per operation. Null: the rank stores no times."""
 
     minor_faults_per_op: float | None
@@ -232,7 +229,7 @@ class CellResult(Result, frozen=True, kw_only=True):
     placement: str
     copy: int = 1
     status: Literal["ok", "partial", "skipped", "failed"]
-    reason: str | None
+    reason: str | None = None
     metrics: dict[str, MetricResult]
     absent: Annotated[dict[str, str], Meta(description="metric -> why this cell lacks it")]
     who_pays: dict[Phase, WhoPays] | None = None
@@ -241,15 +238,15 @@ class CellResult(Result, frozen=True, kw_only=True):
     instructions_reason: Annotated[str | None, Meta(description="why instructions, or a part of it, is null")] = None
     repetitions: RepetitionCounts | None = None
     repetitions_reason: Annotated[str | None, Meta(description="why repetitions, or a number in it, is null")] = None
-    allocations: Allocations | None
-    witness: dict[Phase, dict[Role, RoleWitness | None]] | None
+    allocations: Allocations | None = None
+    witness: dict[Phase, dict[Role, RoleWitness | None]] | None = None
     witnessed: Annotated[bool, Meta(description="its launches counted calls; it has no timed twin")] = False
     calls_reason: Annotated[str | None, Meta(description="why no role of witness has calls")] = None
-    validated_bytes: int | None
-    wrong_bytes: int | None
-    reproduce: Annotated[str | None, Meta(description="the exact command line, environment included")]
+    validated_bytes: int | None = None
+    wrong_bytes: int | None = None
+    reproduce: Annotated[str | None, Meta(description="the exact command line, environment included")] = None
 
     def estimate(self, metric: str, phase: str) -> MetricEstimate | None:
         """Of a metric and phase; None where the cell has none."""
         found = self.metrics.get(metric)
-        return found.phases.get(phase) if found else None  # type: ignore[call-overload]
+        return found.phases.get(phase) if found else None

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 Interval = tuple[float, float]  # low, high
+Phase = Annotated[str, msgspec.Meta(pattern="^(first|steady)$")]
+Role = Annotated[str, msgspec.Meta(pattern="^(send|receive)$")]
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Base of everything in results.json. A field with a default is left out of the file while it has it."""
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of everything in results.json. Structs that omit defaults leave a null field out of the file."""
 
     def __getitem__(self, name: str) -> Any:
         for field, encoded in zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True):
@@ -34,3 +36,6 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def items(self) -> list[tuple[str, Any]]:
         return [(name, self[name]) for name in self]
+
+    def __or__(self, other: dict[str, Any]) -> dict[str, Any]:
+        return {**dict(self.items()), **other}

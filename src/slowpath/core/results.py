@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from slowpath.core.cannon_results import CannonResults
-from slowpath.core.cell_results import CellResult, Phase
-from slowpath.core.result import Interval, Result
+from slowpath.core.cell_results import CellResult
+from slowpath.core.result import Interval, Phase, Result
 
 RESULTS_SCHEMA = 1
 
@@ -21,7 +21,7 @@ VerdictWord = Literal["faster", "slower", "same", "undecided"]
 Level = Literal["slow", "info", "ok", "warning"]
 
 
-class LibraryVariable(Result, frozen=True, kw_only=True, rename={"kind": "class"}):
+class LibraryVariable(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"kind": "class"}):
     """A variable of the MPI tool information interface (MPI-4.1 chapter 15), as rank 0 read it."""
 
     name: str
@@ -49,11 +49,11 @@ class UcxProtocol(Result, frozen=True, kw_only=True):
     transports: str
 
 
-class MpiResult(Result, frozen=True, kw_only=True):
+class MpiResult(Result, frozen=True, kw_only=True, omit_defaults=True):
     """One MPI of the run; of one that is not there, its name and why."""
 
-    mpi: Annotated[str | None, Meta(description="short name, as cells have it; null in imported and old runs")] = None
-    unavailable: Annotated[str | None, Meta(description="why it is not there; its cells are skipped")] = None
+    mpi: Annotated[str | None, Meta(description="short name, as cells have it; null in imported and old runs")]
+    unavailable: Annotated[str | None, Meta(description="why it is not there; its cells are skipped")]
     library: Annotated[str | None, Meta(description="what MPI_Get_library_version returns")] = None
     standard: Annotated[str | None, Meta(description="version of the MPI standard")] = None
     control_variables: Annotated[
@@ -103,7 +103,7 @@ class RankPlace(Result, frozen=True, kw_only=True):
     cpu: int | None
 
 
-class PlacementResult(Result, frozen=True, kw_only=True):
+class PlacementResult(Result, frozen=True, kw_only=True, omit_defaults=True):
     """Where ranks were asked to go, and where they were found."""
 
     name: str
@@ -184,24 +184,24 @@ class ContrastResult(Result, frozen=True, kw_only=True, rename={"default_side": 
     explains: Annotated[bool, Meta(description="states what something costs; never a slow path")]
     minimum_effect: Annotated[float, Meta(description="ratio below which a difference is called same, as 0.03")]
     suspect: Annotated[list[str], Meta(description="what is doubtful about its values")]
-    a_value_s: float | None
-    b_value_s: float | None
-    ratio: float | None
-    interval: Interval | None
-    interval_kind: str | None
-    level: float | None
-    verdict: Annotated[VerdictWord | None, Meta(description="null: not measured")]
-    reason: Annotated[str | None, Meta(description="what the verdict rests on, or why there is none")]
-    p: float | None
-    p_adjusted: float | None
-    family: Annotated[str | None, Meta(description="contrasts whose p values are adjusted together")]
-    family_size: int | None
-    launches: Annotated[int, Meta(description="pairs used")]
-    pairs: Annotated[list[Interval], Meta(description="seconds of a and b in each round")]
-    within_launch: Annotated[bool | None, Meta(description="a and b ran in the same launches")]
+    a_value_s: float | None = None
+    b_value_s: float | None = None
+    ratio: float | None = None
+    interval: Interval | None = None
+    interval_kind: str | None = None
+    level: float | None = None
+    verdict: Annotated[VerdictWord | None, Meta(description="null: not measured")] = None
+    reason: Annotated[str | None, Meta(description="what the verdict rests on, or why there is none")] = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    family: Annotated[str | None, Meta(description="contrasts whose p values are adjusted together")] = None
+    family_size: int | None = None
+    launches: Annotated[int, Meta(description="pairs used")] = 0
+    pairs: Annotated[tuple[Interval, ...], Meta(description="seconds of a and b in each round")] = ()
+    within_launch: Annotated[bool | None, Meta(description="a and b ran in the same launches")] = None
     interleaved: bool
-    more_pairs: int | None
-    remedy: Annotated[str | None, Meta(description="line that moves the user to the faster side")]
+    more_pairs: int | None = None
+    remedy: Annotated[str | None, Meta(description="line that moves the user to the faster side")] = None
     reproduce: Reproduce
 
 
@@ -210,7 +210,7 @@ class Line(Result, frozen=True, kw_only=True):
 
     level: Level
     text: str
-    contrast: Annotated[str | None, Meta(description="id of the contrast on which it rests")] = None
+    contrast: Annotated[str | None, Meta(description="id of the contrast on which it rests")]
 
 
 class Verdict(Result, frozen=True, kw_only=True):
@@ -279,7 +279,7 @@ class RemovedRatio(Result, frozen=True, kw_only=True):
     interval: Interval | None
 
 
-class Snippet(Result, frozen=True, kw_only=True):
+class Snippet(Result, frozen=True, kw_only=True, omit_defaults=True):
     """Lines to copy."""
 
     shell: str | None = None

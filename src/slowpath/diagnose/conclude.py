@@ -17,7 +17,7 @@ from slowpath.stats.laws.law import Bracket
 from slowpath.stats.laws.refine import is_exact
 
 Json = dict[str, Any]
-Measured = tuple[Step, Mapping[str, Any]]
+Measured = tuple[Step, Any]
 UNFORCED = "without your settings"
 
 

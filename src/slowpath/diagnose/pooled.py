@@ -16,7 +16,7 @@ from slowpath.stats.contrast import paired
 from slowpath.stats.verdict import judge
 
 Json = Mapping[str, Any]
-Measured = tuple[Step, Json]
+Measured = tuple[Step, Any]
 
 
 def same_trial(one: Step, other: Step) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slowpath.core.errors import RecordError
+from slowpath.core.result import Interval
 from slowpath.experiments.cannon import metrics as cannon
 from slowpath.experiments.ipc import metrics as ipc
 from slowpath.experiments.measured.job import Job
@@ -101,17 +102,16 @@ def derive(experiment: str, parameters: Mapping[str, str], blocks: Sequence[Bloc
 
 # Designs of a put that move nothing: the price of the call itself, which has a rate and no bandwidth.
 _NOTHING_MOVED = ("empty_call", "empty_call_5")
-Interval = Sequence[float] | None
 
 
 def rates(
-    metric: Metric, parameters: Mapping[str, str], value_s: float, interval_s: Interval
-) -> dict[str, float | list[float] | None]:
+    metric: Metric, parameters: Mapping[str, str], value_s: float, interval_s: Interval | None
+) -> dict[str, float | Interval | None]:
     """The same measurement turned over; an interval turns over with it. Empty where the metric has no rates.
 
     Returns: bandwidth_bytes_per_s and its interval, message_rate_per_s and its interval; None for an empty message.
     """
-    found: dict[str, float | list[float] | None] = {}
+    found: dict[str, float | Interval | None] = {}
     moved = parameters.get("design") not in _NOTHING_MOVED
     if metric.bandwidth:
         payload = int(parameters.get("message_bytes", "0")) * moved
@@ -123,5 +123,5 @@ def rates(
     return found
 
 
-def _turned(amount: int, interval_s: Interval) -> list[float] | None:
-    return [amount / end for end in reversed(interval_s)] if interval_s else None
+def _turned(amount: int, interval_s: Interval | None) -> Interval | None:
+    return (amount / interval_s[1], amount / interval_s[0]) if interval_s else None

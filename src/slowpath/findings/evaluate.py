@@ -16,7 +16,7 @@ from slowpath.findings.rule import Observation, Rule
 WORTH_TELLING_RATIO = 1.25
 
 
-def findings(results: Mapping[str, Any], rules: Sequence[Rule] = RULES) -> list[Finding]:
+def findings(results: Any, rules: Sequence[Rule] = RULES) -> list[Finding]:
     """All findings of a run, the strongest first; none of them proven.
 
     Args: results: as docs/results.md has it; `findings` of it is not read.  rules: to ask.

@@ -9,7 +9,7 @@ import contextlib
 import os
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -33,7 +33,7 @@ class RunInfo(msgspec.Struct, frozen=True):
     started: str | None = None  # None: an imported run, whose logs do not say
     finished: str | None = None
     wall_s: float | None = None
-    status: str = "running"  # running | complete | interrupted | partial
+    status: Literal["running", "complete", "interrupted", "partial"] = "running"
     engine: str | None = None  # version; None for an imported run
     seed: int | None = None
     ranks: int | None = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -58,14 +57,3 @@ def read_logs(paths: Iterable[Path]) -> str:
         except OSError:
             continue
     return "\n".join(texts)
-
-
-def as_row(variable: Variable) -> dict[str, Any]:
-    """As results.json has it; nothing that is null but the value."""
-    row: dict[str, Any] = {"name": variable.name, "value": variable.value, "type": variable.type}
-    row["description"] = variable.description
-    if variable.reason is not None:
-        row["reason"] = variable.reason
-    if variable.kind is not None:
-        row["class"] = variable.kind
-    return row

@@ -20,12 +20,14 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.analyse.build import build_results
 from slowpath.analyse.source import read_recorded
 from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.results import Results
 from slowpath.experiments.measured.load import LaunchRecord, first_good_launches
 from slowpath.experiments.metrics import METRICS, Absent, derive
 from slowpath.record.blocks import opened, read_from
@@ -196,7 +198,7 @@ class Run:
         return self._recorded.launches
 
     @cached_property
-    def results(self) -> Json:
+    def results(self) -> Results:
         """results.json, worked out anew from the record (docs/results.md). Raises: RecordError."""
         return build_results(self.path)
 
@@ -244,7 +246,8 @@ class Run:
 
     def to_dict(self) -> Json:
         """results.json."""
-        return self.results
+        found: Json = msgspec.to_builtins(self.results)
+        return found
 
 
 def open(path: str | PathLike[str]) -> Run:

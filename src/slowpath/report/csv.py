@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-Json = dict[str, Any]
+Json = Any
 # fmt: off
 CELL_FIELDS = ("cell", "key", "label", "group", "experiment", "parameters", "environment", "placement", "status",
                "reason")

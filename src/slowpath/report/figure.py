@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from slowpath.report import format as fmt
 
-Json = dict[str, Any]
+Json = Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def _inline(name: str) -> Markup:
     return Markup("\n".join(line.strip() for line in lines if "SPDX" not in line))
 
 
-def _labels(results: dict[str, Any]) -> dict[int, str]:
+def _labels(results: Any) -> dict[int, str]:
     """Label of each cell, those that a verdict names first: the explorer opens with them and gives them up last."""
     named = {line.get("contrast") for line in results["verdict"]["lines"]}
     sides = [c[side]["cell"] for c in results["contrasts"] if c["id"] in named for side in ("b", "a")]
@@ -73,7 +73,7 @@ def _labels(results: dict[str, Any]) -> dict[int, str]:
     return {cell: labels[cell] for cell in dict.fromkeys([*sides, *labels]) if cell in labels}
 
 
-def render_html(results: dict[str, Any], series: Iterable[samples.Series] = ()) -> str:
+def render_html(results: Any, series: Iterable[samples.Series] = ()) -> str:
     """The whole page.
 
     Args: results: as docs/results.md.  series: raw samples for the explorer; without any, the explorer says so.

@@ -18,7 +18,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.results import Results
 from slowpath.record.folder import create_run_folder, read_bytes, read_run, write_atomically
 
 NOTE = (
@@ -150,13 +153,14 @@ def redact_run(run: Path, out: Path, also: Sequence[str] = ()) -> tuple[Path, Re
     return folder, redactor
 
 
-def redact_and_report(run: Path, out: Path, also: Sequence[str] = ()) -> tuple[Path, dict[str, Any]]:
+def redact_and_report(run: Path, out: Path, also: Sequence[str] = ()) -> tuple[Path, Results]:
     """`redact_run`, and the derived files of the copy.  Returns: the copy and its results.  Raises: as `redact_run`."""
     from slowpath.analyse.build import build_results
     from slowpath.report import write_all
 
     folder, redactor = redact_run(run, out, also)
-    results: dict[str, Any] = redactor.value(build_results(folder))  # it names the folder that the user chose
+    found = msgspec.to_builtins(build_results(folder))
+    results = msgspec.convert(redactor.value(found), Results)  # it names the folder that the user chose
     write_all(folder, results)
     return folder, results
 

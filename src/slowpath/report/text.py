@@ -17,7 +17,7 @@ from slowpath.report.view_contrasts import common, questions, title, word
 WIDTH = 100
 LEVELS = {"slow": "SLOW", "ok": "ok", "info": "note", "warning": "WARNING"}
 _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","})
-Json = dict[str, Any]
+Json = Any
 
 
 def render_text(results: Json) -> str:

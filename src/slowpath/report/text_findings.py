@@ -7,7 +7,7 @@ from typing import Any
 
 from slowpath.report.view_findings import FindingView, LegView, RemedyView, findings, headline
 
-Json = dict[str, Any]
+Json = Any
 _MARKS = {"shown": "[x]", "missing": "[ ]", "refuted": "[!]"}
 MOST_REMEDIES = 2  # in the text; the page has them all
 

@@ -173,7 +173,7 @@ def _counts(contrasts: Sequence[dict[str, Any]]) -> str:
     return ", ".join(f"{count} {verdict}" for count, verdict in found if count)
 
 
-def groups(results: dict[str, Any]) -> list[ContrastGroup]:
+def groups(results: Any) -> list[ContrastGroup]:
     """All contrasts by the campaign's contrast they come from, in the order of the results."""
     cells = {cell["cell"]: cell for cell in results["cells"]}
     opened = {line.get("contrast") for line in results["verdict"]["lines"] if line["level"] == "slow"}

@@ -10,7 +10,7 @@ from typing import Any
 from slowpath.report import format as fmt
 from slowpath.report import view_witness
 
-Json = dict[str, Any]
+Json = Any
 LEGS = ("observed", "explained", "proven")
 _VERDICT = {"shown": "same", "missing": "undecided", "refuted": "slower"}  # whose mark stands for a leg
 _SHELLS = ("shell", "code", "modulefile")

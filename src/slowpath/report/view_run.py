@@ -10,7 +10,7 @@ from typing import Any
 from slowpath.report import format as fmt
 from slowpath.report.view_witness import calls_words
 
-Json = dict[str, Any]
+Json = Any
 Facts = list[tuple[str, str]]
 LABELS_SHOWN = 4  # of the cells that share one reason
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from slowpath.report import format as fmt
 
-Json = dict[str, Any]
+Json = Any
 NOTHING = "nothing was counted"
 MOST_CALLS = 4  # of one side, those made most often
 _OPERATIONS = {

@@ -5,21 +5,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
+import msgspec
+
+from slowpath.core.results import Results
 from slowpath.record.folder import write_atomically
 from slowpath.report import csv, html, samples, text
 
 FILES = ("results.json", "cells.csv", "contrasts.csv", "report.txt", "report.html")
 
 
-def write_all(folder: Path, results: dict[str, Any]) -> list[Path]:
+def write_all(folder: Path, results: Results) -> list[Path]:
     """Write the five `FILES` into `folder`; existing ones are replaced.
 
     Returns: their paths, in that order.  Raises: EnvironmentFailure when one cannot be written.
     """
     contents = (
-        json.dumps(results, ensure_ascii=False, allow_nan=False, indent=1) + "\n",
+        json.dumps(msgspec.to_builtins(results), ensure_ascii=False, allow_nan=False, indent=1) + "\n",
         csv.cells_csv(results),
         csv.contrasts_csv(results),
         text.render_text(results),

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from slowpath.core.cannon_results import CannonBest, CannonGrid, CannonPoint, Value
 from slowpath.core.units import format_ratio
 from slowpath.experiments.cannon.variants import CEILING, REFERENCE, YARDSTICKS
 
-Best = Sequence[Mapping[str, Any]]  # entries of `best` (docs/results.md), ascending n
-Points = Mapping[tuple[str, int], Mapping[str, Any]]  # (variant, n) -> POINT
-Grid = Mapping[str, int] | None
+Best = Sequence[CannonBest]  # entries of `best` (docs/results.md), ascending n
+Points = Mapping[tuple[str, int], CannonPoint]  # (variant, n) -> POINT
+Grid = CannonGrid | None
 
 NEEDED = 3  # launches: fewer give no interval, and nothing can be told apart
 
@@ -29,11 +29,11 @@ def advice(best: Best, across: Best, points: Points, grid: Grid) -> tuple[str | 
     if styles == {REFERENCE}:
         return None, f"{REFERENCE} alone was measured, so there is nothing to choose from"
     variant, start = chosen
-    sizes = [entry["n"] for entry in best if entry["n"] >= start]
-    launches = points[variant, sizes[-1]]["multiply_s"]["launches"]
+    sizes = [entry.n for entry in best if entry.n >= start]
+    launches = points[variant, sizes[-1]].multiply_s.launches
     if launches < NEEDED:
         return None, f"{launches} launch{'es' * (launches > 1)}: variants can be told apart from {NEEDED} rounds on"
-    smallest = ", the smallest measured" if start == best[0]["n"] else ""
+    smallest = ", the smallest measured" if start == best[0].n else ""
     from_there = f"n = {start} on{_blocks(start, grid)}{smallest}"
     gain = _gain(points, variant, sizes)
     if gain is None:
@@ -42,9 +42,9 @@ def advice(best: Best, across: Best, points: Points, grid: Grid) -> tuple[str | 
     return "".join([*parts, _below(best, start), _across(best, across, points, variant)]) + ".", None
 
 
-def _equal(entry: Mapping[str, Any]) -> list[str]:
+def _equal(entry: CannonBest) -> list[str]:
     """The best variant at one n and those that can't be told from it, the fastest first."""
-    return [entry["variant"], *entry["same"]] if entry["variant"] else []
+    return [entry.variant, *entry.same] if entry.variant else []
 
 
 def _chosen(best: Best, points: Points) -> tuple[str, int] | None:
@@ -55,62 +55,62 @@ def _chosen(best: Best, points: Points) -> tuple[str, int] | None:
         return None
     reach = {variant: _start(best, variant) for variant in _equal(best[-1])}
     start = min(reach.values())
-    sizes = [entry["n"] for entry in best if entry["n"] >= start]
+    sizes = [entry.n for entry in best if entry.n >= start]
 
     def time(variant: str) -> float:
-        return sum(math.log(points[variant, n]["multiply_s"]["value"]) for n in sizes)
+        return sum(math.log(points[variant, n].multiply_s.value) for n in sizes)
 
     return min((variant for variant, n in reach.items() if n == start), key=time), start
 
 
 def _start(best: Best, variant: str) -> int:
     """The smallest n from which on the variant is among the best without a gap."""
-    start = best[-1]["n"]
+    start = best[-1].n
     for entry in reversed(best):
         if variant not in _equal(entry):
             break
-        start = entry["n"]
+        start = entry.n
     return int(start)
 
 
 def _blocks(n: int, grid: Grid) -> str:
-    return f" (blocks of {n // grid['rows']} x {n // grid['columns']})" if grid else ""
+    return f" (blocks of {n // grid.rows} x {n // grid.columns})" if grid else ""
 
 
-def _value(ratio: Mapping[str, Any]) -> str:
+def _value(ratio: Value) -> str:
     """`1.12 [1.10, 1.14]`."""
-    interval = ratio["interval"]
+    interval = ratio.interval
     half = (interval[1] - interval[0]) / 2 if interval else None
     ends = f" [{format_ratio(interval[0], half)}, {format_ratio(interval[1], half)}]" if interval else ""
-    return format_ratio(ratio["value"], half) + ends
+    return format_ratio(ratio.value, half) + ends
 
 
 def _gain(points: Points, variant: str, sizes: Sequence[int]) -> str | None:
     """How much faster than the reference, where it gains most and at the largest n; None where it nowhere is."""
-    ratios = {n: points[variant, n]["speed_up"] for n in sizes}
-    decided = {n: r["value"] for n, r in ratios.items() if r and r["level"] and r["interval"] and r["interval"][0] > 1}
+    ratios = {n: points[variant, n].speed_up for n in sizes}
+    decided = {n: r.value for n, r in ratios.items() if r and r.level and r.interval and r.interval[0] > 1}
     if variant == REFERENCE or (any(ratios.values()) and not decided):
         return None
     if not decided:
         return f"it is the fastest of those measured, {REFERENCE} was not among them"
     most = max(decided, key=lambda n: decided[n])
-    shown = [(n, ratios[n]) for n in dict.fromkeys((most, sizes[-1])) if ratios[n]]
+    shown = [(n, ratio) for n in dict.fromkeys((most, sizes[-1])) if (ratio := ratios[n])]
     first, *more = [f"{_value(ratio)} times%s at n = {n}" for n, ratio in shown]
     return "it is " + " and ".join([first % f" as fast as {REFERENCE}", *(other % "" for other in more)])
 
 
-def _at_the_end(last: Mapping[str, Any], point: Mapping[str, Any], variant: str) -> str:
+def _at_the_end(last: CannonBest, point: CannonPoint, variant: str) -> str:
     """At the largest n: how far from the ceiling, and what can't be told from it."""
     said = []
-    if point["over_compute"]:
-        said.append(f"takes {_value(point['over_compute'])} times as long as {CEILING}")
+    if point.over_compute:
+        said.append(f"takes {_value(point.over_compute)} times as long as {CEILING}")
     if others := [name for name in _equal(last) if name != variant]:
         said.append(f"can't be told from {', '.join(others)}")
     return f", where it {' and '.join(said)}" if said else ""
 
 
 def _below(best: Best, start: int) -> str:
-    below = [f"{entry['variant']} at n = {entry['n']}" for entry in best if entry["n"] < start and entry["variant"]]
+    below = [f"{entry.variant} at n = {entry.n}" for entry in best if entry.n < start and entry.variant]
     return f"; below, {', '.join(below)}" if below else ""
 
 
@@ -119,6 +119,6 @@ def _across(best: Best, across: Best, points: Points, variant: str) -> str:
     other = _chosen(across, points)
     if other is None or any(variant in _equal(entry) for entry in across):
         return ""
-    point = points[other[0], across[-1]["n"]]
-    gain = f" ({_value(point['speed_up'])} times at n = {point['n']})" if point["speed_up"] else ""
+    point = points[other[0], across[-1].n]
+    gain = f" ({_value(point.speed_up)} times at n = {point.n})" if point.speed_up else ""
     return f"; of those that also run with ranks on several nodes, {other[0]} from n = {other[1]} on{gain}"

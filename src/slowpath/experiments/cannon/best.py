@@ -9,8 +9,8 @@ fastest by chance.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from slowpath.core.cannon_results import CannonBest
 from slowpath.experiments.cannon.groups import Group
 from slowpath.experiments.cannon.points import Measured, compare, rounds_of
 from slowpath.experiments.cannon.variants import YARDSTICKS
@@ -20,7 +20,7 @@ from slowpath.stats.multiplicity import benjamini_hochberg
 from slowpath.stats.verdict import judge
 
 
-def best_at(group: Group, n: int, variants: Sequence[str], measured: Measured, effect: float) -> dict[str, Any]:
+def best_at(group: Group, n: int, variants: Sequence[str], measured: Measured, effect: float) -> CannonBest:
     """One entry of `best` (docs/results.md).
 
     Args: variants: those that compete.  effect: smallest relative difference that counts.
@@ -31,13 +31,13 @@ def best_at(group: Group, n: int, variants: Sequence[str], measured: Measured, e
         if variant not in YARDSTICKS and rounds:
             times_s[variant] = estimate_over_launches([found.centre_s for _, found in rounds.values()]).value
     if not times_s:
-        return {"n": n, "variant": None, "same": [], "reason": "none of them was measured"}
+        return CannonBest(n=n, variant=None, same=[], reason="none of them was measured")
     first = min(times_s, key=lambda variant: times_s[variant])
     mine = rounds_of(measured, group, first, n)
     others = {v: compare(rounds_of(measured, group, v, n), mine, effect) for v in times_s if v != first}
     slower = _slower(others)
     same = sorted((v for v in others if v not in slower), key=lambda variant: times_s[variant])
-    return {"n": n, "variant": first, "same": same, "reason": None}
+    return CannonBest(n=n, variant=first, same=same, reason=None)
 
 
 def _slower(others: dict[str, ContrastEstimate | None]) -> set[str]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
 
+from slowpath.core.cannon_results import CannonPoint, CriticalN
 from slowpath.experiments.cannon.groups import Group
 from slowpath.experiments.cannon.points import Measured, rounds_of
 from slowpath.experiments.cannon.variants import REFERENCE
@@ -22,7 +22,7 @@ SHARES = {"half": 0.5, "tenth": 0.1}
 Curve = Sequence[tuple[int, float]]  # (n, share), ascending n
 
 
-def critical_n(group: Group, measured: Measured, points: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def critical_n(group: Group, measured: Measured, points: Sequence[CannonPoint]) -> dict[str, CriticalN]:
     """CRITICAL of docs/results.md for each of SHARES.
 
     Args: points: of the reference, ascending n.
@@ -50,25 +50,24 @@ def _logit(share: float) -> float:
     return math.log(kept / (1 - kept))
 
 
-def _critical(group: Group, measured: Measured, points: Sequence[dict[str, Any]], share: float) -> dict[str, Any]:
-    known = [point for point in points if point["exposed_ratio"]]
-    found = crossing([(point["n"], point["exposed_ratio"]["value"]) for point in known], share)
+def _critical(group: Group, measured: Measured, points: Sequence[CannonPoint], share: float) -> CriticalN:
+    known = [(point.n, point.exposed_ratio.value) for point in points if point.exposed_ratio]
+    found = crossing(known, share)
     if isinstance(found, str):
-        why = next((p["exposed_ratio_reason"] for p in points if not p["exposed_ratio"]), found) if not known else found
-        nothing = {"n": None, "interval": None, "interval_kind": None, "level": None, "launches": 0}
-        return {"share": share, **nothing, "reason": why}
-    each, missing = _by_launch(group, measured, [point["n"] for point in known], share)
+        why = next((p.exposed_ratio_reason for p in points if not p.exposed_ratio), found) if not known else found
+        return CriticalN(share=share, n=None, interval=None, interval_kind=None, level=None, launches=0, reason=why)
+    each, missing = _by_launch(group, measured, [n for n, _ in known], share)
     spread = estimate_over_launches(each) if each and not missing else None
     kind = spread.kind if spread else f"{missing} of {missing + len(each)} launches have no crossing, no interval"
-    return {
-        "share": share,
-        "n": found,
-        "interval": list(spread.interval) if spread and spread.interval else None,
-        "interval_kind": kind,
-        "level": spread and spread.level,
-        "launches": len(each),
-        "reason": None,
-    }
+    return CriticalN(
+        share=share,
+        n=found,
+        interval=spread.interval if spread else None,
+        interval_kind=kind,
+        level=spread.level if spread else None,
+        launches=len(each),
+        reason=None,
+    )
 
 
 def _by_launch(group: Group, measured: Measured, sizes: Sequence[int], share: float) -> tuple[list[float], int]:

@@ -9,8 +9,8 @@ number of ranks; tools/cannon-ranks measures several.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from slowpath.core.cannon_results import CannonDistribution
 from slowpath.experiments.cannon.groups import Group
 from slowpath.experiments.cannon.points import Entries, Measured, compare, rounds_of, value_of
 
@@ -20,7 +20,7 @@ PARTS = ("distribute", "gather")
 
 def distribution(
     groups: Sequence[Group], ranks: int, measured: Measured, entries: Entries, effect: float
-) -> list[dict[str, Any]]:
+) -> list[CannonDistribution]:
     """DISTRIBUTION of docs/results.md: cells whose inputs are moved, each with its twin whose inputs are not."""
     twins = {_facts(group, IN_PLACE): group for group in groups if _source(group) == IN_PLACE}
     found = []
@@ -30,39 +30,40 @@ def distribution(
         if source == IN_PLACE or twin is None:
             continue
         for variant, n in group.cells:
-            if (variant, n) in twin.cells and "multiply_s" in entries[group.cells[variant, n].cell]["metrics"]:
-                found.append(_one(group, twin, variant, n, measured, entries, effect) | {"ranks": ranks})
-    return sorted(found, key=lambda one: (one["source"], one["variant"], one["n"]))
+            if (variant, n) in twin.cells and "multiply_s" in entries[group.cells[variant, n].cell].metrics:
+                found.append(_one(group, twin, variant, n, ranks, measured, entries, effect))
+    return sorted(found, key=lambda one: (one.source, one.variant, one.n))
 
 
 def _one(
-    group: Group, twin: Group, variant: str, n: int, measured: Measured, entries: Entries, effect: float
-) -> dict[str, Any]:
+    group: Group, twin: Group, variant: str, n: int, ranks: int, measured: Measured, entries: Entries, effect: float
+) -> CannonDistribution:
     cell, in_place_cell = group.cells[variant, n].cell, twin.cells[variant, n].cell
     ratio = compare(rounds_of(measured, group, variant, n), rounds_of(measured, twin, variant, n), effect)
     parts_s = [_steady_s(entries, cell, f"{part}_s") for part in PARTS]
     whole_s = _steady_s(entries, in_place_cell, "multiply_s")
     moved_s = None if None in parts_s else sum(value for value in parts_s if value is not None)
-    return {
-        "source": _source(group),
-        "variant": variant,
-        "n": n,
-        "mpi": group.mpi,
-        "environment": group.environment,
-        "placement": group.placement,
-        "cell": cell,
-        "in_place_cell": in_place_cell,
-        "distribute_s": parts_s[0],
-        "gather_s": parts_s[1],
-        "moved_ratio": None if moved_s is None or whole_s is None else moved_s / whole_s,
-        "over_in_place": value_of(ratio) if ratio else None,
-        "over_in_place_reason": None if ratio else f"no launch measured it with source={IN_PLACE} as well",
-    }
+    return CannonDistribution(
+        source=_source(group),
+        variant=variant,
+        n=n,
+        ranks=ranks,
+        mpi=group.mpi,
+        environment=group.environment,
+        placement=group.placement,
+        cell=cell,
+        in_place_cell=in_place_cell,
+        distribute_s=parts_s[0],
+        gather_s=parts_s[1],
+        moved_ratio=None if moved_s is None or whole_s is None else moved_s / whole_s,
+        over_in_place=value_of(ratio) if ratio else None,
+        over_in_place_reason=None if ratio else f"no launch measured it with source={IN_PLACE} as well",
+    )
 
 
 def _steady_s(entries: Entries, cell: int, metric: str) -> float | None:
-    phases = entries[cell]["metrics"].get(metric, {}).get("phases", {})
-    return float(phases["steady"]["value"]) if "steady" in phases else None
+    found = entries[cell].estimate(metric, "steady")
+    return found.value if found else None
 
 
 def _source(group: Group) -> str:

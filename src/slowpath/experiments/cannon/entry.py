@@ -8,7 +8,19 @@ from typing import Any
 
 import msgspec
 
+from slowpath.core.cannon_results import (
+    CannonBlas,
+    CannonGrid,
+    CannonGroup,
+    CannonMissing,
+    CannonPoint,
+    CannonResults,
+    CannonTimeline,
+    CannonVariant,
+)
+from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Plan
+from slowpath.core.results import SkippedRow
 from slowpath.experiments.cannon.advice import advice
 from slowpath.experiments.cannon.best import best_at
 from slowpath.experiments.cannon.critical import critical_n
@@ -23,74 +35,80 @@ from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.measurements import Measurements
 from slowpath.record.events import Blas, Grid, Note
 
-Rows = Sequence[Mapping[str, Any]]  # of results.json
 
-
-def build_cannon(plan: Plan, measurements: Measurements, cells: Rows, skipped: Rows) -> dict[str, Any] | None:
+def build_cannon(
+    plan: Plan, measurements: Measurements, cells: Sequence[CellResult], skipped: Sequence[SkippedRow]
+) -> CannonResults | None:
     """None: the run has no cells of this experiment.
 
     Args: cells, skipped: as in results.json.
     """
     found = groups(plan.cells)
-    entries = {cell["cell"]: cell for cell in cells}
-    whys = {row["cell"]: row["reason"] for row in reversed(skipped)}
+    entries = {cell.cell: cell for cell in cells}
+    whys = {row.cell: row.reason for row in reversed(skipped)}
     if not found:
         return None
-    return {
-        "groups": [_group(group, plan, measurements, entries, whys) for group in found],
-        "distribution": distribution(found, plan.ranks, measurements.by_series, entries, plan.minimum_effect),
-    }
+    return CannonResults(
+        groups=[_group(group, plan, measurements, entries, whys) for group in found],
+        distribution=distribution(found, plan.ranks, measurements.by_series, entries, plan.minimum_effect),
+    )
 
 
 def _group(
-    group: Group, plan: Plan, measurements: Measurements, entries: Entries, whys: Mapping[int, str]
-) -> dict[str, Any]:
+    group: Group, plan: Plan, measurements: Measurements, entries: Entries, whys: Mapping[int | None, str]
+) -> CannonGroup:
     measured, effect = measurements.by_series, plan.minimum_effect
     own = own_cost(group, measurements.launches_of, measurements.cannon.stamps)
     variants = [_variant(group, variant, measured, entries, whys, effect, own) for variant in group.variants]
-    points = {(one["variant"], p["n"]): p for one in variants for p in one["points"]}
+    points = {(one.variant, p.n): p for one in variants for p in one.points}
     across = [variant for variant in group.variants if ACROSS_NODES.get(variant)]
     best = [best_at(group, n, group.variants, measured, effect) for n in group.n]
     best_across = [best_at(group, n, across, measured, effect) for n in group.n]
     setup = _setup(group, measurements.launches_of)
     said, why_silent = advice(best, best_across, points, setup["grid"])
-    return {
-        "label": group.label,
-        "parameters": group.parameters,
-        "mpi": group.mpi,
-        "environment": group.environment,
-        "placement": group.placement,
-        "copy": group.copy,
-        "ranks": plan.ranks,
+    return CannonGroup(
+        label=group.label,
+        parameters=group.parameters,
+        mpi=group.mpi,
+        environment=group.environment,
+        placement=group.placement,
+        copy=group.copy,
+        ranks=plan.ranks,
         **setup,
-        "n": group.n,
-        "reference": REFERENCE,
-        "ceiling": CEILING,
-        "variants": variants,
-        "critical_n": critical_n(group, measured, [points[REFERENCE, n] for n in group.n if (REFERENCE, n) in points]),
-        "best": best,
-        "best_across_nodes": best_across,
-        "advice": said,
-        "advice_reason": why_silent,
-        "timelines": _timelines(group, measurements.cannon.timelines),
-    }
+        n=group.n,
+        reference=REFERENCE,
+        ceiling=CEILING,
+        variants=variants,
+        critical_n=critical_n(group, measured, [points[REFERENCE, n] for n in group.n if (REFERENCE, n) in points]),
+        best=best,
+        best_across_nodes=best_across,
+        advice=said,
+        advice_reason=why_silent,
+        timelines=_timelines(group, measurements.cannon.timelines),
+    )
 
 
 def _variant(
-    group: Group, variant: str, measured: Measured, entries: Entries, whys: Mapping[int, str], effect: float, own: Own
-) -> dict[str, Any]:
-    points, missing = [], []
+    group: Group,
+    variant: str,
+    measured: Measured,
+    entries: Entries,
+    whys: Mapping[int | None, str],
+    effect: float,
+    own: Own,
+) -> CannonVariant:
+    points: list[CannonPoint] = []
+    missing: list[CannonMissing] = []
     for n in group.n:
         if (variant, n) not in group.cells:
             continue
         entry = entries[group.cells[variant, n].cell]
-        if "multiply_s" in entry["metrics"]:
+        if "multiply_s" in entry.metrics:
             points.append(point(group, variant, n, measured, entries, effect, own))
         else:
-            cell = entry["cell"]
-            reason = entry["absent"].get("multiply_s") or whys.get(cell) or entry["reason"] or "it was not measured"
-            missing.append({"n": n, "cell": cell, "reason": reason})
-    return {"variant": variant, "across_nodes": ACROSS_NODES.get(variant), "points": points, "missing": missing}
+            reason = entry.absent.get("multiply_s") or whys.get(entry.cell) or entry.reason or "it was not measured"
+            missing.append(CannonMissing(n=n, cell=entry.cell, reason=reason))
+    return CannonVariant(variant=variant, across_nodes=ACROSS_NODES.get(variant), points=points, missing=missing)
 
 
 def _setup(group: Group, launches_of: Mapping[int, Sequence[LaunchRecord]]) -> dict[str, Any]:
@@ -103,31 +121,31 @@ def _setup(group: Group, launches_of: Mapping[int, Sequence[LaunchRecord]]) -> d
     blas: Blas | None = next((note.blas for note in notes if note.blas), None)
     lacking = [name for name, value in (("grid", grid), ("BLAS", blas)) if value is None]
     return {
-        "grid": grid and msgspec.to_builtins(grid),
-        "blas": blas and msgspec.to_builtins(blas),
+        "grid": CannonGrid(**msgspec.structs.asdict(grid)) if grid else None,
+        "blas": CannonBlas(**msgspec.structs.asdict(blas)) if blas else None,
         "setup_reason": f"the engine did not tell its {' and '.join(lacking)}" if lacking else None,
         "ranks_have_cores": shared is None,
         "ranks_have_cores_reason": shared,
     }
 
 
-def _timelines(group: Group, timelines: Mapping[int, Timeline]) -> list[dict[str, Any]]:
+def _timelines(group: Group, timelines: Mapping[int, Timeline]) -> list[CannonTimeline]:
     """Each variant's, for the largest n and for one in the middle."""
     sizes = sorted({group.n[-1], group.n[(len(group.n) - 1) // 2]})
     found = []
     for (variant, n), cell in group.cells.items():
         if n in sizes and (one := timelines.get(cell.cell)):
             found.append(
-                {
-                    "variant": variant,
-                    "n": n,
-                    "cell": cell.cell,
-                    "launch": one.launch,
-                    "repetition": one.repetition,
-                    "multiply_s": one.length_s,
-                    "one_clock": one.one_clock,
-                    "intervals": one.intervals,
-                    "reason": one.reason,
-                }
+                CannonTimeline(
+                    variant=variant,
+                    n=n,
+                    cell=cell.cell,
+                    launch=one.launch,
+                    repetition=one.repetition,
+                    multiply_s=one.length_s,
+                    one_clock=one.one_clock,
+                    intervals=one.intervals,
+                    reason=one.reason,
+                )
             )
-    return sorted(found, key=lambda one: one["n"])
+    return sorted(found, key=lambda one: one.n)

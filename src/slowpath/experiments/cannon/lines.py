@@ -3,43 +3,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from slowpath.core.cannon_results import CannonGroup, CannonResults
+from slowpath.core.cell_results import CellResult
+from slowpath.core.results import Level, Line
 from slowpath.experiments.cannon.observed import EXPERIMENT
 
 _CAUSES = {"switched": "by a lost processor", "loaded": "by other load on the node"}
 
 
-def cannon_lines(cannon: Mapping[str, Any] | None, cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def cannon_lines(cannon: CannonResults | None, cells: Sequence[CellResult]) -> list[Line]:
     """Lines of the verdict (docs/results.md): the advice of the group with most variants under each MPI, environment
     and placement, and a warning where launches stand for disturbed repetitions.
     """
     if cannon is None:
         return []
-    main: dict[tuple[Any, ...], Mapping[str, Any]] = {}
-    for group in cannon["groups"]:
-        key = (group["mpi"], group["environment"], group["placement"])
+    main: dict[tuple[str | None, str, str], CannonGroup] = {}
+    for group in cannon.groups:
+        key = (group.mpi, group.environment, group.placement)
         if key not in main or _measured(group) > _measured(main[key]):
             main[key] = group
-    lines = [_line("info", f"{_name(group)}: {group['advice']}") for group in main.values() if group["advice"]]
+    lines = [_line("info", f"{_name(group)}: {group.advice}") for group in main.values() if group.advice]
     return lines + _disturbed(cells)
 
 
-def _measured(group: Mapping[str, Any]) -> int:
-    return sum(bool(one["points"]) for one in group["variants"])
+def _measured(group: CannonGroup) -> int:
+    return sum(bool(one.points) for one in group.variants)
 
 
-def _name(group: Mapping[str, Any]) -> str:
-    name = EXPERIMENT if group["label"] == EXPERIMENT else f"{EXPERIMENT}, {group['label']}"
-    shared = "" if group["ranks_have_cores"] else ", which share cores"
-    ranks = group["ranks"]
+def _name(group: CannonGroup) -> str:
+    name = EXPERIMENT if group.label == EXPERIMENT else f"{EXPERIMENT}, {group.label}"
+    shared = "" if group.ranks_have_cores else ", which share cores"
+    ranks = group.ranks
     return f"{name}, {ranks} rank{'s' * (ranks > 1)}{shared}"
 
 
-def _disturbed(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _disturbed(cells: Sequence[CellResult]) -> list[Line]:
     """One line where not all repetitions were clean; a warning where some launches had too few clean ones."""
-    told = [one for cell in cells if (one := cell["repetitions"]) and one["clean"] is not None]
+    told = [one for cell in cells if (one := cell.repetitions) and one.clean is not None]
     every, clean = (sum(one[name] for one in told) for name in ("all", "clean"))
     if every == clean:
         return []
@@ -59,5 +61,5 @@ def _disturbed(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _line(level: str, text: str) -> dict[str, Any]:
-    return {"level": level, "text": text, "contrast": None}
+def _line(level: Level, text: str) -> Line:
+    return Line(level=level, text=text, contrast=None)

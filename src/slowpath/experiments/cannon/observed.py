@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from slowpath.core.cell_results import RepetitionCounts
 from slowpath.experiments.cannon.disturbance import Disturbance, counted, disturbance
 from slowpath.experiments.cannon.runs import Runs, read_runs
 from slowpath.experiments.cannon.timeline import Timeline, timeline
@@ -49,7 +49,7 @@ class Observed:
             clean = found.clean if isinstance(found, Disturbance) else None
             self.timelines[cell] = timeline(runs, job, launch, clean)
 
-    def repetitions(self, cell: int, experiment: str) -> tuple[dict[str, Any] | None, str | None]:
+    def repetitions(self, cell: int, experiment: str) -> tuple[RepetitionCounts | None, str | None]:
         """`repetitions` and `repetitions_reason` of a cell (docs/results.md)."""
         if experiment != EXPERIMENT:
             return None, f"experiment {experiment} does not tell disturbed repetitions apart"
@@ -59,6 +59,6 @@ class Observed:
         counts = counted(told)
         clean = [one.clean for one in told]
         enough = sum(mask is not None and int(mask.sum()) >= ENOUGH_CLEAN for mask in clean)
-        found = {**counts, "launches_of_clean": enough, "launches": len(told)}
+        found = RepetitionCounts(**counts, launches_of_clean=enough, launches=len(told))
         whys = [why for name, why in _UNKNOWN.items() if counts[name] is None]
         return found, "; ".join(whys) or None

@@ -7,6 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
+from slowpath.core.cannon_results import CannonPoint, Value
+from slowpath.core.cell_results import CellResult
 from slowpath.experiments.cannon.groups import Group
 from slowpath.experiments.cannon.runs import PARTS, TOTAL
 from slowpath.experiments.cannon.variants import ALONE, CEILING, REFERENCE
@@ -15,7 +19,7 @@ from slowpath.stats.contrast import ContrastEstimate, paired
 
 Rounds = Mapping[int, tuple[int, Reduced]]  # round -> launch and what it measured
 Measured = Mapping[tuple[int, str, str], Rounds]
-Entries = Mapping[int, Mapping[str, Any]]  # cell -> its entry of results.json
+Entries = Mapping[int, CellResult]  # cell -> its entry of results.json
 
 _NOT_BY_ITSELF = "the ranks do not make their own inputs here"
 
@@ -31,9 +35,6 @@ class Own:
     timing_s: Mapping[int, float] = field(default_factory=dict)
     why_no_timing: Mapping[int, str] = field(default_factory=dict)
     shared_cores: str | None = None
-
-
-_VALUE = ("value", "interval", "interval_kind", "level", "launches")
 
 
 def rounds_of(measured: Measured, group: Group, variant: str, n: int, metric: str = "multiply_s") -> Rounds:
@@ -53,7 +54,7 @@ def compare(over: Rounds, under: Rounds, minimum_effect: float) -> ContrastEstim
 
 def point(
     group: Group, variant: str, n: int, measured: Measured, entries: Entries, effect: float, own: Own
-) -> dict[str, Any]:
+) -> CannonPoint:
     """POINT of docs/results.md.
 
     Args: entries: cells as in results.json; this one has multiply_s.  effect: smallest relative difference that counts.
@@ -62,6 +63,8 @@ def point(
     cell = group.cells[variant, n].cell
     entry = entries[cell]
     multiply_s = _steady(entry, "multiply_s")
+    if multiply_s is None:
+        raise ValueError(f"cell {cell} was not measured")
     mine = rounds_of(measured, group, variant, n)
     ceiling = compare(mine, rounds_of(measured, group, CEILING, n), effect)
     reference = compare(rounds_of(measured, group, REFERENCE, n), mine, effect)
@@ -70,53 +73,54 @@ def point(
     share = _steady(entry, "exposed_ratio")
     parts_s = _parts(entry)
     exposed = _steady(entry, "exposed_s")
-    return {
-        "n": n,
-        "cell": cell,
-        "multiply_s": multiply_s,
-        "exposed_s": exposed and exposed["value"],
-        "parts_s": parts_s,
-        "rate_flops_per_s": multiply_s and _rate(multiply_s, n),
+    return CannonPoint(
+        n=n,
+        cell=cell,
+        multiply_s=multiply_s,
+        exposed_s=exposed.value if exposed else None,
+        parts_s=parts_s,
+        rate_flops_per_s=_rate(multiply_s, n),
         **_ratio("over_compute", ceiling, variant, CEILING),
         **_ratio("speed_up", reference, variant, REFERENCE),
         **(_nothing("of_cores", shared) if shared else _ratio("of_cores", alone, variant, ALONE)),
-        "exposed_ratio": share,
-        "exposed_ratio_reason": None if share else entry["absent"].get("exposed_ratio", "no samples"),
+        exposed_ratio=share,
+        exposed_ratio_reason=None if share else entry.absent.get("exposed_ratio", "no samples"),
         **_of_multiply("timing_ratio", own.timing_s.get(cell), multiply_s, own.why_no_timing.get(cell)),
         **_of_multiply("generate_ratio", _generate_s(parts_s, entry), multiply_s, _NOT_BY_ITSELF),
-    }
+    )
 
 
-def _generate_s(parts_s: Mapping[str, float], entry: Mapping[str, Any]) -> float | None:
+def _generate_s(parts_s: Mapping[str, float], entry: CellResult) -> float | None:
     """Inputs made by every rank outside the multiplication; with source=root rank 0 makes all, inside it."""
-    in_place = entry["parameters"].get("source", "in_place") == "in_place"
+    in_place = entry.parameters.get("source", "in_place") == "in_place"
     return parts_s.get("generate") if in_place else None
 
 
-def _of_multiply(
-    name: str, part_s: float | None, multiply_s: Mapping[str, Any] | None, why: str | None
-) -> dict[str, float | str | None]:
-    if part_s is None or multiply_s is None:
+def _of_multiply(name: str, part_s: float | None, multiply_s: Value, why: str | None) -> dict[str, Any]:
+    if part_s is None:
         return {name: None, f"{name}_reason": why or "no samples"}
-    return {name: part_s / multiply_s["value"], f"{name}_reason": None}
+    return {name: part_s / multiply_s.value, f"{name}_reason": None}
 
 
-def _steady(entry: Mapping[str, Any], metric: str) -> dict[str, Any] | None:
-    phases = entry["metrics"].get(metric, {}).get("phases", {})
-    return {name: phases["steady"][name] for name in _VALUE} if "steady" in phases else None
+def _steady(entry: CellResult, metric: str) -> Value | None:
+    found = entry.estimate(metric, "steady")
+    if found is None:
+        return None
+    kind, level = found.interval_kind, found.level
+    return Value(value=found.value, interval=found.interval, interval_kind=kind, level=level, launches=found.launches)
 
 
-def _parts(entry: Mapping[str, Any]) -> dict[str, float]:
+def _parts(entry: CellResult) -> dict[str, float]:
     found = {part: _steady(entry, f"{part}_s") for number, part in PARTS.items() if number != TOTAL}
-    return {part: value["value"] for part, value in found.items() if value}
+    return {part: value.value for part, value in found.items() if value}
 
 
-def _rate(multiply_s: Mapping[str, Any], n: int) -> dict[str, Any]:
+def _rate(multiply_s: Value, n: int) -> Value:
     """2 n^3 floating-point operations over the time; the interval turns over with it."""
     operations = 2.0 * n**3
-    interval = multiply_s["interval"]
-    turned = [operations / end for end in reversed(interval)] if interval else None
-    return {**multiply_s, "value": operations / multiply_s["value"], "interval": turned}
+    interval = multiply_s.interval
+    turned = (operations / interval[1], operations / interval[0]) if interval else None
+    return msgspec.structs.replace(multiply_s, value=operations / multiply_s.value, interval=turned)
 
 
 def _nothing(name: str, why: str) -> dict[str, Any]:
@@ -131,7 +135,8 @@ def _ratio(name: str, found: ContrastEstimate | None, variant: str, other: str) 
     return {name: value_of(found), f"{name}_reason": None}
 
 
-def value_of(found: ContrastEstimate) -> dict[str, Any]:
+def value_of(found: ContrastEstimate) -> Value:
     """A ratio as VALUE of docs/results.md."""
-    interval = list(found.interval) if found.interval else None
-    return dict(zip(_VALUE, (found.ratio, interval, found.kind, found.level, found.n), strict=True))
+    return Value(
+        value=found.ratio, interval=found.interval, interval_kind=found.kind, level=found.level, launches=found.n
+    )

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from slowpath.core.cannon_results import TimelineInterval
 from slowpath.experiments.cannon.disturbance import Mask
 from slowpath.experiments.cannon.runs import PARTS, TOTAL, Runs
 from slowpath.experiments.measured.job import Job
@@ -27,7 +27,7 @@ class Timeline:
     repetition: int
     length_s: float
     one_clock: bool
-    intervals: list[dict[str, Any]]
+    intervals: list[TimelineInterval]
     reason: str | None
 
 
@@ -43,7 +43,7 @@ def timeline(runs: Runs, job: Job, launch: int, clean: Mask | None) -> Timeline:
     return Timeline(launch, chosen, float(length_s[chosen]), job.one_node, intervals, reason)
 
 
-def _intervals(runs: Runs, job: Job, repetition: int) -> list[dict[str, Any]] | str:
+def _intervals(runs: Runs, job: Job, repetition: int) -> list[TimelineInterval] | str:
     count = sum(table.shape[1] for table in runs.duration_ns.values())
     if count > MOST_INTERVALS:
         return f"{count} intervals are too many to show; the record holds them"
@@ -59,8 +59,8 @@ def _intervals(runs: Runs, job: Job, repetition: int) -> list[dict[str, Any]] | 
         for step, begin, length in zip(of_part, begins[repetition], spent, strict=True):
             begin_s, end_s = (float(ns - zero_ns) * NS for ns in (begin, begin + length))
             name = PARTS.get(part, f"part {part}")
-            found.append({"rank": rank, "part": name, "step": step, "begin_s": begin_s, "end_s": end_s})
-    return sorted(found, key=lambda one: (one["rank"], one["begin_s"], -one["end_s"]))
+            found.append(TimelineInterval(rank=rank, part=name, step=step, begin_s=begin_s, end_s=end_s))
+    return sorted(found, key=lambda one: (one.rank, one.begin_s, -one.end_s))
 
 
 def _steps(said: Sequence[Intervals]) -> dict[tuple[int, int], tuple[int, ...]]:

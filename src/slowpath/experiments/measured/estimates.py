@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from slowpath.core.cell_results import ByCleanness, MetricEstimate, Mode, Outliers
 from slowpath.experiments.measured.reduce import Reduced
 from slowpath.experiments.measured.series import MEDIAN
 from slowpath.stats import orderstat
@@ -19,7 +20,7 @@ from slowpath.stats.spread import between
 SINGLE_OPERATIONS = 60  # up to here the samples of a launch are messages one by one, not a series of batches
 
 
-def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> dict[str, Any]:
+def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> MetricEstimate:
     """One metric and phase over launches.
 
     Args: launches: at least one.
@@ -30,23 +31,23 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> dict[str,
     modes = launch_modes(centres) if len(centres) > 1 else None
     batch = max(one.batch for one in launches)
     inside = [one.within_ratio for one in launches if one.within_ratio is not None]
-    return {
-        "value": centre.value,
-        "interval": list(centre.interval) if centre.interval else None,
-        "interval_kind": centre.kind,
-        "level": centre.level,
-        "launches": len(launches),
-        "location": launches[0].location,
-        "launch_values": centres,
+    return MetricEstimate(
+        value=centre.value,
+        interval=centre.interval,
+        interval_kind=centre.kind,
+        level=centre.level,
+        launches=len(launches),
+        location=launches[0].location,
+        launch_values=centres,
         **_by_repetitions(launches),
         **_samples(launches),
-        "within_ratio": float(np.median(inside)) if inside else None,
-        "between_ratio": between(centres),
-        "modes": modes
-        and [{"value": m.value, "launches": m.launches, "share_interval": [m.share.low, m.share.high]} for m in modes],
-        "batch": batch,
-        "quantum_ratio": quantum_ns and quantum_ns * 1e-9 / (centre.value * batch * launches[0].operations),
-    }
+        within_ratio=float(np.median(inside)) if inside else None,
+        between_ratio=between(centres),
+        modes=modes
+        and [Mode(value=m.value, launches=m.launches, share_interval=(m.share.low, m.share.high)) for m in modes],
+        batch=batch,
+        quantum_ratio=quantum_ns and quantum_ns * 1e-9 / (centre.value * batch * launches[0].operations),
+    )
 
 
 def _centre(launches: Sequence[Reduced]) -> Estimate:
@@ -66,11 +67,11 @@ def _by_repetitions(launches: Sequence[Reduced]) -> dict[str, Any]:
         return {}
     clean = [one.clean_s for one in launches if one.clean_s is not None]
     return {
-        "by_repetitions": {
-            "clean_value": estimate_over_launches(clean).value if clean else None,
-            "all_value": estimate_over_launches(everything).value,
-            "launches_of_clean": len(clean),
-        }
+        "by_repetitions": ByCleanness(
+            clean_value=estimate_over_launches(clean).value if clean else None,
+            all_value=estimate_over_launches(everything).value,
+            launches_of_clean=len(clean),
+        )
     }
 
 
@@ -108,10 +109,10 @@ def _samples(launches: Sequence[Reduced]) -> dict[str, Any]:
         "p999_reason": next((one.tails.reason for one in launches if one.tails.reason), None),
         "min": min(one.tails.min for one in launches),
         "max": max(one.tails.max for one in launches),
-        "outliers": {
-            "mild": sum(one.outliers.mild for one in launches),
-            "severe": sum(one.outliers.severe for one in launches),
-            "severe_time_ratio": severe_s / sum(one.total_s for one in launches),
-        },
+        "outliers": Outliers(
+            mild=sum(one.outliers.mild for one in launches),
+            severe=sum(one.outliers.severe for one in launches),
+            severe_time_ratio=severe_s / sum(one.total_s for one in launches),
+        ),
         "steady_class": classes.most_common(1)[0][0] if classes else None,
     }

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import Any
 
 import numpy as np
 
+from slowpath.core.cell_results import WhoPays
 from slowpath.core.units import format_time
 from slowpath.experiments.measured.job import Job
 from slowpath.experiments.measured.series import NO_SAMPLES, NS, PHASES, Absent, Block
@@ -70,7 +70,7 @@ def splits(parameters: Mapping[str, str], blocks: Sequence[Block], job: Job) -> 
     return phases or NO_SAMPLES
 
 
-def statement(launches: Sequence[Split], one_way_s: float) -> dict[str, Any]:
+def statement(launches: Sequence[Split], one_way_s: float) -> WhoPays:
     """One phase over launches (docs/results.md): means of the launches' shares, which still add up to 1.
 
     Args: launches: at least one.  one_way_s: the cell's estimate, of which the shares are taken.
@@ -81,18 +81,18 @@ def statement(launches: Sequence[Split], one_way_s: float) -> dict[str, Any]:
         f"Of {format_time(one_way_s)} from the start of MPI_Send to the end of MPI_Recv the sender is in its call for "
         f"{_percent(in_send)}, the receiver in its own for {_percent(in_receive)}; both are for {_percent(both)}."
     )
-    return {
-        "sender_alone_ratio": alone,
-        "both_ratio": both,
-        "receiver_alone_ratio": receiver,
-        "neither_ratio": neither,
-        "sender_s": in_send * one_way_s,
-        "receiver_s": in_receive * one_way_s,
-        "receiver_early_s": float(np.median([one.receiver_early_s for one in launches])),
-        "sender_after_s": float(np.median([one.sender_after_s for one in launches])),
-        "launches": len(launches),
-        "text": text,
-    }
+    return WhoPays(
+        sender_alone_ratio=alone,
+        both_ratio=both,
+        receiver_alone_ratio=receiver,
+        neither_ratio=neither,
+        sender_s=in_send * one_way_s,
+        receiver_s=in_receive * one_way_s,
+        receiver_early_s=float(np.median([one.receiver_early_s for one in launches])),
+        sender_after_s=float(np.median([one.sender_after_s for one in launches])),
+        launches=len(launches),
+        text=text,
+    )
 
 
 def _percent(share: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-Json = dict[str, Any]
+Json = Any
 
 # Panels of curves: variants that communicate alike.
 FAMILIES: tuple[tuple[str, tuple[str, ...]], ...] = (

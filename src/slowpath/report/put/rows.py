@@ -8,7 +8,7 @@ from typing import Any
 
 from slowpath.report.put.designs import DESIGNS, EMPTY_CALLS, Design, design_of
 
-Json = dict[str, Any]
+Json = Any
 METRIC = "time_per_put_s"
 _WHO = ("design", "call", "checks", "rung")
 _HOW_MEASURED = ("pattern", "instructions", "samples", "time_limit_s", "warmup_s", "validate")

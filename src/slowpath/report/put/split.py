@@ -13,7 +13,7 @@ from slowpath.report.svg import ladder
 from slowpath.report.svg.ladder import Step
 
 SHOWN = 8  # functions; the rest is one row, and the table has them all
-Json = dict[str, Any]
+Json = Any
 
 
 def split_figures(rows: Sequence[PutRow]) -> list[Figure]:

@@ -11,7 +11,7 @@ from slowpath.report.put.history import STUDY, WHAT_IT_IS
 from slowpath.report.put.rows import PutRow, conditions
 from slowpath.report.put.view import name
 
-Json = dict[str, Any]
+Json = Any
 HEAD = ("who puts", "instructions", "with loop", "time", "rate", "of empty call")
 
 

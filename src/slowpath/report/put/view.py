@@ -18,7 +18,7 @@ from slowpath.report.put.split import split_figures
 from slowpath.report.svg import bars
 from slowpath.report.svg.bars import Bar
 
-Json = dict[str, Any]
+Json = Any
 Numbers = tuple[str, str]  # a value, and what stands below it in small print
 NOT_COUNTED = f"{fmt.MISSING} not counted"
 

@@ -43,4 +43,4 @@ class Measured:
     """What a diagnosis left. findings: of the whole of it.  results: of its survey."""
 
     findings: Sequence[Mapping[str, Any]]
-    results: Mapping[str, Any]
+    results: Any

@@ -99,7 +99,7 @@ def score(truth: Truth, measured: Measured, baseline: Baseline) -> Score:
     return Score("abstained", why, beside)
 
 
-def _miss(truth: Truth, one: Finding, results: Mapping[str, Any], baseline: Baseline) -> str | None:
+def _miss(truth: Truth, one: Finding, results: Any, baseline: Baseline) -> str | None:
     """What is not right about a finding of the right rule; it begins with "no" where the finding does not say."""
     if truth.limit is not None and (why := _limit_miss(truth.limit, one)) is not None:
         return why
@@ -117,9 +117,7 @@ def _limit_miss(limit: tuple[str, float], one: Finding) -> str | None:
     return f"its limit lies in {said}, planted after {old:.12g}"
 
 
-def _cost_miss(
-    cost: tuple[str | None, float], one: Finding, results: Mapping[str, Any], baseline: Baseline
-) -> str | None:
+def _cost_miss(cost: tuple[str | None, float], one: Finding, results: Any, baseline: Baseline) -> str | None:
     """A cost adds to what the library takes there anyway, which is taken off."""
     per, planted = cost
     terms = [term for term in _terms(one) if term["per"] == per]
