@@ -123,7 +123,7 @@ def _headline(lines: Sequence[Mapping[str, Any]], skipped: int) -> str:
 
 
 def judge(contrasts: Sequence[Contrast], unmeasured: int, more: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-    """The verdict of a run (docs/results.md): a headline, and one line for each question, the strongest effect first.
+    """The verdict of a run (docs/reference/results.md): a headline and one line a question, strongest effect first.
 
     Args: contrasts: as in results.json, with ratio None where nothing could be compared.
           unmeasured: cells without samples.

@@ -10,7 +10,7 @@ from typing import Any
 from slowpath.core.units import format_ratio
 from slowpath.experiments.cannon.variants import CEILING, REFERENCE, YARDSTICKS
 
-Best = Sequence[Mapping[str, Any]]  # entries of `best` (docs/results.md), ascending n
+Best = Sequence[Mapping[str, Any]]  # entries of `best` (docs/reference/results.md), ascending n
 Points = Mapping[tuple[str, int], Mapping[str, Any]]  # (variant, n) -> POINT
 Grid = Mapping[str, int] | None
 

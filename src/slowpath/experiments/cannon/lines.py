@@ -12,8 +12,8 @@ _CAUSES = {"switched": "by a lost processor", "loaded": "by other load on the no
 
 
 def cannon_lines(cannon: Mapping[str, Any] | None, cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Lines of the verdict (docs/results.md): the advice of the group with most variants under each MPI, environment
-    and placement, and a warning where launches stand for disturbed repetitions.
+    """Lines of the verdict (docs/reference/results.md): the advice of the group with most variants under each MPI,
+    environment and placement, and a warning where launches stand for disturbed repetitions.
     """
     if cannon is None:
         return []

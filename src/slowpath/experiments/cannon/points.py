@@ -54,7 +54,7 @@ def compare(over: Rounds, under: Rounds, minimum_effect: float) -> ContrastEstim
 def point(
     group: Group, variant: str, n: int, measured: Measured, entries: Entries, effect: float, own: Own
 ) -> dict[str, Any]:
-    """POINT of docs/results.md.
+    """POINT of docs/reference/results.md.
 
     Args: entries: cells as in results.json; this one has multiply_s.  effect: smallest relative difference that counts.
           own: what the launches say of the tool itself.
@@ -132,6 +132,6 @@ def _ratio(name: str, found: ContrastEstimate | None, variant: str, other: str) 
 
 
 def value_of(found: ContrastEstimate) -> dict[str, Any]:
-    """A ratio as VALUE of docs/results.md."""
+    """A ratio as VALUE of docs/reference/results.md."""
     interval = list(found.interval) if found.interval else None
     return dict(zip(_VALUE, (found.ratio, interval, found.kind, found.level, found.n), strict=True))
