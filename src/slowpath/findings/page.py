@@ -60,7 +60,7 @@ def table(rules: Sequence[Rule]) -> str:
 
 
 def markdown_page(rule: Rule) -> str:
-    """docs/reference/rules/SPnnn.md."""
+    """A rule as a page of docs/reference/rules."""
     lines = [f"# {rule.code}: {rule.title}", "", f"*{rule.name}*", ""]
     for heading, text in _parts(rule):
         lines += [f"## {heading}", "", text, ""]
@@ -89,7 +89,7 @@ _MADE = "Generated from the rule by `slowpath explain --markdown DIR`."
 
 
 def index_page(rules: Sequence[Rule]) -> str:
-    """docs/reference/rules/README.md."""
+    """The table of all rules, docs/reference/rules/README.md."""
     rows = [f"| [{rule.code}]({rule.code}.md) | {rule.title} | {rule.remedy} |" for rule in rules]
     head = ["# Rules", "", "What Slowpath can name. [Findings](../findings.md) says what a finding is.", ""]
     return _linked("\n".join([*head, "| code | slow path | remedy |", "|---|---|---|", *rows, "", _MADE, ""]))
