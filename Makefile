@@ -36,6 +36,7 @@ lint: $(VENV)/installed-dev docs
 docs: $(VENV)/installed-dev
 	$(BIN)/mkdocs build --quiet --strict
 	$(BIN)/python tools/check-docs
+	$(BIN)/python tools/generate-docs --check
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documentation: what tools/check-docs finds, and every page in the site's navigation and index."""
+"""The documentation: what its tools find and write, and every page in the site's navigation and index."""
 
 from __future__ import annotations
 
@@ -15,14 +15,31 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 
-@pytest.fixture(scope="module")
-def check() -> ModuleType:
-    loader = SourceFileLoader("check_docs", str(ROOT / "tools" / "check-docs"))
-    spec = spec_from_loader("check_docs", loader)
+def tool(name: str) -> ModuleType:
+    """A program of tools/ as a module."""
+    loader = SourceFileLoader(name.replace("-", "_"), str(ROOT / "tools" / name))
+    spec = spec_from_loader(loader.name, loader)
     assert spec is not None
     module = module_from_spec(spec)
     loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def check() -> ModuleType:
+    return tool("check-docs")
+
+
+def test_generated_tables_are_current_and_hold_every_entry() -> None:
+    generate = tool("generate-docs")
+    pages = {page: page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")}
+    stale = [str(page) for page, text in pages.items() if generate.current(text) != text]
+    assert not stale, "run: tools/generate-docs"
+    marks = re.findall(r"<!-- generated: ([\w-]+) -->", "\n".join(pages.values()))
+    assert sorted(marks) == sorted(generate.BLOCKS)
+    assert generate.current("<!-- generated: remedies -->\nold\n<!-- end -->").count("\n| ") == 2 + len(
+        generate.REMEDIES
+    )
 
 
 def test_a_source_that_names_a_page_that_is_not_there_is_a_fault(check: ModuleType) -> None:
