@@ -32,9 +32,9 @@ lint: $(VENV)/installed-dev docs
 	git ls-files 'engine/*.cpp' 'engine/*.hpp' 'engine/*.c' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/python tools/check-tree
 
-# The documentation as a site in build/docs; a link that leads nowhere is an error. Needs no network.
+# The documentation as a site in build/docs; a link that leads nowhere is an error (not with --quiet). Needs no network.
 docs: $(VENV)/installed-dev
-	$(BIN)/mkdocs build --quiet --strict
+	$(BIN)/mkdocs build --strict
 	$(BIN)/python tools/check-docs
 	$(BIN)/python tools/generate-docs --check
 
