@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test lint format unit engine-test bench screenshot clean help
+.PHONY: run test lint docs format unit engine-test bench screenshot clean help
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -25,12 +25,18 @@ $(VENV)/installed-dev: $(VENV)/installed
 
 test: lint engine-test unit
 
-lint: $(VENV)/installed-dev
+lint: $(VENV)/installed-dev docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	git ls-files 'engine/*.cpp' 'engine/*.hpp' 'engine/*.c' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/python tools/check-tree
+
+# The documentation as a site in build/docs; a link that leads nowhere is an error (not with --quiet). Needs no network.
+docs: $(VENV)/installed-dev
+	$(BIN)/mkdocs build --strict
+	$(BIN)/python tools/check-docs
+	$(BIN)/python tools/generate-docs --check
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .

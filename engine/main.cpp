@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// slowpath-engine: docs/engine-interface.md.
+/// slowpath-engine: docs/reference/engine-interface.md.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The command line, split but not yet judged against an experiment: docs/engine-interface.md.
+/// The command line, split but not yet judged against an experiment: docs/reference/engine-interface.md.
 #pragma once
 
 #include <optional>

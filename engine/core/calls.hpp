@@ -28,8 +28,8 @@ class CallLedger {
     /// Right after its last one.
     /// @param operations Of this rank in the block, those of its peer's samples included.
     void end(Phase phase, std::int64_t operations);
-    /// The lines `calls` of the cell (docs/record.md), one for each phase with an operation; the sums are
-    /// then empty again.
+    /// The lines `calls` of the cell (docs/internals/record.md), one for each phase with an operation; the
+    /// sums are then empty again.
     std::string take(std::uint32_t cell, int rank);
 
   private:

@@ -7,7 +7,7 @@
 
 namespace slowpath {
 
-/// docs/engine-interface.md, describe --json; one line.
+/// docs/reference/engine-interface.md, describe --json; one line.
 std::string describe_json(std::string_view version);
 
 /// describe without --json: every experiment, one line each, with its metrics.

@@ -6,7 +6,8 @@
 
 namespace slowpath::ipc {
 
-/// This process as an entry of launch_begin's `ranks` (docs/record.md), its clock calibrated now; a few ms.
+/// This process as an entry of launch_begin's `ranks` (docs/internals/record.md), its clock calibrated now; a
+/// few ms.
 std::string describe_process(std::uint32_t rank);
 
 }  // namespace slowpath::ipc

@@ -2,7 +2,7 @@
 """Slowpath finds, explains and proves slow paths in MPI communication.
 
 import slowpath
-run = slowpath.open("slowpath-runs/checkup-20260131-120000")      # docs/ecosystem.md
+run = slowpath.open("slowpath-runs/checkup-20260131-120000")      # docs/how-to/other-tools.md
 """
 
 from __future__ import annotations

@@ -73,8 +73,9 @@ def test_summary_is_the_commands_own(name: str, module: str, summary: str) -> No
 
 
 def test_reference_page_is_current() -> None:
-    page = Path(__file__).parents[2] / "docs" / "cli.md"
-    assert page.read_text() == reference().rstrip("\n") + "\n", "run: python -m slowpath.cli.reference > docs/cli.md"
+    page = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
+    hint = "run: python -m slowpath.cli.reference > docs/reference/cli.md"
+    assert page.read_text() == reference().rstrip("\n") + "\n", hint
 
 
 def test_version(slowpath: Slowpath) -> None:

@@ -24,7 +24,7 @@ from slowpath.record.blocks import BlockIndex, read, scan
 from slowpath.run.engine.blas import PACKAGED, PLUGIN
 from slowpath.run.engine.cache import Engine
 
-PAGE = Path(__file__).parents[2] / "docs" / "cannon.md"
+PAGE = Path(__file__).parents[2] / "docs" / "studies" / "cannon.md"
 FAULTS = Path(__file__).parents[2] / "engine" / "experiments" / "cannon" / "tests"
 TIME_LIMIT_S = 240
 # Short, and no waiting for a quiet machine: it is the products that count.
@@ -117,7 +117,7 @@ def assert_right(done: Done, cells: list[str]) -> None:
         said = f"{cell}: {end['reason']}"
         if "variant=partitioned" in cell and end["status"] != "ok":
             # Open MPI 5.0.11 mixes up the first starts of two requests between the same two ranks now and then, on 9
-            # ranks and more (docs/cannon.md): found, as it must be.
+            # ranks and more (docs/studies/cannon.md): found, as it must be.
             known = done.library.startswith("Open MPI v5.0.") and "wrong product" in end["reason"]
             assert known or "no MPI_Psend_init" in end["reason"], said
             continue

@@ -73,7 +73,7 @@ def test_the_writer_lays_out_blocks_as_the_schema_says(engine: Engine) -> None:
 
 
 def test_the_parameter_page_is_the_engines_own_tables(engine: Engine) -> None:
-    text = (ROOT / "docs" / "engine-interface.md").read_text()
+    text = (ROOT / "docs" / "reference" / "engine-interface.md").read_text()
     sections = {part.split("`")[0]: part for part in text.split("## Parameters of `")[1:]}
     for experiment in described(engine)["experiments"]:
         rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| `([^`]*)` \|", sections[experiment["name"]], re.MULTILINE)
@@ -136,7 +136,7 @@ def test_fresh_allocations_are_recorded_with_address_and_pages(recorded: Callabl
 
 
 def test_batches_span_a_hundred_quanta(recorded: Callable, tmp_path: Path) -> None:
-    """The median of differences of a coarse clock is biased; sums over 100 quanta are not (docs/statistics.md)."""
+    """Medians of a coarse clock's differences are biased, sums over 100 quanta not (docs/internals/statistics.md)."""
     long_enough = False
     for _ in range(LAUNCHES_FOR_A_CALM_WARM_UP):
         for left in ("samples.blk", "events.jsonl"):

@@ -186,7 +186,7 @@ def test_the_page_lists_the_info_keys(engine: Engine) -> None:
     done = subprocess.run([engine.program, "describe", "--json"], capture_output=True, text=True, check=True)
     put = next(e for e in json.loads(done.stdout)["experiments"] if e["name"] == "put")
     names = next(p for p in put["parameters"] if p["name"] == "window_info")["choices"]
-    page = (ROOT / "docs" / "put.md").read_text()
+    page = (ROOT / "docs" / "reference" / "put.md").read_text()
     table = page.split("## Info keys of windows")[1].split("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == names
     source = (ROOT / "engine" / "experiments" / "put" / "info.cpp").read_text()

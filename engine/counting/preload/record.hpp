@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What is known of this process, one line of JSON an event (docs/counting.md); written as it becomes known,
-/// so that a crash loses nothing.  Safe in signal handlers; callers hold the lock.
+/// What is known of this process, one line of JSON an event (docs/studies/counting.md); written as it becomes
+/// known, so that a crash loses nothing.  Safe in signal handlers; callers hold the lock.
 #pragma once
 
 #include <atomic>

@@ -15,7 +15,8 @@ class Blas;  // blas.hpp: libslowpath-blas.so, loaded at run time
 class Multiply {
   public:
     /// @param panel_columns Length of a piece of k between two pokes; a multiple of the BLAS's own K block
-    /// (OpenBLAS's GEMM_Q, 384), since shorter pieces pack A again and cost 3 to 7 % (docs/cannon.md).
+    /// (OpenBLAS's GEMM_Q, 384), since shorter pieces pack A again and cost 3 to 7 %
+    /// (docs/studies/cannon.md).
     Multiply(const Layout& layout, const Blas& blas, Timeline& timeline, std::int64_t panel_columns);
 
     /// c += a b for one panel of k, as one dgemm, recorded as Part::dgemm of `step`.

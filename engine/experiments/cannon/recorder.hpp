@@ -21,7 +21,8 @@ class Recorder {
     void add(const Timeline& timeline, std::int64_t involuntary_switches, std::optional<double> other_s);
 
     /// One block for each part that occurs, one sample for each of its intervals; events `intervals` (the
-    /// steps of one repetition's intervals, part by part) and `repetitions` (disturbances).  docs/record.md.
+    /// steps of one repetition's intervals, part by part) and `repetitions` (disturbances).
+    /// docs/internals/record.md.
     void write(const Context& context, CellRecord& record) const;
 
     std::int64_t repetitions() const { return static_cast<std::int64_t>(switches_.size()); }

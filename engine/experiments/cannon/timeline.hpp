@@ -12,7 +12,7 @@
 
 namespace slowpath::cannon {
 
-/// Numbers are those of the record (docs/record.md).
+/// Numbers are those of the record (docs/internals/record.md).
 enum class Part : std::uint8_t {
     total = 0,  ///< the whole multiplication
     dgemm = 1,

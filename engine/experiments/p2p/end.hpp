@@ -75,7 +75,7 @@ class End {
     /// @param operations Those of the block.
     void end_calls(Phase phase, std::int64_t operations);
     /// A block of other times taken between begin_block() and end_block(): a part of the operations
-    /// (docs/record.md). What the kernel did meanwhile stands in the block of part 0 alone.
+    /// (docs/internals/record.md). What the kernel did meanwhile stands in the block of part 0 alone.
     void add_part(Phase phase, std::uint32_t batch, std::int64_t first_sample, std::uint64_t part,
                   const Samples& samples);
     /// The number of the first of the ranks that take part, on all of them.

@@ -90,7 +90,7 @@ TableRow windowed_row(const Config& config, const CellNumbers& numbers) {
     return {{"Size", "Bandwidth (MB/s)", "Messages/s"}, config.message_bytes, {megabytes_per_s, rate}};
 }
 
-/// Rank 0's; the metrics are those of the slower end (docs/metrics.md).
+/// Rank 0's; the metrics are those of the slower end (docs/reference/metrics.md).
 TableRow overlap_row(const Config& config, const CellNumbers& numbers) {
     const auto part = [&](std::uint64_t number) {
         return median(times_us(numbers, Phase::steady, 0, 1, number));

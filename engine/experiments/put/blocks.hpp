@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The origin's blocks: which part of a burst a block holds stands in its field `allocation`
-/// (docs/record.md).
+/// (docs/internals/record.md).
 #pragma once
 
 #include <cstdint>

@@ -54,7 +54,7 @@ std::vector<Parameter> table() {
         {"message_bytes", bytes, "bytes", "8", "8", "1TiB", {}, false, "payload of one put, a multiple of 8"},
         counted("puts", "puts", "1000", "1", "1000000", "puts in a burst, before the synchronisation"),
         words("window_info", "default", window_info_names(),
-              "design=mpi: an info key of the window, by its name in docs/put.md"),
+              "design=mpi: an info key of the window, by its name in docs/reference/put.md"),
         words("order", "sequential", {"same", "sequential", "line", "random"},
               "where the puts of a burst go: one slot, slot after slot, a new cache line of 64 bytes each "
               "time, a "

@@ -180,7 +180,7 @@ void odd_slots_are_refused() {
     }
 }
 
-/// The names that the experiment's parameters have (docs/put.md), each layer in its four ways.
+/// The names that the experiment's parameters have (docs/reference/put.md), each layer in its four ways.
 void the_registry_is_whole() {
     std::set<std::tuple<std::string_view, Call, bool, int>> found;
     for (const Design& design : designs())

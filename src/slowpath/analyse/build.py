@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds results.json (docs/results.md) from a run folder, and from nothing else."""
+"""Builds results.json (docs/reference/results.md) from a run folder, and from nothing else."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cells of results.json (docs/results.md)."""
+"""The cells of results.json (docs/reference/results.md)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cells of results.json: metrics over launches, and the evidence next to them (docs/results.md). Pure.
+"""The cells of results.json: metrics over launches, and the evidence next to them (docs/reference/results.md). Pure.
 
 Times are seconds, lengths bytes, numbers unrounded; None means missing and stands next to a reason.
 """
@@ -71,7 +71,7 @@ class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FirstSlow(Result, frozen=True, kw_only=True):
-    """In how many launches the first message lies far outside the later ones (docs/statistics.md)."""
+    """In how many launches the first message lies far outside the later ones (docs/internals/statistics.md)."""
 
     slow: Annotated[bool, Meta(description="in 3 of 4 launches")]
     launches_slow: int
@@ -127,7 +127,7 @@ class RoleWitness(Result, frozen=True, kw_only=True, omit_defaults=True):
     system_time_s_per_op: float | None
     involuntary_switches: int | None
     operations: int | None = None
-    calls: Annotated[dict[str, CallCounts] | None, Meta(description="by kind; docs/witnesses.md")] = None
+    calls: Annotated[dict[str, CallCounts] | None, Meta(description="by kind; docs/internals/witnesses.md")] = None
 
 
 class Distribution(Result, frozen=True, kw_only=True):

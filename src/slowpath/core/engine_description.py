@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the engine says it can do (`slowpath-engine describe --json`, docs/engine-interface.md), typed.
+"""What the engine says it can do (`slowpath-engine describe --json`, docs/reference/engine-interface.md), typed.
 
 A campaign is validated against this, so that the engine's parameter table stays the only one.
 """

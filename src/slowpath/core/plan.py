@@ -37,7 +37,7 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unavailable: str | None = None  # why this MPI can't be put into this state; its cells are skipped
     mpi: str | None = None  # the MPI for which this holds; None: for every MPI of the run
     unset: list[str] = []  # names that are taken out of the user's own variables
-    witness: bool = False  # its launches count calls (docs/witnesses.md), and their times stand for nothing
+    witness: bool = False  # its launches count calls (docs/internals/witnesses.md), and their times stand for nothing
 
 
 class Placement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -300,7 +300,7 @@ class RemedyResult(Result, frozen=True, kw_only=True):
 
 
 class Finding(Result, frozen=True, kw_only=True, rename={"affects_default": "usual"}):
-    """A slow path by name, with its evidence (docs/findings.md)."""
+    """A slow path by name, with its evidence (docs/reference/findings.md)."""
 
     id: Annotated[str, Meta(description="rule and a hash of what it is about; the same over runs")]
     rule: str

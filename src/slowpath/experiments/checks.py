@@ -75,7 +75,7 @@ def _check_p2p(parameters: Mapping[str, str], ranks: int) -> None:
 
 def _check_p2p_metric(parameters: Mapping[str, str], metric: str) -> None:
     """With synchronise=inside the sample holds the barrier too, and no other metric; with posted=before and after
-    the receiver is late on purpose (docs/record.md)."""
+    the receiver is late on purpose (docs/internals/record.md)."""
     inside = parameters["pattern"] == "one_way" and parameters["synchronise"] == "inside"
     if inside and metric != "send_barrier_s":
         raise UsageError(f"{metric} is not measured with synchronise=inside; use send_barrier_s")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The registry of metrics, and which function derives them from the blocks of an experiment's pattern. Pure.
 
-Definitions: docs/metrics.md. A metric that a cell should have and hasn't is an `Absent` with its reason.
+Definitions: docs/reference/metrics.md. A metric that a cell should have and hasn't is an `Absent` with its reason.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of other benchmarks, for which slowpath has no experiment (docs/ecosystem.md). Pure."""
+"""Operations of other benchmarks, for which slowpath has no experiment (docs/how-to/other-tools.md). Pure."""
 
 from __future__ import annotations
 

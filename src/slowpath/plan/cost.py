@@ -20,7 +20,7 @@ from slowpath.experiments.checks import p2p_buffer_bytes, side_values
 from slowpath.experiments.p2p.layout import TOGETHER
 from slowpath.experiments.put.cost import put_seconds
 
-FEWEST_ROUNDS = 5  # below it a t interval over launches is too wide to decide anything (docs/statistics.md)
+FEWEST_ROUNDS = 5  # below it a t interval over launches is too wide to decide anything (docs/internals/statistics.md)
 _LEAST_ROUNDS = 2  # one launch has no spread between launches at all
 _UNKNOWN_EXPERIMENT_S = 0.1
 _DEVICE_KINDS = ("device", "device_pool", "device_vmm")

@@ -4,7 +4,7 @@
 The campaign itself is that of two ranks on any number of nodes: pairs communicate, the other ranks wait. What grows
 with ranks is starting the job, some bytes for each rank in each launch, and collecting from ranks that have nothing to
 say. The constants are of the size seen with hydra and prterun on one machine, and assumptions beyond one node; they
-only have to say which term leads (docs/scale.md).
+only have to say which term leads (docs/internals/scale.md).
 """
 
 from __future__ import annotations

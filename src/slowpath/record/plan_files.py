@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""plan.json, and the plan.txt that the engine reads (docs/record.md)."""
+"""plan.json, and the plan.txt that the engine reads (docs/internals/record.md)."""
 
 from __future__ import annotations
 

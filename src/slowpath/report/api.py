@@ -66,7 +66,7 @@ class Samples:
 
 
 class Cell:
-    """One cell: what was measured at one point. `to_dict` is its entry in results.json (docs/results.md)."""
+    """One cell: what was measured at one point. `to_dict` is its entry in results.json (docs/reference/results.md)."""
 
     def __init__(self, run: Run, entry: Json) -> None:
         self._run, self._entry = run, entry
@@ -148,7 +148,7 @@ class Cell:
 
 
 class Contrast:
-    """b against a, which differ in one thing. `to_dict` is its entry in results.json (docs/results.md)."""
+    """b against a, which differ in one thing. `to_dict` is its entry in results.json (docs/reference/results.md)."""
 
     def __init__(self, entry: Json) -> None:
         self._entry = entry
@@ -199,7 +199,7 @@ class Run:
 
     @cached_property
     def results(self) -> Results:
-        """results.json, worked out anew from the record (docs/results.md). Raises: RecordError."""
+        """results.json, worked out anew from the record (docs/reference/results.md). Raises: RecordError."""
         return build_results(self.path)
 
     @cached_property

@@ -28,7 +28,7 @@ GRACE_S = 3.0
 # A process that even SIGKILL does not end (it waits for a device) is given up, not waited for.
 UNKILLABLE_S = 5.0
 PR_SET_PDEATHSIG = 1  # prctl(2)
-# The engine's own exit codes besides 0 (docs/engine-interface.md): it ended by decision, it did not crash.
+# The engine's own exit codes besides 0 (docs/reference/engine-interface.md): it ended by decision, it did not crash.
 DECIDED_EXITS = (1, 2, 4)
 
 

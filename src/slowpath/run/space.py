@@ -14,7 +14,7 @@ from slowpath.experiments.cannon.cost import intervals, repetitions
 SAMPLE_BYTES = 16  # duration_ns and start_ns
 BLOCK_BYTES = 128  # schema/block.json, header_bytes
 EVENT_BYTES = 512
-CANNON_PARTS = 11  # each a block of its own (docs/record.md)
+CANNON_PARTS = 11  # each a block of its own (docs/internals/record.md)
 LAUNCH_BYTES = 16 * 1024  # plan, launch record, captured output
 # Kept free besides: report, results, and what others write meanwhile.
 RESERVE_BYTES = 32 * 1024 * 1024

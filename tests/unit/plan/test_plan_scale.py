@@ -15,8 +15,8 @@ from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 from slowpath.plan.scale import ScaleModel, Work, scale_cost, work_of
 
-PAGE = Path(__file__).parents[3] / "docs" / "scale.md"
-CHECKUP = Work(launches=60, cells=440, cells_s=18.0)  # of campaign checkup, docs/scale.md
+PAGE = Path(__file__).parents[3] / "docs" / "internals" / "scale.md"
+CHECKUP = Work(launches=60, cells=440, cells_s=18.0)  # of campaign checkup, docs/internals/scale.md
 RANKS_A_NODE = 64
 
 

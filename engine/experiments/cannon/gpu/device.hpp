@@ -18,7 +18,7 @@ std::optional<std::string> take_device(Context& context);
 /// not there.  SLOWPATH_MPI_TAKES_DEVICE=on or off overrides what the library says.
 std::optional<std::string> mpi_refuses_device();
 
-/// A `note` of the event record with this rank's GPU (docs/record.md).
+/// A `note` of the event record with this rank's GPU (docs/internals/record.md).
 std::string gpu_note(const Context& context, std::uint32_t cell);
 /// A `note` with the library that multiplies and the grid.
 std::string cublas_note(const std::string& name, const Layout& layout, std::uint32_t cell);

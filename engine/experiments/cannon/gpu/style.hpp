@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What a communication style is when the matrices are on GPUs.  It has the name of the style on the CPU that
-/// it stands for.  Adding one: its file in styles/, a line in styles.cpp, a row in docs/cannon-gpu.md.
+/// it stands for.  Adding one: its file in styles/, a line in styles.cpp, a row in
+/// docs/studies/cannon-gpu.md.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part `cannon` of results.json (docs/results.md). Pure."""
+"""The part `cannon` of results.json (docs/reference/results.md). Pure."""
 
 from __future__ import annotations
 

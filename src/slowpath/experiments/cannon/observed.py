@@ -50,7 +50,7 @@ class Observed:
             self.timelines[cell] = timeline(runs, job, launch, clean)
 
     def repetitions(self, cell: int, experiment: str) -> tuple[RepetitionCounts | None, str | None]:
-        """`repetitions` and `repetitions_reason` of a cell (docs/results.md)."""
+        """`repetitions` and `repetitions_reason` of a cell (docs/reference/results.md)."""
         if experiment != EXPERIMENT:
             return None, f"experiment {experiment} does not tell disturbed repetitions apart"
         told = self.disturbances.get(cell)

@@ -32,7 +32,7 @@ def waits(intervals: Sequence[Mapping[str, Any]], grid: tuple[int, int] | None, 
     """The waits of one repetition, by rank and time.
 
     Args:
-        intervals: one repetition of a TIMELINE (docs/results.md) on one clock.
+        intervals: one repetition of a TIMELINE (docs/reference/results.md) on one clock.
         grid: rows and columns of the ranks, in row-major order; None: not known, then every rank is a candidate.
         least: share of the repetition below which a wait is left out.
     """

@@ -42,7 +42,7 @@ BLAS_LINE = re.compile(r"^-- BLAS: (?!none)(.+)$", re.MULTILINE)  # engine/blas/
 ERROR_LINE = re.compile(r"\berror: |^CMake Error|undefined reference|No space left")
 # Kept beside the engine when the source builds them: the original reproducers' commands, the driver-level experiment,
 # the library that pads allocations of programs that can't be changed, what `slowpath count` works with, what plants
-# slow paths (docs/plants.md), and the BLAS.
+# slow paths (docs/results/plants.md), and the BLAS.
 OTHER_PROGRAMS = (
     "gpudirect_p2p_overalloc",
     "intranode_pinned_host_comm",

@@ -20,7 +20,7 @@ KEPT = "describe.json"
 
 
 def describe(engine: Engine, environ: Mapping[str, str]) -> dict[str, Any]:
-    """The engine's description (docs/engine-interface.md). Raises EnvironmentFailure if it can't be had."""
+    """The engine's description (docs/reference/engine-interface.md). Raises EnvironmentFailure if it can't be had."""
     kept = engine.program.parent / KEPT
     with contextlib.suppress(OSError, msgspec.DecodeError):
         return msgspec.json.decode(kept.read_bytes(), type=dict[str, Any])
