@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /// slowpath-engine: docs/engine-interface.md.
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <sstream>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "core/error.hpp"
+#include "experiments/check.hpp"
 #include "experiments/describe.hpp"
 #include "mpi/check.hpp"
 #include "mpi/launch_info.hpp"
@@ -69,6 +75,23 @@ int print_and_leave(const std::string& text) {
     return std::fflush(stdout) == 0 ? exit_ok : exit_environment;
 }
 
+/// The plan on stdin or in a file.  @throws UsageError: it can't be read.
+std::string plan_text(const std::string& path) {
+    std::ifstream file;
+    if (path != "-") file.open(path, std::ios::binary);
+    std::istream& from = path == "-" ? std::cin : file;
+    std::ostringstream content;
+    if (!from || (from.peek() != std::istream::traits_type::eof() && !(content << from.rdbuf())))
+        throw UsageError("can't read the plan " + path + ": " + std::strerror(errno));
+    return content.str();
+}
+
+int check(const Arguments& arguments) {
+    const CheckedPlan checked = check_cells(parse_plan(plan_text(*arguments.plan)), arguments.ranks);
+    const int code = print_and_leave(checked.lines);
+    return code == exit_ok && !checked.all_valid ? exit_usage : code;
+}
+
 int run(const Arguments& arguments) {
     switch (arguments.action) {
         case Action::help:
@@ -76,6 +99,8 @@ int run(const Arguments& arguments) {
                                                                 : experiment_help(arguments.experiment));
         case Action::version:
             return print_and_leave(std::string("slowpath-engine ") + engine_version + "\n");
+        case Action::check:
+            return check(arguments);
         case Action::describe:
             return print_and_leave(arguments.json ? describe_json(engine_version)
                                                   : describe_text(engine_version));

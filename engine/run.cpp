@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "core/error.hpp"
+#include "experiments/check.hpp"
 #include "experiments/context.hpp"
 #include "experiments/registry.hpp"
 #include "memory/buffer.hpp"
@@ -59,11 +60,9 @@ void require_ranks(const mpi::Session& session, const Plan& plan) {
             "srun --mpi=... of its kind");
     for (const PlannedCell& cell : plan.cells) {
         const Experiment& experiment = find_experiment(cell.experiment);
-        if (session.size() < experiment.min_ranks)
-            throw AgreedFailure(cell.experiment + " needs " + std::to_string(experiment.min_ranks) +
-                                " ranks, the job has " + std::to_string(session.size()) +
-                                "; start it as: mpiexec -n " + std::to_string(experiment.min_ranks) +
-                                " slowpath-engine ...");
+        if (const auto reason = too_few_ranks(experiment, session.size()))
+            throw AgreedFailure(*reason + "; start it as: mpiexec -n " +
+                                std::to_string(experiment.min_ranks) + " slowpath-engine ...");
     }
 }
 

@@ -111,6 +111,7 @@ std::string general_help() {
         "  slowpath-engine EXPERIMENT [--key value]... [--out DIR]   table on stdout, record in DIR\n"
         "  slowpath-engine --plan FILE --out DIR                     cells from a plan, record in DIR\n"
         "  slowpath-engine EXPERIMENT --help                         its parameters\n"
+        "  slowpath-engine check --plan FILE|- [--ranks N]           judge each cell of a plan, without MPI\n"
         "  slowpath-engine describe [--json]                         what this engine can do, without MPI\n"
         "  slowpath-engine --version\n\n"
         "Start it with the launcher of the MPI library that it was built with: mpiexec, mpirun, srun.\n\n"

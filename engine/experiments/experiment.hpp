@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/block.hpp"
+#include "core/json.hpp"
 #include "core/parameters.hpp"
 
 namespace slowpath {
@@ -78,6 +79,13 @@ struct Experiment {
     std::string_view swept;  ///< the parameter that has its own column in tables
     /// What single values can't show.  @throws UsageError naming the numbers.
     void (*validate)(const Assignment&);
+    /// What keeps a valid cell from running in a job of `ranks` ranks (nullopt: of any number), as far as
+    /// its parameters tell: a run skips the cell with this reason, `check` refuses it.
+    std::optional<std::string> (*obstacle)(const Assignment&, std::optional<int> ranks);
+    /// Whether a valid cell yields this metric, one of its pattern's.
+    bool (*yields)(const Assignment&, std::string_view metric);
+    /// What follows from a valid cell's parameters and is of use before it runs (docs/engine-interface.md).
+    void (*derive)(const Assignment&, std::optional<int> ranks, JsonObject& to);
     /// Collective over all ranks.
     Outcome (*run)(Context&, const Assignment&);
     TableRow (*tabulate)(const Assignment&, const CellNumbers&);

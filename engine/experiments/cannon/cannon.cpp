@@ -6,25 +6,36 @@
 #include "experiments/cannon/blas.hpp"
 #include "experiments/cannon/contest.hpp"
 #include "experiments/cannon/gpu/contest.hpp"
+#include "experiments/cannon/gpu/style.hpp"
 #include "mpi/agree.hpp"
 
 namespace slowpath::cannon {
 namespace {
 
-Layout layout_of(const Context& context, const Config& config) {
-    const int size = context.session.size(), rank = context.session.rank();
-    return config.ring ? ring(config.n, size, rank) : square_as_possible(config.n, size, rank);
+Layout layout_of(const Config& config, int ranks, int rank) {
+    return config.ring ? ring(config.n, ranks, rank) : square_as_possible(config.n, ranks, rank);
+}
+
+/// Each panel has the same width; nullopt: so it has.
+std::optional<std::string> no_whole_panels(const Layout& layout) {
+    const int steps = layout.steps();
+    if (layout.n % steps == 0) return std::nullopt;
+    const std::int64_t nearest = std::max<std::int64_t>(1, (layout.n + steps / 2) / steps) * steps;
+    return "n=" + std::to_string(layout.n) + " is no multiple of the " + std::to_string(steps) +
+           " steps of " + std::to_string(layout.rows) + " x " + std::to_string(layout.columns) +
+           " ranks; take n=" + std::to_string(nearest);
+}
+
+std::optional<std::string> known_obstacle(const Assignment& assignment, std::optional<int> ranks) {
+    const Config config = configure(assignment);
+    if (ranks)
+        if (const auto reason = no_whole_panels(layout_of(config, *ranks, 0))) return reason;
+    return config.on_devices ? gpu::no_such_style(config.variant->name) : std::nullopt;
 }
 
 /// What keeps all variants of a cell from running; local.
 std::optional<std::string> obstacle(const Config& config, const Layout& layout) {
-    const int steps = layout.steps();
-    if (layout.n % steps != 0) {
-        const std::int64_t nearest = std::max<std::int64_t>(1, (layout.n + steps / 2) / steps) * steps;
-        return "n=" + std::to_string(layout.n) + " is no multiple of the " + std::to_string(steps) +
-               " steps of " + std::to_string(layout.rows) + " x " + std::to_string(layout.columns) +
-               " ranks; take n=" + std::to_string(nearest);
-    }
+    if (const auto reason = no_whole_panels(layout)) return reason;
     if (config.on_devices) return std::nullopt;
     try {
         Blas::loaded();
@@ -36,7 +47,7 @@ std::optional<std::string> obstacle(const Config& config, const Layout& layout) 
 
 void run_together(Context& context, std::span<GroupMember> members) {
     const Config config = configure(*members.front().assignment);
-    const Layout layout = layout_of(context, config);
+    const Layout layout = layout_of(config, context.session.size(), context.session.rank());
     if (const auto reason = mpi::first_text(context.session.control(), obstacle(config, layout))) {
         for (GroupMember& member : members) {
             member.outcome.status = Status::skipped;
@@ -86,6 +97,14 @@ void validate(const Assignment& assignment) {
     configure(assignment);
 }
 
+void derive(const Assignment& assignment, std::optional<int> ranks, JsonObject& to) {
+    if (!ranks) return;
+    const Config config = configure(assignment);
+    const Layout layout = layout_of(config, *ranks, 0);
+    to.integer("rows", layout.rows).integer("columns", layout.columns).integer("steps", layout.steps());
+    to.unsigned_integer("most_intervals", most_intervals(layout, config.piece));
+}
+
 }  // namespace
 
 const Experiment experiment{
@@ -96,6 +115,9 @@ const Experiment experiment{
     .metrics = metrics,
     .swept = "n",
     .validate = validate,
+    .obstacle = known_obstacle,
+    .yields = [](const Assignment&, std::string_view) { return true; },
+    .derive = derive,
     .run = nullptr,
     .tabulate = tabulate,
     .interleaved_by = "variant",

@@ -4,6 +4,7 @@
 #include <climits>
 #include <cstdint>
 
+#include "experiments/p2p/cell_facts.hpp"
 #include "experiments/p2p/device.hpp"
 #include "experiments/p2p/init.hpp"
 #include "experiments/p2p/patterns.hpp"
@@ -25,12 +26,7 @@ Outcome skipped(std::string reason) {
 /// What keeps this rank from running the cell; known before anything is allocated.
 std::optional<std::string> obstacle(const Context& context, const Config& config) {
     const int size = context.session.size();
-    if (config.pattern == Pattern::windowed && 2 * config.pairs > size)
-        return "pairs=" + std::to_string(config.pairs) + " needs " + std::to_string(2 * config.pairs) +
-               " ranks, the job has " + std::to_string(size);
-    if (config.pattern != Pattern::windowed && config.peer && *config.peer >= size)
-        return "peer=" + std::to_string(*config.peer) + " needs " + std::to_string(*config.peer + 1) +
-               " ranks, the job has " + std::to_string(size);
+    if (const std::optional<std::string> reason = too_few_ranks(config, size)) return reason;
     if (config.message_bytes > INT_MAX && !mpi::has_large_counts)
         return "message_bytes " + std::to_string(config.message_bytes) + " is over " +
                std::to_string(INT_MAX) + ", and this MPI library has no MPI_Send_c (MPI-4.0)";
@@ -163,6 +159,9 @@ const Experiment experiment{
     .metrics = metrics,
     .swept = "message_bytes",
     .validate = [](const Assignment& assignment) { static_cast<void>(configure(assignment)); },
+    .obstacle = known_obstacle,
+    .yields = yields,
+    .derive = derive,
     .run = run,
     .tabulate = tabulate,
 };

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "experiments/put/cell.hpp"
+#include "experiments/put/layout.hpp"
 #include "experiments/put/table.hpp"
 #include "mpi/agree.hpp"
 
@@ -49,6 +50,21 @@ Outcome run(Context& context, const Assignment& assignment) {
     return outcome_of(context, mine);
 }
 
+/// Puts are counted instruction by instruction only if the cell asks for it.
+bool yields(const Assignment& assignment, std::string_view metric) {
+    return !metric.starts_with("instructions_per") || assignment.integer("instructions") > 0;
+}
+
+/// The origin holds data, results and comparands, the target its window.
+void derive(const Assignment& assignment, std::optional<int>, JsonObject& to) {
+    const Layout layout = layout_of(configure(assignment));
+    const std::string bytes = std::to_string(layout.bytes());
+    const std::array<std::string, 2> buffers{bytes, bytes};
+    const std::array<std::string, 2> held{std::to_string(3 * layout.bytes()), bytes};
+    to.integer("slots", layout.slots).integer("slot_bytes", layout.slot_bytes);
+    to.raw("buffer_bytes", json_array(buffers)).raw("held_bytes", json_array(held));
+}
+
 }  // namespace
 
 const Experiment experiment{
@@ -59,6 +75,9 @@ const Experiment experiment{
     .metrics = metrics,
     .swept = "message_bytes",
     .validate = [](const Assignment& assignment) { static_cast<void>(configure(assignment)); },
+    .obstacle = [](const Assignment&, std::optional<int>) { return std::optional<std::string>(); },
+    .yields = yields,
+    .derive = derive,
     .run = run,
     .tabulate = tabulate,
 };

@@ -139,15 +139,9 @@ std::optional<std::string> DeviceContest::obstacle(const StyleKind& kind) const 
 }
 
 void DeviceContest::admit(GroupMember& member) {
+    if (const auto reason = no_such_style(variant_of(member))) return skip(member, *reason);
     const StyleKind* const kind = find_style(variant_of(member));
-    std::optional<std::string> reason;
-    if (kind == nullptr) {
-        reason = "it has no form for memory=device; these have:";
-        for (const StyleKind& known : styles()) *reason += " " + std::string(known.name);
-    } else {
-        reason = obstacle(*kind);
-    }
-    if (const auto first = mpi::first_text(context_.session.control(), reason))
+    if (const auto first = mpi::first_text(context_.session.control(), obstacle(*kind)))
         return skip(member, "variant=" + std::string(variant_of(member)) + ": " + *first);
     contestants_.push_back(std::make_unique<Contestant>(*kind, member, stage_));
 }

@@ -36,6 +36,9 @@ std::span<const StyleKind> styles();
 /// nullptr: none of this name.
 const StyleKind* find_style(std::string_view name);
 
+/// "variant=pscw: it has no form for memory=device; these have: ..."; nullopt: there is one.
+std::optional<std::string> no_such_style(std::string_view variant);
+
 template <class Kind>
 std::unique_ptr<Style> make(const DeviceStage& stage) {
     return std::make_unique<Kind>(stage);

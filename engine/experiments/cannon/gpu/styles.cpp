@@ -16,4 +16,12 @@ const StyleKind* find_style(std::string_view name) {
     return nullptr;
 }
 
+std::optional<std::string> no_such_style(std::string_view variant) {
+    if (find_style(variant) != nullptr) return std::nullopt;
+    std::string reason =
+        "variant=" + std::string(variant) + ": it has no form for memory=device; these have:";
+    for (const StyleKind& known : styles()) reason += " " + std::string(known.name);
+    return reason;
+}
+
 }  // namespace slowpath::cannon::gpu
