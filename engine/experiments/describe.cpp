@@ -20,7 +20,7 @@ std::string choices_json(const Parameter& parameter) {
 
 std::string parameter_json(const Parameter& parameter) {
     JsonObject object;
-    object.text("name", parameter.name).text("type", name(parameter.type));
+    object.text("name", parameter.name).text("type", name(parameter.type)).text("role", name(parameter.role));
     text_if_any(object, "unit", parameter.unit);
     object.text("default", parameter.default_value);
     text_if_any(object, "minimum", parameter.minimum);
@@ -40,7 +40,11 @@ std::string experiment_json(const Experiment& experiment) {
                               .text("name", metric.name)
                               .text("unit", metric.unit)
                               .text("pattern", metric.pattern)
+                              .text("better", name(metric.better))
                               .text("meaning", metric.meaning)
+                              .text("definition", metric.definition)
+                              .boolean("bandwidth", metric.bandwidth)
+                              .boolean("message_rate", metric.message_rate)
                               .str());
     return JsonObject()
         .text("name", experiment.name)
@@ -64,6 +68,10 @@ std::string block_json() {
         .unsigned_integer("header_bytes", sizeof(BlockHeader))
         .raw("fields", json_array(fields))
         .str();
+}
+
+std::string metric_words(const Metric& metric) {
+    return std::string(metric.meaning) + "; " + std::string(metric.definition);
 }
 
 std::string value_words(const Parameter& parameter) {
@@ -100,7 +108,7 @@ std::string describe_text(std::string_view version) {
                 " (at least " + std::to_string(experiment->min_ranks) + " ranks)\n";
         for (const Metric& metric : experiment->metrics())
             text += "  " + std::string(metric.name) + " [" + std::string(metric.unit) + ", " +
-                    std::string(metric.pattern) + "]: " + std::string(metric.meaning) + "\n";
+                    std::string(metric.pattern) + "]: " + metric_words(metric) + "\n";
     }
     return text;
 }
@@ -134,7 +142,7 @@ std::string experiment_help(std::string_view name) {
     text += "\nMetrics:\n";
     for (const Metric& metric : experiment.metrics())
         text += "  " + std::string(metric.name) + " (" + std::string(metric.pattern) +
-                "): " + std::string(metric.meaning) + "\n";
+                "): " + metric_words(metric) + "\n";
     return text;
 }
 

@@ -25,11 +25,20 @@ struct CellRecord {
     std::map<std::string, double> counts{};  ///< rank 0: what its table shows and is no time
 };
 
+enum class Better { lower, higher };
+
+const char* name(Better better);
+
+/// A number that a cell yields; the name is that of results and of contrasts.
 struct Metric {
     std::string_view name;
     std::string_view unit;
-    std::string_view pattern;
-    std::string_view meaning;
+    std::string_view pattern;  ///< that yields it
+    Better better = Better::lower;
+    std::string_view meaning;     ///< what is timed or counted
+    std::string_view definition;  ///< how it follows from what the record holds
+    bool bandwidth = false;       ///< message_bytes over it is a bandwidth
+    bool message_rate = false;    ///< 1 over it is a message rate
 };
 
 enum class Status { ok, skipped, failed };

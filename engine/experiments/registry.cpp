@@ -33,6 +33,10 @@ const Experiment& find_experiment(std::string_view name) {
     throw UsageError("unknown experiment '" + std::string(name) + "'" + suggestion(name, names));
 }
 
+const char* name(Better better) {
+    return better == Better::higher ? "higher" : "lower";
+}
+
 const char* name(Status status) {
     switch (status) {
         case Status::ok:

@@ -69,7 +69,7 @@ void derive(const Assignment& assignment, std::optional<int>, JsonObject& to) {
 
 const Experiment experiment{
     .name = "put",
-    .summary = "one-sided messages: what MPI_Put and its synchronisation cost, beside layers that do less",
+    .summary = "one-sided messages: what MPI_Put and its synchronisation cost, next to layers that do less",
     .min_ranks = 2,
     .parameters = parameters,
     .metrics = metrics,
