@@ -54,8 +54,8 @@ void Report::begin_launch(const Plan& plan, const Calibration& calibration) {
     event.raw("nodes", node_ranks_json(ranks));
     event.boolean("witnessed", CallLedger().witnessed());
     write_event("launch_begin", event.fields());
-    if (const auto told = mpi::too_low(session_.thread_levels()))
-        write_event("note", JsonObject().text("text", *told).fields());
+    if (const auto note = mpi::too_low(session_.thread_levels()))
+        write_event("note", JsonObject().text("text", *note).fields());
     const std::string source = clock_source();
     if (source != "tsc" && source != "arch_sys_counter" && source != "kvm-clock")
         write_event("note",

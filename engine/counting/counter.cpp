@@ -28,7 +28,8 @@ std::vector<Mapping> own_text(const std::vector<Mapping>& mappings) {
         if (mapping.executable && !program.empty() && mapping.path == program) own.push_back(mapping);
     if (own.empty())
         throw EnvironmentFailure(
-            "the program's own instructions are not found in /proc/self/maps, so calls can't be told apart");
+            "the program's own instructions are not found in /proc/self/maps, so calls can't be "
+            "distinguished");
     return own;
 }
 

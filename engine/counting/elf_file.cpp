@@ -137,7 +137,7 @@ void ElfFile::read_debug_symbols(Bytes build_id) {
     for (const auto& section : sections)
         if (section.sh_type == SHT_SYMTAB && section.sh_link < sections.size())
             read_symbols(part(image, section), part(image, sections[section.sh_link]), {});
-    // They name places; what can be called by name is what the file itself tells.
+    // They name places; what can be called by name is what the file itself lists.
     names_.resize(own_names);
 }
 

@@ -30,7 +30,7 @@ class ElfFile {
     /// Address of the byte at `offset` of the file; nullopt: it is not loaded.
     std::optional<std::uint64_t> address_of_offset(std::uint64_t offset) const;
 
-    /// "memcpy"; ".plt" for a stub; "+0x1234" (begin of the function) where no symbol tells; "?" where
+    /// "memcpy"; ".plt" for a stub; "+0x1234" (begin of the function) where no symbol names it; "?" where
     /// nothing does.
     std::string function_at(std::uint64_t address) const;
 

@@ -23,7 +23,7 @@ std::vector<Mapping> parse_mappings(std::string_view text);
 /// @param process "self" or a process id.  @throws EnvironmentFailure: /proc can't be read.
 std::vector<Mapping> read_mappings(const std::string& process);
 
-/// Sorted by address, as the kernel tells them.  @return nullptr: nothing is mapped there.
+/// Sorted by address, as the kernel lists them.  @return nullptr: nothing is mapped there.
 const Mapping* find_mapping(const std::vector<Mapping>& mappings, std::uint64_t address);
 
 }  // namespace slowpath::counting

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How launchers tell a process its rank.
+/// Where launchers state the rank of a process.
 #pragma once
 
 namespace slowpath::counting {

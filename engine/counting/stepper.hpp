@@ -21,7 +21,7 @@ class Stepper {
 
     /// To be called first where a trap says which instruction comes next: the kernel returns from a system
     /// call by an instruction that restores the trap flag, and the processor traps only after the one that
-    /// follows.  That one was executed without being told.
+    /// follows.  That one was executed without a report.
     template <class Sink>
     void settle(const SignalContext& context, Sink&& sink) {
         if (after_syscall_ != 0 && context.instruction() != after_syscall_) note(after_syscall_, sink);

@@ -122,7 +122,7 @@ std::string status_of_self(const std::string& field) {
             : "memory", "cc");
 }
 
-/// The same instructions around any region, so that an empty one tells what they cost.
+/// The same instructions around any region, so that an empty one shows what they cost.
 [[gnu::noinline]] void run_stepped(const std::function<void()>& region) {
     set_trap_flag();
     region();
@@ -167,8 +167,7 @@ std::vector<Traced> step_through(const std::function<void()>& region, std::size_
     if (now.refused)
         throw EnvironmentFailure(
             "instructions can't be counted here: a call starts a thread or process, which can't be stepped "
-            "through; "
-            "let it happen before");
+            "through; let it happen before");
     if (now.length >= limit)
         throw EnvironmentFailure("more than " + std::to_string(limit) +
                                  " instructions are to be counted; count fewer calls");

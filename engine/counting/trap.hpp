@@ -11,7 +11,7 @@
 
 namespace slowpath::counting {
 
-/// Why this thread can't be stepped; nullopt: it can, as far as can be told without trying.
+/// Why this thread can't be stepped; nullopt: it can, as far as is known without trying.
 std::optional<std::string> cannot_step();
 
 /// Run `region` once, stepping, and return the instructions between the begin and the end of the call.

@@ -29,7 +29,7 @@ struct Context {
     CallLedger calls{};  ///< what a witnessed launch counts in the blocks of this cell
     /// What experiments say that run long, or several cells at once, between first and last word: this cell
     /// is what runs now.  Whoever watches the job sees that it goes on, and where it stood if it does not.
-    /// Outside of timed regions.  @param at_once Else only if nothing was said for some seconds.
+    /// Outside of timed regions.  @param at_once Else only if nothing was reported for some seconds.
     std::function<void(std::uint32_t cell, bool at_once)> alive = [](std::uint32_t, bool) {};
 };
 

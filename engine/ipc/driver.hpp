@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The driver calls for memory shared between processes, beside those of memory/cuda_driver.hpp.
+/// The driver calls for memory shared between processes; for all others see memory/cuda_driver.hpp.
 #pragma once
 
 #include <array>

@@ -38,7 +38,7 @@ void Exporter::run(const Config& config, const std::function<void(const Sharing&
             free_all(generations, static_cast<std::size_t>(config.keep), bytes);
         }
     } catch (...) {
-        // What can be freed is: the next cell needs the memory. The first error is the one to tell.
+        // What can be freed is: the next cell needs the memory. The first error is the one to report.
         try {
             free_all(generations, 0, bytes);
         } catch (const memory::Error&) {

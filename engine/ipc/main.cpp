@@ -31,8 +31,7 @@ std::string help() {
                 std::string(parameter.default_value) + ")\n      " + std::string(parameter.meaning) + "\n";
     return text +
            "\nExit codes: 0 all cells ok or skipped, 1 the importer read wrong bytes, 2 usage, 4 no driver "
-           "or "
-           "device, or a call that failed.\n";
+           "or device, or a call that failed.\n";
 }
 
 /// @throws what Exporter::run throws, unless the memory just is not there.

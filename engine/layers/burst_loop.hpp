@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The loop around every burst. What it does beside the put is the same for all designs, so that rates
+/// The loop around every burst. What it does apart from the put is the same for all designs, so that rates
 /// compare: a slot's place comes from the put's number and a mask, not from the last place, which would be a
 /// chain of dependent instructions; and the compiler may assume nothing about memory from one put to the
 /// next.

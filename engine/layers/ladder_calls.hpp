@@ -48,7 +48,7 @@ SLOWPATH_LAYERS_EXPORT slowpath::layers::LadderFlush slowpath_ladder_flush_0, sl
     slowpath_ladder_flush_6, slowpath_ladder_flush_7, slowpath_ladder_flush_8, slowpath_ladder_flush_9,
     slowpath_ladder_flush_10, slowpath_ladder_flush_11, slowpath_ladder_flush_12;
 
-/// Make a window known to the ladder, or tell it that its epoch has begun or ended. Call it before the first
+/// Make a window known to the ladder, or report that its epoch has begun or ended. Call it before the first
 /// put through rung 3 or higher. Not thread-safe.
 /// @return The window's handle; 0: no memory, or 1032 windows are known already.
 SLOWPATH_LAYERS_EXPORT std::uint32_t slowpath_ladder_attach(const slowpath::layers::Window* window);

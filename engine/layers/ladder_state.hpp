@@ -85,7 +85,7 @@ constexpr std::uint32_t make(std::uint32_t storage, std::uint32_t index) {
 }
 }  // namespace handles
 
-/// What a pointer is, as a GPU's driver tells it.
+/// What a pointer is, as a GPU's driver reports it.
 struct PointerAttributes {
     int device;              ///< -1: host memory
     LadderDeviceCopy* copy;  ///< null: host memory

@@ -27,7 +27,7 @@ struct alignas(64) Window {
     /// Says that a pointer is one to a living window.
     static constexpr std::uint32_t living = 0x53505749;
 
-    /// @param parts One for each rank, as MPI_Win_shared_query tells them; the memory must outlive the
+    /// @param parts One for each rank, as MPI_Win_shared_query reports them; the memory must outlive the
     /// window.
     /// @param own_rank This process.
     /// @throws UsageError: no parts, more than most_ranks, own_rank not among them, a displacement unit of 0,

@@ -87,8 +87,8 @@ void remember(std::uintptr_t address, std::size_t added_bytes) {
         counts.device_added_peak_bytes = counts.device_added_now_bytes;
 }
 
-/// Nothing is said in a process that met no allocation (shells and launchers inherit the variables), or in a
-/// fork of the one that counted.
+/// Nothing is printed in a process that met no allocation (shells and launchers inherit the variables), or in
+/// a fork of the one that counted.
 [[gnu::destructor]] void report() {
     slowpath_pad_numbers all;
     slowpath_pad_statistics(&all);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint8_t int3 = 0xcc;
 
-/// By /proc/self/mem, which leaves the page's protection as it is: another thread may write beside it.
+/// By /proc/self/mem, which leaves the page's protection as it is: another thread may write next to it.
 bool write_by_file(std::uint64_t address, std::uint8_t byte) {
     const int file = open_file("/proc/self/mem", O_WRONLY);
     if (file < 0) return false;

@@ -19,7 +19,7 @@ void Line::flush() {
     for (std::size_t done = 0; file_ >= 0 && done < filled_;) {
         const long written =
             kernel(SYS_write, static_cast<std::uint64_t>(file_), word(buffer_ + done), filled_ - done);
-        if (written <= 0) break;  // a full disk: the reader tells of a line that is cut off
+        if (written <= 0) break;  // a full disk: the reader reports a line that is cut off
         done += static_cast<std::size_t>(written);
     }
     filled_ = 0;

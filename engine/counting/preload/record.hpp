@@ -37,7 +37,7 @@ class Record {
     void call_without_count(std::uint64_t number, const char* reason);
     void end(std::uint64_t calls);
 
-    /// Libraries were loaded or unloaded: addresses must be told anew before they are used.
+    /// Libraries were loaded or unloaded: addresses must be recorded anew before they are used.
     void forget_mappings() { mappings_told_ = false; }
 
   private:

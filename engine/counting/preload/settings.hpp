@@ -13,7 +13,7 @@ struct Settings {
     std::uint64_t calls = 64;        ///< SLOWPATH_COUNT_CALLS: how many are counted in each process
     std::uint64_t skip = 0;          ///< SLOWPATH_COUNT_SKIP: how many are let through before
     std::uint64_t most = 4000000;    ///< SLOWPATH_COUNT_MOST: a call with more instructions is given up
-    const char* rank = nullptr;      ///< as the launcher tells it, nullptr if it doesn't
+    const char* rank = nullptr;      ///< as the launcher states it, nullptr if it doesn't
 };
 
 /// Read once, at the start of the process.

@@ -116,7 +116,7 @@ void Watch::be_sure_to_record() {
 }
 
 void Watch::on_trap(siginfo_t& info, SignalContext& context) {
-    // int3 is told with the address behind it.
+    // int3 is reported with the address behind it.
     Breakpoint* const breakpoint =
         info.si_code == SI_KERNEL ? breakpoints_.at(context.instruction() - 1) : nullptr;
     if (breakpoint != nullptr) {

@@ -53,7 +53,7 @@ class Watch {
     Record record_;
     std::atomic_flag recording_ = ATOMIC_FLAG_INIT;
     std::atomic<std::uint64_t> calls_{0};
-    std::uint64_t libraries_changed_ = 0;  ///< where the dynamic linker tells of new libraries
+    std::uint64_t libraries_changed_ = 0;  ///< where the dynamic linker announces new libraries
     std::atomic<bool> active_{false};
     std::atomic<bool> found_{false};
 };

@@ -24,7 +24,7 @@ struct Processor {
     using Registers = user_regs_struct;
     static constexpr const char* name = "x86-64";
     static constexpr std::array<std::uint8_t, 1> breakpoint{0xcc};  // int3
-    static constexpr std::uint64_t breakpoint_behind = 1;           // told with the address behind it
+    static constexpr std::uint64_t breakpoint_behind = 1;           // reported with the address behind it
     static constexpr std::size_t longest_instruction = 15;
     static constexpr std::uint64_t syscall_instruction_bytes = syscall_bytes;
 

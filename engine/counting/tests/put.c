@@ -7,7 +7,7 @@
 
 enum { slots = 64 };
 
-// Named, so that callgrind can be told to count inside it only; never inlined, cloned or split.
+// Named, so that callgrind can count inside it only; never inlined, cloned or split.
 __attribute__((noinline, noclone)) void counted_region(int puts, const double* origin, int target,
                                                        MPI_Win window) {
     for (int i = 0; i < puts; ++i)

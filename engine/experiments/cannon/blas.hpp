@@ -10,7 +10,7 @@ namespace slowpath::cannon {
 
 class Blas {
   public:
-    /// Loads libslowpath-blas.so, which stands beside the program and is linked with the BLAS that CMake
+    /// Loads libslowpath-blas.so, which stands next to the program and is linked with the BLAS that CMake
     /// found. Sets one thread before the BLAS starts any.
     /// @throws EnvironmentFailure saying why there is none.
     static const Blas& loaded();
@@ -24,7 +24,7 @@ class Blas {
     const std::string& name() const { return name_; }  ///< "OpenBLAS 0.3.21", as the library says
     const std::string& core() const {
         return core_;
-    }  ///< kernel's processor type, "SkylakeX"; empty: not told
+    }  ///< kernel's processor type, "SkylakeX"; empty: unknown
     int threads() const { return threads_; }
     const std::string& file() const { return file_; }      ///< of the BLAS itself, as loaded
     const std::string& plugin() const { return plugin_; }  ///< libslowpath-blas.so

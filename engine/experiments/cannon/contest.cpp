@@ -6,7 +6,7 @@
 
 #include "core/json.hpp"
 #include "experiments/cannon/blas.hpp"
-#include "experiments/cannon/turns.hpp"
+#include "experiments/cannon/interleave.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/check.hpp"
 
@@ -45,9 +45,9 @@ bool has_no_product(const VariantKind& kind) {
 }  // namespace
 
 std::size_t most_intervals(const Layout& layout, std::int64_t piece) {
-    constexpr std::size_t besides = 12;  // parts of a step that are not dgemm or test
+    constexpr std::size_t others_of_a_step = 12;  // parts of a step that are not dgemm or test
     const auto pieces = static_cast<std::size_t>(layout.panel() / piece + 1);
-    return static_cast<std::size_t>(layout.steps()) * (besides + 2 * pieces) + besides;
+    return static_cast<std::size_t>(layout.steps()) * (others_of_a_step + 2 * pieces) + others_of_a_step;
 }
 
 Contest::Contest(Context& context, const Config& config, const Layout& layout, std::span<GroupMember> members)
@@ -83,8 +83,8 @@ void Contest::admit(GroupMember& member, const VariantKind& kind) {
 }
 
 void Contest::run() {
-    in_turns(contestants_, config_.warmups, config_.repetitions,
-             [this](Contestant& contestant, std::int64_t number) { repeat(contestant, number); });
+    interleave(contestants_, config_.warmups, config_.repetitions,
+               [this](Contestant& contestant, std::int64_t number) { repeat(contestant, number); });
     for (const auto& contestant : contestants_) finish(*contestant);
 }
 

@@ -36,7 +36,7 @@ std::optional<double> busy_of_node() {
     return busy / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-/// Runnable tasks, this one included; nullopt: not told.
+/// Runnable tasks, this one included; nullopt: unknown.
 std::optional<int> runnable() {
     std::ifstream file("/proc/loadavg");
     double average = 0;

@@ -18,7 +18,7 @@ struct LoadReading {
 
 LoadReading read_load();
 
-/// Processor time that others than these ranks used between two readings, in seconds; nullopt: not told, or
+/// Processor time that others than these ranks used between two readings, in seconds; nullopt: unknown, or
 /// the ranks are on several nodes.  Collective.
 std::optional<double> other_load_s(MPI_Comm communicator, bool one_node, const LoadReading& before,
                                    const LoadReading& after);

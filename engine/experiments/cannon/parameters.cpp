@@ -284,8 +284,7 @@ Config configure(const Assignment& assignment) {
     if (config.on_devices && (config.move_skew || config.source != Source::in_place))
         throw UsageError(
             "memory=device goes with skew=in_place and source=in_place: inputs are made on the CPU and "
-            "copied "
-            "to where step 0 needs them");
+            "copied to where step 0 needs them");
     if (config.move_skew && config.source != Source::in_place)
         throw UsageError(
             "skew=moved goes with source=in_place: rank 0 and files give each rank what it needs first");

@@ -43,7 +43,7 @@ std::optional<std::string> other_mpi(void* library) {
     const std::string ours = file_of(dlsym(RTLD_DEFAULT, "MPI_Comm_dup"));
     const std::string theirs = file_of(dlsym(library, "MPI_Comm_dup"));
     if (!theirs.empty() && ours == theirs) return std::nullopt;
-    return "it belongs to another MPI: it needs " + (theirs.empty() ? "one that is not told" : theirs) +
+    return "it belongs to another MPI: it needs " + (theirs.empty() ? "one that it does not name" : theirs) +
            ", this program runs with " + ours;
 }
 

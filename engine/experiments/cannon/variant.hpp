@@ -62,7 +62,7 @@ class Variant {
 
     /// Brings the product into c where run() leaves it elsewhere; outside the timed region.  Collective.
     virtual void deliver(double* /*c*/) {}
-    /// What a reader of the numbers should know beside the name; empty: nothing.
+    /// What a reader of the numbers should know in addition to the name; empty: nothing.
     virtual std::string remark() const { return {}; }
 };
 

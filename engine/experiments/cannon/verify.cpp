@@ -12,7 +12,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-/// Sums of the ranks' parts, and sums of magnitudes beside them.
+/// Sums of the ranks' parts, and the sums of their magnitudes.
 struct Product {
     Vector value;
     Vector magnitude;

@@ -18,7 +18,7 @@ using layers::Order;
 
 constexpr std::size_t page_bytes = 4096;
 
-/// What a burst needs beside layers::Burst: bursts are plain functions.
+/// What a burst needs in addition to layers::Burst: bursts are plain functions.
 struct Library {
     OpenShmemFunctions functions;
     std::byte* target_base = nullptr;  ///< shmem_ptr of the target's memory; null: not reached by stores

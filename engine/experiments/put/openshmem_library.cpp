@@ -61,7 +61,7 @@ template <class Pointer>
 void find_entry(Library& library, const char* symbol, Pointer& entry) {
     entry = reinterpret_cast<Pointer>(dlsym(library.handle, symbol));
     if (entry == nullptr && !library.unavailable)
-        library.unavailable = std::string("the OpenSHMEM library beside this MPI lacks ") + symbol;
+        library.unavailable = std::string("the OpenSHMEM library next to this MPI lacks ") + symbol;
 }
 
 void find_entries(Library& library) {
@@ -104,13 +104,13 @@ void load(Library& library) {
     const std::filesystem::path file = library_beside(mpi);
     if (file.empty()) {
         library.unavailable =
-            "this Open MPI was built without OpenSHMEM: no liboshmem.so beside " + mpi.string();
+            "this Open MPI was built without OpenSHMEM: no liboshmem.so next to " + mpi.string();
         return;
     }
     library.handle = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
     if (library.handle == nullptr) {
         library.unavailable =
-            std::string("the OpenSHMEM library beside this MPI can't be loaded: ") + dlerror();
+            std::string("the OpenSHMEM library next to this MPI can't be loaded: ") + dlerror();
         return;
     }
     find_entries(library);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The OpenSHMEM library that belongs to the MPI in use: found beside it, loaded at run time, started within
+/// The OpenSHMEM library that belongs to the MPI in use: found next to it, loaded at run time, started within
 /// the MPI job and ended with it.
 ///
 /// Open MPI only, whose OpenSHMEM shares its processes with MPI.  The program has to be linked with
@@ -32,7 +32,8 @@ struct OpenShmemFunctions {
 std::optional<std::string> openshmem_unavailable();
 
 /// The library, started.  Once for each process: it can't be started again, and ends within MPI_Finalize.
-/// Collective over MPI_COMM_WORLD the first time; openshmem_unavailable() must have said nothing on any rank.
+/// Collective over MPI_COMM_WORLD the first time; openshmem_unavailable() must have returned nothing on every
+/// rank.
 const OpenShmemFunctions& started_openshmem();
 
 }  // namespace slowpath::put

@@ -6,7 +6,7 @@
 #include "core/pattern.hpp"
 #include "experiments/put/designs.hpp"
 
-#ifdef SLOWPATH_PLANT_FAULT
+#ifdef SLOWPATH_INJECT_FAULT
 #include <cstdlib>
 #endif
 
@@ -73,11 +73,11 @@ Bytes source_of_puts(const Config& config, Bytes origin) {
     return origin;
 }
 
-/// For tests of the comparison: SLOWPATH_PLANT_FAULT names a byte of the memory that is wrong.
-Bytes with_planted_fault(std::span<const std::byte> memory) {
+/// For tests of the comparison: SLOWPATH_INJECT_FAULT names a byte of the memory that is wrong.
+Bytes with_injected_fault(std::span<const std::byte> memory) {
     Bytes got(memory.begin(), memory.end());
-#ifdef SLOWPATH_PLANT_FAULT
-    const char* const text = std::getenv("SLOWPATH_PLANT_FAULT");
+#ifdef SLOWPATH_INJECT_FAULT
+    const char* const text = std::getenv("SLOWPATH_INJECT_FAULT");
     const auto index = text == nullptr ? got.size() : static_cast<std::size_t>(std::atoll(text));
     if (index < got.size()) got[index] ^= std::byte{1};
 #endif
@@ -137,7 +137,7 @@ std::vector<std::byte> Payload::after(Role role, std::int64_t puts) const {
 }
 
 Difference Payload::compare(Role role, std::int64_t puts, std::span<const std::byte> memory) const {
-    const Bytes expected = after(role, puts), got = with_planted_fault(memory);
+    const Bytes expected = after(role, puts), got = with_injected_fault(memory);
     Difference difference;
     difference.compared_bytes = static_cast<std::int64_t>(expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {

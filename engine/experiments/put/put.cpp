@@ -5,7 +5,7 @@
 
 #include "experiments/put/cell.hpp"
 #include "experiments/put/layout.hpp"
-#include "experiments/put/table.hpp"
+#include "experiments/put/tabulate.hpp"
 #include "mpi/agree.hpp"
 
 namespace slowpath::put {

@@ -32,18 +32,15 @@ constexpr std::array mpi_rules{
          "call, checks and rung are for the layers; design=mpi is the library as it is, leave them out"},
     Rule{[](const Config& c) { return c.operation == Operation::rput && c.active_target(); },
          "operation=rput needs a passive target (MPI-4.1 section 12.3.5); take synchronise=flush_all, "
-         "flush_local or "
-         "lock"},
+         "flush_local or lock"},
     Rule{[](const Config& c) {
              return c.operation == Operation::accumulate && c.datatype == DatatypeKind::contiguous;
          },
          "datatype=contiguous is a struct of int and float, and MPI_Accumulate takes one basic type only "
-         "(MPI-4.1 "
-         "section 12.3.4); take another datatype"},
+         "(MPI-4.1 section 12.3.4); take another datatype"},
     Rule{[](const Config& c) { return atomic(c) && c.datatype != DatatypeKind::predefined; },
          "operation=fetch_and_op and compare_and_swap take predefined datatypes only (MPI-4.1 sections "
-         "12.3.4.3 and "
-         "12.3.4.4); take datatype=predefined"},
+         "12.3.4.3 and 12.3.4.4); take datatype=predefined"},
     Rule{[](const Config& c) { return atomic(c) && c.message_bytes != 8; },
          "operation=fetch_and_op and compare_and_swap move one element; take message_bytes=8"},
     Rule{[](const Config& c) { return forbids_locks(c) && !c.active_target(); },

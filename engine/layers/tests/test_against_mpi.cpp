@@ -193,8 +193,7 @@ int main(int argc, char** argv) {
     }
     std::printf(
         "seeds %lu to %lu: %ld puts compared, %ld wrong, %ld moved elsewhere by MPI; bounds: %d agreed, %d "
-        "were "
-        "made equal\n",
+        "were made equal\n",
         seed, seed + static_cast<unsigned long>(tries) - 1, puts_compared, wrong, puts_mpi_moved_elsewhere,
         test::bounds_that_agreed, test::bounds_that_differed);
     // A comparison that says little is none.

@@ -60,7 +60,7 @@ void test_epoch() {
         CHECK(flush_of_rung[static_cast<std::size_t>(rung)](1, parts.argument(rung)) == error_epoch);
     }
     parts.window.begin_epoch();
-    // The window is open, but the library has not been told: its own state of the epoch answers.
+    // The window is open, but the library does not know: its own state of the epoch answers.
     CHECK(put_word(5, parts.handle, 1) == success);
     CHECK(put_word(6, parts.handle, 1) == error_epoch);
     CHECK(slowpath_ladder_attach(&parts.window) == parts.handle);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What users write: values, lists, ranges, command lines, plans; and what they are told when it can't be
-// meant.
+// What users write: values, lists, ranges, command lines, plans; and the error when it can't be meant.
 #include "core/arguments.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"

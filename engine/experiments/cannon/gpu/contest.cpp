@@ -10,9 +10,9 @@
 #include "experiments/cannon/gpu/held.hpp"
 #include "experiments/cannon/gpu/peers.hpp"
 #include "experiments/cannon/gpu/style.hpp"
+#include "experiments/cannon/interleave.hpp"
 #include "experiments/cannon/load.hpp"
 #include "experiments/cannon/recorder.hpp"
-#include "experiments/cannon/turns.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/barrier.hpp"
 #include "mpi/check.hpp"
@@ -153,8 +153,8 @@ void DeviceContest::run() {
     if (std::any_of(contestants_.begin(), contestants_.end(), checked))
         freivalds_.emplace(communicator_, stage_.layout, inputs_,
                            static_cast<std::uint32_t>(context_.seed) + 1);
-    in_turns(contestants_, config_.warmups, config_.repetitions,
-             [this](Contestant& contestant, std::int64_t number) { repeat(contestant, number); });
+    interleave(contestants_, config_.warmups, config_.repetitions,
+               [this](Contestant& contestant, std::int64_t number) { repeat(contestant, number); });
     for (const auto& contestant : contestants_) finish(*contestant);
 }
 

@@ -37,8 +37,8 @@ std::vector<std::string> folders() {
     return all;
 }
 
-/// cuBLAS needs cublasLt, by its bare name; beside it, it is found only where a search path says so, or where
-/// it is in the process already.
+/// cuBLAS needs cublasLt, by its bare name; next to it, it is found only where a search path says so, or
+/// where it is in the process already.
 void* open_with_lt(const std::string& folder, const std::string& file) {
     const std::size_t at = file.find("libcublas.");
     if (at != std::string::npos) {
@@ -61,8 +61,7 @@ void* open_library() {
                 return library;
     throw EnvironmentFailure(
         "no cuBLAS: neither libcublas.so.13 nor .12 is where the dynamic loader looks, in CUDA_HOME, "
-        "CUDA_PATH or "
-        "/usr/local/cuda; install the CUDA toolkit, or name the file by SLOWPATH_CUBLAS");
+        "CUDA_PATH or /usr/local/cuda; install the CUDA toolkit, or name the file by SLOWPATH_CUBLAS");
 }
 
 std::string file_of(const void* symbol) {

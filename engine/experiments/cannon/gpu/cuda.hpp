@@ -75,7 +75,7 @@ class Stream {
     CudaStream get() const { return stream_; }
     void wait_for(CudaEvent event) const;
     void synchronise() const;
-    /// Waits as well, for destructors: a failure has been told already, or will be by the next call.
+    /// Waits as well, for destructors: a failure has been reported already, or will be by the next call.
     void settle() const noexcept;
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same matrices for every rank count, from numbers that are what they are said to be.
+// The same matrices for every rank count, from numbers that are what the documentation states.
 #include <cmath>
 #include <limits>
 #include <set>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Inputs at home in memory that the ranks of a node share and that ranks of other nodes get from; beside
+/// Inputs at home in memory that the ranks of a node share and that ranks of other nodes get from; next to
 /// them, places into which one rank of the node fetches what the node needs from elsewhere.
 #pragma once
 

@@ -26,21 +26,21 @@ typedef struct {
     int add;
 } Product;
 
-static int planted(const char* call) {
+static int injected_failure(const char* call) {
     const char* plan = getenv("SLOWPATH_STUB_CUBLAS_FAIL");
     size_t length = strlen(call);
     return plan != NULL && strncmp(plan, call, length) == 0 && plan[length] == '=' ? atoi(plan + length + 1)
                                                                                    : 0;
 }
 
-#define FAIL_IF_PLANTED()              \
-    do {                               \
-        int code_ = planted(__func__); \
-        if (code_ != 0) return code_;  \
+#define FAIL_IF_INJECTED()                      \
+    do {                                        \
+        int code_ = injected_failure(__func__); \
+        if (code_ != 0) return code_;           \
     } while (0)
 
 int cublasCreate_v2(Handle** made) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     Handle handle = {NULL, NULL, NULL};
     *(void**)&handle.enqueue = dlsym(RTLD_DEFAULT, "stub_enqueue");
     *(void**)&handle.wait_us = dlsym(RTLD_DEFAULT, "stub_wait_us");
@@ -56,7 +56,7 @@ int cublasDestroy_v2(Handle* handle) {
 }
 
 int cublasSetStream_v2(Handle* handle, void* stream) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     handle->stream = stream;
     return 0;
 }
@@ -107,7 +107,7 @@ static int start(Handle* handle, Product wanted) {
 int cublasDgemm_v2(Handle* handle, int of_a, int of_b, int m, int n, int k, const double* alpha,
                    const double* a, int lda, const double* b, int ldb, const double* beta, double* c,
                    int ldc) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     if (of_a != NOT_TRANSPOSED || of_b != NOT_TRANSPOSED || *alpha != 1 || (*beta != 0 && *beta != 1) ||
         lda != m || ldb != k || ldc != m)
         return INVALID;
@@ -117,7 +117,7 @@ int cublasDgemm_v2(Handle* handle, int of_a, int of_b, int m, int n, int k, cons
 int cublasGemmEx(Handle* handle, int of_a, int of_b, int m, int n, int k, const float* alpha, const void* a,
                  int a_type, int lda, const void* b, int b_type, int ldb, const float* beta, void* c,
                  int c_type, int ldc, int compute_type, int algorithm) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     if (a_type != BFLOAT16 || b_type != BFLOAT16 || c_type != FLOAT || compute_type != COMPUTE_FLOAT ||
         algorithm != -1)
         return UNSUPPORTED;

@@ -69,7 +69,7 @@ void stub_wait_us(const char* name) {
 }
 
 int cuStreamCreate(Stream** made, unsigned int flags) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     if (current_context == NULL) return INVALID_CONTEXT;
     if (flags > 1) return INVALID_VALUE;
     Stream* stream = calloc(1, sizeof *stream);
@@ -81,7 +81,7 @@ int cuStreamCreate(Stream** made, unsigned int flags) {
 }
 
 int cuStreamSynchronize(Stream* stream) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     pthread_mutex_lock(&stream->lock);
     while (stream->first != NULL || stream->busy) pthread_cond_wait(&stream->changed, &stream->lock);
     pthread_mutex_unlock(&stream->lock);
@@ -89,7 +89,7 @@ int cuStreamSynchronize(Stream* stream) {
 }
 
 int cuStreamDestroy_v2(Stream* stream) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     pthread_mutex_lock(&stream->lock);
     stream->ends = 1;
     pthread_cond_broadcast(&stream->changed);
@@ -100,7 +100,7 @@ int cuStreamDestroy_v2(Stream* stream) {
 }
 
 int cuEventCreate(Event** made, unsigned int flags) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     if (flags != 0) return INVALID_VALUE;
     *made = calloc(1, sizeof **made);
     pthread_mutex_init(&(*made)->lock, NULL);
@@ -109,7 +109,7 @@ int cuEventCreate(Event** made, unsigned int flags) {
 }
 
 int cuEventDestroy_v2(Event* event) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     (void)event;  // may be destroyed before it has completed (CUDA Driver API, cuEventDestroy): never freed
                   // here
     return SUCCESS;
@@ -125,7 +125,7 @@ static void note_event(void* argument) {
 }
 
 int cuEventRecord(Event* event, Stream* stream) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     pthread_mutex_lock(&event->lock);
     ++event->recorded;
     pthread_mutex_unlock(&event->lock);
@@ -157,20 +157,20 @@ static Awaited* latest_of(Event* event) {
 
 /* An event that was never recorded counts as done. */
 int cuEventSynchronize(Event* event) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     await(latest_of(event));
     return SUCCESS;
 }
 
 int cuStreamWaitEvent(Stream* stream, Event* event, unsigned int flags) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     if (flags != 0) return INVALID_VALUE;
     stub_enqueue(stream, await, latest_of(event));
     return SUCCESS;
 }
 
 int cuEventElapsedTime(float* elapsed_ms, Event* begin, Event* end) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     if (begin->done == 0 || end->done == 0 || begin->done < begin->recorded || end->done < end->recorded)
         return 600; /* CUDA_ERROR_NOT_READY */
     *elapsed_ms = (float)(1e-6 * (double)(end->at_ns - begin->at_ns));
@@ -192,7 +192,7 @@ static void copy_later(void* argument) {
 }
 
 int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes, Stream* stream) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     Region region;
     if (find_region((char*)(uintptr_t)to, bytes, &region) != SUCCESS ||
         find_region((char*)(uintptr_t)from, bytes, &region) != SUCCESS)
@@ -204,7 +204,7 @@ int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t 
 }
 
 int cuMemsetD8_v2(unsigned long long to, unsigned char value, size_t bytes) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     Region region;
     if (find_region((char*)(uintptr_t)to, bytes, &region) != SUCCESS) return INVALID_VALUE;
     memset((char*)(uintptr_t)to, value, bytes);

@@ -12,7 +12,7 @@
 #include "core/samples.hpp"
 #include "core/witness.hpp"
 #include "experiments/context.hpp"
-#include "experiments/p2p/form.hpp"
+#include "experiments/p2p/message_encoding.hpp"
 #include "experiments/p2p/payload.hpp"
 #include "experiments/p2p/roles.hpp"
 #include "mpi/barrier.hpp"
@@ -24,29 +24,30 @@ inline constexpr int message_tag = 77;
 
 /// A buffer's place in the order in which operations use the buffers: forever one after the other, so that a
 /// timed loop goes on by one load and tests nothing.
-struct Turn {
+struct LiveBuffer {
     std::byte* forth = nullptr;  ///< where messages from the sender stand
     std::byte* back = nullptr;   ///< where those from the receiver stand; null in patterns of one direction
-    const Turn* next = nullptr;
+    const LiveBuffer* next = nullptr;
 };
 
-class End {
+class Endpoint {
   public:
-    End(Context& context, const Config& config);
+    Endpoint(Context& context, const Config& config);
 
     Context& context() { return context_; }
     const Config& config() const { return config_; }
     const Roles& roles() const { return roles_; }
-    const Form& form() const { return form_; }
-    /// What the form of the messages needs beside their buffers.  @return Why it could not be had.
-    std::optional<std::string> allocate_form();
+    const MessageEncoding& encoding() const { return encoding_; }
+    /// What the encoding of the messages needs in addition to their buffers.  @return Why it could not be
+    /// had.
+    std::optional<std::string> allocate_encoding();
     /// Where this end's messages of one direction stand in the chosen buffer.
     /// @param from The side that sends in this direction.
     std::byte* data(Side from = Side::sender) const { return held(from).buffer.data(); }
     /// Where the next operation of the timed ones finds its messages. All ranks perform the same operations,
     /// so both ends of a message are at the same buffer.
-    const Turn* turn() const { return turn_; }
-    void go_on_from(const Turn* turn) { turn_ = turn; }
+    const LiveBuffer* next_buffer() const { return next_buffer_; }
+    void continue_from(const LiveBuffer* buffer) { next_buffer_ = buffer; }
     Samples& samples() { return samples_; }
     const mpi::Barrier& barrier() const { return barrier_; }
 
@@ -99,7 +100,7 @@ class End {
     const Held& held(Side from) const { return *live_[chosen_][from == Side::sender ? 0 : 1]; }
     Held& held(Side from) { return *live_[chosen_][from == Side::sender ? 0 : 1]; }
     Held allocate();
-    void close_the_circle();
+    void close_ring();
     bool any_address_reused(Phase phase) const;
     BlockHeader block_header(Phase phase, std::uint32_t batch, std::int64_t first_sample) const;
     void record_allocation(Side from);
@@ -108,12 +109,12 @@ class End {
     Context& context_;
     Config config_;
     Roles roles_;
-    Form form_;
+    MessageEncoding encoding_;
     mpi::Barrier barrier_;
     Samples samples_;
     std::vector<Pair> live_;
-    std::vector<Turn> turns_;  ///< of live_, by index
-    const Turn* turn_ = nullptr;
+    std::vector<LiveBuffer> ring_;  ///< of live_, by index
+    const LiveBuffer* next_buffer_ = nullptr;
     std::size_t chosen_ = 0;
     std::int64_t allocation_ = 0;  ///< number of the chosen buffer, counted over all sets
     std::int64_t set_ = 0;

@@ -13,13 +13,13 @@
 
 namespace slowpath::p2p {
 
-class Form {
+class MessageEncoding {
   public:
     /// Local.  Builds the datatype, if there is one.  @throws mpi::Error.
-    explicit Form(const Config& config);
-    ~Form();
-    Form(const Form&) = delete;
-    Form& operator=(const Form&) = delete;
+    explicit MessageEncoding(const Config& config);
+    ~MessageEncoding();
+    MessageEncoding(const MessageEncoding&) = delete;
+    MessageEncoding& operator=(const MessageEncoding&) = delete;
 
     /// Memory to pack in, if the program packs: like the message's own, so that nothing else differs.
     /// @param like Kind, pages and device.  @return Why that failed; nothing is thrown.
@@ -30,7 +30,8 @@ class Form {
         if (packed_) return body(mpi::PackedTransfer{type_, packed_->data(), packed_bytes_});
         with_started(body);
     }
-    /// The same for calls that start a message, and for blocking ones beside them; the program packs nothing.
+    /// The same for calls that start a message, and for blocking ones used with them; the program packs
+    /// nothing.
     template <class Body>
     void with_started(Body&& body) const {
         if (type_ != MPI_DATATYPE_NULL) return body(mpi::TypedTransfer{type_});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/tables.hpp"
+#include "experiments/p2p/parameter_tables.hpp"
 
 #include "experiments/p2p/parameters.hpp"
 

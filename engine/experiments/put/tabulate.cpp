@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/put/table.hpp"
+#include "experiments/put/tabulate.hpp"
 
 #include "experiments/put/blocks.hpp"
 #include "experiments/put/parameters.hpp"

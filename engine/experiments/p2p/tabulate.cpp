@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/table.hpp"
+#include "experiments/p2p/tabulate.hpp"
 
 #include <algorithm>
 #include <cstdint>

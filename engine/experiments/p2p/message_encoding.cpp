@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/form.hpp"
+#include "experiments/p2p/message_encoding.hpp"
 
 #include <numeric>
 #include <vector>
@@ -31,7 +31,7 @@ MPI_Datatype vector_of(const Layout& layout) {
     return made;
 }
 
-/// The same places as a vector's, told one by one.
+/// The same places as a vector's, listed one by one.
 MPI_Datatype indexed_of(const Layout& layout) {
     const Element element = element_of(layout);
     const auto stride = static_cast<int>(layout.stride_bytes / element.bytes);
@@ -48,18 +48,19 @@ MPI_Datatype indexed_of(const Layout& layout) {
 
 }  // namespace
 
-Form::Form(const Config& config) : message_bytes_(config.message_bytes), packs_(config.packs) {
+MessageEncoding::MessageEncoding(const Config& config)
+    : message_bytes_(config.message_bytes), packs_(config.packs) {
     if (config.datatype == Datatype::contiguous && !config.packs) return;
     type_ = config.datatype == Datatype::indexed ? indexed_of(config.layout) : vector_of(config.layout);
     mpi::check(MPI_Type_commit(&type_), "MPI_Type_commit");
     if (packs_) mpi::check(MPI_Pack_size(1, type_, MPI_COMM_WORLD, &packed_bytes_), "MPI_Pack_size");
 }
 
-Form::~Form() {
+MessageEncoding::~MessageEncoding() {
     if (type_ != MPI_DATATYPE_NULL) MPI_Type_free(&type_);
 }
 
-std::optional<std::string> Form::allocate(memory::Request like) {
+std::optional<std::string> MessageEncoding::allocate(memory::Request like) {
     if (!packs_) return std::nullopt;
     like.bytes = static_cast<std::size_t>(packed_bytes_);
     like.offset_bytes = 0;

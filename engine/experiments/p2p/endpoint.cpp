@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/end.hpp"
+#include "experiments/p2p/endpoint.hpp"
 
 #include "core/json.hpp"
 #include "core/pattern.hpp"
@@ -32,26 +32,26 @@ memory::Request request_for(const Context& context, const Config& config, Side s
             .device = device_for(memory, context.session.node_rank())};
 }
 
-End::End(Context& context, const Config& config)
+Endpoint::Endpoint(Context& context, const Config& config)
     : context_(context),
       config_(config),
       roles_(roles_of(config, context.session.rank(), context.session.size())),
-      form_(config),
+      encoding_(config),
       barrier_(context.session.control(), roles_.ranks) {}
 
-std::optional<std::string> End::allocate_form() {
+std::optional<std::string> Endpoint::allocate_encoding() {
     if (!roles_.side) return std::nullopt;
-    return form_.allocate(request_for(context_, config_, *roles_.side));
+    return encoding_.allocate(request_for(context_, config_, *roles_.side));
 }
 
-End::Held End::allocate() {
+Endpoint::Held Endpoint::allocate() {
     memory::Buffer fresh(request_for(context_, config_, *roles_.side));
     const bool reused =
         context_.addresses.note(reinterpret_cast<std::uintptr_t>(fresh.base()), fresh.bytes());
     return {std::move(fresh), reused};
 }
 
-std::optional<std::string> End::renew(std::int64_t set) {
+std::optional<std::string> Endpoint::renew(std::int64_t set) {
     if (!roles_.side) return std::nullopt;
     set_ = set;
     live_.clear();
@@ -69,31 +69,31 @@ std::optional<std::string> End::renew(std::int64_t set) {
                std::to_string(config_.live_buffers) +
                " live_buffers were there; ask for fewer or shorter ones)";
     }
-    close_the_circle();
+    close_ring();
     choose(0);
     return std::nullopt;
 }
 
-void End::close_the_circle() {
-    turns_.assign(live_.size(), {});
+void Endpoint::close_ring() {
+    ring_.assign(live_.size(), {});
     for (std::size_t i = 0; i < live_.size(); ++i) {
         auto& [forth, back] = live_[i];
-        turns_[i] = {forth ? forth->buffer.data() : nullptr, back ? back->buffer.data() : nullptr,
-                     &turns_[(i + 1) % live_.size()]};
+        ring_[i] = {forth ? forth->buffer.data() : nullptr, back ? back->buffer.data() : nullptr,
+                    &ring_[(i + 1) % live_.size()]};
     }
 }
 
-void End::choose(std::int64_t index) {
+void Endpoint::choose(std::int64_t index) {
     chosen_ = static_cast<std::size_t>(index);
-    turn_ = &turns_[chosen_];
+    next_buffer_ = &ring_[chosen_];
     allocation_ = set_ * config_.live_buffers + index;
 }
 
-void End::record_allocations() {
+void Endpoint::record_allocations() {
     for (const Side from : config_.directions()) record_allocation(from);
 }
 
-void End::record_allocation(Side from) {
+void Endpoint::record_allocation(Side from) {
     const SideConfig& memory = config_.side(*roles_.side);
     const memory::Buffer& buffer = held(from).buffer;
     const memory::Observed observed = buffer.observe();
@@ -117,7 +117,7 @@ void End::record_allocation(Side from) {
     context_.record.events += "allocation " + event.fields() + "\n";
 }
 
-std::uint64_t End::seed(std::uint64_t number, Side from) const {
+std::uint64_t Endpoint::seed(std::uint64_t number, Side from) const {
     const int sender = roles_.side == from ? context_.session.rank() : roles_.peer;
     std::uint64_t made = mix(context_.seed, context_.cell);
     made = mix(made, static_cast<std::uint64_t>(allocation_));
@@ -125,14 +125,14 @@ std::uint64_t End::seed(std::uint64_t number, Side from) const {
     return mix(made, number);
 }
 
-void End::prepare(std::uint64_t number, Side from) {
+void Endpoint::prepare(std::uint64_t number, Side from) {
     const Payload payload(config_, *roles_.side);
     // Poison first on both: it also marks the bytes around the message.
     payload.poison(held(from).buffer, seed(number, from));
     if (roles_.side == from) payload.fill(held(from).buffer, seed(number, from));
 }
 
-void End::compare(std::uint64_t number, Side from, const char* when) {
+void Endpoint::compare(std::uint64_t number, Side from, const char* when) {
     if (roles_.side == from) return;
     const Payload::Result result =
         Payload(config_, *roles_.side).compare(held(from).buffer, seed(number, from));
@@ -147,7 +147,7 @@ void End::compare(std::uint64_t number, Side from, const char* when) {
 }
 
 /// A first message touches the chosen buffer, what comes later touches all.
-bool End::any_address_reused(Phase phase) const {
+bool Endpoint::any_address_reused(Phase phase) const {
     for (std::size_t i = 0; i < live_.size(); ++i) {
         if (phase == Phase::first && i != chosen_) continue;
         for (const std::optional<Held>& memory : live_[i])
@@ -156,14 +156,15 @@ bool End::any_address_reused(Phase phase) const {
     return false;
 }
 
-void End::begin_block(std::int64_t capacity) {
+void Endpoint::begin_block(std::int64_t capacity) {
     samples_.start(static_cast<std::size_t>(capacity));
     context_.calls.begin();
     block_witness_ = read_witness();
     block_begin_ns_ = context_.clock.now_ns();
 }
 
-void End::end_block(Phase phase, std::uint32_t batch_of_block, std::int64_t first_sample, bool with_starts) {
+void Endpoint::end_block(Phase phase, std::uint32_t batch_of_block, std::int64_t first_sample,
+                         bool with_starts) {
     const Witness after = read_witness();
     end_calls(phase, static_cast<std::int64_t>(samples_.size() * batch_of_block));
     if (samples_.size() == 0) return;
@@ -174,18 +175,19 @@ void End::end_block(Phase phase, std::uint32_t batch_of_block, std::int64_t firs
                  with_starts ? samples_.begins_ns() : std::span<const std::int64_t>{});
 }
 
-void End::end_calls(Phase phase, std::int64_t operations) {
+void Endpoint::end_calls(Phase phase, std::int64_t operations) {
     context_.calls.end(phase, operations);
 }
 
-void End::add_part(Phase phase, std::uint32_t batch_of_block, std::int64_t first_sample, std::uint64_t part,
-                   const Samples& samples) {
+void Endpoint::add_part(Phase phase, std::uint32_t batch_of_block, std::int64_t first_sample,
+                        std::uint64_t part, const Samples& samples) {
     BlockHeader header = block_header(phase, batch_of_block, first_sample);
     header.part = part;
     append_block(context_.record.blocks, header, samples.durations_ns());
 }
 
-BlockHeader End::block_header(Phase phase, std::uint32_t batch_of_block, std::int64_t first_sample) const {
+BlockHeader Endpoint::block_header(Phase phase, std::uint32_t batch_of_block,
+                                   std::int64_t first_sample) const {
     BlockHeader header;
     header.cell = context_.cell;
     header.launch = context_.launch;
@@ -198,7 +200,7 @@ BlockHeader End::block_header(Phase phase, std::uint32_t batch_of_block, std::in
     return header;
 }
 
-std::int64_t End::decide(std::int64_t mine) const {
+std::int64_t Endpoint::decide(std::int64_t mine) const {
     return mpi::decision_of_first(context_.session.control(), roles_.ranks, mine);
 }
 

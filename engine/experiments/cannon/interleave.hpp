@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The order in which variants take turns.
+/// The order in which variants are measured, interleaved.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace slowpath::cannon {
 /// always follows the same one.  Warm-ups come first, with numbers below 0.
 /// @param contestants A random-access range of pointers.
 template <class Contestants, class Repeat>
-void in_turns(const Contestants& contestants, std::int64_t warmups, std::int64_t repetitions,
-              Repeat&& repeat) {
+void interleave(const Contestants& contestants, std::int64_t warmups, std::int64_t repetitions,
+                Repeat&& repeat) {
     const auto count = static_cast<std::int64_t>(contestants.size());
     for (std::int64_t number = -warmups; number < repetitions; ++number)
         for (std::int64_t i = 0; i < count; ++i) {
