@@ -8,12 +8,12 @@
 #include <optional>
 #include <span>
 
-#include "core/block.hpp"
 #include "core/bytes.hpp"
-#include "core/crc32.hpp"
 #include "core/error.hpp"
 #include "core/plan.hpp"
 #include "core/sweep.hpp"
+#include "record/block.hpp"
+#include "record/crc32.hpp"
 
 namespace slowpath::fuzz {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/cell_facts.hpp"
+#include "p2p/cell_facts.hpp"
 
 namespace slowpath::p2p {
 namespace {

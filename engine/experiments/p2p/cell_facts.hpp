@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/json.hpp"
-#include "experiments/p2p/parameters.hpp"
+#include "p2p/parameters.hpp"
 
 namespace slowpath::p2p {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/endpoint.hpp"
+#include "p2p/endpoint.hpp"
 
 #include "core/json.hpp"
 #include "core/pattern.hpp"
-#include "experiments/p2p/device.hpp"
 #include "mpi/agree.hpp"
+#include "p2p/device.hpp"
 
 namespace slowpath::p2p {
 namespace {

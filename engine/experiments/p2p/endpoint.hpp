@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "core/batch.hpp"
-#include "core/samples.hpp"
-#include "core/witness.hpp"
-#include "experiments/context.hpp"
-#include "experiments/p2p/message_encoding.hpp"
-#include "experiments/p2p/payload.hpp"
-#include "experiments/p2p/roles.hpp"
+#include "experiment/context.hpp"
 #include "mpi/barrier.hpp"
+#include "p2p/message_encoding.hpp"
+#include "p2p/payload.hpp"
+#include "p2p/roles.hpp"
+#include "record/samples.hpp"
+#include "record/witness.hpp"
 
 namespace slowpath::p2p {
 

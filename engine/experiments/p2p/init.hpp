@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "experiments/p2p/endpoint.hpp"
+#include "p2p/endpoint.hpp"
 
 namespace slowpath::p2p {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/late_receive.hpp"
+#include "p2p/late_receive.hpp"
 
 #include <algorithm>
 #include <utility>

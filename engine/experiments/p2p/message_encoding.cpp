@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/message_encoding.hpp"
+#include "p2p/message_encoding.hpp"
 
 #include <numeric>
 #include <vector>

@@ -6,10 +6,10 @@
 
 #include <optional>
 
-#include "experiments/p2p/parameters.hpp"
 #include "memory/buffer.hpp"
 #include "mpi/transfer.hpp"
 #include "mpi/typed_transfer.hpp"
+#include "p2p/parameters.hpp"
 
 namespace slowpath::p2p {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters of p2p that say what a message is.
-#include "experiments/p2p/parameter_tables.hpp"
+#include "p2p/parameter_tables.hpp"
 
 namespace slowpath::p2p {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "experiments/p2p/late_receive.hpp"
-#include "experiments/p2p/patterns.hpp"
 #include "mpi/check.hpp"
+#include "p2p/late_receive.hpp"
+#include "p2p/patterns.hpp"
 
 namespace slowpath::p2p {
 namespace {

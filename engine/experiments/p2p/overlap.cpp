@@ -7,11 +7,11 @@
 #include <memory>
 #include <vector>
 
-#include "experiments/p2p/overlap_operations.hpp"
-#include "experiments/p2p/patterns.hpp"
-#include "experiments/p2p/stages.hpp"
-#include "experiments/p2p/work.hpp"
 #include "mpi/check.hpp"
+#include "p2p/overlap_operations.hpp"
+#include "p2p/patterns.hpp"
+#include "p2p/stages.hpp"
+#include "p2p/work.hpp"
 
 namespace slowpath::p2p {
 namespace {

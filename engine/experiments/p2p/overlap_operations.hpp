@@ -5,10 +5,10 @@
 #include <array>
 #include <cstdint>
 
-#include "experiments/p2p/endpoint.hpp"
-#include "experiments/p2p/patterns.hpp"
-#include "experiments/p2p/work.hpp"
 #include "mpi/check.hpp"
+#include "p2p/endpoint.hpp"
+#include "p2p/patterns.hpp"
+#include "p2p/work.hpp"
 
 namespace slowpath::p2p {
 

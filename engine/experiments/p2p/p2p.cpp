@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/p2p.hpp"
+#include "p2p/p2p.hpp"
 
 #include <climits>
 #include <cstdint>
 
-#include "experiments/p2p/cell_facts.hpp"
-#include "experiments/p2p/device.hpp"
-#include "experiments/p2p/init.hpp"
-#include "experiments/p2p/patterns.hpp"
-#include "experiments/p2p/queue.hpp"
-#include "experiments/p2p/tabulate.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/transfer.hpp"
+#include "p2p/cell_facts.hpp"
+#include "p2p/device.hpp"
+#include "p2p/init.hpp"
+#include "p2p/patterns.hpp"
+#include "p2p/queue.hpp"
+#include "p2p/tabulate.hpp"
 
 namespace slowpath::p2p {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/parameter_tables.hpp"
+#include "p2p/parameter_tables.hpp"
 
-#include "experiments/p2p/parameters.hpp"
+#include "p2p/parameters.hpp"
 
 namespace slowpath::p2p {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "experiments/p2p/endpoint.hpp"
+#include "p2p/endpoint.hpp"
 
 namespace slowpath::p2p {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/queue.hpp"
+#include "p2p/queue.hpp"
 
 #include "mpi/check.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "experiments/p2p/endpoint.hpp"
+#include "p2p/endpoint.hpp"
 
 namespace slowpath::p2p {
 

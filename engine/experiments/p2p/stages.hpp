@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "experiments/p2p/endpoint.hpp"
+#include "p2p/endpoint.hpp"
 
 namespace slowpath::p2p {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/tabulate.hpp"
+#include "p2p/tabulate.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <map>
 
 #include "core/text_table.hpp"
-#include "experiments/p2p/parameters.hpp"
+#include "p2p/parameters.hpp"
 
 namespace slowpath::p2p {
 namespace {

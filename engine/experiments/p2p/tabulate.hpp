@@ -2,7 +2,7 @@
 /// A cell's line on stdout.
 #pragma once
 
-#include "experiments/experiment.hpp"
+#include "experiment/experiment.hpp"
 
 namespace slowpath::p2p {
 

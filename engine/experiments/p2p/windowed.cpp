@@ -4,9 +4,9 @@
 // the timed region.
 #include <cstdint>
 
-#include "experiments/p2p/patterns.hpp"
-#include "experiments/p2p/stages.hpp"
 #include "mpi/check.hpp"
+#include "p2p/patterns.hpp"
+#include "p2p/stages.hpp"
 
 namespace slowpath::p2p {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The judge of a cell: what it refuses, of which job, and what it knows of the others. No MPI is started.
+#include "catalogue/check.hpp"
 #include "core/plan.hpp"
-#include "experiments/check.hpp"
 #include "tests/check.hpp"
 
 using namespace slowpath;
