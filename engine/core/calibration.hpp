@@ -31,7 +31,8 @@ std::int64_t overhead_from(std::span<const std::int64_t> differences_ns);
 namespace detail {
 
 /// Small delays that differ from call to call, from an xorshift sequence (Marsaglia 2003): without them a
-/// steady loop meets the same few differences only and a fine clock cannot be told from a coarse one.
+/// steady loop meets the same few differences only and a fine clock cannot be distinguished from a coarse
+/// one.
 class VaryingDelay {
   public:
     void operator()() noexcept {

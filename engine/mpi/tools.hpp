@@ -23,7 +23,7 @@ class Tools {
 
     /// JSON: `{"variables": [{name, value, type, description, reason}], "reason"}`; docs/internals/record.md.
     std::string control_variables() const;
-    /// Begin to count what only counts when told to.
+    /// Begin to count what counts only when started.
     void start_performance_variables();
     /// JSON: `{"variables": [{name, class, value, type, description, reason}], "reason"}`;
     /// docs/internals/record.md.

@@ -17,7 +17,7 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
 
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]
-SOURCE = Path(__file__).parents[2] / "engine" / "counting" / "tests" / "put.c"
+SOURCE = Path(__file__).parents[2] / "engine" / "studies" / "counting" / "tests" / "put.c"
 PUTS, WARM_UP = 16, 20
 TIME_LIMIT_S = 120
 

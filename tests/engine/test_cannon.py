@@ -25,7 +25,7 @@ from slowpath.run.engine.blas import PACKAGED, PLUGIN
 from slowpath.run.engine.cache import Engine
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies" / "cannon.md"
-FAULTS = Path(__file__).parents[2] / "engine" / "experiments" / "cannon" / "tests"
+FAULTS = Path(__file__).parents[2] / "engine" / "studies" / "cannon" / "tests"
 TIME_LIMIT_S = 240
 # Short, and no waiting for a quiet machine: it is the products that count.
 QUICK = "repetitions=2 quiet_wait_s=0"

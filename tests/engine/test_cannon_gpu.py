@@ -22,7 +22,7 @@ from slowpath.record.blocks import BlockIndex, read, scan
 from slowpath.run.engine.cache import Engine
 
 ENGINE = Path(__file__).parents[2] / "engine"
-SOURCES = ENGINE / "experiments" / "cannon" / "gpu" / "tests"
+SOURCES = ENGINE / "studies" / "cannon" / "gpu" / "tests"
 TIME_LIMIT_S = 120
 STYLES = ("compute_only", "sendrecv", "isend_wait", "shared_copy", "shared_direct")
 MOVING = STYLES[1:4]

@@ -76,14 +76,42 @@ def test_the_parameter_page_is_the_engines_own_tables(engine: Engine) -> None:
     text = (ROOT / "docs" / "reference" / "engine-interface.md").read_text()
     sections = {part.split("`")[0]: part for part in text.split("## Parameters of `")[1:]}
     for experiment in described(engine)["experiments"]:
-        rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| `([^`]*)` \|", sections[experiment["name"]], re.MULTILINE)
+        row = r"^\| `(\w+)` \| ([^|]+) \| `([^`]*)` \| (\w+) \|"
+        rows = re.findall(row, sections[experiment["name"]], re.MULTILINE)
         parameters = experiment["parameters"]
-        assert [(name, default) for name, _, default in rows] == [(p["name"], p["default"]) for p in parameters]
-        for (name, kind, _), parameter in zip(rows, parameters, strict=True):
+        shown = [(p["name"], p["default"], p["role"]) for p in parameters]
+        assert [(name, default, role) for name, _, default, role in rows] == shown
+        for (name, kind, _, _), parameter in zip(rows, parameters, strict=True):
             assert kind.startswith(parameter["type"]), name
             assert ("sided" in kind) == parameter["sided"], name
             if parameter["choices"]:
                 assert re.findall(r"`(\w+)`", kind) == parameter["choices"], name
+
+
+def test_each_parameter_has_its_role(engine: Engine) -> None:
+    """What is no property of what is measured, and what names a thing though it is spelled as a number."""
+    roles: dict[str, set[str]] = {"named": set(), "setting": set(), "covariate": set(), "effort": set()}
+    for experiment in described(engine)["experiments"]:
+        for parameter in experiment["parameters"]:
+            named = parameter["type"] in ("choice", "flag")
+            roles["named" if named and parameter["role"] == "setting" else parameter["role"]].add(parameter["name"])
+    assert roles["effort"] == {
+        *("samples", "repetitions", "warmups", "allocations", "messages", "instructions", "validate"),
+        *("time_limit_s", "warmup_s", "quiet_wait_s"),
+    }
+    assert roles["setting"] == {"device", "pairs", "peer"}
+    assert roles["covariate"] >= {"message_bytes", "queue", "live_buffers", "n", "puts"}
+
+
+def test_each_metric_says_what_it_is(engine: Engine) -> None:
+    for experiment in described(engine)["experiments"]:
+        names = [metric["name"] for metric in experiment["metrics"]]
+        assert len(set(names)) == len(names)
+        for metric in experiment["metrics"]:
+            assert metric["better"] == ("higher" if metric["name"].endswith("_per_s") else "lower")
+            assert metric["meaning"]
+            assert metric["definition"]
+            assert metric["unit"]
 
 
 def test_one_way_stores_both_ends_with_their_starts(recorded: Callable) -> None:

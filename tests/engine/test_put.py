@@ -189,6 +189,6 @@ def test_the_page_lists_the_info_keys(engine: Engine) -> None:
     page = (ROOT / "docs" / "reference" / "put.md").read_text()
     table = page.split("## Info keys of windows")[1].split("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == names
-    source = (ROOT / "engine" / "experiments" / "put" / "info.cpp").read_text()
+    source = (ROOT / "engine" / "studies" / "put" / "info.cpp").read_text()
     keys = [f"{k}={v}" for k, v in re.findall(r'WindowInfo\{"\w+",\s*"(\w+)",\s*"(\w+)"', source)]
     assert re.findall(r"^\| `\w+` \| `([^`]+)` \|", table, re.MULTILINE) == keys

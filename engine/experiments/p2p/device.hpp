@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "experiments/context.hpp"
-#include "experiments/p2p/parameters.hpp"
+#include "experiment/context.hpp"
+#include "p2p/parameters.hpp"
 
 namespace slowpath::p2p {
 

@@ -8,9 +8,9 @@
 #include <span>
 
 #include "core/parameters.hpp"
-#include "experiments/experiment.hpp"
-#include "experiments/p2p/layout.hpp"
+#include "experiment/experiment.hpp"
 #include "memory/buffer.hpp"
+#include "p2p/layout.hpp"
 
 namespace slowpath::p2p {
 

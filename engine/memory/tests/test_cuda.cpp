@@ -95,10 +95,10 @@ void expect_nothing_left(Kind kind) {
         EXPECT(mapped_bytes() < before_bytes + large.bytes);
 }
 
-/// The call that is planted to fail is named in the error of whatever uses it; the other kinds still work.
+/// The call that is made to fail is named in the error of whatever uses it; the other kinds still work.
 void failing() {
-    const char* const planted = std::getenv("SLOWPATH_STUB_CUDA_FAIL");
-    const std::string call(planted, std::strchr(planted, '='));
+    const char* const injected = std::getenv("SLOWPATH_STUB_CUDA_FAIL");
+    const std::string call(injected, std::strchr(injected, '='));
     const bool in_every_kind = call.rfind("cuDevice", 0) == 0 || call == "cuCtxSetCurrent";
     const std::vector<Kind> copied{Kind::device, Kind::device_pool, Kind::device_vmm, Kind::managed};
     const std::map<std::string, std::vector<Kind>> users{

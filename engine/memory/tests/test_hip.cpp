@@ -65,8 +65,8 @@ void old_driver() {
 }
 
 void failing() {
-    const char* const planted = std::getenv("SLOWPATH_STUB_HIP_FAIL");
-    const std::string call(planted, std::strchr(planted, '='));
+    const char* const injected = std::getenv("SLOWPATH_STUB_HIP_FAIL");
+    const std::string call(injected, std::strchr(injected, '='));
     const std::vector<Kind> copied{Kind::device, Kind::device_pool, Kind::managed};
     const std::map<std::string, std::vector<Kind>> users{
         {"hipMalloc", {Kind::device}},

@@ -98,7 +98,7 @@ bool stands_alone(const Buffer& buffer) {
 }
 
 /// In an area shared with neighbours a buffer's pages can't be counted. The lengths are such that no hole but
-/// the large one below all mappings takes them, one beside the other.
+/// the large one below all mappings takes them, one next to the other.
 void neighbours_do_not_merge() {
     const std::size_t bytes = 32 * mib;
     void* const other = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

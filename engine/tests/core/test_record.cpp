@@ -9,15 +9,15 @@
 #include <sstream>
 
 #include "core/address_book.hpp"
-#include "core/block.hpp"
-#include "core/crc32.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "core/node_ranks.hpp"
 #include "core/pattern.hpp"
-#include "core/record.hpp"
 #include "core/text_table.hpp"
-#include "core/witness.hpp"
+#include "record/block.hpp"
+#include "record/crc32.hpp"
+#include "record/witness.hpp"
+#include "record/writer.hpp"
 #include "tests/check.hpp"
 
 using namespace slowpath;

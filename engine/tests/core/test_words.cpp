@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What users write: values, lists, ranges, command lines, plans; and what they are told when it can't be
-// meant.
+// What users write: values, lists, ranges, command lines, plans; and the error when it can't be meant.
 #include "core/arguments.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
@@ -15,11 +14,53 @@ using test::contains;
 namespace {
 
 const std::vector<Parameter> table{
-    {"length", ParameterType::bytes, "bytes", "8", "0", "1099511627776", {"all"}, true, "a length"},
-    {"count", ParameterType::count, "", "3", "1", "1000", {}, false, "a count"},
-    {"limit_s", ParameterType::seconds, "s", "0.5", "0", "10", {}, false, "a time"},
-    {"mode", ParameterType::choice, "", "fast", "", "", {"fast", "slow"}, true, "a choice"},
-    {"check", ParameterType::flag, "", "on", "", "", {}, false, "a flag"},
+    {
+        .name = "length",
+        .type = ParameterType::bytes,
+        .role = ParameterRole::covariate,
+        .unit = "bytes",
+        .default_value = "8",
+        .minimum = "0",
+        .maximum = "1099511627776",
+        .choices = {"all"},
+        .sided = true,
+        .meaning = "a length",
+    },
+    {
+        .name = "count",
+        .type = ParameterType::count,
+        .role = ParameterRole::covariate,
+        .default_value = "3",
+        .minimum = "1",
+        .maximum = "1000",
+        .meaning = "a count",
+    },
+    {
+        .name = "limit_s",
+        .type = ParameterType::seconds,
+        .role = ParameterRole::covariate,
+        .unit = "s",
+        .default_value = "0.5",
+        .minimum = "0",
+        .maximum = "10",
+        .meaning = "a time",
+    },
+    {
+        .name = "mode",
+        .type = ParameterType::choice,
+        .role = ParameterRole::setting,
+        .default_value = "fast",
+        .choices = {"fast", "slow"},
+        .sided = true,
+        .meaning = "a choice",
+    },
+    {
+        .name = "check",
+        .type = ParameterType::flag,
+        .role = ParameterRole::setting,
+        .default_value = "on",
+        .meaning = "a flag",
+    },
 };
 
 std::string refused_bytes(std::string_view text) {

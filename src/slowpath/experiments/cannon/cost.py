@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The experiment `cannon`: which parameters can't go together, and what a cell costs.
 
-The rules are the engine's own (engine/experiments/cannon/), so that a campaign that the engine would refuse, or skip
+The rules are the engine's own (engine/studies/cannon/), so that a campaign that the engine would refuse, or skip
 cell by cell, is refused before anything is launched.
 """
 
@@ -15,8 +15,8 @@ from slowpath.core.errors import UsageError
 
 Parameters = Mapping[str, str]
 
-EXACT_UP_TO = 65536  # integers: all sums stay below 2^53 (engine/experiments/cannon/inputs.hpp)
-# memory=device has a form of these (engine/experiments/cannon/gpu/styles.cpp).
+EXACT_UP_TO = 65536  # integers: all sums stay below 2^53 (engine/studies/cannon/inputs.hpp)
+# memory=device has a form of these (engine/studies/cannon/gpu/styles.cpp).
 ON_DEVICES = ("compute_only", "sendrecv", "isend_wait", "shared_copy", "shared_direct")
 
 
@@ -126,7 +126,7 @@ def repetitions(parameters: Parameters) -> int:
 
 
 def intervals(parameters: Parameters, ranks: int) -> int:
-    """Most intervals of one rank in one repetition (engine/experiments/cannon/contest.cpp, most_intervals)."""
+    """Most intervals of one rank in one repetition (engine/studies/cannon/contest.cpp, most_intervals)."""
     steps = grid_of(ranks, parameters["grid"]).steps
     pieces = int(parameters["n"]) // steps // int(parameters["piece"]) + 1
     besides = 12

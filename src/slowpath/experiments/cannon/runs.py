@@ -18,7 +18,7 @@ from slowpath.experiments.measured.series import NO_SAMPLES, NS, Absent, Block
 from slowpath.stats.inputs import Floats
 
 TOTAL, DGEMM, GENERATE = 0, 1, 10
-# Number in the record -> name; engine/experiments/cannon/timeline.hpp.
+# Number in the record -> name; engine/studies/cannon/timeline.hpp.
 PARTS: dict[int, str] = {
     TOTAL: "total",
     DGEMM: "dgemm",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The experiment `put`: which parameters can't go together, and what a cell costs.
 
-The rules are the engine's own (engine/experiments/put/refusals.cpp), so that a campaign that the engine would refuse is
+The rules are the engine's own (engine/studies/put/refusals.cpp), so that a campaign that the engine would refuse is
 refused before anything is launched. Which design has which `call` and `checks` is known to the engine alone.
 """
 
@@ -15,7 +15,7 @@ from slowpath.core.errors import UsageError
 Parameters = Mapping[str, str]
 
 LAYERS_WITH_DATATYPES = ("mpi", "complex", "simple", "ladder")
-FIRST_RUNG_WITH_DATATYPES = 7  # datatype decode (engine/layers/ladder.cpp)
+FIRST_RUNG_WITH_DATATYPES = 7  # datatype decode (engine/studies/layers/ladder.cpp)
 MOST_WITH_INT_BYTES = (2**31 - 1) * 8  # a count of elements of 8 bytes
 _ATOMIC = ("fetch_and_op", "compare_and_swap")
 _ACTIVE = ("fence", "pscw")

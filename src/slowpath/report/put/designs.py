@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who puts, in the words of a report: the designs of the experiment put, in the order in which people compare them.
 
-The ladder's pieces are those of engine/layers/ladder.cpp; a test holds the two together.
+The ladder's pieces are those of engine/studies/layers/ladder.cpp; a test holds the two together.
 """
 
 from __future__ import annotations

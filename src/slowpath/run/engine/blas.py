@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which BLAS the engine's build may find: an engine is kept for each.
 
-CMake chooses (engine/blas/CMakeLists.txt): the system's first, else that of the PyPI package scipy-openblas32. Asking
+CMake chooses (engine/studies/blas/CMakeLists.txt): the system's first, else that of the PyPI package scipy-openblas32. Asking
 CMake before every run would take seconds, so what it could choose from stands in for its choice.
 """
 
