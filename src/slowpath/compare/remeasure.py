@@ -12,16 +12,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from slowpath import __version__
 from slowpath.compare.comparison import Row
 from slowpath.compare.facts import engine_build, hardware, mpi_identity
 from slowpath.compare.gate import Again
 from slowpath.compare.read import Cell, Run, Source
 from slowpath.compare.remeasure_plan import BASELINE, NOW, confirm, mpi_name, remeasure_plan
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
+from slowpath.core.files import read_bytes, write_atomically
+from slowpath.core.version import __version__
 from slowpath.mpi.find import find_mpi
 from slowpath.mpi.mpi import Mpi
-from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_bytes, write_atomically, write_run
+from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, write_run
 from slowpath.record.plan_files import read_plan, write_plan
 from slowpath.run.cores import allocated_nodes, allowed_cores
 from slowpath.run.engine.build import engine_for

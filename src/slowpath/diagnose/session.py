@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from slowpath import __version__
 from slowpath.analyse.build import build_results
 from slowpath.core.errors import EnvironmentFailure, Interrupted, RecordError, UsageError
+from slowpath.core.version import __version__
 from slowpath.diagnose.conclude import Measured, advance
 from slowpath.diagnose.known import Known, Library, Proposal
 from slowpath.diagnose.propose import proposals

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from slowpath.record.folder import write_atomically
+from slowpath.core.files import write_atomically
 from slowpath.report import csv, html, samples, text
 
 FILES = ("results.json", "cells.csv", "contrasts.csv", "report.txt", "report.html")

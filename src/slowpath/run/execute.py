@@ -13,9 +13,10 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.files import write_atomically
 from slowpath.core.plan import Launch, Plan
 from slowpath.plan.cost import Progress as TimeLeft
-from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, settle, write_atomically, write_launch
+from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, settle, write_launch
 from slowpath.record.plan_files import engine_plan_text
 from slowpath.run.account import Account, read_account
 from slowpath.run.launching import Starting

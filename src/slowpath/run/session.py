@@ -14,16 +14,17 @@ from typing import Any
 
 import msgspec
 
-from slowpath import __version__
 from slowpath.core.errors import EnvironmentFailure, Interrupted
+from slowpath.core.files import write_atomically
 from slowpath.core.plan import Plan
 from slowpath.core.twins import twins_of
+from slowpath.core.version import __version__
 from slowpath.mpi.allocation import find_allocation
 from slowpath.mpi.launchers import launcher_named
 from slowpath.plan.campaign import Campaign, load
 from slowpath.plan.cost import fit_budget
 from slowpath.plan.expand import expand
-from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_run, write_atomically, write_run
+from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_run, write_run
 from slowpath.record.plan_files import write_plan
 from slowpath.run.choose import choose_mpis
 from slowpath.run.engine.describe import describe

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.errors import Interrupted, SlowpathError, UsageError
-from slowpath.record.folder import write_atomically
+from slowpath.core.files import write_atomically
 from slowpath.studies.plants.measure import Ground
 from slowpath.studies.plants.plant import Measured
 from slowpath.studies.plants.score import Baseline, false_alarms, score
