@@ -10,10 +10,10 @@ import pytest
 
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import LIBRARIES, Plan
-from slowpath.plan.mpis import MpiInUse
 from slowpath.plan.campaign import load
 from slowpath.plan.cost import CostModel, cell_seconds, estimate
 from slowpath.plan.expand import expand
+from slowpath.plan.mpis import MpiInUse
 
 PUT = '[[cells]]\nname = "c"\nexperiment = "put"\n[cells.parameters]\n'
 
