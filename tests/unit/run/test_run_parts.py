@@ -16,7 +16,7 @@ from slowpath.core.plan import Environment, Plan
 from slowpath.plan.space import RESERVE_BYTES, needed_bytes, require_space
 from slowpath.run.account import read_account
 from slowpath.run.commands import MpiCommands, command_lines
-from slowpath.run.machine import machine_facts, ranges
+from slowpath.run.machine import machine_facts
 from slowpath.run.progress import Bar, Plain, Quiet, choose, duration
 
 MakePlan = Callable[..., Plan]
@@ -87,11 +87,6 @@ def test_machine_facts_keep_only_telling_variables() -> None:
     assert facts["variables"] == {"UCX_TLS": "tcp"}
     assert facts["kernel"]
     assert facts["memory_bytes"] > 2**20
-
-
-@pytest.mark.parametrize(("numbers", "text"), [([], ""), ([0], "0"), ([0, 1, 2, 5, 7, 8], "0-2,5,7-8")])
-def test_ranges(numbers: list[int], text: str) -> None:
-    assert ranges(numbers) == text
 
 
 def test_account_of_damaged_events(tmp_path: Path) -> None:
