@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from slowpath.core.version import __version__
+
 if TYPE_CHECKING:
     from slowpath.report.api import open
 
-__version__ = "0.1.0"
 __all__ = ["__version__", "open"]
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from slowpath.engine.cache import Engine
 
 LATENCY = "half_round_trip_latency_s"

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.errors import RecordError
+from slowpath.core.files import read_bytes, write_atomically
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Launch, Plan
-from slowpath.record.folder import read_bytes, write_atomically
 
 ENGINE_PLAN_VERSION = 1
 

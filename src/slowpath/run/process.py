@@ -33,7 +33,7 @@ DECIDED_EXITS = (1, 2, 4)
 
 
 @dataclass(frozen=True)
-class Limits:
+class JobLimits:
     """total_s: wall time of the job.  idle_s: time without growth of any watched file, during which this process ran
     itself: time in which all was suspended does not count.  None: no limit.
     """
@@ -62,7 +62,7 @@ def run_job(
     stdout: Path,
     stderr: Path,
     watch: Sequence[Path],
-    limits: Limits,
+    limits: JobLimits,
     stacks: Path | None = None,
 ) -> Outcome:
     """Start `argv`, wait for its end, and end it by force where a limit or Ctrl-C says so.
@@ -122,7 +122,7 @@ def _dying_with(parent: int) -> Callable[[], None]:
 
 
 def _wait(
-    process: subprocess.Popen[bytes], watch: Sequence[Path], limits: Limits, begun: float
+    process: subprocess.Popen[bytes], watch: Sequence[Path], limits: JobLimits, begun: float
 ) -> tuple[str, str] | None:
     """None when the job ended by itself, else (hung or interrupted, why)."""
     try:

@@ -15,8 +15,8 @@ import pytest
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.run import process
-from slowpath.run.leftovers import MARKER, jobs_of
-from slowpath.run.process import Limits, run_job
+from slowpath.run.leftovers import MARKER, leftovers_of
+from slowpath.run.process import JobLimits, run_job
 from slowpath.run.reopen import end_leftovers
 
 SLEEP = "import time; time.sleep(1000)"
@@ -41,9 +41,9 @@ def runs(pid: int) -> bool:
 def test_a_killed_slowpath_takes_its_job_with_it(tmp_path: Path) -> None:
     told = tmp_path / "told"
     program = (
-        "import os; from pathlib import Path; from slowpath.run.process import Limits, run_job; here = Path('.');"
+        "import os; from pathlib import Path; from slowpath.run.process import JobLimits, run_job; here = Path('.');"
         "argv = ['/bin/sh', '-c', 'echo $$ > told; exec sleep 1000'];"
-        "run_job(argv, dict(os.environ), here / 'out', here / 'err', [], Limits())"
+        "run_job(argv, dict(os.environ), here / 'out', here / 'err', [], JobLimits())"
     )
     slowpath = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path)
     assert within(30, lambda: told.exists() and told.read_text().strip())
@@ -67,7 +67,7 @@ def test_time_in_which_slowpath_was_suspended_is_no_hang(tmp_path: Path, monkeyp
     slept: list[bool] = []
     monkeypatch.setattr(process, "WAKE_S", 0.05)
     monkeypatch.setattr(process, "_ended_within", late)
-    outcome = run_job(["/bin/sleep", "1.1"], {}, tmp_path / "o", tmp_path / "e", [], Limits(idle_s=0.8))
+    outcome = run_job(["/bin/sleep", "1.1"], {}, tmp_path / "o", tmp_path / "e", [], JobLimits(idle_s=0.8))
     assert outcome.ended == "ok"
 
 
@@ -80,7 +80,7 @@ def test_what_a_killed_slowpath_left_is_ended(tmp_path: Path) -> None:
     rank = subprocess.Popen(rank_of(tmp_path), env=environ)
     other = subprocess.Popen(rank_of(tmp_path / "other"), env={**environ, MARKER: f"other{os.getpid()}"})
     try:
-        assert within(10, lambda: [job.processes for job in jobs_of(tmp_path)] == [(rank.pid,)])
+        assert within(10, lambda: [job.processes for job in leftovers_of(tmp_path)] == [(rank.pid,)])
         said: list[str] = []
         end_leftovers(tmp_path, said.append)
         assert not runs(rank.pid)
@@ -99,12 +99,12 @@ def test_a_run_that_is_being_measured_is_left_alone(tmp_path: Path) -> None:
     )
     slowpath = subprocess.Popen([sys.executable, "-c", program, "slowpath.cli"])
     try:
-        assert within(10, lambda: jobs_of(tmp_path))
+        assert within(10, lambda: leftovers_of(tmp_path))
         with pytest.raises(EnvironmentFailure, match=f"by process {slowpath.pid}"):
             end_leftovers(tmp_path, lambda line: None)
-        (job,) = jobs_of(tmp_path)
+        (job,) = leftovers_of(tmp_path)
         assert all(runs(pid) for pid in job.processes)
     finally:
-        for pid in [pid for job in jobs_of(tmp_path) for pid in job.processes]:
+        for pid in [pid for job in leftovers_of(tmp_path) for pid in job.processes]:
             os.kill(pid, signal.SIGKILL)
         slowpath.wait()

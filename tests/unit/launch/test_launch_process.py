@@ -14,7 +14,7 @@ import pytest
 
 from slowpath.run import process
 from slowpath.run.leftovers import MARKER
-from slowpath.run.process import Limits, Outcome, run_job
+from slowpath.run.process import JobLimits, Outcome, run_job
 
 
 @pytest.fixture(autouse=True)
@@ -23,14 +23,14 @@ def _short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "WAKE_S", 0.1)
 
 
-def job(folder: Path, script: str, limits: Limits | None = None, watch: list[Path] | None = None) -> Outcome:
+def job(folder: Path, script: str, limits: JobLimits | None = None, watch: list[Path] | None = None) -> Outcome:
     return run_job(
         ["/bin/sh", "-c", script],
         dict(os.environ),
         folder / "out",
         folder / "err",
         watch or [],
-        limits or Limits(),
+        limits or JobLimits(),
     )
 
 
@@ -60,20 +60,20 @@ def test_signal(tmp_path: Path) -> None:
 
 
 def test_not_started(tmp_path: Path) -> None:
-    outcome = run_job([str(tmp_path / "no")], {}, tmp_path / "out", tmp_path / "err", [], Limits())
+    outcome = run_job([str(tmp_path / "no")], {}, tmp_path / "out", tmp_path / "err", [], JobLimits())
     assert (outcome.ended, outcome.return_code) == ("not started", None)
 
 
 def test_idle_limit_counts_from_the_last_growth(tmp_path: Path) -> None:
     grows = tmp_path / "events"
     script = f"for i in 1 2 3 4 5 6; do echo x >> {grows}; sleep 0.2; done; exec sleep 1000"
-    outcome = job(tmp_path, script, Limits(idle_s=0.6), [grows])
+    outcome = job(tmp_path, script, JobLimits(idle_s=0.6), [grows])
     assert outcome.ended == "hung"
     assert grows.read_text().count("x") == 6
 
 
 def test_total_limit(tmp_path: Path) -> None:
-    outcome = job(tmp_path, "exec sleep 1000", Limits(total_s=0.3))
+    outcome = job(tmp_path, "exec sleep 1000", JobLimits(total_s=0.3))
     assert (outcome.ended, outcome.reason) == ("hung", "not done after 0.3 s")
 
 
@@ -99,8 +99,8 @@ ESCAPE = (
 )
 
 
-@pytest.mark.parametrize("limit", [Limits(), Limits(idle_s=0.6)])
-def test_orphans_are_found_and_ended(tmp_path: Path, limit: Limits) -> None:
+@pytest.mark.parametrize("limit", [JobLimits(), JobLimits(idle_s=0.6)])
+def test_orphans_are_found_and_ended(tmp_path: Path, limit: JobLimits) -> None:
     """A process in a session of its own that ignores SIGTERM, its parent gone (no limit) or hanging."""
     told = tmp_path / "told"
     program = tmp_path / "escape.py"

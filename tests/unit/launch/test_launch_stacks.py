@@ -14,7 +14,7 @@ import pytest
 
 from slowpath.run import stacks
 from slowpath.run.leftovers import MARKER
-from slowpath.run.process import Limits, run_job
+from slowpath.run.process import JobLimits, run_job
 from slowpath.run.stacks import Debugger, innermost, rank_in, save_stacks
 
 GDB = """Thread 2 (Thread 0x7f1 (LWP 12) "async"):
@@ -107,7 +107,7 @@ def test_a_hang_leaves_its_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         tmp_path / "out",
         tmp_path / "err",
         [],
-        Limits(idle_s=0.1),
+        JobLimits(idle_s=0.1),
         tmp_path / "stacks",
     )
     assert outcome.ended == "hung"
@@ -115,5 +115,5 @@ def test_a_hang_leaves_its_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_orderly_end_leaves_none(tmp_path: Path) -> None:
-    run_job(["/bin/true"], {}, tmp_path / "out", tmp_path / "err", [], Limits(idle_s=5), tmp_path / "stacks")
+    run_job(["/bin/true"], {}, tmp_path / "out", tmp_path / "err", [], JobLimits(idle_s=5), tmp_path / "stacks")
     assert not (tmp_path / "stacks").exists()

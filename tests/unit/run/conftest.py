@@ -12,7 +12,7 @@ import pytest
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Environment, Launch, Placement, Plan
 from slowpath.mpi.mpi import Mpi
 from slowpath.run import process
-from slowpath.run.launching import Starter
+from slowpath.run.commands import MpiCommands
 
 FAKES = Path(__file__).parent / "fakes"
 MakePlan = Callable[..., Plan]
@@ -76,7 +76,7 @@ def make_plan() -> MakePlan:
 
 
 @pytest.fixture
-def fake_starter(run_folder: Path) -> Starter:
+def fake_commands(run_folder: Path) -> MpiCommands:
     """Starts the fake engine through the fake launcher; FAKE_RUN marks its processes as this test's."""
     mpi = Mpi(
         name="unknown",
@@ -90,7 +90,7 @@ def fake_starter(run_folder: Path) -> Starter:
         launcher="mpiexec",
         vendor_line="fake",
     )
-    return Starter(mpi, FAKES / "engine.py", {**os.environ, "FAKE_RUN": str(run_folder)}, cores=2)
+    return MpiCommands(mpi, FAKES / "engine.py", {**os.environ, "FAKE_RUN": str(run_folder)}, cores=2)
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ import msgspec
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.mpi.probe import output_of
-from slowpath.run.engine.cache import Engine
+from slowpath.run.engine.cache import UsableEngine
 
 KEPT = "describe.json"
 
 
-def describe(engine: Engine, environ: Mapping[str, str]) -> dict[str, Any]:
+def describe(engine: UsableEngine, environ: Mapping[str, str]) -> dict[str, Any]:
     """The engine's description (docs/reference/engine-interface.md). Raises EnvironmentFailure if it can't be had."""
     kept = engine.program.parent / KEPT
     with contextlib.suppress(OSError, msgspec.DecodeError):

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from slowpath.core.plan import Launch, Plan
 from slowpath.mpi.launchers import Command, Launcher, command, launcher_named
@@ -20,8 +19,8 @@ from slowpath.run.witness import witness_variables
 
 
 @dataclass(frozen=True)
-class Starter:
-    """Everything that a launch of one MPI needs and that stays the same during a run.
+class MpiCommands:
+    """The launch commands of one MPI: everything that stays the same during a run.
 
     environ: the user's own environment.  cores: those that the ranks may use, on all nodes together.
     """
@@ -61,17 +60,17 @@ class Starter:
 
 
 @dataclass(frozen=True)
-class Starters:
-    """A starter for each MPI of a run, by its short name; the only one also serves a plan that names no MPI."""
+class RunCommands:
+    """Launch commands of each MPI of a run, by its short name; the only one also serves a plan that names no MPI."""
 
-    by_mpi: Mapping[str, Starter]
+    by_mpi: Mapping[str, MpiCommands]
 
     def command(self, plan: Plan, planned: Launch, out: Path) -> Command:
         """Command of one launch, as its MPI has it."""
         return self.of(planned).command(plan, planned, out)
 
-    def of(self, planned: Launch) -> Starter:
-        """The starter of this launch's MPI."""
+    def of(self, planned: Launch) -> MpiCommands:
+        """Those of this launch's MPI."""
         return self._first if planned.mpi is None else self.by_mpi[planned.mpi]
 
     @property
@@ -85,25 +84,17 @@ class Starters:
         return self._first.cores
 
     @property
-    def _first(self) -> Starter:
+    def _first(self) -> MpiCommands:
         return next(iter(self.by_mpi.values()))
 
 
-class Starting(Protocol):
-    """What a run needs to start its launches: Starter or Starters."""
-
-    @property
-    def environ(self) -> Mapping[str, str]:
-        """The user's own environment."""
-
-    def command(self, plan: Plan, planned: Launch, out: Path) -> Command:
-        """Command of one launch."""
+Commands = MpiCommands | RunCommands
 
 
-def starters(libraries: Sequence[Library], environ: Mapping[str, str]) -> Starters:
-    """Starters for this machine or allocation."""
+def commands_for(libraries: Sequence[Library], environ: Mapping[str, str]) -> RunCommands:
+    """The launch commands of these MPIs on this machine or allocation."""
     cores = allowed_cores() * allocated_nodes(environ)
-    return Starters({one.name: Starter(one.mpi, one.engine.program, dict(environ), cores) for one in libraries})
+    return RunCommands({one.name: MpiCommands(one.mpi, one.engine.program, dict(environ), cores) for one in libraries})
 
 
 def shell_line(made: Command) -> str:
@@ -112,6 +103,6 @@ def shell_line(made: Command) -> str:
     return " ".join([*variables, shlex.join(made.argv)])
 
 
-def command_lines(starting: Starting, plan: Plan, run: Path) -> list[str]:
+def command_lines(commands: Commands, plan: Plan, run: Path) -> list[str]:
     """One shell line for each planned launch, in their order."""
-    return [shell_line(starting.command(plan, launch, launch_folder(run, launch.launch))) for launch in plan.launches]
+    return [shell_line(commands.command(plan, launch, launch_folder(run, launch.launch))) for launch in plan.launches]
