@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from slowpath.core.engine_description import Experiment, expand_parameter, nearest
+from slowpath.core.engine_description import DescribedExperiment, expand_parameter, nearest
 from slowpath.core.errors import UsageError
+from slowpath.core.labels import readable_value
 from slowpath.core.plan import LIBRARIES, Cell, Contrast, Side
 from slowpath.experiments.checks import check_metric
-from slowpath.plan.labels import readable_value
 from slowpath.plan.tables import ContrastTable, scalars, wrong
 
 PHASES = ("steady", "first")
@@ -22,7 +22,7 @@ class GroupCells(msgspec.Struct, frozen=True):
     """The cells of one group, with the experiment that they exercise."""
 
     name: str
-    experiment: Experiment
+    experiment: DescribedExperiment
     cells: list[Cell]
 
 
@@ -90,7 +90,7 @@ def _check_metric_name(table: ContrastTable, group: GroupCells) -> None:
         raise UsageError(f"key metric: '{table.metric}' is no time; a contrast compares times: {', '.join(times)}")
 
 
-def _check_measured(cell: Cell, experiment: Experiment, name: str) -> None:
+def _check_measured(cell: Cell, experiment: DescribedExperiment, name: str) -> None:
     """A cell must yield the metric that it is compared by."""
     pattern = next(metric.pattern for metric in experiment.metrics if metric.name == name)
     if pattern and cell.parameters.get("pattern", pattern) != pattern:
