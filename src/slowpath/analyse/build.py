@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -41,7 +42,7 @@ def build_results(run: Path) -> Results:
     unmeasured = sum(cell.status in ("skipped", "failed") for cell in cells)
     skipped = skipped_rows(plan, launches, run)
     studies = [one.study for one in EXPERIMENTS if one.study]
-    sections = {study.section: study.build(plan, measurements, cells, skipped) for study in studies}
+    sections: dict[str, Any] = {study.section: study.build(plan, measurements, cells, skipped) for study in studies}
     pairs = node_pairs(plan, measurements.by_series, {cell.cell: cell.label for cell in cells})
     about = run_entry(recorded, run)
     more = [line for study in studies for line in study.lines(sections[study.section], cells)]
