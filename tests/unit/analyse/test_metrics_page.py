@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from slowpath.experiments.metrics import METRICS, PATTERNS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")

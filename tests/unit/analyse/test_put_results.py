@@ -18,7 +18,8 @@ from slowpath.experiments.measured.estimates import estimate
 from slowpath.experiments.measured.job import Job
 from slowpath.experiments.measured.reduce import reduce
 from slowpath.experiments.measured.series import Series
-from slowpath.experiments.metrics import METRICS, derive, rates
+from slowpath.experiments.metric import rates
+from slowpath.experiments.registry import METRICS, experiment_named
 from slowpath.report import render_html, render_text
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -114,7 +115,7 @@ def test_a_part_that_is_shorter_than_the_clocks_step_is_absent_and_says_so(tmp_p
 
 def test_an_unknown_experiment_is_one_line() -> None:
     with pytest.raises(RecordError, match="experiment 'dance' with pattern 'waltz', which this slowpath does not know"):
-        derive("dance", {"pattern": "waltz"}, [], Job(2, True))
+        experiment_named("dance").derive({"pattern": "waltz"}, [], Job(2, True))
 
 
 def test_the_witness_of_split_bursts_counts_once(results: dict) -> None:
