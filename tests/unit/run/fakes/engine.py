@@ -24,7 +24,8 @@ if os.environ.get("FAKE_INIT") == "fail":
 if os.environ.get("FAKE_INIT") == "hang":
     time.sleep(1000)
 if os.environ.get("FAKE_JUNK"):
-    print("\x00\xff junk \x1b[31m" * 100)
+    # Flushed: a crash loses what is still in a buffer, here as in a library of C.
+    print("\x00\xff junk \x1b[31m" * 100, flush=True)
 events = (out / "events.jsonl").open("a", buffering=1)
 
 
