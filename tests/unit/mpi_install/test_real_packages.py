@@ -66,7 +66,7 @@ def test_the_ucx_with_cuda_is_the_one_that_runs(cuda_mpi: Mpi, tmp_path: Path) -
     done = subprocess.run(run, env=environ, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert "arrived" in done.stdout
-    mapped = {Path(line.split()[-1]) for line in done.stdout.splitlines() if "libuc" in line}
+    mapped = {Path(line.split(maxsplit=5)[-1]) for line in done.stdout.splitlines() if "libuc" in line}
     names = {path.name for path in mapped}
     assert {"libucp.so.0", "libuct.so.0", "libucs.so.0", "libucm.so.0"} <= names
     assert all(path.is_relative_to(cuda_mpi.prefix / "libucx") for path in mapped), mapped

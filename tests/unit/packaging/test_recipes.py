@@ -7,6 +7,7 @@ import ast
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -125,11 +126,11 @@ def test_bash_completes_with_the_script(tmp_path: Path) -> None:
     loaded("completion").main([str(tmp_path)])
     script = tmp_path / "bash-completion" / "completions" / "slowpath"
     (tmp_path / "slowpath").write_text(
-        f'#!/bin/sh\nexec {sys.executable} -c "from slowpath.cli.main import main; main()" "$@"\n'
+        f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -c 'from slowpath.cli.main import main; main()' \"$@\"\n"
     )
     (tmp_path / "slowpath").chmod(0o755)
     ask = (
-        f"source {script}; COMP_WORDS=(slowpath cam); COMP_CWORD=1; _slowpath_completion slowpath; "
+        f"source {shlex.quote(str(script))}; COMP_WORDS=(slowpath cam); COMP_CWORD=1; _slowpath_completion slowpath; "
         'echo "${COMPREPLY[@]}"'
     )
     done = subprocess.run(
