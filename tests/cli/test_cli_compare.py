@@ -6,19 +6,16 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import planted_runs as planted
 import pytest
 
 from slowpath.engine.cache import Engine
 from slowpath.launch.find import find_mpi
 from slowpath.launch.mpi import Mpi
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "compare"))
-import planted_runs as planted
 
 MPI_OPTIONS = [option for option in os.environ.get("SLOWPATH_TEST_MPIS", "").split(":") if option]
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]

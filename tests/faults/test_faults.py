@@ -5,12 +5,9 @@ from __future__ import annotations
 
 import os
 import random
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from faults.campaign import Faults, Told, table
 from faults.check import differences

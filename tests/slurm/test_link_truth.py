@@ -20,7 +20,7 @@ NEEDED = ("unshare", "nsenter", "ip", "tc", "chrt")
 OFF = 0.02  # of the planted value; the tool itself says whether it lies in the interval
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="nodes that are namespaces need root")
+@pytest.mark.needs_root("nodes are namespaces")
 @pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="no /dev/net/tun for a wire in user space")
 @pytest.mark.skipif(any(shutil.which(name) is None for name in NEEDED), reason="iproute2 or util-linux is missing")
 @pytest.mark.parametrize("mpi", ["embedded"], indirect=True)

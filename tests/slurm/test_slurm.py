@@ -20,6 +20,7 @@ from slowpath.launch.launchers import SRUN_PMI
 from slowpath.launch.mpi import Mpi
 from slowpath.record.events import read_events
 
+pytestmark = pytest.mark.needs_root("nodes are namespaces")
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "slurm" / "checkup.sbatch"
 BIN = Path(sys.executable).parent
 JOB_LIMIT_S = 200  # a few seconds on a quiet machine

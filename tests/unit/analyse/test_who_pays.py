@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
+import planted
 import pytest
 
 from slowpath.analyse.build import build_results
 from slowpath.analyse.job import Job
 from slowpath.analyse.p2p import Messages
 from slowpath.analyse.who_pays import split, splits, statement
-
-sys.path.insert(0, str(Path(__file__).parent))
-import planted
 
 
 def messages(send: tuple[int, int], receive: tuple[int, int]) -> Messages:

@@ -3,21 +3,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+import planted
 
 from slowpath.compare.read import Source, decode
 from slowpath.plan.files import write_plan
 from slowpath.plan.model import Cell, Environment, Launch, Placement, Plan
 from slowpath.record.folder import RunInfo, write_run
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "analyse"))
-import planted
 
 LAUNCHES = 8
 LAUNCH_SD = 0.02
