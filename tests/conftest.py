@@ -6,6 +6,8 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,14 @@ def engine_cache() -> Path:
     folder = Path(os.environ.get("SLOWPATH_CACHE_DIR") or CACHE)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+@pytest.fixture
+def preloads() -> Iterator[Path]:
+    """An empty folder for libraries that LD_PRELOAD names: one whose path has no blank, as ld.so(8) demands."""
+    CACHE.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE.parent) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

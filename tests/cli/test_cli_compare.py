@@ -157,7 +157,7 @@ def test_remeasured_by_the_same_library_it_is_compared_with_the_old_values(
     slowpath: Slowpath, env: dict[str, str], mpi: Mpi, tmp_path: Path
 ) -> None:
     run = measured(slowpath, env, tmp_path, "now", mpi)
-    base = faster(run, tmp_path / "base.json", 10.0)
+    base = faster(run, tmp_path / "base.json", 1e3)
     words = ["--remeasure", "--out", "again", "--json", "--minimum-effect", "30%"]
     done = slowpath("gate", "now", "--baseline", str(base), *words, env=env)
     assert done.returncode == 1, done.stderr
@@ -166,7 +166,7 @@ def test_remeasured_by_the_same_library_it_is_compared_with_the_old_values(
     assert "the same MPI and engine" in found["notes"][0]
     again = [row["again"] for row in found["rows"]]
     assert len(again) == 2
-    assert all(one["interleaved"] is False and one["launches"] == 8 and one["ratio"] > 2 for one in again)
+    assert all(one["interleaved"] is False and one["launches"] == 8 and one["ratio"] > 10 for one in again)
     assert json.loads((tmp_path / "again" / "run.json").read_text())["status"] == "complete"
     assert slowpath("report", "again").returncode == 0
 
