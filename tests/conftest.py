@@ -54,12 +54,18 @@ def engine_cache() -> Path:
     return folder
 
 
-@pytest.fixture
-def preloads() -> Iterator[Path]:
-    """An empty folder for libraries that LD_PRELOAD names: one whose path has no blank, as ld.so(8) demands."""
+@pytest.fixture(scope="session")
+def preloads_of_session() -> Iterator[Path]:
+    """A folder for libraries that LD_PRELOAD names: one whose path has no blank, as ld.so(8) demands."""
     CACHE.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE.parent) as folder:
         yield Path(folder)
+
+
+@pytest.fixture
+def preloads(preloads_of_session: Path) -> Path:
+    """Such a folder for one test, and empty."""
+    return Path(tempfile.mkdtemp(dir=preloads_of_session))
 
 
 @pytest.fixture(scope="session")

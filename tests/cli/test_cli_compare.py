@@ -153,6 +153,7 @@ def faster(run: Path, path: Path, factor: float) -> Path:
     return path
 
 
+@pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
 def test_remeasured_by_the_same_library_it_is_compared_with_the_old_values(
     slowpath: Slowpath, env: dict[str, str], mpi: Mpi, tmp_path: Path
 ) -> None:
@@ -171,6 +172,7 @@ def test_remeasured_by_the_same_library_it_is_compared_with_the_old_values(
     assert slowpath("report", "again").returncode == 0
 
 
+@pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
 def test_remeasured_with_another_library_the_launches_are_interleaved(
     slowpath: Slowpath, env: dict[str, str], mpi: Mpi, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 from slowpath.launch.find import find_mpi
 from slowpath.launch.mpi import Mpi
 from slowpath.mpi_install.cuda import install_cuda
+from watchdog import WATCHDOG_S
 
 PROGRAM = r"""
 #include <mpi.h>
@@ -61,9 +62,9 @@ def test_the_ucx_with_cuda_is_the_one_that_runs(cuda_mpi: Mpi, tmp_path: Path) -
     environ = cuda_mpi.environ(os.environ)
     (tmp_path / "p.cpp").write_text(PROGRAM)
     build = [str(cuda_mpi.mpicxx), "-o", str(tmp_path / "p"), str(tmp_path / "p.cpp")]
-    subprocess.run(build, env=environ, check=True, timeout=120)
+    subprocess.run(build, env=environ, check=True, timeout=WATCHDOG_S)
     run = [str(cuda_mpi.mpiexec), "-n", "2", "--map-by", ":OVERSUBSCRIBE", str(tmp_path / "p")]
-    done = subprocess.run(run, env=environ, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(run, env=environ, capture_output=True, text=True, timeout=WATCHDOG_S, check=False)
     assert done.returncode == 0, done.stderr
     assert "arrived" in done.stdout
     mapped = {Path(line.split(maxsplit=5)[-1]) for line in done.stdout.splitlines() if "libuc" in line}

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from ranks import Event, Ranks, events_in, finished
+from ranks import Event, Ranks, described, events_in, finished
 
 from slowpath.engine.cache import Engine
 from slowpath.launch.mpi import Mpi
@@ -172,13 +170,15 @@ def test_what_cannot_be_is_refused_in_one_line(engine: Engine, mpi: Mpi, words: 
     assert done.stderr.count("\n") == 1
 
 
-def test_the_page_lists_the_info_keys(engine: Engine) -> None:
-    done = subprocess.run([engine.program, "describe", "--json"], capture_output=True, text=True, check=True)
-    put = next(e for e in json.loads(done.stdout)["experiments"] if e["name"] == "put")
+@pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
+def test_the_page_lists_the_info_keys(recorded: Recorded, engine: Engine) -> None:
+    """Names as the engine describes them, keys as a window asks for them."""
+    put = next(e for e in described(engine)["experiments"] if e["name"] == "put")
     names = next(p for p in put["parameters"] if p["name"] == "window_info")["choices"]
     page = (ROOT / "docs" / "put.md").read_text()
     table = page.split("## Info keys of windows")[1].split("\n## ")[0]
-    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == names
-    source = (ROOT / "engine" / "experiments" / "put" / "info.cpp").read_text()
-    keys = [f"{k}={v}" for k, v in re.findall(r'WindowInfo\{"\w+",\s*"(\w+)",\s*"(\w+)"', source)]
-    assert re.findall(r"^\| `\w+` \| `([^`]+)` \|", table, re.MULTILINE) == keys
+    rows = re.findall(r"^\| `(\w+)` \| `?([^`|]+?)`? \|", table, re.MULTILINE)
+    _, events = recorded(*(f"window_info={name} synchronise=fence puts=1 instructions=0 {QUICK}" for name in names))
+    notes = [of(events, "note", cell)[0]["text"] for cell in range(len(names))]
+    asked = [text.removeprefix("window info asked: ").partition("; the library keeps: ")[0] for text in notes]
+    assert rows == list(zip(names, asked, strict=True))

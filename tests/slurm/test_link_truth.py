@@ -14,6 +14,7 @@ import pytest
 
 from slowpath.engine.cache import Engine
 from slowpath.launch.mpi import Mpi
+from watchdog import WATCHDOG_S
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "link-truth"
 NEEDED = ("unshare", "nsenter", "ip", "tc", "chrt")
@@ -30,7 +31,7 @@ def test_planted_delay_and_rate_are_recovered(mpi: Mpi, engine: Engine, engine_c
         env={**os.environ, "SLOWPATH_CACHE_DIR": str(engine_cache)},
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=WATCHDOG_S,
         check=False,
     )
     assert done.returncode in (0, 1), done.stderr
