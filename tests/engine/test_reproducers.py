@@ -6,19 +6,17 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from ranks import Process, finished
 
 from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
 
-TIME_LIMIT_S = 60
 MOST_RANKS = 4
-Done = subprocess.CompletedProcess[str]
 # What ostream prints of a double: 6 significant digits, no trailing zeros.
 SECONDS = r"(?=[0-9])(?:[0-9]{1,6}(?:\.[0-9]*[1-9])?|[0-9](?:\.[0-9]{0,4}[1-9])?e[-+][0-9]{2,3})"
 NO_DRIVER = "libslowpath-no-such-driver.so"
@@ -32,15 +30,10 @@ class Commands:
     mpiexec: list[str]
     env: dict[str, str]
 
-    def run(self, ranks: int, words: str, env: dict[str, str] | None = None) -> Done:
+    def run(self, ranks: int, words: str, env: dict[str, str] | None = None) -> Process:
         name, *arguments = shlex.split(words)
-        return subprocess.run(
-            [*self.mpiexec, "-n", str(ranks), str(self.folder / name), *arguments],
-            env={**self.env, **(env or {})},
-            capture_output=True,
-            text=True,
-            timeout=TIME_LIMIT_S,
-        )
+        argv = [*self.mpiexec, "-n", str(ranks), str(self.folder / name), *arguments]
+        return finished(argv, {**self.env, **(env or {})})
 
 
 @pytest.fixture(scope="session")
@@ -163,10 +156,10 @@ def test_wrong_arguments_are_explained_once(commands: Commands, words: str, reas
 
 @pytest.mark.parametrize("name", ["gpudirect_p2p_overalloc", "intranode_pinned_host_comm"])
 def test_usage_needs_no_launcher(commands: Commands, name: str) -> None:
-    helped = subprocess.run([commands.folder / name, "--help"], capture_output=True, text=True, timeout=TIME_LIMIT_S)
+    helped = finished([commands.folder / name, "--help"])
     assert (helped.returncode, helped.stderr) == (0, "")
     assert helped.stdout.startswith(f"usage: {name} ")
-    wrong = subprocess.run([commands.folder / name, "1"], capture_output=True, text=True, timeout=TIME_LIMIT_S)
+    wrong = finished([commands.folder / name, "1"])
     assert (wrong.returncode, wrong.stdout) == (2, "")
 
 
@@ -214,12 +207,6 @@ def test_a_full_disk_ends_the_job(commands: Commands, tmp_path: Path) -> None:
     script.write_text('#!/bin/sh\nexec "$@" > /dev/full\n')
     script.chmod(0o755)
     command = [*commands.mpiexec, "-n", "2", str(script), str(commands.folder / "intranode_pinned_host_comm")]
-    done = subprocess.run(
-        [*command, "1", "1", "host", "8"],
-        env=commands.env,
-        capture_output=True,
-        text=True,
-        timeout=TIME_LIMIT_S,
-    )
+    done = finished([*command, "1", "1", "host", "8"], commands.env)
     assert done.returncode == 4
     assert "error: stdout takes no more lines" in done.stderr
