@@ -14,10 +14,10 @@ from pathlib import Path
 
 from slowpath.core.engine_description import Experiment, Parameter
 from slowpath.core.errors import RecordError
+from slowpath.core.labels import group_labels, readable_value
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
 from slowpath.core.version import __version__
 from slowpath.experiments.measured.load import LaunchRecord, read_launch
-from slowpath.plan.labels import group_labels, readable_value
 from slowpath.record.events import CellBegin, read_events
 from slowpath.record.folder import RUN_SCHEMA, LaunchInfo, RunInfo
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -51,6 +52,17 @@ class Placement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hosts: list[str] = []  # names of the nodes, where a placement is about certain ones
     of: str | None = None  # the campaign's name for all placements that one [[placement]] stands for
     unavailable: str | None = None  # why ranks can't be put there; its cells are skipped
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What it asks for apart from its binding; empty: nothing."""
+        every = {
+            "spread": self.spread,
+            "nodes": self.nodes,
+            "ranks_per_node": self.ranks_per_node,
+            "hosts": self.hosts,
+        }
+        return {key: value for key, value in every.items() if value}
 
 
 class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -11,12 +11,11 @@ import msgspec
 
 from slowpath.core.engine_description import EngineDescription, Experiment, expand_parameter, nearest
 from slowpath.core.errors import UsageError
+from slowpath.core.labels import group_labels
 from slowpath.core.plan import Cell, Environment, Placement, PlannedMpi, cell_key
 from slowpath.experiments.checks import check_cell
 from slowpath.plan.campaign import Campaign
 from slowpath.plan.contrasts import GroupCells
-from slowpath.plan.labels import group_labels
-from slowpath.plan.places import asked_place
 from slowpath.plan.tables import CellsTable, Names, scalars, wrong
 
 MAX_CELLS = 100_000
@@ -132,7 +131,7 @@ def _cell(
         int(point["copy"]),
         shared.ranks,
         mpi.identity,
-        asked_place(placement),
+        placement.asked,
     )
     return Cell(
         cell=number,

@@ -10,9 +10,9 @@ import msgspec
 
 from slowpath.core.engine_description import Experiment, expand_parameter, nearest
 from slowpath.core.errors import UsageError
+from slowpath.core.labels import readable_value
 from slowpath.core.plan import LIBRARIES, Cell, Contrast, Side
 from slowpath.experiments.checks import check_metric
-from slowpath.plan.labels import readable_value
 from slowpath.plan.tables import ContrastTable, scalars, wrong
 
 PHASES = ("steady", "first")

@@ -12,11 +12,11 @@ import msgspec
 from slowpath.core import engine_description
 from slowpath.core.engine_description import EngineDescription
 from slowpath.core.errors import UsageError
+from slowpath.core.labels import unique_labels
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Plan
 from slowpath.plan.campaign import Campaign
 from slowpath.plan.cells import Shared, expand_group
 from slowpath.plan.contrasts import GroupCells, contrasts_of
-from slowpath.plan.labels import unique_labels
 from slowpath.plan.mpis import MpiInUse, resolve_environments
 from slowpath.plan.order import order_launches
 from slowpath.plan.places import Nodes, resolve_placements
