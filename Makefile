@@ -11,6 +11,7 @@ unexport PYTHONPATH PYTHONHOME
 ifneq ($(shell command -v ccache),)
 export CMAKE_C_COMPILER_LAUNCHER ?= ccache
 export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
+export CCACHE_SLOPPINESS ?= locale
 endif
 
 .PHONY: run check test lint docs format unit ranks engine-test bench screenshot clean help

@@ -267,10 +267,22 @@ def test_without_a_cuda_device_hip_is_used(monkeypatch: pytest.MonkeyPatch, reco
     assert events.cell_ends[3].reason == "memory=device_vmm: device_vmm is not implemented for HIP"
 
 
+def assert_refused(ranks: Ranks, words: list[str], said: str) -> None:
+    done = ranks.run_engine(*words)
+    lines = [line for line in done.stderr.splitlines() if "slowpath-engine: error:" in line]
+    assert len(lines) == 1, done.stderr
+    assert said in lines[0]
+    assert done.returncode == 2
+
+
+def test_the_first_wrong_word_ends_the_job_with_one_line(ranks: Ranks) -> None:
+    assert_refused(ranks, ["nosuch"], "nosuch")
+
+
+@pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nosuch"], "nosuch"),
         (["p2p", "--mesage-bytes", "8"], "message_bytes"),
         (["p2p", "--memory", "hots"], "host"),
         (["p2p", "--message-bytes", "1GB"], "GiB"),
@@ -285,11 +297,7 @@ def test_without_a_cuda_device_hip_is_used(monkeypatch: pytest.MonkeyPatch, reco
     ],
 )
 def test_wrong_words_are_named_in_one_line_and_exit_2(ranks: Ranks, words: list[str], said: str) -> None:
-    done = ranks.run_engine(*words)
-    lines = [line for line in done.stderr.splitlines() if "slowpath-engine: error:" in line]
-    assert len(lines) == 1, done.stderr
-    assert said in lines[0]
-    assert done.returncode == 2
+    assert_refused(ranks, words, said)
 
 
 def test_one_rank_where_two_are_needed_is_named_and_exits_4(ranks: Ranks) -> None:

@@ -143,6 +143,7 @@ def test_every_byte_is_compared_on_both_ranks_twice(recorded: Recorded) -> None:
     assert [end["wrong_bytes"] for end in ends] == [0, 0]
 
 
+@pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -128,16 +128,35 @@ def test_overalloc_with_a_driver(commands: Commands, stub: Path, option: str) ->
     lines_match(done.stdout, overalloc_lines(1, 2, 2, 1024, 65536, 1))
 
 
+def assert_explained(commands: Commands, words: str, reason: str) -> None:
+    done = commands.run(2, words)
+    name = words.split()[0]
+    assert done.returncode == 2
+    assert done.stdout == "" or "error" not in done.stdout
+    assert done.stderr.count(f"usage: {name} <num_iterations> <num_sub_iterations>") == 1
+    assert done.stderr.count(reason) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
         ("gpudirect_p2p_overalloc", "5 arguments are needed, 0 were given"),
+        ("intranode_pinned_host_comm 2 5 host", "4 arguments are needed, 3 were given"),
+    ],
+)
+def test_wrong_arguments_are_explained_by_one_rank(commands: Commands, words: str, reason: str) -> None:
+    assert_explained(commands, words, reason)
+
+
+@pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
         ("gpudirect_p2p_overalloc 5 3 1024 1048576", "5 arguments are needed, 4 were given"),
         ("gpudirect_p2p_overalloc 5 3 1KiB 1048576 1", "p2p_size is '1KiB': it must be a whole number"),
         ("gpudirect_p2p_overalloc 5 3 -1 1048576 1", "p2p_size is '-1': it must be at least 0"),
         ("gpudirect_p2p_overalloc 5 3 9 8 1", "the message must fit without overalloc_size too"),
         ("gpudirect_p2p_overalloc 5 3 8 8 1 --memory mpi", "--memory is 'mpi': it must be one of device"),
-        ("intranode_pinned_host_comm 2 5 host", "4 arguments are needed, 3 were given"),
         (
             "intranode_pinned_host_comm 2 5 gpu 8",
             "mem_type is 'gpu': it must be one of host, pinned",
@@ -145,13 +164,8 @@ def test_overalloc_with_a_driver(commands: Commands, stub: Path, option: str) ->
         ("intranode_pinned_host_comm 2 0 host 8", "num_sub_iterations is '0': it must be at least 1"),
     ],
 )
-def test_wrong_arguments_are_explained_once(commands: Commands, words: str, reason: str) -> None:
-    done = commands.run(2, words)
-    name = words.split()[0]
-    assert done.returncode == 2
-    assert done.stdout == "" or "error" not in done.stdout
-    assert done.stderr.count(f"usage: {name} <num_iterations> <num_sub_iterations>") == 1
-    assert done.stderr.count(reason) == 1
+def test_wrong_arguments_are_explained(commands: Commands, words: str, reason: str) -> None:
+    assert_explained(commands, words, reason)
 
 
 @pytest.mark.parametrize("name", ["gpudirect_p2p_overalloc", "intranode_pinned_host_comm"])
