@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from slowpath.engine.cache import Engine
+from slowpath.run.engine.cache import Engine
 
 LATENCY = "half_round_trip_latency_s"
 
