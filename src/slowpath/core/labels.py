@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from slowpath.core.engine_description import Experiment
+from slowpath.core.engine_description import DescribedExperiment
 from slowpath.core.units import format_bytes
 
 # Words that a parameter's name needs no help with when its value stands alone.
 _SELF_EVIDENT = ("message_bytes", "pattern", "environment", "placement")
 
 
-def readable_value(experiment: Experiment, axis: str, value: str) -> str:
+def readable_value(experiment: DescribedExperiment, axis: str, value: str) -> str:
     """`value` of `axis` for people: lengths get units, everything else stays."""
     kind = next((p.type for p in experiment.parameters if p.name == axis), None)
     if kind != "bytes":
@@ -21,7 +21,7 @@ def readable_value(experiment: Experiment, axis: str, value: str) -> str:
     return ":".join(format_bytes(int(side)) if side.isdigit() else side for side in value.split(":"))
 
 
-def group_labels(group: str, experiment: Experiment, points: Sequence[Mapping[str, str]]) -> list[str]:
+def group_labels(group: str, experiment: DescribedExperiment, points: Sequence[Mapping[str, str]]) -> list[str]:
     """One label a point; a point gives the value of every axis, in the order in which a label names them.
 
     A group of one cell is called by the group's name.
@@ -32,7 +32,7 @@ def group_labels(group: str, experiment: Experiment, points: Sequence[Mapping[st
     return [", ".join(_part(experiment, axis, point[axis]) for axis in order) or group for point in points]
 
 
-def _part(experiment: Experiment, axis: str, value: str) -> str:
+def _part(experiment: DescribedExperiment, axis: str, value: str) -> str:
     readable = readable_value(experiment, axis, value)
     if axis in _SELF_EVIDENT:
         return readable

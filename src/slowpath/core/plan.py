@@ -55,14 +55,14 @@ class Placement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What it asks for apart from its binding; empty: nothing."""
-        every = {
+        """What it asks for in addition to its binding; empty: nothing."""
+        asked = {
             "spread": self.spread,
             "nodes": self.nodes,
             "ranks_per_node": self.ranks_per_node,
             "hosts": self.hosts,
         }
-        return {key: value for key, value in every.items() if value}
+        return {key: value for key, value in asked.items() if value}
 
 
 class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,14 +7,10 @@ import shutil
 from pathlib import Path
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.core.plan import Cell, Plan
+from slowpath.core.plan import Plan
 from slowpath.core.units import format_bytes
-from slowpath.experiments.cannon.cost import intervals, repetitions
+from slowpath.experiments.registry import experiment_named
 
-SAMPLE_BYTES = 16  # duration_ns and start_ns
-BLOCK_BYTES = 128  # schema/block.json, header_bytes
-EVENT_BYTES = 512
-CANNON_PARTS = 11  # each a block of its own (docs/internals/record.md)
 LAUNCH_BYTES = 16 * 1024  # plan, launch record, captured output
 # Kept free besides: report, results, and what others write meanwhile.
 RESERVE_BYTES = 32 * 1024 * 1024
@@ -22,7 +18,9 @@ RESERVE_BYTES = 32 * 1024 * 1024
 
 def needed_bytes(plan: Plan) -> int:
     """Upper estimate of what a run of `plan` writes, bytes."""
-    per_cell = {cell.cell: _cell_bytes(cell, plan.ranks) for cell in plan.cells}
+    per_cell = {
+        cell.cell: experiment_named(cell.experiment).recorded_bytes(cell.parameters, plan.ranks) for cell in plan.cells
+    }
     return sum(LAUNCH_BYTES + sum(per_cell[cell] for cell in launch.cells) for launch in plan.launches)
 
 
@@ -35,22 +33,6 @@ def require_space(folder: Path, plan: Plan) -> None:
             f"{folder}: the run may need {_short(needed)} and the disk has {_short(free)} free; "
             "name a folder on another disk with --out, or measure fewer rounds"
         )
-
-
-def _cell_bytes(cell: Cell, ranks: int) -> int:
-    if cell.experiment == "cannon":
-        samples = repetitions(cell.parameters) * intervals(cell.parameters, ranks)
-        return ranks * (CANNON_PARTS * (2 * BLOCK_BYTES + EVENT_BYTES) + samples * SAMPLE_BYTES)
-    samples = max(_number(cell, "samples"), _number(cell, "messages"))
-    allocations = _number(cell, "allocations") * _number(cell, "live_buffers")
-    parts = 3 if cell.experiment == "put" else 1  # whole bursts, puts alone, synchronisation alone
-    each = 3 * BLOCK_BYTES + 2 * EVENT_BYTES + parts * samples * SAMPLE_BYTES
-    return 2 * EVENT_BYTES + ranks * allocations * each
-
-
-def _number(cell: Cell, name: str) -> int:
-    text = cell.parameters.get(name, "1")
-    return int(text) if text.isdigit() else 1
 
 
 def _short(count: int) -> str:

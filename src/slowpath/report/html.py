@@ -13,8 +13,7 @@ from markupsafe import Markup
 
 from slowpath.report import format as fmt
 from slowpath.report import samples, view_cells, view_contrasts, view_curves, view_findings, view_run
-from slowpath.report.cannon import view as view_cannon
-from slowpath.report.put import view as view_put
+from slowpath.report.studies import study_sections
 from slowpath.report.svg import marks
 from slowpath.report.svg.element import element
 from slowpath.report.view_node_pairs import pair_figures
@@ -90,8 +89,7 @@ def render_html(results: Any, series: Iterable[samples.Series] = ()) -> str:
         status_note=view_run.status_note(results["run"]),
         findings=findings,
         findings_headline=view_findings.headline(findings),
-        put=view_put.put_view(results),
-        cannon=view_cannon.cannon_view(results),
+        **study_sections(results),
         node_pairs=pair_figures(results),
         groups=groups,
         known={contrast["id"] for contrast in results["contrasts"]},

@@ -9,8 +9,7 @@ from typing import Any
 
 from slowpath.report import format as fmt
 from slowpath.report import view_run
-from slowpath.report.cannon.text import cannon_lines
-from slowpath.report.put.text import put_lines
+from slowpath.report.studies import study_lines
 from slowpath.report.text_findings import finding_lines
 from slowpath.report.view_contrasts import common, questions, title, word
 
@@ -25,8 +24,7 @@ def render_text(results: Json) -> str:
     parts = [
         _verdict(results),
         _lines(finding_lines(results)),
-        _lines(put_lines(results)),
-        _lines(cannon_lines(results)),
+        *(_lines(lines) for lines in study_lines(results)),
     ]
     parts += [_contrasts(results), _skipped(results), _where(results)]
     return "\n\n".join(part for part in parts if part) + "\n"

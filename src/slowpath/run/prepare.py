@@ -18,12 +18,14 @@ from slowpath.core.twins import twins_of
 from slowpath.mpi.allocation import find_allocation
 from slowpath.mpi.launchers import launcher_named
 from slowpath.plan.campaign import Campaign, decode, load, shipped
+from slowpath.plan.check import CheckCells
 from slowpath.plan.cost import Cost, estimate, fit_budget
 from slowpath.plan.expand import expand
 from slowpath.plan.order import order_launches
 from slowpath.run.choose import choose_mpis
 from slowpath.run.commands import RunCommands, commands_for
 from slowpath.run.cores import allocated_nodes
+from slowpath.run.engine.check import checker
 from slowpath.run.engine.describe import describe
 from slowpath.run.libraries import Library, Tell, build_all
 from slowpath.run.placing import nodes_of, unavailable_placement
@@ -67,11 +69,11 @@ def prepare(
     campaign = load(campaign_name)
     libraries = build_all(choose_mpis(mpi_option, campaign.mpi, environ), environ, tell)
     first = libraries.usable[0]
-    # All engines are built from one source, so that the description of one holds for all.
+    # All engines are built from one source, so that what one describes and accepts holds for all.
     description = describe(first.engine, first.mpi.environ(environ))
     planned_for = libraries.planned_for
     nodes = nodes_of(find_allocation(environ))
-    plan = expand(campaign, description, planned_for, _seed(seed), ranks=ranks, rounds=rounds, nodes=nodes)
+    plan = expand(campaign, description, planned_for, _seed(seed), ranks, rounds, nodes, checker_of(first, environ))
     plan = without_unavailable_witnesses(without_unavailable_bindings(plan, libraries.usable), libraries.usable)
     notes = list(libraries.notes)
     if budget_s is not None:
@@ -90,7 +92,8 @@ def prepare_text(
     """
     campaign = decode(text.encode(), source)
     nodes = nodes_of(find_allocation(environ))
-    plan = expand(campaign, dict(description), [library.in_use], _seed(None), nodes=nodes)
+    check = checker_of(library, environ)
+    plan = expand(campaign, dict(description), [library.in_use], _seed(None), nodes=nodes, check=check)
     plan = without_unavailable_bindings(plan, [library])
     return _prepared(plan, campaign, (library,), description, environ)
 
@@ -109,6 +112,11 @@ def prepare_plan(
     if not plan.launches:
         plan = msgspec.structs.replace(plan, launches=order_launches(plan.cells, plan.rounds, plan.seed))
     return Prepared(plan, campaign_text, tuple(libraries), commands_for(libraries, environ), notes=tuple(notes))
+
+
+def checker_of(library: Library, environ: Mapping[str, str]) -> CheckCells:
+    """The engine of `library` as the judge of cells."""
+    return checker(library.engine, library.mpi.environ(environ))
 
 
 def shipped_text(name: str) -> str:

@@ -26,6 +26,7 @@ from slowpath.experiments.cannon.best import best_at
 from slowpath.experiments.cannon.critical import critical_n
 from slowpath.experiments.cannon.distribution import distribution
 from slowpath.experiments.cannon.groups import Group, groups
+from slowpath.experiments.cannon.observed import EXPERIMENT, Observed
 from slowpath.experiments.cannon.own import own_cost
 from slowpath.experiments.cannon.points import Entries, Measured, Own, point
 from slowpath.experiments.cannon.timeline import Timeline
@@ -58,7 +59,9 @@ def _group(
     group: Group, plan: Plan, measurements: Measurements, entries: Entries, whys: Mapping[int | None, str]
 ) -> CannonGroup:
     measured, effect = measurements.by_series, plan.minimum_effect
-    own = own_cost(group, measurements.launches_of, measurements.cannon.stamps)
+    observed = measurements.observers.get(EXPERIMENT)
+    observed = observed if isinstance(observed, Observed) else Observed()
+    own = own_cost(group, measurements.launches_of, observed.stamps)
     variants = [_variant(group, variant, measured, entries, whys, effect, own) for variant in group.variants]
     points = {(one.variant, p.n): p for one in variants for p in one.points}
     across = [variant for variant in group.variants if ACROSS_NODES.get(variant)]
@@ -84,7 +87,7 @@ def _group(
         best_across_nodes=best_across,
         advice=said,
         advice_reason=why_silent,
-        timelines=_timelines(group, measurements.cannon.timelines),
+        timelines=_timelines(group, observed.timelines),
     )
 
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from slowpath.core.roles import is_effort
+from slowpath.experiments.put.experiment import PUT
 from slowpath.report.put.designs import DESIGNS, EMPTY_CALLS, Design, design_of
 
 Json = Any
 METRIC = "time_per_put_s"
 _WHO = ("design", "call", "checks", "rung")
-_HOW_MEASURED = ("pattern", "instructions", "samples", "time_limit_s", "warmup_s", "validate")
+_NOT_SET = (*_WHO, "pattern")
 _ORDER = {design.name: place for place, design in enumerate(DESIGNS)}
 
 
@@ -80,11 +82,11 @@ def region(cell: Json, name: str) -> Json | None:
 
 def put_cells(results: Json) -> list[Json]:
     """Cells of the experiment put."""
-    return [cell for cell in results["cells"] if cell.get("experiment") == "put"]
+    return [cell for cell in results["cells"] if cell.get("experiment") == PUT.name]
 
 
 def _settings(cell: Json) -> dict[str, str]:
-    given = {k: str(v) for k, v in cell["parameters"].items() if k not in _WHO + _HOW_MEASURED}
+    given = {k: str(v) for k, v in cell["parameters"].items() if k not in _NOT_SET and not is_effort(PUT.roles, k)}
     return given | {"environment": str(cell.get("environment")), "placement": str(cell.get("placement"))}
 
 

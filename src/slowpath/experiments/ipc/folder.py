@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
-from slowpath.core.engine_description import Experiment, Parameter
+from slowpath.core.engine_description import DescribedExperiment, Parameter
 from slowpath.core.errors import RecordError
 from slowpath.core.labels import group_labels, readable_value
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
@@ -21,7 +21,7 @@ from slowpath.experiments.measured.load import LaunchRecord, read_launch
 from slowpath.record.events import CellBegin, read_events
 from slowpath.record.folder import RUN_SCHEMA, LaunchInfo, RunInfo
 
-_EXPERIMENT = "ipc"
+EXPERIMENT = "ipc"
 _CONDITION, _PLACEMENT = "as run", "as run"
 _PROCESSES = 2
 _MINIMUM_EFFECT = 0.03
@@ -49,7 +49,7 @@ def ipc_folders(folder: Path) -> list[Path]:
 def _is_record(folder: Path) -> bool:
     if not (folder / "samples.blk").is_file() or not (folder / "events.jsonl").is_file():
         return False
-    return any(begin.experiment == _EXPERIMENT for begin in read_events(folder / "events.jsonl").of(CellBegin))
+    return any(begin.experiment == EXPERIMENT for begin in read_events(folder / "events.jsonl").of(CellBegin))
 
 
 def read_ipc(folders: Sequence[Path]) -> tuple[RunInfo, Plan, list[LaunchRecord]]:
@@ -91,7 +91,7 @@ def _run_info(launches: Sequence[LaunchRecord]) -> RunInfo:
     return RunInfo(
         schema=RUN_SCHEMA,
         id=f"ipc-{hashlib.sha256(content).hexdigest()[:12]}",
-        campaign=_EXPERIMENT,
+        campaign=EXPERIMENT,
         title=_TITLE,
         campaign_sha256="",
         slowpath=__version__,
@@ -109,7 +109,7 @@ def _plan(sweep: Sweep, launches: int) -> Plan:
     numbers = [cell.cell for cell in cells]
     return Plan(
         schema=PLAN_SCHEMA,
-        campaign=_EXPERIMENT,
+        campaign=EXPERIMENT,
         title=_TITLE,
         ranks=_PROCESSES,
         rounds=launches,
@@ -123,22 +123,22 @@ def _plan(sweep: Sweep, launches: int) -> Plan:
     )
 
 
-def _described(parameters: Mapping[str, str]) -> Experiment:
+def _described(parameters: Mapping[str, str]) -> DescribedExperiment:
     """The parameters' types by their names, as slowpath-ipc --help gives them."""
     kinds = {name: "bytes" if name.endswith("_bytes") else "count" for name in parameters}
-    return Experiment(_EXPERIMENT, [Parameter(name, kind, "0") for name, kind in kinds.items()])
+    return DescribedExperiment(EXPERIMENT, [Parameter(name, kind, "0") for name, kind in kinds.items()])
 
 
 def _cells(sweep: Sweep) -> list[Cell]:
     points = [parameters for _, parameters in sorted(sweep.items())]
-    labels = group_labels(_EXPERIMENT, _described(points[0]), points)
+    labels = group_labels(EXPERIMENT, _described(points[0]), points)
     return [
         Cell(
             cell=number,
-            key=cell_key(_EXPERIMENT, parameters, {}, "none", 1, _PROCESSES, "no MPI"),
-            group=_EXPERIMENT,
+            key=cell_key(EXPERIMENT, parameters, {}, "none", 1, _PROCESSES, "no MPI"),
+            group=EXPERIMENT,
             label=label,
-            experiment=_EXPERIMENT,
+            experiment=EXPERIMENT,
             parameters=parameters,
             environment=_CONDITION,
             placement=_PLACEMENT,
