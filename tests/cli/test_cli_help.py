@@ -15,6 +15,7 @@ import pytest
 from slowpath.cli.main import COMMANDS
 from slowpath.cli.main import slowpath as program
 from slowpath.cli.reference import reference
+from watchdog import WATCHDOG_S
 
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]
 # Imported by commands that need them, never for help.
@@ -40,7 +41,7 @@ def imported(*arguments: str) -> set[str]:
         [sys.executable, "-X", "importtime", "-m", "slowpath.cli", *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=WATCHDOG_S,
         check=True,
     )
     lines = [line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")]

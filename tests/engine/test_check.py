@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from slowpath.engine.cache import Engine
+
+from slowpath.run.engine.cache import Engine
 
 LATENCY = "half_round_trip_latency_s"
 

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import jsonschema
 import numpy as np
+import planted_put as planted
 import pytest
 
 from slowpath.analyse.build import build_results
@@ -21,9 +21,6 @@ from slowpath.experiments.measured.series import Series
 from slowpath.experiments.metric import rates
 from slowpath.experiments.registry import METRICS, experiment_named
 from slowpath.report import render_html, render_text
-
-sys.path.insert(0, str(Path(__file__).parent))
-import planted_put as planted
 
 NS = 1e-9
 

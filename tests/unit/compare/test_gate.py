@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
+import planted_runs as planted
 import pytest
 
 from slowpath.compare.gate import EXIT_CODES, Gate, flagged, gate, with_again
@@ -14,9 +14,6 @@ from slowpath.compare.read import Results, read_source
 from slowpath.compare.remeasure_plan import confirm, mpi_name, remeasure_plan
 from slowpath.compare.text import render_gate
 from slowpath.run.prepare import prepare_plan
-
-sys.path.insert(0, str(Path(__file__).parent))
-import planted_runs as planted
 
 CELLS = 50
 TRIALS = 200

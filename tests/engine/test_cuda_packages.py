@@ -14,6 +14,7 @@ import pytest
 from slowpath.mpi.find import find_mpi
 from slowpath.mpi.install.cuda import install_cuda
 from slowpath.mpi.mpi import Mpi
+from watchdog import WATCHDOG_S
 
 PROGRAM = r"""
 #include <mpi.h>
@@ -61,12 +62,12 @@ def test_the_ucx_with_cuda_is_the_one_that_runs(cuda_mpi: Mpi, tmp_path: Path) -
     environ = cuda_mpi.environ(os.environ)
     (tmp_path / "p.cpp").write_text(PROGRAM)
     build = [str(cuda_mpi.mpicxx), "-o", str(tmp_path / "p"), str(tmp_path / "p.cpp")]
-    subprocess.run(build, env=environ, check=True, timeout=120)
+    subprocess.run(build, env=environ, check=True, timeout=WATCHDOG_S)
     run = [str(cuda_mpi.mpiexec), "-n", "2", "--map-by", ":OVERSUBSCRIBE", str(tmp_path / "p")]
-    done = subprocess.run(run, env=environ, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(run, env=environ, capture_output=True, text=True, timeout=WATCHDOG_S, check=False)
     assert done.returncode == 0, done.stderr
     assert "arrived" in done.stdout
-    mapped = {Path(line.split()[-1]) for line in done.stdout.splitlines() if "libuc" in line}
+    mapped = {Path(line.split(maxsplit=5)[-1]) for line in done.stdout.splitlines() if "libuc" in line}
     names = {path.name for path in mapped}
     assert {"libucp.so.0", "libuct.so.0", "libucs.so.0", "libucm.so.0"} <= names
     assert all(path.is_relative_to(cuda_mpi.prefix / "libucx") for path in mapped), mapped
