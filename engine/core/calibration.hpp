@@ -16,6 +16,9 @@ struct Calibration {
     std::int64_t max_gap_ns;   ///< longest gap between two readings: what the scheduler or an interrupt took
 };
 
+/// A clock whose step is longer is of no use: the engine refuses it.
+inline constexpr std::int64_t coarsest_quantum_ns = 1000;
+
 /// Step of the clock from differences of readings.
 /// @param differences_ns Readings apart by many different delays, so that neighbouring multiples of the step
 /// occur.

@@ -44,8 +44,7 @@ Plan shared_plan(const mpi::Session& session, const std::string& path) {
 Calibration worst_of(const mpi::Session& session, const Calibration& mine) {
     const std::array numbers{mine.quantum_ns, mine.overhead_ns, mine.max_gap_ns};
     const std::vector<std::int64_t> all = mpi::reduce(session.control(), numbers, MPI_MAX);
-    constexpr std::int64_t coarsest_ns = 1000;
-    if (all[0] > coarsest_ns)
+    if (all[0] > coarsest_quantum_ns)
         throw AgreedFailure("the clock CLOCK_MONOTONIC advances in steps of " + std::to_string(all[0]) +
                             " ns (clock source " + clock_source() + "); at most 1000 ns are of use");
     return {all[0], all[1], all[2]};

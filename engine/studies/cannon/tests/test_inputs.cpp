@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same matrices for every rank count, from numbers that are what the documentation states.
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <limits>
 #include <set>
 #include <vector>
 
 #include "cannon/inputs.hpp"
-#include "tests/check.hpp"
 
 namespace {
 
@@ -62,60 +63,55 @@ void every_rank_count_multiplies_the_same(const Inputs& inputs) {
         const Whole expected = by_element(inputs, which);
         for (const int ranks : {1, 2, 3, 4, 6, 8, 9, 12, 16})
             for (const bool as_ring : {false, true})
-                CHECK(by_strips(inputs, which, ranks, as_ring) == expected);
+                EXPECT_EQ(by_strips(inputs, which, ranks, as_ring), expected);
     }
 }
 
-void integers_are_small_and_all_there() {
+TEST(CannonInputs, IntegersAreSmallAndAllThere) {
     std::set<double> seen;
     for (const double value : by_element({5, Numbers::integer}, Matrix::a)) seen.insert(value);
-    CHECK(seen.size() == 17);
-    CHECK(*seen.begin() == -8 && *seen.rbegin() == 8);
-    for (const double value : seen) CHECK(value == std::floor(value));
+    EXPECT_EQ(seen.size(), 17);
+    EXPECT_TRUE(*seen.begin() == -8 && *seen.rbegin() == 8);
+    for (const double value : seen) EXPECT_EQ(value, std::floor(value));
 }
 
-void reals_fill_their_range() {
+TEST(CannonInputs, RealsFillTheirRange) {
     double sum = 0, low = 1, high = -1;
     for (const double value : by_element({5, Numbers::real}, Matrix::b)) {
         sum += value;
         low = std::min(low, value);
         high = std::max(high, value);
     }
-    CHECK(low >= -1 && low < -0.95);
-    CHECK(high < 1 && high > 0.95);
-    CHECK(std::fabs(sum) / (n * n) < 0.05);  // four standard deviations of a uniform mean
+    EXPECT_TRUE(low >= -1 && low < -0.95);
+    EXPECT_TRUE(high < 1 && high > 0.95);
+    EXPECT_LT(std::fabs(sum) / (n * n), 0.05);  // four standard deviations of a uniform mean
 }
 
-void seed_and_matrix_matter() {
+TEST(CannonInputs, SeedAndMatrixMatter) {
     const Inputs one{1, Numbers::real}, other{2, Numbers::real};
-    CHECK(by_element(one, Matrix::a) != by_element(other, Matrix::a));
-    CHECK(by_element(one, Matrix::a) != by_element(one, Matrix::b));
+    EXPECT_NE(by_element(one, Matrix::a), by_element(other, Matrix::a));
+    EXPECT_NE(by_element(one, Matrix::a), by_element(one, Matrix::b));
 }
 
-void checksums_notice() {
+TEST(CannonInputs, ChecksumsNotice) {
     const Whole right = by_element({3, Numbers::real}, Matrix::a);
     const std::uint64_t expected = checksum(right);
-    CHECK(checksum(right) == expected);
+    EXPECT_EQ(checksum(right), expected);
     Whole wrong = right;
     std::swap(wrong[0], wrong[4]);  // of one lane
-    CHECK(checksum(wrong) != expected);
+    EXPECT_NE(checksum(wrong), expected);
     wrong = right;
     wrong.back() = std::nextafter(wrong.back(), 2);
-    CHECK(checksum(wrong) != expected);
+    EXPECT_NE(checksum(wrong), expected);
     wrong = right;
     wrong.pop_back();
-    CHECK(checksum(wrong) != expected);
-    CHECK(checksum(Whole{0.0}) != checksum(Whole{-0.0}));
+    EXPECT_NE(checksum(wrong), expected);
+    EXPECT_NE(checksum(Whole{0.0}), checksum(Whole{-0.0}));
+}
+
+TEST(CannonInputs, EveryRankCountMultipliesTheSame) {
+    every_rank_count_multiplies_the_same({7, Numbers::real});
+    every_rank_count_multiplies_the_same({7, Numbers::integer});
 }
 
 }  // namespace
-
-int main() {
-    every_rank_count_multiplies_the_same({7, Numbers::real});
-    every_rank_count_multiplies_the_same({7, Numbers::integer});
-    integers_are_small_and_all_there();
-    reals_fill_their_range();
-    seed_and_matrix_matter();
-    checksums_notice();
-    return slowpath::test::result();
-}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The check of the product: it takes the right one, and no wrong one that Cannon's algorithm could leave.
+#include <gtest/gtest.h>
 #include <mpi.h>
 
 #include <functional>
@@ -7,7 +8,6 @@
 #include <vector>
 
 #include "cannon/verify.hpp"
-#include "tests/check.hpp"
 
 namespace {
 
@@ -40,7 +40,7 @@ bool found_wrong(const Layout& layout, const Inputs& inputs, const Block& c, std
     int least = 0, most = 0;
     MPI_Allreduce(&mine, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     MPI_Allreduce(&mine, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    CHECK(least == most);
+    EXPECT_EQ(least, most);
     return mine == 1;
 }
 
@@ -52,7 +52,8 @@ Block with_fault(const Layout& layout, const Block& right, const std::function<v
 }
 
 void a_right_product_passes(const Layout& layout, const Inputs& inputs, const Block& right) {
-    for (std::uint32_t x_seed = 0; x_seed < 6; ++x_seed) CHECK(!found_wrong(layout, inputs, right, x_seed));
+    for (std::uint32_t x_seed = 0; x_seed < 6; ++x_seed)
+        EXPECT_FALSE(found_wrong(layout, inputs, right, x_seed));
 }
 
 void wrong_products_do_not(const Layout& layout, const Inputs& inputs, const Block& right) {
@@ -60,17 +61,18 @@ void wrong_products_do_not(const Layout& layout, const Inputs& inputs, const Blo
     const auto wrong = [&](const std::function<void(Block&)>& fault) {
         return found_wrong(layout, inputs, with_fault(layout, right, fault));
     };
-    CHECK(wrong([&](Block& c) { c.back() += whole_numbers ? 1 : 1e-8; }));
-    CHECK(wrong([](Block& c) { c.front() = -c.front(); }));
-    CHECK(wrong([](Block& c) { std::swap(c[0], c[1]); }));
-    CHECK(wrong([](Block& c) { c[c.size() / 2] = std::numeric_limits<double>::quiet_NaN(); }));
-    CHECK(wrong([](Block& c) { c.assign(c.size(), 0.0); }));
-    if (!whole_numbers)
-        CHECK(wrong([](Block& c) {
+    EXPECT_TRUE(wrong([&](Block& c) { c.back() += whole_numbers ? 1 : 1e-8; }));
+    EXPECT_TRUE(wrong([](Block& c) { c.front() = -c.front(); }));
+    EXPECT_TRUE(wrong([](Block& c) { std::swap(c[0], c[1]); }));
+    EXPECT_TRUE(wrong([](Block& c) { c[c.size() / 2] = std::numeric_limits<double>::quiet_NaN(); }));
+    EXPECT_TRUE(wrong([](Block& c) { c.assign(c.size(), 0.0); }));
+    if (!whole_numbers) {
+        EXPECT_TRUE(wrong([](Block& c) {
             for (double& value : c) value = static_cast<float>(value);
         }));
+    }
     for (int k = 0; k < layout.steps(); ++k)
-        CHECK(wrong([&](Block& c) { c = product(layout, inputs, k); }));  // a step forgotten
+        EXPECT_TRUE(wrong([&](Block& c) { c = product(layout, inputs, k); }));  // a step forgotten
 }
 
 /// x has 2049 values, so that hardly any x hides one wrong entry.
@@ -82,31 +84,51 @@ void hardly_any_x_hides_a_fault(const Layout& layout, const Inputs& inputs, cons
             with_fault(layout, right, [&](Block& c) { c[first_of_a_column % c.size()] += 1; });
         missed += found_wrong(layout, inputs, wrong, x_seed) ? 0 : 1;
     }
-    CHECK(missed <= 1);
+    EXPECT_LE(missed, 1);
 }
 
-void other_inputs_are_found(const Layout& layout, const Inputs& inputs) {
+void other_inputs_are_found(const Layout& layout, const Inputs& inputs, const Block&) {
     Inputs other = inputs;
     ++other.seed;
-    CHECK(found_wrong(layout, inputs, product(layout, other)));
+    EXPECT_TRUE(found_wrong(layout, inputs, product(layout, other)));
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
+/// On both kinds of grid, with both kinds of numbers.
+void for_each_product(void (*judge)(const Layout&, const Inputs&, const Block&)) {
     int size = 0, rank = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (const Layout& layout : {square_as_possible(n, size, rank), ring(n, size, rank)})
         for (const Numbers numbers : {Numbers::real, Numbers::integer}) {
             const Inputs inputs{3, numbers};
-            const Block right = product(layout, inputs);
-            a_right_product_passes(layout, inputs, right);
-            wrong_products_do_not(layout, inputs, right);
-            hardly_any_x_hides_a_fault(layout, inputs, right);
-            other_inputs_are_found(layout, inputs);
+            judge(layout, inputs, product(layout, inputs));
         }
+}
+
+TEST(CannonVerify, ARightProductPasses) {
+    for_each_product(a_right_product_passes);
+}
+
+TEST(CannonVerify, WrongProductsDoNot) {
+    for_each_product(wrong_products_do_not);
+}
+
+TEST(CannonVerify, HardlyAnyXHidesAFault) {
+    for_each_product(hardly_any_x_hides_a_fault);
+}
+
+TEST(CannonVerify, OtherInputsAreFound) {
+    for_each_product(other_inputs_are_found);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    testing::InitGoogleTest(&argc, argv);
+    MPI_Init(&argc, &argv);
+    const int mine = RUN_ALL_TESTS();
+    int worst = 0;
+    MPI_Allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     MPI_Finalize();
-    return slowpath::test::result();
+    return worst;
 }

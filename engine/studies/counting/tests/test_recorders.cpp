@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs under libslowpath-count.so and under slowpath-count-ptrace: what their files say.
 //   test_recorders LIBRARY TRACER PROGRAM KNOWN_LIBRARY
+#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/check.hpp"
+#include "tests/text.hpp"
 
 using namespace slowpath;
 namespace files = std::filesystem;
@@ -78,80 +79,82 @@ class Recorder {
     bool traced_;
 };
 
-void counts_what_was_counted_by_hand(const Recorder& recorder) {
-    CHECK(recorder.run("known_ten", "ten").calls_of(10, 10) == 5);
-    CHECK(recorder.run("known_copy", "copy").calls_of(39, 3) == 1);
-    CHECK(recorder.run("known_recursion", "recursion").calls_of(23, 23) == 3);
-    CHECK(recorder.run("known_nested", "nested").calls_of(14, 14) == 3);
-    CHECK(recorder.run("known_alias", "nested").calls_of(14, 14) == 3);  // another name of the same function
-    CHECK(recorder.run("known_system_call", "system_call").calls_of(4, 4) == 3);
+Paths given;
+
+class Recorders : public testing::TestWithParam<bool> {
+  protected:
+    const Recorder recorder{given, GetParam()};
+};
+
+INSTANTIATE_TEST_SUITE_P(PreloadedAndTraced, Recorders, testing::Bool());
+
+TEST_P(Recorders, CountsWhatWasCountedByHand) {
+    EXPECT_EQ(recorder.run("known_ten", "ten").calls_of(10, 10), 5);
+    EXPECT_EQ(recorder.run("known_copy", "copy").calls_of(39, 3), 1);
+    EXPECT_EQ(recorder.run("known_recursion", "recursion").calls_of(23, 23), 3);
+    EXPECT_EQ(recorder.run("known_nested", "nested").calls_of(14, 14), 3);
+    EXPECT_EQ(recorder.run("known_alias", "nested").calls_of(14, 14),
+              3);  // another name of the same function
+    EXPECT_EQ(recorder.run("known_system_call", "system_call").calls_of(4, 4), 3);
 }
 
-void counts_the_calls_that_were_asked_for(const Recorder& recorder) {
+TEST_P(Recorders, CountsTheCallsThatWereAskedFor) {
     const Outcome some = recorder.run("known_ten", "ten", 2, 1);
-    CHECK(some.with("\"event\": \"call\"") == 2);
-    CHECK(some.with("\"call\": 2,") == 1 && some.with("\"call\": 3,") == 1);
+    EXPECT_EQ(some.with("\"event\": \"call\""), 2);
+    EXPECT_TRUE(some.with("\"call\": 2,") == 1 && some.with("\"call\": 3,") == 1);
     const Outcome none = recorder.run("known_ten", "ten", 2, 100);
-    CHECK(none.with("\"event\": \"call\"") == 0);
-    CHECK(none.with("{\"event\": \"end\", \"calls\": 5}") == 1);
-    CHECK(recorder.run("no_such_function", "ten").lines.empty());
+    EXPECT_EQ(none.with("\"event\": \"call\""), 0);
+    EXPECT_EQ(none.with("{\"event\": \"end\", \"calls\": 5}"), 1);
+    EXPECT_TRUE(recorder.run("no_such_function", "ten").lines.empty());
 }
 
-void counts_threads_and_children(const Recorder& recorder) {
+TEST_P(Recorders, CountsThreadsAndChildren) {
     const Outcome threads = recorder.run("known_ten", "threads");
-    CHECK(threads.exit_code == 0);
+    EXPECT_EQ(threads.exit_code, 0);
     // A call that begins while another thread executes the first instruction is not seen.
-    CHECK(threads.with("\"event\": \"call\"") >= 20);
-    CHECK(threads.calls_of(10, 10) == threads.with("\"event\": \"call\""));
+    EXPECT_GE(threads.with("\"event\": \"call\""), 20);
+    EXPECT_EQ(threads.calls_of(10, 10), threads.with("\"event\": \"call\""));
     const Outcome forked = recorder.run("known_ten", "fork");
-    CHECK(forked.exit_code == 0);
-    CHECK(forked.calls_of(10, 10) == 3);
-    CHECK(forked.with("\"event\": \"process\"") == 2);
+    EXPECT_EQ(forked.exit_code, 0);
+    EXPECT_EQ(forked.calls_of(10, 10), 3);
+    EXPECT_EQ(forked.with("\"event\": \"process\""), 2);
 }
 
-void survives_what_programs_do(const Recorder& recorder) {
+TEST_P(Recorders, SurvivesWhatProgramsDo) {
     const Outcome blocked = recorder.run("known_ten", "blocked");
-    CHECK(blocked.exit_code == 0);
-    CHECK(blocked.calls_of(10, 10) == 2);
+    EXPECT_EQ(blocked.exit_code, 0);
+    EXPECT_EQ(blocked.calls_of(10, 10), 2);
     const Outcome handler = recorder.run("known_ten", "own_handler");
-    CHECK(handler.exit_code == 0);
-    CHECK(handler.calls_of(10, 10) == (recorder.traced() ? 2 : 1));
-    CHECK(handler.with("handles SIGTRAP itself") == (recorder.traced() ? 0 : 1));
+    EXPECT_EQ(handler.exit_code, 0);
+    EXPECT_EQ(handler.calls_of(10, 10), (recorder.traced() ? 2 : 1));
+    EXPECT_EQ(handler.with("handles SIGTRAP itself"), (recorder.traced() ? 0 : 1));
     const Outcome jump = recorder.run("known_loop", "jump", 64, 0, 1000000000);
-    CHECK(jump.exit_code == 0);
-    CHECK(jump.with("left by a jump") == 1);
-    CHECK(jump.calls_of(8, 8) == 1);
+    EXPECT_EQ(jump.exit_code, 0);
+    EXPECT_EQ(jump.with("left by a jump"), 1);
+    EXPECT_EQ(jump.calls_of(8, 8), 1);
     const Outcome crash = recorder.run("known_ten", "crash");
-    CHECK(crash.exit_code == 128 + SIGABRT);
-    CHECK(crash.calls_of(10, 10) == 1);
+    EXPECT_EQ(crash.exit_code, 128 + SIGABRT);
+    EXPECT_EQ(crash.calls_of(10, 10), 1);
     const Outcome trap = recorder.run("known_ten", "trap");
-    CHECK(trap.exit_code == 128 + SIGTRAP);
-    CHECK(trap.calls_of(10, 10) == 1);
+    EXPECT_EQ(trap.exit_code, 128 + SIGTRAP);
+    EXPECT_EQ(trap.calls_of(10, 10), 1);
 }
 
-void gives_up_with_a_reason(const Recorder& recorder) {
+TEST_P(Recorders, GivesUpWithAReason) {
     const Outcome long_one = recorder.run("known_loop", "jump", 64, 0, 1000);
-    CHECK(long_one.with("more instructions than") == 1);
+    EXPECT_EQ(long_one.with("more instructions than"), 1);
     const Outcome chosen = recorder.run("memcpy", "ten");
-    CHECK(chosen.with("STT_GNU_IFUNC") >= 1);
-    CHECK(chosen.with("\"event\": \"call\"") == 0);
+    EXPECT_GE(chosen.with("STT_GNU_IFUNC"), 1);
+    EXPECT_EQ(chosen.with("\"event\": \"call\""), 0);
     const Outcome starts = recorder.run("pthread_create", "threads");
-    CHECK(starts.exit_code == 0);
-    CHECK(starts.with("starts a thread or process") == (recorder.traced() ? 0 : 2));
+    EXPECT_EQ(starts.exit_code, 0);
+    EXPECT_EQ(starts.with("starts a thread or process"), (recorder.traced() ? 0 : 2));
 }
 
 }  // namespace
-
 int main(int count, char** arguments) {
+    testing::InitGoogleTest(&count, arguments);
     if (count != 5) return 2;
-    const Paths paths{arguments[1], arguments[2], arguments[3], arguments[4]};
-    for (const bool traced : {false, true}) {
-        const Recorder recorder(paths, traced);
-        counts_what_was_counted_by_hand(recorder);
-        counts_the_calls_that_were_asked_for(recorder);
-        counts_threads_and_children(recorder);
-        survives_what_programs_do(recorder);
-        gives_up_with_a_reason(recorder);
-    }
-    return test::result();
+    given = {arguments[1], arguments[2], arguments[3], arguments[4]};
+    return RUN_ALL_TESTS();
 }

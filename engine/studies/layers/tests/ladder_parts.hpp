@@ -17,7 +17,6 @@
 #include "layers/ladder.hpp"
 #include "layers/ladder_calls.hpp"
 #include "layers/library.hpp"
-#include "tests/check.hpp"
 namespace slowpath::layers_test {
 
 using namespace slowpath::layers;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every design of the registry, in every order: each slot holds what it should, and nothing else was written.
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -14,7 +16,6 @@
 
 #include "layers/burst.hpp"
 #include "layers/error.hpp"
-#include "tests/check.hpp"
 
 using namespace slowpath;
 using namespace slowpath::layers;
@@ -110,7 +111,7 @@ void check(const Design& design, const Case& given, Order order) {
     const Burst burst = bench.burst();
     const int code = run(burst);
     if (design.name == "unrolled_stores" && given.message_bytes != given.slot_bytes) {
-        CHECK(code == error_slots);
+        EXPECT_EQ(code, error_slots);
         return;
     }
     design.synchronise(burst);
@@ -121,23 +122,23 @@ void check(const Design& design, const Case& given, Order order) {
                      std::string(design.name).c_str(), static_cast<int>(design.call), design.checked,
                      design.rung, static_cast<int>(order), given.message_bytes, given.slot_bytes, code);
     }
-    CHECK(right);
+    EXPECT_TRUE(right);
 }
 
-void every_design_moves_every_slot() {
+TEST(LayerBursts, EveryDesignMovesEverySlot) {
     for (const Design& design : designs()) {
         for (const Case& given : {Case{8, 8, 64, 100, 8}, Case{8, 8, 64, 13, 1}, Case{24, 32, 16, 16, 8},
                                   Case{4096, 4096, 4, 3, 8}, Case{8, 8, 1, 5, 8}, Case{8, 8, 4, 9, 8}}) {
             for (const Order order : {Order::same, Order::sequential, Order::line, Order::random})
                 check(design, given, order);
         }
-        CHECK(design.puts[static_cast<std::size_t>(Order::sequential)] != nullptr);
-        CHECK(design.synchronise != nullptr && !design.meaning.empty());
+        EXPECT_NE(design.puts[static_cast<std::size_t>(Order::sequential)], nullptr);
+        EXPECT_TRUE(design.synchronise != nullptr && !design.meaning.empty());
     }
 }
 
 /// Bursts of two blocks with a gap, both sides: the gap is not written.
-void datatypes_are_taken() {
+TEST(LayerBursts, DatatypesAreTaken) {
     const Datatype gap = vector(2, 1, 2, Datatype::bytes_4);
     commit(gap);
     for (const Design& design : designs()) {
@@ -146,62 +147,53 @@ void datatypes_are_taken() {
         Burst burst = bench.burst();
         burst.count = 1;
         burst.origin_type = burst.target_type = gap;
-        CHECK(design.puts[static_cast<std::size_t>(Order::sequential)](burst) == success);
+        EXPECT_EQ(design.puts[static_cast<std::size_t>(Order::sequential)](burst), success);
         design.synchronise(burst);
         std::vector<std::byte> expected(bench.memory.size(), untouched);
         for (std::size_t i = 0; i < bench.part_bytes; ++i)
             if (i % 8 < 4)
                 expected[static_cast<std::size_t>(bench.other - bench.memory.data()) + i] = bench.origin[i];
-        CHECK(bench.memory == expected);
+        EXPECT_EQ(bench.memory, expected);
     }
     free(gap);
 }
 
-void checked_designs_answer_the_first_error() {
+TEST(LayerBursts, CheckedDesignsAnswerTheFirstError) {
     for (const Design& design : designs()) {
         if (!design.checked) continue;
         Bench bench({8, 8, 64, 65, 8});
         Burst burst = bench.burst();
         burst.mask = 127;  // beyond the part from put 64 on
         const int code = design.puts[static_cast<std::size_t>(Order::sequential)](burst);
-        CHECK(code == error_range);
+        EXPECT_EQ(code, error_range);
     }
 }
 
-void odd_slots_are_refused() {
+TEST(LayerBursts, OddSlotsAreRefused) {
     for (const Design& design : designs()) {
         if (design.rung >= 0) continue;
         Bench bench({8, 8, 64, 1, 8});
         Burst burst = bench.burst();
         burst.slot_bytes = 24;
-        CHECK(design.puts[static_cast<std::size_t>(Order::sequential)](burst) == error_slots);
-        CHECK(std::all_of(bench.memory.begin(), bench.memory.end(),
-                          [](std::byte b) { return b == untouched; }));
+        EXPECT_EQ(design.puts[static_cast<std::size_t>(Order::sequential)](burst), error_slots);
+        EXPECT_TRUE(std::all_of(bench.memory.begin(), bench.memory.end(),
+                                [](std::byte b) { return b == untouched; }));
     }
 }
 
 /// The names that the experiment's parameters have (docs/reference/put.md), each layer in its four ways.
-void the_registry_is_whole() {
+TEST(LayerBursts, TheRegistryIsWhole) {
     std::set<std::tuple<std::string_view, Call, bool, int>> found;
     for (const Design& design : designs())
-        CHECK(found.emplace(design.name, design.call, design.checked, design.rung).second);
+        EXPECT_TRUE(found.emplace(design.name, design.call, design.checked, design.rung).second);
     for (const std::string_view layer : {"complex", "simple", "small_args", "shmem_put", "shmem_p"})
         for (const Call call : {Call::library, Call::inlined})
-            for (const bool checked : {false, true}) CHECK(found.contains({layer, call, checked, -1}));
+            for (const bool checked : {false, true}) EXPECT_TRUE(found.contains({layer, call, checked, -1}));
     for (const std::string_view name : {"empty_call", "empty_call_5", "memcpy"})
-        CHECK(found.contains({name, Call::library, false, -1}));
+        EXPECT_TRUE(found.contains({name, Call::library, false, -1}));
     for (const std::string_view name : {"store", "load_store", "unrolled_stores", "fenced_store"})
-        CHECK(found.contains({name, Call::inlined, false, -1}));
-    CHECK(found.contains({"ladder", Call::library, false, 0}));
+        EXPECT_TRUE(found.contains({name, Call::inlined, false, -1}));
+    EXPECT_TRUE(found.contains({"ladder", Call::library, false, 0}));
 }
 
 }  // namespace
-
-int main() {
-    every_design_moves_every_slot();
-    datatypes_are_taken();
-    checked_designs_answer_the_first_error();
-    odd_slots_are_refused();
-    the_registry_is_whole();
-    return test::result();
-}

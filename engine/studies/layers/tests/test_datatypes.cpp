@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Type maps, bounds and handles, without a put.
+#include <gtest/gtest.h>
+
 #include <array>
 #include <cstdint>
 #include <string>
@@ -7,7 +9,7 @@
 
 #include "core/error.hpp"
 #include "layers/datatype.hpp"
-#include "tests/check.hpp"
+#include "tests/text.hpp"
 
 using namespace slowpath;
 using namespace slowpath::layers;
@@ -41,130 +43,121 @@ std::string refused(Make make) {
     return test::thrown<UsageError>([&] { static_cast<void>(make()); });
 }
 
-void predefined_handles_hold_sizes() {
+TEST(LayerDatatypes, PredefinedHandlesHoldSizes) {
     std::uint32_t bytes = 1;
     for (const Datatype datatype : predefined_datatypes) {
-        CHECK(are_predefined(datatype) && size_in_handle(datatype) == bytes);
-        CHECK(sizes_are(datatype, {bytes, 0, bytes, 0, bytes}));
-        CHECK(is_dense(datatype) && (record_of(datatype).flags & type_flags::committed) != 0);
+        EXPECT_TRUE(are_predefined(datatype) && size_in_handle(datatype) == bytes);
+        EXPECT_TRUE(sizes_are(datatype, {bytes, 0, bytes, 0, bytes}));
+        EXPECT_TRUE(is_dense(datatype) && (record_of(datatype).flags & type_flags::committed) != 0);
         bytes *= 2;
     }
-    CHECK(bytes == 32);
-    CHECK(!are_predefined(Datatype::bytes_8, Datatype::null));
+    EXPECT_EQ(bytes, 32);
+    EXPECT_FALSE(are_predefined(Datatype::bytes_8, Datatype::null));
 }
 
-void neighbours_merge() {
+TEST(LayerDatatypes, NeighboursMerge) {
     const Datatype row = contiguous(5, Datatype::bytes_4);
-    CHECK(blocks_are(row, {{0, 20}}) && is_dense(row));
-    CHECK(!are_predefined(row) && size_in_handle(row) == 0);
-    CHECK(blocks_are(vector(3, 2, 2, row), {{0, 120}}));
-    CHECK(is_dense(vector(3, 2, 2, row)));
+    EXPECT_TRUE(blocks_are(row, {{0, 20}}) && is_dense(row));
+    EXPECT_TRUE(!are_predefined(row) && size_in_handle(row) == 0);
+    EXPECT_TRUE(blocks_are(vector(3, 2, 2, row), {{0, 120}}));
+    EXPECT_TRUE(is_dense(vector(3, 2, 2, row)));
     // In the type map's order, which is the data's: the second block comes first in memory, and does not
     // merge.
     const Datatype back = hindexed(Numbers{1, 1}, Numbers{4, 0}, Datatype::bytes_4);
-    CHECK(blocks_are(back, {{4, 4}, {0, 4}}) && !is_dense(back));
-    CHECK(sizes_are(back, {8, 0, 8, 0, 8}));
+    EXPECT_TRUE(blocks_are(back, {{4, 4}, {0, 4}}) && !is_dense(back));
+    EXPECT_TRUE(sizes_are(back, {8, 0, 8, 0, 8}));
 }
 
-void gaps_stay() {
+TEST(LayerDatatypes, GapsStay) {
     const Datatype gap = vector(2, 1, 2, Datatype::bytes_4);
-    CHECK(blocks_are(gap, {{0, 4}, {8, 4}}) && sizes_are(gap, {8, 0, 12, 0, 12}) && !is_dense(gap));
+    EXPECT_TRUE(blocks_are(gap, {{0, 4}, {8, 4}}) && sizes_are(gap, {8, 0, 12, 0, 12}) && !is_dense(gap));
     // The extent, and not the true extent, is from one element to the next.
-    CHECK(blocks_are(contiguous(2, gap), {{0, 4}, {8, 8}, {20, 4}}));
+    EXPECT_TRUE(blocks_are(contiguous(2, gap), {{0, 4}, {8, 8}, {20, 4}}));
     const Datatype negative = vector(2, 1, -2, Datatype::bytes_8);
-    CHECK(blocks_are(negative, {{0, 8}, {-16, 8}}) && sizes_are(negative, {16, -16, 24, -16, 8}));
+    EXPECT_TRUE(blocks_are(negative, {{0, 8}, {-16, 8}}) && sizes_are(negative, {16, -16, 24, -16, 8}));
     const Datatype high = indexed(Numbers{2, 0, 1}, Numbers{3, -9, 7}, Datatype::bytes_2);
-    CHECK(blocks_are(high, {{6, 4}, {14, 2}}) && sizes_are(high, {6, 6, 10, 6, 16}));
+    EXPECT_TRUE(blocks_are(high, {{6, 4}, {14, 2}}) && sizes_are(high, {6, 6, 10, 6, 16}));
     const Datatype shifted = hindexed(Numbers{2}, Numbers{8}, Datatype::bytes_8);
-    CHECK(is_dense(shifted) && sizes_are(shifted, {16, 8, 16, 8, 24}));
+    EXPECT_TRUE(is_dense(shifted) && sizes_are(shifted, {16, 8, 16, 8, 24}));
 }
 
-void bounds_follow_the_standard() {
+TEST(LayerDatatypes, BoundsFollowTheStandard) {
     // MPI-4.1 section 5.1.6: a double and a char have an extent of 16.
     const Datatype padded =
         structure(Numbers{1, 1}, Numbers{0, 8}, std::array{Datatype::bytes_8, Datatype::bytes_1});
-    CHECK(sizes_are(padded, {9, 0, 16, 0, 9}) && blocks_are(padded, {{0, 9}}) && !is_dense(padded));
+    EXPECT_TRUE(sizes_are(padded, {9, 0, 16, 0, 9}) && blocks_are(padded, {{0, 9}}) && !is_dense(padded));
     const Datatype wide = resized(Datatype::bytes_4, -4, 12);
-    CHECK(sizes_are(wide, {4, -4, 12, 0, 4}) && !is_dense(wide));
-    CHECK(sizes_are(contiguous(3, wide), {12, -4, 36, 0, 28}));
+    EXPECT_TRUE(sizes_are(wide, {4, -4, 12, 0, 4}) && !is_dense(wide));
+    EXPECT_TRUE(sizes_are(contiguous(3, wide), {12, -4, 36, 0, 28}));
     // Where a part was resized, only such parts make bounds.
     const Datatype mixed = structure(Numbers{1, 1}, Numbers{0, 100}, std::array{wide, Datatype::bytes_8});
-    CHECK(sizes_are(mixed, {12, -4, 12, 0, 108}));
-    CHECK(sizes_are(resized(wide, 0, 4), {4, 0, 4, 0, 4}) && is_dense(resized(wide, 0, 4)));
+    EXPECT_TRUE(sizes_are(mixed, {12, -4, 12, 0, 108}));
+    EXPECT_TRUE(sizes_are(resized(wide, 0, 4), {4, 0, 4, 0, 4}) && is_dense(resized(wide, 0, 4)));
     const Datatype backwards = contiguous(3, resized(Datatype::bytes_4, 0, -8));
-    CHECK(blocks_are(backwards, {{0, 4}, {-8, 4}, {-16, 4}}));
+    EXPECT_TRUE(blocks_are(backwards, {{0, 4}, {-8, 4}, {-16, 4}}));
 }
 
-void nothing_is_a_datatype() {
+TEST(LayerDatatypes, NothingIsADatatype) {
     for (const Datatype empty : {contiguous(0, Datatype::bytes_8), vector(0, 3, 4, Datatype::bytes_8),
                                  vector(3, 0, 4, Datatype::bytes_8), indexed({}, {}, Datatype::bytes_8),
                                  contiguous(7, contiguous(0, Datatype::bytes_8))}) {
-        CHECK(sizes_are(empty, {0, 0, 0, 0, 0}) && blocks_of(empty).empty() && !is_dense(empty));
+        EXPECT_TRUE(sizes_are(empty, {0, 0, 0, 0, 0}) && blocks_of(empty).empty() && !is_dense(empty));
     }
     const Datatype hollow = resized(contiguous(0, Datatype::bytes_1), 0, 32);
-    CHECK(sizes_are(hollow, {0, 0, 32, 0, 0}));
+    EXPECT_TRUE(sizes_are(hollow, {0, 0, 32, 0, 0}));
     // As many blocks as the largest count, without data: no loop over all of them.
-    CHECK(
+    EXPECT_TRUE(
         sizes_are(hvector(std::int64_t{1} << 40, 1, 64, hollow), {0, 0, (std::int64_t{1} << 46) - 32, 0, 0}));
 }
 
-void handles_come_and_go() {
+TEST(LayerDatatypes, HandlesComeAndGo) {
     const Datatype first = contiguous(2, Datatype::bytes_8);
     commit(first);
     commit(first);
-    CHECK((record_of(first).flags & type_flags::committed) != 0);
+    EXPECT_NE((record_of(first).flags & type_flags::committed), 0);
     const Datatype nested = vector(2, 1, 2, first);
     free(first);
-    CHECK(blocks_are(nested, {{0, 16}, {32, 16}}));
-    CHECK(contains(refused([&] { return commit(first), 0; }), "stands for no datatype"));
+    EXPECT_TRUE(blocks_are(nested, {{0, 16}, {32, 16}}));
+    EXPECT_TRUE(contains(refused([&] { return commit(first), 0; }), "stands for no datatype"));
     const Datatype second = contiguous(1, Datatype::bytes_4);
-    CHECK(second == first && (record_of(second).flags & type_flags::committed) == 0);
-    CHECK(contains(refused([] { return free(Datatype::bytes_8), 0; }), "predefined"));
-    CHECK(contains(refused([] { return contiguous(1, Datatype::null); }), "is null"));
-    CHECK(contains(refused([] { return contiguous(1, static_cast<Datatype>(0x8004'0004)); }), "never made"));
+    EXPECT_TRUE(second == first && (record_of(second).flags & type_flags::committed) == 0);
+    EXPECT_TRUE(contains(refused([] { return free(Datatype::bytes_8), 0; }), "predefined"));
+    EXPECT_TRUE(contains(refused([] { return contiguous(1, Datatype::null); }), "is null"));
+    EXPECT_TRUE(
+        contains(refused([] { return contiguous(1, static_cast<Datatype>(0x8004'0004)); }), "never made"));
 }
 
-void what_cannot_be_is_refused() {
+TEST(LayerDatatypes, WhatCannotBeIsRefused) {
     constexpr std::int64_t huge = std::int64_t{1} << 62;
-    CHECK(contains(refused([] { return contiguous(-1, Datatype::bytes_8); }),
-                   "contiguous: a count or block length is -1"));
-    CHECK(contains(refused([] { return vector(-2, 1, 1, Datatype::bytes_8); }), "is -2"));
-    CHECK(contains(refused([] { return vector(1, -3, 1, Datatype::bytes_8); }), "is -3"));
-    CHECK(contains(refused([] { return indexed(Numbers{1}, Numbers{}, Datatype::bytes_8); }), "as many"));
-    CHECK(
+    EXPECT_TRUE(contains(refused([] { return contiguous(-1, Datatype::bytes_8); }),
+                         "contiguous: a count or block length is -1"));
+    EXPECT_TRUE(contains(refused([] { return vector(-2, 1, 1, Datatype::bytes_8); }), "is -2"));
+    EXPECT_TRUE(contains(refused([] { return vector(1, -3, 1, Datatype::bytes_8); }), "is -3"));
+    EXPECT_TRUE(
+        contains(refused([] { return indexed(Numbers{1}, Numbers{}, Datatype::bytes_8); }), "as many"));
+    EXPECT_TRUE(
         contains(refused([] { return hindexed(Numbers{1}, Numbers{1, 2}, Datatype::bytes_8); }), "as many"));
-    CHECK(contains(refused([] { return structure(Numbers{1}, Numbers{1}, {}); }), "as many"));
-    CHECK(contains(refused([] { return contiguous(huge, Datatype::bytes_16); }), "2^47"));
-    CHECK(contains(refused([] { return vector(2, 1, huge, Datatype::bytes_16); }), "2^63"));
-    CHECK(contains(refused([] { return hvector(huge, 1, huge, Datatype::bytes_1); }), "2^47"));
-    CHECK(contains(refused([] { return indexed(Numbers{1}, Numbers{-huge}, Datatype::bytes_16); }), "2^47"));
-    CHECK(contains(refused([] { return resized(Datatype::bytes_1, -huge, 0); }), "2^47"));
-    CHECK(contains(refused([] { return vector(1 << 25, 1, 2, Datatype::bytes_1); }), "2^24"));
+    EXPECT_TRUE(contains(refused([] { return structure(Numbers{1}, Numbers{1}, {}); }), "as many"));
+    EXPECT_TRUE(contains(refused([] { return contiguous(huge, Datatype::bytes_16); }), "2^47"));
+    EXPECT_TRUE(contains(refused([] { return vector(2, 1, huge, Datatype::bytes_16); }), "2^63"));
+    EXPECT_TRUE(contains(refused([] { return hvector(huge, 1, huge, Datatype::bytes_1); }), "2^47"));
+    EXPECT_TRUE(
+        contains(refused([] { return indexed(Numbers{1}, Numbers{-huge}, Datatype::bytes_16); }), "2^47"));
+    EXPECT_TRUE(contains(refused([] { return resized(Datatype::bytes_1, -huge, 0); }), "2^47"));
+    EXPECT_TRUE(contains(refused([] { return vector(1 << 25, 1, 2, Datatype::bytes_1); }), "2^24"));
 }
 
-void handles_run_out() {
+TEST(LayerDatatypes, HandlesRunOut) {
     std::vector<Datatype> all;
     const std::string text = refused([&] {
         for (;;) all.push_back(contiguous(1, Datatype::bytes_1));
         return 0;
     });
-    CHECK(contains(text, "32767 derived datatypes"));
+    EXPECT_TRUE(contains(text, "32767 derived datatypes"));
     for (const Datatype datatype : all) {
-        CHECK(!are_predefined(datatype));
+        EXPECT_FALSE(are_predefined(datatype));
         free(datatype);
     }
 }
 
 }  // namespace
-
-int main() {
-    predefined_handles_hold_sizes();
-    neighbours_merge();
-    gaps_stay();
-    bounds_follow_the_standard();
-    nothing_is_a_datatype();
-    handles_come_and_go();
-    what_cannot_be_is_refused();
-    handles_run_out();
-    return test::result();
-}

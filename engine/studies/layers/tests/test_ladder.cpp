@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What rungs move and refuse: against layer `complex`, byte for byte.
+#include <gtest/gtest.h>
+
 #include "layers/tests/ladder_parts.hpp"
 
 namespace {
@@ -20,15 +22,15 @@ void compare_with_complex(Parts& parts, const PutCall& call, const std::byte* or
         const int code =
             put_of_rung[number](origin, call.origin_count, call.origin_type, call.target, call.displacement,
                                 call.target_count, call.target_type, parts.argument(rung));
-        CHECK(code == expected);
-        CHECK(parts.memory == wanted);
-        CHECK(flush_of_rung[number](1, parts.argument(rung)) == success);
+        EXPECT_EQ(code, expected);
+        EXPECT_EQ(parts.memory, wanted);
+        EXPECT_EQ(flush_of_rung[number](1, parts.argument(rung)), success);
         if (code != expected || parts.memory != wanted)
             std::fprintf(stderr, "  rung %d, %s: code %d, expected %d\n", rung, label, code, expected);
     }
 }
 
-void test_predefined() {
+TEST(Ladder, Predefined) {
     Parts parts;
     Random random(1);
     std::vector<Datatype> types(predefined_datatypes.begin(), predefined_datatypes.end());
@@ -40,7 +42,7 @@ void test_predefined() {
     }
 }
 
-void test_derived() {
+TEST(Ladder, Derived) {
     Parts parts;
     const auto origin = dense_bytes(std::size_t{1} << 21);  // elements can go far in both directions
     for (std::uint64_t seed = 1; seed <= 300; ++seed) {
@@ -62,7 +64,7 @@ void test_derived() {
 
 /// The last byte of a part and the one behind it, with units of 8 bytes; elements that follow one another
 /// downwards.
-void test_range() {
+TEST(Ladder, Range) {
     Parts parts;
     const auto origin = dense_bytes(4096);
     const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(parts.peers[1].bytes / 8) - 1;
@@ -75,24 +77,24 @@ void test_range() {
                                                            count, type, parts.argument(rung));
     };
     for (int rung = 2; rung < ladder_rung_count; ++rung) {
-        CHECK(put(rung, 1, Datatype::bytes_8, last) == success);
-        CHECK(put(rung, 9, Datatype::bytes_1, last) == error_range);
-        CHECK(put(rung, 1, Datatype::bytes_1, last + 1) == error_range);
-        CHECK(put(rung, 0, Datatype::bytes_1, last + 1) == success);
-        CHECK(put(rung, 1, Datatype::bytes_8, -1) == error_displacement);
-        CHECK(put(rung, 1, Datatype::bytes_8, std::ptrdiff_t{1} << 61) == error_range);
+        EXPECT_EQ(put(rung, 1, Datatype::bytes_8, last), success);
+        EXPECT_EQ(put(rung, 9, Datatype::bytes_1, last), error_range);
+        EXPECT_EQ(put(rung, 1, Datatype::bytes_1, last + 1), error_range);
+        EXPECT_EQ(put(rung, 0, Datatype::bytes_1, last + 1), success);
+        EXPECT_EQ(put(rung, 1, Datatype::bytes_8, -1), error_displacement);
+        EXPECT_EQ(put(rung, 1, Datatype::bytes_8, std::ptrdiff_t{1} << 61), error_range);
         if (rung < datatype_rung) continue;
-        CHECK(put(rung, 1, pair, last - 1) == success);  // 4 bytes, 4 of a gap, 4 bytes
-        CHECK(put(rung, 1, pair, last) == error_range);
-        CHECK(put(rung, 1, down, 1) == success);
-        CHECK(put(rung, 1, down, 0) == error_range);
+        EXPECT_EQ(put(rung, 1, pair, last - 1), success);  // 4 bytes, 4 of a gap, 4 bytes
+        EXPECT_EQ(put(rung, 1, pair, last), error_range);
+        EXPECT_EQ(put(rung, 1, down, 1), success);
+        EXPECT_EQ(put(rung, 1, down, 0), error_range);
     }
     slowpath::layers::free(pair);
     slowpath::layers::free(down);
 }
 
 /// More data than the generic copy's buffer holds, neither side contiguous, blocks across the buffer's end.
-void test_long_blocks() {
+TEST(Ladder, LongBlocks) {
     Parts parts(65536);
     const Datatype from = vector(100, 7, 9, Datatype::bytes_8);
     const Datatype to = vector(175, 4, 6, Datatype::bytes_8);
@@ -107,32 +109,24 @@ void test_long_blocks() {
 }
 
 /// What is not checked below rung 2, and what the bare store does.
-void test_unchecked() {
+TEST(Ladder, Unchecked) {
     Parts parts;
     const auto origin = dense_bytes(256);
     for (const std::size_t bytes : {1U, 8U, 24U, 200U}) {
         parts.clear();
-        CHECK(slowpath_ladder_put_0(origin.data(), bytes, 1, 16, &parts.window) == success);
-        CHECK(std::memcmp(parts.peers[1].base + 16, origin.data(), bytes) == 0);
-        CHECK(parts.peers[1].base[15] == std::byte{0xee} &&
-              parts.peers[1].base[16 + bytes] == std::byte{0xee});
+        EXPECT_EQ(slowpath_ladder_put_0(origin.data(), bytes, 1, 16, &parts.window), success);
+        EXPECT_EQ(std::memcmp(parts.peers[1].base + 16, origin.data(), bytes), 0);
+        EXPECT_TRUE(parts.peers[1].base[15] == std::byte{0xee} &&
+                    parts.peers[1].base[16 + bytes] == std::byte{0xee});
         parts.clear();
         const auto count = static_cast<int>(bytes);
-        CHECK(slowpath_ladder_put_1(origin.data(), count, Datatype::bytes_1, 1, 2, count, Datatype::bytes_1,
-                                    parts.argument(1)) == success);
-        CHECK(std::memcmp(parts.peers[1].base + 16, origin.data(), bytes) == 0);
-        CHECK(parts.peers[1].base[15] == std::byte{0xee} &&
-              parts.peers[1].base[16 + bytes] == std::byte{0xee});
+        EXPECT_EQ(slowpath_ladder_put_1(origin.data(), count, Datatype::bytes_1, 1, 2, count,
+                                        Datatype::bytes_1, parts.argument(1)),
+                  success);
+        EXPECT_EQ(std::memcmp(parts.peers[1].base + 16, origin.data(), bytes), 0);
+        EXPECT_TRUE(parts.peers[1].base[15] == std::byte{0xee} &&
+                    parts.peers[1].base[16 + bytes] == std::byte{0xee});
     }
 }
 
 }  // namespace
-
-int main() {
-    test_predefined();
-    test_derived();
-    test_range();
-    test_long_blocks();
-    test_unchecked();
-    return slowpath::test::result();
-}

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What rungs keep: handles, epochs, handlers, threads, device ranges, requests; and their bursts.
+#include <gtest/gtest.h>
+
 #include "layers/tests/ladder_parts.hpp"
+#include "tests/text.hpp"
 
 namespace {
 
@@ -12,7 +15,7 @@ int put_word(int rung, std::uintptr_t window, int target) {
                                                        Datatype::bytes_8, window);
 }
 
-void test_handles() {
+TEST(LadderState, Handles) {
     Parts parts;
     const std::uintptr_t no_windows[] = {0,
                                          parts.handle + 1,
@@ -22,16 +25,16 @@ void test_handles() {
                                          parts.handle + 0x03ffff00U,
                                          reinterpret_cast<std::uintptr_t>(&parts.window)};
     for (int rung = handle_rung; rung < ladder_rung_count; ++rung) {
-        CHECK(put_word(rung, parts.handle, 1) == success);
+        EXPECT_EQ(put_word(rung, parts.handle, 1), success);
         for (const std::uintptr_t none : no_windows) {
-            CHECK(put_word(rung, none, 1) == error_window);
-            CHECK(flush_of_rung[static_cast<std::size_t>(rung)](1, none) == error_window);
+            EXPECT_EQ(put_word(rung, none, 1), error_window);
+            EXPECT_EQ(flush_of_rung[static_cast<std::size_t>(rung)](1, none), error_window);
         }
     }
-    for (int rung = 2; rung < handle_rung; ++rung) CHECK(put_word(rung, 0, 1) == error_window);
+    for (int rung = 2; rung < handle_rung; ++rung) EXPECT_EQ(put_word(rung, 0, 1), error_window);
 }
 
-void test_many_windows() {
+TEST(LadderState, ManyWindows) {
     Parts parts;
     std::vector<std::unique_ptr<Window>> windows;
     std::vector<std::uint32_t> known;
@@ -39,32 +42,32 @@ void test_many_windows() {
         windows.push_back(std::make_unique<Window>(parts.peers, 0));
         windows.back()->begin_epoch();
         known.push_back(slowpath_ladder_attach(windows.back().get()));
-        CHECK(known.back() != 0 && put_word(12, known.back(), 1) == success);
+        EXPECT_TRUE(known.back() != 0 && put_word(12, known.back(), 1) == success);
     }
-    CHECK(slowpath_ladder_attach(windows[7].get()) == known[7]);
+    EXPECT_EQ(slowpath_ladder_attach(windows[7].get()), known[7]);
     Window one_more(parts.peers, 0);
-    CHECK(slowpath_ladder_attach(&one_more) == 0);
+    EXPECT_EQ(slowpath_ladder_attach(&one_more), 0);
     slowpath_ladder_detach(known[500]);
-    CHECK(put_word(5, known[500], 1) == error_window);
-    CHECK(slowpath_ladder_attach(&one_more) == known[500]);
+    EXPECT_EQ(put_word(5, known[500], 1), error_window);
+    EXPECT_EQ(slowpath_ladder_attach(&one_more), known[500]);
     slowpath_ladder_detach(known[500]);
     for (const std::uint32_t handle : known) slowpath_ladder_detach(handle);
 }
 
-void test_epoch() {
+TEST(LadderState, Epoch) {
     Parts parts;
     parts.window.end_epoch();
-    CHECK(slowpath_ladder_attach(&parts.window) == parts.handle);
+    EXPECT_EQ(slowpath_ladder_attach(&parts.window), parts.handle);
     for (int rung = 2; rung < ladder_rung_count; ++rung) {
-        CHECK(put_word(rung, parts.argument(rung), 1) == error_epoch);
-        CHECK(flush_of_rung[static_cast<std::size_t>(rung)](1, parts.argument(rung)) == error_epoch);
+        EXPECT_EQ(put_word(rung, parts.argument(rung), 1), error_epoch);
+        EXPECT_EQ(flush_of_rung[static_cast<std::size_t>(rung)](1, parts.argument(rung)), error_epoch);
     }
     parts.window.begin_epoch();
     // The window is open, but the library does not know: its own state of the epoch answers.
-    CHECK(put_word(5, parts.handle, 1) == success);
-    CHECK(put_word(6, parts.handle, 1) == error_epoch);
-    CHECK(slowpath_ladder_attach(&parts.window) == parts.handle);
-    CHECK(put_word(6, parts.handle, 1) == success);
+    EXPECT_EQ(put_word(5, parts.handle, 1), success);
+    EXPECT_EQ(put_word(6, parts.handle, 1), error_epoch);
+    EXPECT_EQ(slowpath_ladder_attach(&parts.window), parts.handle);
+    EXPECT_EQ(put_word(6, parts.handle, 1), success);
 }
 
 std::uintptr_t handled_window = 0;
@@ -75,40 +78,40 @@ int handler(std::uintptr_t window, int code) {
     return 100 + code;
 }
 
-void test_error_handler() {
+TEST(LadderState, ErrorHandler) {
     Parts parts;
-    CHECK(put_word(2, parts.argument(2), 7) == error_rank);
+    EXPECT_EQ(put_word(2, parts.argument(2), 7), error_rank);
     slowpath_ladder_set_error_handler(parts.handle, handler);
-    CHECK(put_word(2, parts.argument(2), 7) == error_rank);
+    EXPECT_EQ(put_word(2, parts.argument(2), 7), error_rank);
     for (int rung = 3; rung < ladder_rung_count; ++rung) {
         handled_code = 0;
-        CHECK(put_word(rung, parts.argument(rung), 7) == 100 + error_rank);
-        CHECK(handled_code == error_rank && handled_window == parts.argument(rung));
+        EXPECT_EQ(put_word(rung, parts.argument(rung), 7), 100 + error_rank);
+        EXPECT_TRUE(handled_code == error_rank && handled_window == parts.argument(rung));
         const std::string message = slowpath_ladder_last_error();
-        CHECK(slowpath::test::contains(message, "target=7"));
-        CHECK(flush_of_rung[static_cast<std::size_t>(rung)](7, parts.argument(rung)) == 100 + error_rank);
-        CHECK(slowpath::test::contains(slowpath_ladder_last_error(), "flush(target=7"));
-        CHECK(put_word(rung, parts.argument(rung), 1) == success);
+        EXPECT_TRUE(slowpath::test::contains(message, "target=7"));
+        EXPECT_EQ(flush_of_rung[static_cast<std::size_t>(rung)](7, parts.argument(rung)), 100 + error_rank);
+        EXPECT_TRUE(slowpath::test::contains(slowpath_ladder_last_error(), "flush(target=7"));
+        EXPECT_EQ(put_word(rung, parts.argument(rung), 1), success);
     }
     slowpath_ladder_set_error_handler(parts.handle, nullptr);
-    CHECK(put_word(12, parts.argument(12), 7) == error_rank);
+    EXPECT_EQ(put_word(12, parts.argument(12), 7), error_rank);
 }
 
-void test_threads() {
+TEST(LadderState, Threads) {
     Parts parts;
     slowpath_ladder_set_thread_multiple(true);
     constexpr int puts = 2000;
     const auto run = [&](int target) {
-        for (int i = 0; i < puts; ++i) CHECK(put_word(12, parts.handle, target) == success);
+        for (int i = 0; i < puts; ++i) EXPECT_EQ(put_word(12, parts.handle, target), success);
     };
     std::thread first(run, 0);
     std::thread second(run, 1);
     first.join();
     second.join();
-    CHECK(slowpath_ladder_pending(parts.handle) == 2 * puts);
-    CHECK(put_word(12, parts.handle, 7) == error_rank);  // and the lock is given back
-    CHECK(slowpath_ladder_flush_12(1, parts.handle) == success);
-    CHECK(slowpath_ladder_pending(parts.handle) == 0);
+    EXPECT_EQ(slowpath_ladder_pending(parts.handle), 2 * puts);
+    EXPECT_EQ(put_word(12, parts.handle, 7), error_rank);  // and the lock is given back
+    EXPECT_EQ(slowpath_ladder_flush_12(1, parts.handle), success);
+    EXPECT_EQ(slowpath_ladder_pending(parts.handle), 0);
     slowpath_ladder_set_thread_multiple(false);
 }
 
@@ -118,60 +121,62 @@ void copy_from_device(void* to, const void* from, std::size_t bytes) {
     std::memcpy(to, from, bytes);
 }
 
-void test_device_memory() {
+TEST(LadderState, DeviceMemory) {
     Parts parts;
     const auto device = dense_bytes(4096);
     const auto host = dense_bytes(4096);
-    CHECK(slowpath_ladder_add_device_range(device.data(), device.size(), copy_from_device));
-    CHECK(slowpath_ladder_add_device_range(parts.peers[0].base + 128, 64, copy_from_device));
+    EXPECT_TRUE(slowpath_ladder_add_device_range(device.data(), device.size(), copy_from_device));
+    EXPECT_TRUE(slowpath_ladder_add_device_range(parts.peers[0].base + 128, 64, copy_from_device));
     for (int rung = 7; rung < ladder_rung_count; ++rung) {
         const auto put = [&](const std::byte* origin, int target, std::ptrdiff_t displacement) {
             device_copies = 0;
-            CHECK(put_of_rung[static_cast<std::size_t>(rung)](origin, 3, Datatype::bytes_8, target,
-                                                              displacement, 3, Datatype::bytes_8,
-                                                              parts.argument(rung)) == success);
+            EXPECT_EQ(put_of_rung[static_cast<std::size_t>(rung)](origin, 3, Datatype::bytes_8, target,
+                                                                  displacement, 3, Datatype::bytes_8,
+                                                                  parts.argument(rung)),
+                      success);
             return device_copies;
         };
         const int expected = rung >= 8 ? 1 : 0;
-        CHECK(put(device.data(), 1, 0) == expected);
-        CHECK(put(device.data() + 4072, 1, 4) == expected);
-        CHECK(put(host.data(), 1, 0) == 0);
-        CHECK(put(host.data(), 0, 128) == expected);
-        CHECK(put(host.data(), 0, 192) == 0);
-        CHECK(put(host.data(), 0, 104) == 0);
-        CHECK(std::memcmp(parts.peers[0].base + 192, host.data(), 24) == 0);
+        EXPECT_EQ(put(device.data(), 1, 0), expected);
+        EXPECT_EQ(put(device.data() + 4072, 1, 4), expected);
+        EXPECT_EQ(put(host.data(), 1, 0), 0);
+        EXPECT_EQ(put(host.data(), 0, 128), expected);
+        EXPECT_EQ(put(host.data(), 0, 192), 0);
+        EXPECT_EQ(put(host.data(), 0, 104), 0);
+        EXPECT_EQ(std::memcmp(parts.peers[0].base + 192, host.data(), 24), 0);
     }
     slowpath_ladder_clear_device_ranges();
-    for (int i = 0; i < 16; ++i) CHECK(slowpath_ladder_add_device_range(host.data(), 1, copy_from_device));
-    CHECK(!slowpath_ladder_add_device_range(host.data(), 1, copy_from_device));
+    for (int i = 0; i < 16; ++i)
+        EXPECT_TRUE(slowpath_ladder_add_device_range(host.data(), 1, copy_from_device));
+    EXPECT_FALSE(slowpath_ladder_add_device_range(host.data(), 1, copy_from_device));
     slowpath_ladder_clear_device_ranges();
 }
 
-void test_requests() {
+TEST(LadderState, Requests) {
     Parts parts;
-    for (int i = 0; i < 100; ++i) CHECK(put_word(12, parts.handle, 1) == success);
-    CHECK(slowpath_ladder_pending(parts.handle) == 100);
-    CHECK(put_word(11, parts.handle, 1) == success);
-    CHECK(slowpath_ladder_pending(parts.handle) == 100);
-    CHECK(slowpath_ladder_flush_12(1, parts.handle) == success);
-    CHECK(slowpath_ladder_pending(parts.handle) == 0);
-    CHECK(put_word(12, parts.handle, 1) == success);
-    CHECK(slowpath_ladder_flush_12(1, parts.handle) == success);
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(put_word(12, parts.handle, 1), success);
+    EXPECT_EQ(slowpath_ladder_pending(parts.handle), 100);
+    EXPECT_EQ(put_word(11, parts.handle, 1), success);
+    EXPECT_EQ(slowpath_ladder_pending(parts.handle), 100);
+    EXPECT_EQ(slowpath_ladder_flush_12(1, parts.handle), success);
+    EXPECT_EQ(slowpath_ladder_pending(parts.handle), 0);
+    EXPECT_EQ(put_word(12, parts.handle, 1), success);
+    EXPECT_EQ(slowpath_ladder_flush_12(1, parts.handle), success);
 }
 
 /// Each rung's burst puts every slot where its order says, through windows that come and go.
-void test_bursts() {
-    CHECK(ladder_designs().size() == ladder_rung_count && ladder_rungs().size() == ladder_rung_count);
+TEST(LadderState, Bursts) {
+    EXPECT_TRUE(ladder_designs().size() == ladder_rung_count && ladder_rungs().size() == ladder_rung_count);
     constexpr std::uint32_t slots = 64;
     std::vector<std::uint32_t> shuffled(slots);
     for (std::uint32_t i = 0; i < slots; ++i) shuffled[i] = i * 13 % slots;
     auto origin = dense_bytes(slots * 16);
     int number = 0;
     for (const Design& design : ladder_designs()) {
-        CHECK(design.rung == number && design.name == "ladder" &&
-              design.call == slowpath::layers::Call::library);
-        CHECK(design.checked == (number >= 2) && design.takes_datatypes == (number >= datatype_rung));
-        CHECK(design.meaning == ladder_rungs()[static_cast<std::size_t>(number)].meaning);
+        EXPECT_TRUE(design.rung == number && design.name == "ladder" &&
+                    design.call == slowpath::layers::Call::library);
+        EXPECT_TRUE(design.checked == (number >= 2) && design.takes_datatypes == (number >= datatype_rung));
+        EXPECT_EQ(design.meaning, ladder_rungs()[static_cast<std::size_t>(number)].meaning);
         for (std::size_t order = 0; order < orders; ++order) {
             Parts parts;
             parts.clear();
@@ -186,39 +191,31 @@ void test_bursts() {
             burst.mask = slots - 1;
             burst.shuffled = shuffled.data();
             burst.puts = 3 * slots;
-            CHECK(design.puts[order](burst) == success);
+            EXPECT_EQ(design.puts[order](burst), success);
             design.synchronise(burst);
             std::size_t written = 0;
             for (std::size_t slot = 0; slot < slots; ++slot) {
                 const std::byte* const at = parts.peers[1].base + 16 * slot;
                 if (std::memcmp(at, origin.data() + 16 * slot, 8) == 0) ++written;
-                CHECK(at[8] == std::byte{0xee} && at[15] == std::byte{0xee});
+                EXPECT_TRUE(at[8] == std::byte{0xee} && at[15] == std::byte{0xee});
             }
             const auto which = static_cast<Order>(order);
-            CHECK(written == (which == Order::same ? 1 : which == Order::line ? slots / 4 : slots));
+            EXPECT_EQ(written, (which == Order::same ? 1 : which == Order::line ? slots / 4 : slots));
             // A window that its first burst finds without an epoch.
             Window late(parts.peers, 0);
             burst.window = &late;
-            if (design.checked) CHECK(design.puts[order](burst) == error_epoch);
+            if (design.checked) {
+                EXPECT_EQ(design.puts[order](burst), error_epoch);
+            }
             late.begin_epoch();
-            CHECK(design.puts[order](burst) == success);
+            EXPECT_EQ(design.puts[order](burst), success);
             burst.origin_type = Datatype::null;
-            if (design.checked) CHECK(design.puts[order](burst) == error_datatype);
+            if (design.checked) {
+                EXPECT_EQ(design.puts[order](burst), error_datatype);
+            }
         }
         ++number;
     }
 }
 
 }  // namespace
-
-int main() {
-    test_handles();
-    test_many_windows();
-    test_epoch();
-    test_error_handler();
-    test_threads();
-    test_device_memory();
-    test_requests();
-    test_bursts();
-    return slowpath::test::result();
-}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every layer, called and inlined: what it writes, what it leaves alone, and what it answers to what can't be
 // meant.
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <array>
 #include <climits>
@@ -15,7 +17,7 @@
 #include "layers/shmem.hpp"
 #include "layers/simple.hpp"
 #include "layers/small_args.hpp"
-#include "tests/check.hpp"
+#include "tests/text.hpp"
 
 using namespace slowpath;
 using namespace slowpath::layers;
@@ -80,19 +82,19 @@ constexpr Datatype b8 = Datatype::bytes_8;
 void full_puts_write(Parts& parts, FullPut put) {
     const Window* const window = &parts.window;
     const void* const origin = parts.origin.data();
-    CHECK(put(origin, 1, b8, 1, 3, 1, b8, window) == success && parts.wrote_only(24, 8));
-    CHECK(put(origin, 3, b1, 1, 0, 3, b1, window) == success && parts.wrote_only(0, 3));
+    EXPECT_TRUE(put(origin, 1, b8, 1, 3, 1, b8, window) == success && parts.wrote_only(24, 8));
+    EXPECT_TRUE(put(origin, 3, b1, 1, 0, 3, b1, window) == success && parts.wrote_only(0, 3));
     // Of unlike datatypes, to the last byte.
-    CHECK(put(origin, 16, b8, 1, 496, 8, Datatype::bytes_16, window) == success &&
-          parts.wrote_only(3968, 128));
-    CHECK(put(origin, 512, b8, 1, 0, 1024, b4, window) == success && parts.wrote_only(0, part_bytes));
+    EXPECT_TRUE(put(origin, 16, b8, 1, 496, 8, Datatype::bytes_16, window) == success &&
+                parts.wrote_only(3968, 128));
+    EXPECT_TRUE(put(origin, 512, b8, 1, 0, 1024, b4, window) == success && parts.wrote_only(0, part_bytes));
     // Nothing to move, wherever; and no such process.
-    CHECK(put(nullptr, 0, b8, 1, 9999, 0, b4, window) == success && parts.wrote_nothing());
-    CHECK(put(origin, 1, b8, proc_null, 3, 1, b8, window) == success && parts.wrote_nothing());
+    EXPECT_TRUE(put(nullptr, 0, b8, 1, 9999, 0, b4, window) == success && parts.wrote_nothing());
+    EXPECT_TRUE(put(origin, 1, b8, proc_null, 3, 1, b8, window) == success && parts.wrote_nothing());
     const Datatype row = contiguous(4, b4);
     commit(row);
-    CHECK(put(origin, 2, row, 1, 4, 8, b4, window) == success && parts.wrote_only(32, 32));
-    CHECK(put(origin, 32, b1, 1, 4, 2, row, window) == success && parts.wrote_only(32, 32));
+    EXPECT_TRUE(put(origin, 2, row, 1, 4, 8, b4, window) == success && parts.wrote_only(32, 32));
+    EXPECT_TRUE(put(origin, 32, b1, 1, 4, 2, row, window) == success && parts.wrote_only(32, 32));
     free(row);
 }
 
@@ -109,19 +111,19 @@ void full_puts_scatter(Parts& parts, FullPut put) {
     const std::byte* const from = parts.origin.data();
     for (const bool merged : {false, true}) {
         // Equal datatypes, and by way of a list of words.
-        CHECK(put(from, merged ? 2 : 1, merged ? b4 : gap, 1, 2, 1, gap, &parts.window) == success);
-        CHECK(word(parts.other + 16) == word(from));
-        CHECK(word(parts.other + 24) == word(from + (merged ? 4 : 8)));
+        EXPECT_EQ(put(from, merged ? 2 : 1, merged ? b4 : gap, 1, 2, 1, gap, &parts.window), success);
+        EXPECT_EQ(word(parts.other + 16), word(from));
+        EXPECT_EQ(word(parts.other + 24), word(from + (merged ? 4 : 8)));
         std::memset(parts.other + 16, static_cast<int>(untouched), 4);
         std::memset(parts.other + 24, static_cast<int>(untouched), 4);
-        CHECK(parts.wrote_nothing());
+        EXPECT_TRUE(parts.wrote_nothing());
     }
     // A negative extent at the target: the second element lies before the first.
-    CHECK(put(from, 2, b8, 1, 1, 2, back, &parts.window) == success);
-    CHECK(word(parts.other + 8) == word(from) && word(parts.other) == word(from + 8));
+    EXPECT_EQ(put(from, 2, b8, 1, 1, 2, back, &parts.window), success);
+    EXPECT_TRUE(word(parts.other + 8) == word(from) && word(parts.other) == word(from + 8));
     std::memset(parts.other, static_cast<int>(untouched), 16);
-    CHECK(parts.wrote_nothing());
-    CHECK(put(from, 1, b8, 1, 1, 1, low, &parts.window) == success && parts.wrote_only(0, 8));
+    EXPECT_TRUE(parts.wrote_nothing());
+    EXPECT_TRUE(put(from, 1, b8, 1, 1, 1, low, &parts.window) == success && parts.wrote_only(0, 8));
     for (const Datatype datatype : {gap, back, low}) free(datatype);
 }
 
@@ -130,8 +132,8 @@ void full_puts_refuse(Parts& parts, const Full& full) {
     const Window* const window = &parts.window;
     const void* const origin = parts.origin.data();
     const Datatype gap = vector(2, 1, 2, b4);
-    CHECK(put(origin, 1, gap, 1, 0, 1, gap, window) == error_uncommitted);
-    CHECK(put(origin, 1, b8, 1, 0, 1, gap, window) == error_uncommitted);
+    EXPECT_EQ(put(origin, 1, gap, 1, 0, 1, gap, window), error_uncommitted);
+    EXPECT_EQ(put(origin, 1, b8, 1, 0, 1, gap, window), error_uncommitted);
     commit(gap);
     const Datatype back = resized(b8, 0, -8);
     const Datatype high = hindexed(std::array<std::int64_t, 1>{1}, std::array<std::int64_t, 1>{64}, b8);
@@ -141,54 +143,55 @@ void full_puts_refuse(Parts& parts, const Full& full) {
     const Datatype gone = contiguous(2, b4);
     free(gone);
 
-    CHECK(put(origin, 1, b8, 1, 0, 1, b8, nullptr) == error_window);
-    CHECK(put(origin, 1, b8, 2, 0, 1, b8, window) == error_rank);
-    CHECK(put(origin, 1, b8, -2, 0, 1, b8, window) == error_rank);
-    CHECK(put(origin, 1, b8, INT_MAX, 0, 1, b8, window) == error_rank);
-    CHECK(put(origin, -1, b8, 1, 0, -1, b8, window) == error_count);
-    CHECK(put(origin, -1, b8, 1, 0, 1, b8, window) == error_count);
-    CHECK(put(origin, 1, b8, 1, 1, INT_MIN, b8, window) == error_count);
-    CHECK(put(origin, -1, gap, 1, 0, -1, gap, window) == error_count);
-    CHECK(put(origin, -1, b8, proc_null, 0, -1, b8, window) == error_count);
-    CHECK(put(origin, 1, Datatype::null, 1, 0, 1, b8, window) == error_datatype);
-    CHECK(put(origin, 1, b8, 1, 0, 1, Datatype::null, window) == error_datatype);
-    CHECK(put(origin, 1, gone, 1, 0, 1, gone, window) == error_datatype);
-    CHECK(put(origin, 1, static_cast<Datatype>(0x7fff'0000), 1, 0, 1, b8, window) == error_datatype);
+    EXPECT_EQ(put(origin, 1, b8, 1, 0, 1, b8, nullptr), error_window);
+    EXPECT_EQ(put(origin, 1, b8, 2, 0, 1, b8, window), error_rank);
+    EXPECT_EQ(put(origin, 1, b8, -2, 0, 1, b8, window), error_rank);
+    EXPECT_EQ(put(origin, 1, b8, INT_MAX, 0, 1, b8, window), error_rank);
+    EXPECT_EQ(put(origin, -1, b8, 1, 0, -1, b8, window), error_count);
+    EXPECT_EQ(put(origin, -1, b8, 1, 0, 1, b8, window), error_count);
+    EXPECT_EQ(put(origin, 1, b8, 1, 1, INT_MIN, b8, window), error_count);
+    EXPECT_EQ(put(origin, -1, gap, 1, 0, -1, gap, window), error_count);
+    EXPECT_EQ(put(origin, -1, b8, proc_null, 0, -1, b8, window), error_count);
+    EXPECT_EQ(put(origin, 1, Datatype::null, 1, 0, 1, b8, window), error_datatype);
+    EXPECT_EQ(put(origin, 1, b8, 1, 0, 1, Datatype::null, window), error_datatype);
+    EXPECT_EQ(put(origin, 1, gone, 1, 0, 1, gone, window), error_datatype);
+    EXPECT_EQ(put(origin, 1, static_cast<Datatype>(0x7fff'0000), 1, 0, 1, b8, window), error_datatype);
     const auto forged = static_cast<Datatype>(0x8004'0004);
     if (!full.trusts_handles) {
-        CHECK(put(origin, 1, forged, 1, 0, 1, b4, window) == error_datatype);
-        CHECK(put(origin, 1, b8, 1, 0, 1, forged, window) == error_datatype);
+        EXPECT_EQ(put(origin, 1, forged, 1, 0, 1, b4, window), error_datatype);
+        EXPECT_EQ(put(origin, 1, b8, 1, 0, 1, forged, window), error_datatype);
     }
-    CHECK(put(origin, 1, b8, 1, 0, 1, b4, window) == error_size);
-    CHECK(put(origin, 1, b8, 1, 0, 0, b8, window) == error_size);
-    CHECK(put(origin, 1, gap, 1, 0, 2, gap, window) == error_size);
-    CHECK(put(origin, 1, b8, 1, -1, 1, b8, window) == error_displacement);
-    CHECK(put(origin, 1, gap, 1, -1, 1, gap, window) == error_displacement);
+    EXPECT_EQ(put(origin, 1, b8, 1, 0, 1, b4, window), error_size);
+    EXPECT_EQ(put(origin, 1, b8, 1, 0, 0, b8, window), error_size);
+    EXPECT_EQ(put(origin, 1, gap, 1, 0, 2, gap, window), error_size);
+    EXPECT_EQ(put(origin, 1, b8, 1, -1, 1, b8, window), error_displacement);
+    EXPECT_EQ(put(origin, 1, gap, 1, -1, 1, gap, window), error_displacement);
     // Would lie within the part, but a displacement is not negative.
-    CHECK(put(origin, 1, b8, 1, -1, 1, high, window) == error_displacement);
-    CHECK(put(origin, 1, high, 1, -1, 1, high, window) == error_displacement);
-    CHECK(put(origin, 1, high_gap, 1, -1, 1, high_gap, window) == error_displacement);
-    CHECK(put(origin, 1, b8, 1, 512, 1, b8, window) == error_range);
-    CHECK(put(origin, 513, b8, 1, 0, 513, b8, window) == error_range);
-    CHECK(put(origin, 2, b8, 1, 511, 2, b8, window) == error_range);
-    CHECK(put(origin, 1, gap, 1, 511, 1, gap, window) == error_range);
-    CHECK(put(origin, 2, back, 1, 0, 2, back, window) == error_range);
-    CHECK(put(origin, INT_MAX, gap, 1, 0, INT_MAX, gap, window) == error_range);
+    EXPECT_EQ(put(origin, 1, b8, 1, -1, 1, high, window), error_displacement);
+    EXPECT_EQ(put(origin, 1, high, 1, -1, 1, high, window), error_displacement);
+    EXPECT_EQ(put(origin, 1, high_gap, 1, -1, 1, high_gap, window), error_displacement);
+    EXPECT_EQ(put(origin, 1, b8, 1, 512, 1, b8, window), error_range);
+    EXPECT_EQ(put(origin, 513, b8, 1, 0, 513, b8, window), error_range);
+    EXPECT_EQ(put(origin, 2, b8, 1, 511, 2, b8, window), error_range);
+    EXPECT_EQ(put(origin, 1, gap, 1, 511, 1, gap, window), error_range);
+    EXPECT_EQ(put(origin, 2, back, 1, 0, 2, back, window), error_range);
+    EXPECT_EQ(put(origin, INT_MAX, gap, 1, 0, INT_MAX, gap, window), error_range);
     // Products and sums that overflow 64 bits.
-    CHECK(put(origin, 1, b8, 1, PTRDIFF_MAX, 1, b8, window) == error_range);
-    CHECK(put(origin, 1, gap, 1, PTRDIFF_MAX, 1, gap, window) == error_range);
-    CHECK(put(origin, 1, b8, 1, PTRDIFF_MAX / 8, 1, b8, window) == error_range);
-    CHECK(put(origin, 2, b8, 1, std::ptrdiff_t{1} << 61, 2, b8, window) == error_range);
-    CHECK(put(origin, INT_MAX, Datatype::bytes_16, 1, 0, INT_MAX, Datatype::bytes_16, window) == error_range);
+    EXPECT_EQ(put(origin, 1, b8, 1, PTRDIFF_MAX, 1, b8, window), error_range);
+    EXPECT_EQ(put(origin, 1, gap, 1, PTRDIFF_MAX, 1, gap, window), error_range);
+    EXPECT_EQ(put(origin, 1, b8, 1, PTRDIFF_MAX / 8, 1, b8, window), error_range);
+    EXPECT_EQ(put(origin, 2, b8, 1, std::ptrdiff_t{1} << 61, 2, b8, window), error_range);
+    EXPECT_EQ(put(origin, INT_MAX, Datatype::bytes_16, 1, 0, INT_MAX, Datatype::bytes_16, window),
+              error_range);
 
     parts.window.end_epoch();
-    CHECK(put(origin, 1, b8, 1, 0, 1, b8, window) == error_epoch);
-    CHECK(put(origin, 1, gap, 1, 0, 1, gap, window) == error_epoch);
+    EXPECT_EQ(put(origin, 1, b8, 1, 0, 1, b8, window), error_epoch);
+    EXPECT_EQ(put(origin, 1, gap, 1, 0, 1, gap, window), error_epoch);
     parts.window.begin_epoch();
     parts.window.magic = 0;
-    CHECK(put(origin, 1, b8, 1, 0, 1, b8, window) == error_window);
+    EXPECT_EQ(put(origin, 1, b8, 1, 0, 1, b8, window), error_window);
     parts.window.magic = Window::living;
-    CHECK(parts.wrote_nothing());
+    EXPECT_TRUE(parts.wrote_nothing());
     for (const Datatype datatype : {gap, back, high, high_gap}) free(datatype);
 }
 
@@ -204,95 +207,96 @@ void small_puts_write(Parts& parts, SmallPut put) {
     const Window* const window = &parts.window;
     const void* const origin = parts.origin.data();
     for (const std::size_t bytes : {1, 3, 4, 8, 9, 16, 1000, 4096}) {
-        CHECK(put(origin, bytes, 1, 0, window) == success && parts.wrote_only(0, bytes));
-        CHECK(put(origin, bytes, 1, part_bytes - bytes, window) == success);
-        CHECK(parts.wrote_only(part_bytes - bytes, bytes));
+        EXPECT_TRUE(put(origin, bytes, 1, 0, window) == success && parts.wrote_only(0, bytes));
+        EXPECT_EQ(put(origin, bytes, 1, part_bytes - bytes, window), success);
+        EXPECT_TRUE(parts.wrote_only(part_bytes - bytes, bytes));
     }
-    CHECK(put(nullptr, 0, 1, 0, window) == success && parts.wrote_nothing());
+    EXPECT_TRUE(put(nullptr, 0, 1, 0, window) == success && parts.wrote_nothing());
 }
 
 void small_puts_refuse(Parts& parts, SmallPut put) {
     const Window* const window = &parts.window;
     const void* const origin = parts.origin.data();
-    CHECK(put(origin, 8, proc_null, 0, window) == success);
-    CHECK(put(origin, 0, 1, 99999, window) == success);
-    CHECK(put(origin, 8, 2, 0, window) == error_rank);
-    CHECK(put(origin, 8, INT_MIN, 0, window) == error_rank);
-    CHECK(put(origin, 8, 1, part_bytes - 7, window) == error_range);
-    CHECK(put(origin, part_bytes + 1, 1, 0, window) == error_range);
-    CHECK(put(origin, 8, 1, SIZE_MAX - 3, window) == error_range);
-    CHECK(put(origin, SIZE_MAX, 1, 2, window) == error_range);
+    EXPECT_EQ(put(origin, 8, proc_null, 0, window), success);
+    EXPECT_EQ(put(origin, 0, 1, 99999, window), success);
+    EXPECT_EQ(put(origin, 8, 2, 0, window), error_rank);
+    EXPECT_EQ(put(origin, 8, INT_MIN, 0, window), error_rank);
+    EXPECT_EQ(put(origin, 8, 1, part_bytes - 7, window), error_range);
+    EXPECT_EQ(put(origin, part_bytes + 1, 1, 0, window), error_range);
+    EXPECT_EQ(put(origin, 8, 1, SIZE_MAX - 3, window), error_range);
+    EXPECT_EQ(put(origin, SIZE_MAX, 1, 2, window), error_range);
     parts.window.end_epoch();
-    CHECK(put(origin, 8, 1, 0, window) == error_epoch);
+    EXPECT_EQ(put(origin, 8, 1, 0, window), error_epoch);
     parts.window.begin_epoch();
-    CHECK(parts.wrote_nothing());
+    EXPECT_TRUE(parts.wrote_nothing());
 }
 
-void shmem_writes(Parts& parts) {
+TEST(LayerPuts, ShmemWrites) {
+    Parts parts;
     std::byte* const own = parts.own;
     const void* const origin = parts.origin.data();
     std::uint64_t word;
     std::memcpy(&word, origin, sizeof word);
     auto* const last = reinterpret_cast<std::uint64_t*>(own + part_bytes - 8);
     slowpath_shmem_put(own + 16, origin, 8, 1);
-    CHECK(parts.wrote_only(16, 8));
+    EXPECT_TRUE(parts.wrote_only(16, 8));
     slowpath_shmem_put(own, origin, 4096, 1);
-    CHECK(parts.wrote_only(0, 4096));
+    EXPECT_TRUE(parts.wrote_only(0, 4096));
     slowpath_shmem_p(last, word, 1);
-    CHECK(parts.wrote_only(part_bytes - 8, 8));
-    CHECK(shmem_put<false>(own + 1, origin, 5, 1) == success && parts.wrote_only(1, 5));
-    CHECK(shmem_p<false>(last, word, 1) == success && parts.wrote_only(part_bytes - 8, 8));
+    EXPECT_TRUE(parts.wrote_only(part_bytes - 8, 8));
+    EXPECT_TRUE(shmem_put<false>(own + 1, origin, 5, 1) == success && parts.wrote_only(1, 5));
+    EXPECT_TRUE(shmem_p<false>(last, word, 1) == success && parts.wrote_only(part_bytes - 8, 8));
     for (const bool called : {true, false}) {
         const auto put = called ? slowpath_shmem_put_checked : shmem_put<true>;
         const auto p = called ? slowpath_shmem_p_checked : shmem_p<true>;
-        CHECK(put(own + 8, origin, 9, 1) == success && parts.wrote_only(8, 9));
-        CHECK(p(last, word, 1) == success && parts.wrote_only(part_bytes - 8, 8));
-        CHECK(put(own, origin, 8, 2) == error_rank && put(own, origin, 8, proc_null) == error_rank);
-        CHECK(put(own - 1, origin, 8, 1) == error_range &&
-              put(own + part_bytes - 7, origin, 8, 1) == error_range);
-        CHECK(put(own, origin, SIZE_MAX, 1) == error_range && p(last + 1, word, 1) == error_range);
-        CHECK(p(last, word, 2) == error_rank);
+        EXPECT_TRUE(put(own + 8, origin, 9, 1) == success && parts.wrote_only(8, 9));
+        EXPECT_TRUE(p(last, word, 1) == success && parts.wrote_only(part_bytes - 8, 8));
+        EXPECT_TRUE(put(own, origin, 8, 2) == error_rank && put(own, origin, 8, proc_null) == error_rank);
+        EXPECT_TRUE(put(own - 1, origin, 8, 1) == error_range &&
+                    put(own + part_bytes - 7, origin, 8, 1) == error_range);
+        EXPECT_TRUE(put(own, origin, SIZE_MAX, 1) == error_range && p(last + 1, word, 1) == error_range);
+        EXPECT_EQ(p(last, word, 2), error_rank);
         parts.window.end_epoch();
-        CHECK(put(own, origin, 8, 1) == error_epoch && p(last, word, 1) == error_epoch);
+        EXPECT_TRUE(put(own, origin, 8, 1) == error_epoch && p(last, word, 1) == error_epoch);
         parts.window.begin_epoch();
-        CHECK(parts.wrote_nothing());
+        EXPECT_TRUE(parts.wrote_nothing());
     }
 }
 
-void windows_are_refused() {
+TEST(LayerPuts, WindowsAreRefused) {
     const auto refused = [](std::span<const Peer> parts, int rank) {
         return test::thrown<UsageError>([&] { const Window window(parts, rank); });
     };
     std::byte byte{};
-    CHECK(test::contains(refused({}, 0), "has no rank 0"));
-    CHECK(test::contains(refused(std::array{Peer{&byte, 1, 1}}, 1), "has no rank 1"));
-    CHECK(test::contains(refused(std::array{Peer{&byte, 1, 0}}, 0), "displacement unit is 0"));
-    CHECK(test::contains(refused(std::array{Peer{nullptr, 1, 1}}, 0), "no address"));
-    CHECK(test::contains(refused(std::vector<Peer>(most_ranks + 1), 0), "at most 1024 ranks"));
-    CHECK(refused(std::array{Peer{nullptr, 0, 1}}, 0).empty());
+    EXPECT_TRUE(test::contains(refused({}, 0), "has no rank 0"));
+    EXPECT_TRUE(test::contains(refused(std::array{Peer{&byte, 1, 1}}, 1), "has no rank 1"));
+    EXPECT_TRUE(test::contains(refused(std::array{Peer{&byte, 1, 0}}, 0), "displacement unit is 0"));
+    EXPECT_TRUE(test::contains(refused(std::array{Peer{nullptr, 1, 1}}, 0), "no address"));
+    EXPECT_TRUE(test::contains(refused(std::vector<Peer>(most_ranks + 1), 0), "at most 1024 ranks"));
+    EXPECT_TRUE(refused(std::array{Peer{nullptr, 0, 1}}, 0).empty());
 }
 
-void codes_have_texts() {
+TEST(LayerPuts, CodesHaveTexts) {
     for (int code = success; code <= error_slots; ++code)
-        for (int other = success; other < code; ++other) CHECK(describe(code) != describe(other));
-    CHECK(describe(error_slots + 1) == "not a code of the layers");
+        for (int other = success; other < code; ++other) EXPECT_NE(describe(code), describe(other));
+    EXPECT_EQ(describe(error_slots + 1), "not a code of the layers");
 }
 
-}  // namespace
-
-int main() {
+TEST(LayerPuts, FullPutsWriteScatterAndRefuse) {
     Parts parts;
     for (const Full& full : full_puts) {
         full_puts_write(parts, full.put);
         full_puts_scatter(parts, full.put);
         if (full.checked) full_puts_refuse(parts, full);
     }
+}
+
+TEST(LayerPuts, SmallPutsWriteAndRefuse) {
+    Parts parts;
     for (const SmallPut put : {slowpath_put_small_args, slowpath_put_small_args_unchecked,
                                inlined_small<true>, inlined_small<false>})
         small_puts_write(parts, put);
     for (const SmallPut put : {slowpath_put_small_args, inlined_small<true>}) small_puts_refuse(parts, put);
-    shmem_writes(parts);
-    windows_are_refused();
-    codes_have_texts();
-    return test::result();
 }
+
+}  // namespace
