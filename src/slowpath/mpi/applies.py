@@ -7,9 +7,10 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from slowpath.mpi.libraries import TITLES
+
 Version = tuple[int, ...]
 
-TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "intelmpi": "Intel MPI"}
 _VERSIONS = re.compile(r"(?:>=(?P<first>\d+(?:\.\d+)*))?,?(?:<(?P<below>\d+(?:\.\d+)*))?")
 
 
@@ -17,9 +18,10 @@ _VERSIONS = re.compile(r"(?:>=(?P<first>\d+(?:\.\d+)*))?,?(?:<(?P<below>\d+(?:\.
 class AppliesTo:
     """A library, versions of it, and what all its messages go through.
 
-    library    mpich, openmpi or intelmpi; None: every library, whatever the rest says
+    library    mpich, openmpi or intelmpi; None: every library, of whatever version
     versions   ">=4.2", ">=2,<5", "<5"; "": every version that is known
-    transport  as mpi.Mpi.transport: "ucx" where all messages go through UCX; None: where the library goes its own way
+    transport  as mpi.Mpi.transport: "ucx" where all messages go through UCX; None: where the library goes its own way,
+               or wherever messages go in a row for every library
     """
 
     library: str | None = None
@@ -42,10 +44,12 @@ class AppliesTo:
 
     def fits(self, library: str | None, version: str | None, transport: str | None = None) -> bool:
         """Whether a row is for this library; of an unknown version none is that is for one library alone."""
-        return self.library is None or (self.is_for(library, transport) and self.holds(version))
+        return self.is_for(library, transport) and (self.library is None or self.holds(version))
 
     def is_for(self, library: str | None, transport: str | None = None) -> bool:
         """Whether it is this library by this transport, whatever its version."""
+        if self.library is None:
+            return self.transport in (None, transport)
         return self.library == library and (self.transport or None) == (transport or None)
 
     def holds(self, version: str | None) -> bool:
@@ -62,8 +66,8 @@ class AppliesTo:
     def text(self) -> str:
         """`Open MPI from 2, below 5, over UCX`."""
         if self.library is None:
-            return "every library"
-        words = [TITLES[self.library] + (f" from {_text(self.first)}" if any(self.first) else "")]
+            return "every library" + (f" over {self.transport.upper()}" if self.transport else "")
+        words = [TITLES.get(self.library, self.library) + (f" from {_text(self.first)}" if any(self.first) else "")]
         words += [f"below {_text(self.below)}"] if self.below else []
         words += [f"over {self.transport.upper()}"] if self.transport else []
         return ", ".join(words)
