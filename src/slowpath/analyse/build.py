@@ -21,6 +21,7 @@ from slowpath.experiments.cannon.entry import build_cannon
 from slowpath.experiments.cannon.lines import cannon_lines
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.measurements import Measurements
+from slowpath.experiments.put.table import build_put
 from slowpath.findings.evaluate import findings
 from slowpath.record.events import Note
 
@@ -53,6 +54,7 @@ def build_results(run: Path) -> Results:
         contrasts=contrasts,
         findings=[],
         cannon=cannon,
+        put=build_put(cells, contrasts),
         node_pairs=pairs,
         skipped=skipped,
         notes=[*info.notes, *(note for launch in launches for note in launch.notes), *_noted(launches, info.notes)],

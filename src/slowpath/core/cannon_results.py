@@ -44,6 +44,13 @@ class CannonPoint(Result, frozen=True, kw_only=True):
     timing_ratio_reason: str | None
     generate_ratio: Annotated[float | None, Meta(description="making the inputs in place, over multiply_s")]
     generate_ratio_reason: str | None
+    hidden_ratio: Annotated[
+        float | None, Meta(description="of what the reference exposes, how much it does not; of two values, no interval")
+    ] = None
+    hidden_ratio_reason: str | None = None
+    moved_ratio: Annotated[
+        float | None, Meta(description="distribute and gather over the multiplying itself (parts_s.dgemm)")
+    ] = None
 
 
 class CannonMissing(Result, frozen=True, kw_only=True):
@@ -94,6 +101,16 @@ class TimelineInterval(Result, frozen=True, kw_only=True):
     end_s: float
 
 
+class TimelineWait(Result, frozen=True, kw_only=True):
+    """`rank` waited from begin_s until `last`, the rank that came last, began its part at until_s."""
+
+    rank: int
+    last: int
+    step: int
+    begin_s: float
+    until_s: float
+
+
 class CannonTimeline(Result, frozen=True, kw_only=True):
     """One repetition of one variant, of median length."""
 
@@ -105,7 +122,17 @@ class CannonTimeline(Result, frozen=True, kw_only=True):
     multiply_s: float
     one_clock: Annotated[bool, Meta(description="false: the times of each rank begin at its own start")]
     intervals: Annotated[list[TimelineInterval], Meta(description="by rank and begin")]
+    waits: Annotated[
+        list[TimelineWait], Meta(description="longer ones, by rank and time; read off the times of one_clock alone")
+    ] = []
     reason: Annotated[str | None, Meta(description="why intervals is empty")]
+
+
+class GroupRepetitions(Result, frozen=True, kw_only=True):
+    """Repetitions of all cells of a group that report them, over all launches."""
+
+    all: int
+    clean: int
 
 
 class CannonGrid(Result, frozen=True, kw_only=True):
@@ -141,6 +168,7 @@ class CannonGroup(Result, frozen=True, kw_only=True):
     setup_reason: Annotated[str | None, Meta(description="why grid or blas is null")]
     ranks_have_cores: bool
     ranks_have_cores_reason: Annotated[str | None, Meta(description="why not")]
+    repetitions: Annotated[GroupRepetitions | None, Meta(description="null: no cell reports clean ones")] = None
     n: Annotated[list[int], Meta(description="orders of the matrices, ascending")]
     reference: Annotated[str, Meta(description="what speed_up compares with")]
     ceiling: Annotated[str, Meta(description="what over_compute compares with")]

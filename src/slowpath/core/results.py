@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from slowpath.core.cannon_results import CannonResults
 from slowpath.core.cell_results import CellResult
+from slowpath.core.put_results import PutResults
 from slowpath.core.result import Interval, Phase, Result
 
 RESULTS_SCHEMA = 1
@@ -384,6 +385,7 @@ class Results(Result, frozen=True, kw_only=True):
     contrasts: list[ContrastResult]
     findings: Annotated[list[Finding], Meta(description="the strongest first")]
     cannon: Annotated[CannonResults | None, Meta(description="null: no cells of experiment cannon")]
+    put: Annotated[PutResults | None, Meta(description="null: no measured cells of experiment put")] = None
     node_pairs: list[NodePairs]
     skipped: list[SkippedRow]
     notes: list[str]

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sections of the report that belong to one experiment, by the names that experiments list (`Experiment.views`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from slowpath.core.results import Results
+from slowpath.experiments.registry import experiment_named
+from slowpath.report.cannon.text import cannon_lines
+from slowpath.report.cannon.view import cannon_view
+from slowpath.report.put.text import put_lines
+from slowpath.report.put.view import put_view
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A section. name: its id in the page.  title: in the navigation.  page: what its template shows; None: nothing.
+
+    template: in this folder; it gets `page` as `view`.  lines: for a terminal, not wrapped; [] where there is nothing.
+    """
+
+    name: str
+    title: str
+    template: str
+    page: Callable[[Results], object | None]
+    lines: Callable[[Results], list[str]]
+
+
+VIEWS: dict[str, View] = {
+    view.name: view
+    for view in (
+        View("put", "Put", "put/put.html.j2", put_view, put_lines),
+        View("cannon", "Cannon", "cannon/cannon.html.j2", cannon_view, cannon_lines),
+    )
+}
+
+
+def views_of(results: Results) -> list[View]:
+    """The sections of the experiments that occur, in the order of VIEWS."""
+    experiments = dict.fromkeys(cell.experiment for cell in results.cells)
+    names = {name for experiment in experiments for name in experiment_named(experiment).views}
+    return [view for name, view in VIEWS.items() if name in names]
