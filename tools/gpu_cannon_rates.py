@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from slowpath.record.blocks import BlockIndex, read, scan
 from slowpath.record.events import read_events
 
-TOTAL, DGEMM = 0, 1  # parts of `multiply`, docs/record.md
+TOTAL, DGEMM = 0, 1  # parts of `multiply`, docs/internals/record.md
 NS = 1e-9
 Cell = tuple[int, str, str]  # n, numbers, variant
 Times = NDArray[np.float64]

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/arguments.hpp"
 
+#include <limits>
+
+#include "core/bytes.hpp"
 #include "core/error.hpp"
 
 namespace slowpath {
@@ -29,8 +32,23 @@ void set_once(std::optional<std::string>& to, const Option& option) {
     to = option.value;
 }
 
+void set_ranks(Arguments& arguments, const Option& option) {
+    if (arguments.ranks) throw UsageError("--ranks is given twice");
+    const std::int64_t ranks = parse_count(*option.value);
+    if (ranks < 1 || ranks > std::numeric_limits<int>::max())
+        throw UsageError("--ranks " + *option.value + ": a job has 1 rank or more");
+    arguments.ranks = static_cast<int>(ranks);
+}
+
+void finish_check(const Arguments& arguments) {
+    if (!arguments.plan) throw UsageError("check needs --plan FILE, or --plan - for a plan on stdin");
+    if (!arguments.parameters.empty() || arguments.out || arguments.json)
+        throw UsageError("check takes --plan and --ranks only");
+}
+
 void finish(Arguments& arguments) {
     if (arguments.action == Action::help || arguments.action == Action::version) return;
+    if (arguments.action == Action::check) return finish_check(arguments);
     if (arguments.action == Action::describe) {
         if (!arguments.parameters.empty() || arguments.out || arguments.plan)
             throw UsageError("describe takes --json only");
@@ -72,12 +90,16 @@ Arguments parse_arguments(std::span<const std::string_view> words) {
                 set_once(arguments.plan, option);
             } else if (option.name == "out") {
                 set_once(arguments.out, option);
+            } else if (option.name == "ranks" && arguments.action == Action::check) {
+                set_ranks(arguments, option);
             } else {
                 arguments.parameters.emplace_back(option.name, option.value.value_or(""));
             }
         } else if (at == 0) {
             if (words[0] == "describe")
                 arguments.action = Action::describe;
+            else if (words[0] == "check")
+                arguments.action = Action::check;
             else
                 arguments.experiment = words[0];
             ++at;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The command line, split but not yet judged against an experiment: docs/engine-interface.md.
+/// The command line, split but not yet judged against an experiment: docs/reference/engine-interface.md.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,16 @@
 
 namespace slowpath {
 
-enum class Action { run_experiment, run_plan, describe, help, version };
+enum class Action { run_experiment, run_plan, check, describe, help, version };
 
 struct Arguments {
     Action action = Action::help;
     bool json = false;                ///< describe --json
     std::string experiment;           ///< run_experiment, or help of one; "" for general help
     KeyValues parameters;             ///< as written, lists and ranges unexpanded
-    std::optional<std::string> plan;  ///< path
+    std::optional<std::string> plan;  ///< path; check: "-" for stdin
     std::optional<std::string> out;   ///< path
+    std::optional<int> ranks;         ///< check: of the job that is to run the plan
 };
 
 /// @param words argv without the program's name.  @throws UsageError.

@@ -16,6 +16,9 @@ struct Calibration {
     std::int64_t max_gap_ns;   ///< longest gap between two readings: what the scheduler or an interrupt took
 };
 
+/// A clock whose step is longer is of no use: the engine refuses it.
+inline constexpr std::int64_t coarsest_quantum_ns = 1000;
+
 /// Step of the clock from differences of readings.
 /// @param differences_ns Readings apart by many different delays, so that neighbouring multiples of the step
 /// occur.
@@ -31,7 +34,8 @@ std::int64_t overhead_from(std::span<const std::int64_t> differences_ns);
 namespace detail {
 
 /// Small delays that differ from call to call, from an xorshift sequence (Marsaglia 2003): without them a
-/// steady loop meets the same few differences only and a fine clock cannot be told from a coarse one.
+/// steady loop meets the same few differences only and a fine clock cannot be distinguished from a coarse
+/// one.
 class VaryingDelay {
   public:
     void operator()() noexcept {

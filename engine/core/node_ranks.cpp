@@ -38,7 +38,7 @@ std::string column(std::span<const RankValues> ranks, const Node& node, std::siz
 std::string node_json(std::span<const RankValues> ranks, const Node& node) {
     JsonObject made, clock;
     made.raw("host", ranks[node.front()][host_at]).text("ranks", ranges(node));
-    // Listed even if there is one: its length tells a reader how many ranks there are.
+    // Listed even if there is one: its length shows a reader how many ranks there are.
     for (std::size_t i = pid_at; i < rank_fields.size(); ++i)
         made.raw(rank_fields[i], column(ranks, node, i, i == pid_at));
     for (std::size_t i = 0; i < rank_clock_fields.size(); ++i)

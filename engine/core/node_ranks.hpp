@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The ranks of a launch node by node, as launch_begin has them (docs/record.md): what all ranks of a node
-/// have in common is written once, so that a launch of many ranks is a short line.
+/// The ranks of a launch node by node, as launch_begin has them (docs/internals/record.md): what all ranks of
+/// a node have in common is written once, so that a launch of many ranks is a short line.
 #pragma once
 
 #include <array>

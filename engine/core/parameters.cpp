@@ -75,6 +75,18 @@ const char* name(ParameterType type) {
     throw std::logic_error("unnamed parameter type");
 }
 
+const char* name(ParameterRole role) {
+    switch (role) {
+        case ParameterRole::setting:
+            return "setting";
+        case ParameterRole::covariate:
+            return "covariate";
+        case ParameterRole::effort:
+            return "effort";
+    }
+    throw std::logic_error("unnamed parameter role");
+}
+
 const Parameter& find_parameter(std::span<const Parameter> table, std::string_view name) {
     std::string spelt(name);
     std::replace(spelt.begin(), spelt.end(), '-', '_');

@@ -17,15 +17,26 @@ enum class ParameterType { bytes, count, seconds, choice, flag };
 
 const char* name(ParameterType type);
 
+/// What a parameter is to those who compare cells.
+enum class ParameterRole {
+    setting,    ///< names what is measured, whether by a word or by a number (a device, a peer)
+    covariate,  ///< a number that a time may follow by a law
+    effort,  ///< how long, how often and how carefully is measured: cells that differ in it measure the same
+};
+
+const char* name(ParameterRole role);
+
+/// A row of a table; fields are given by name.
 struct Parameter {
     std::string_view name;
     ParameterType type;
-    std::string_view unit;  ///< "" when it has none
+    ParameterRole role;
+    std::string_view unit = "";  ///< "" when it has none
     std::string_view default_value;
-    std::string_view minimum;  ///< "" for choice and flag
-    std::string_view maximum;
-    std::vector<std::string_view> choices;  ///< words allowed; for numbers: words allowed beside them
-    bool sided;                             ///< takes SENDER:RECEIVER
+    std::string_view minimum = "";  ///< "" for choice and flag
+    std::string_view maximum = "";
+    std::vector<std::string_view> choices{};  ///< words allowed; for numbers: words allowed as well
+    bool sided = false;                       ///< takes SENDER:RECEIVER
     std::string_view meaning;
 };
 

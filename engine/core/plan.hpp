@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// plan.txt, version 1: docs/record.md.
+/// plan.txt, version 1: docs/internals/record.md.
 #pragma once
 
 #include <cstdint>

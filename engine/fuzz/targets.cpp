@@ -8,12 +8,12 @@
 #include <optional>
 #include <span>
 
-#include "core/block.hpp"
 #include "core/bytes.hpp"
-#include "core/crc32.hpp"
 #include "core/error.hpp"
 #include "core/plan.hpp"
 #include "core/sweep.hpp"
+#include "record/block.hpp"
+#include "record/crc32.hpp"
 
 namespace slowpath::fuzz {
 namespace {
@@ -80,20 +80,63 @@ std::vector<std::string> words() {
 
 const std::vector<Parameter>& table() {
     static const std::vector<Parameter> parameters{
-        {"message_bytes", ParameterType::bytes, "bytes", "8", "0", "9223372036854775807", {}, false, ""},
-        {"buffer_bytes",
-         ParameterType::bytes,
-         "bytes",
-         "8",
-         "0",
-         "9223372036854775807",
-         {"message"},
-         true,
-         ""},
-        {"samples", ParameterType::count, "", "200", "1", "1000000000", {}, false, ""},
-        {"time_limit_s", ParameterType::seconds, "s", "0.1", "0", "86400", {}, false, ""},
-        {"memory", ParameterType::choice, "", "host", "", "", {"host", "device"}, true, ""},
-        {"validate", ParameterType::flag, "", "on", "", "", {}, false, ""},
+        {
+            .name = "message_bytes",
+            .type = ParameterType::bytes,
+            .role = ParameterRole::covariate,
+            .unit = "bytes",
+            .default_value = "8",
+            .minimum = "0",
+            .maximum = "9223372036854775807",
+            .meaning = "",
+        },
+        {
+            .name = "buffer_bytes",
+            .type = ParameterType::bytes,
+            .role = ParameterRole::covariate,
+            .unit = "bytes",
+            .default_value = "8",
+            .minimum = "0",
+            .maximum = "9223372036854775807",
+            .choices = {"message"},
+            .sided = true,
+            .meaning = "",
+        },
+        {
+            .name = "samples",
+            .type = ParameterType::count,
+            .role = ParameterRole::effort,
+            .default_value = "200",
+            .minimum = "1",
+            .maximum = "1000000000",
+            .meaning = "",
+        },
+        {
+            .name = "time_limit_s",
+            .type = ParameterType::seconds,
+            .role = ParameterRole::effort,
+            .unit = "s",
+            .default_value = "0.1",
+            .minimum = "0",
+            .maximum = "86400",
+            .meaning = "",
+        },
+        {
+            .name = "memory",
+            .type = ParameterType::choice,
+            .role = ParameterRole::setting,
+            .default_value = "host",
+            .choices = {"host", "device"},
+            .sided = true,
+            .meaning = "",
+        },
+        {
+            .name = "validate",
+            .type = ParameterType::flag,
+            .role = ParameterRole::effort,
+            .default_value = "on",
+            .meaning = "",
+        },
     };
     return parameters;
 }

@@ -33,7 +33,7 @@ struct Request {
 struct Observed {
     std::string mpi_memory_kind;  ///< MPI-4.1 section 12.4.1: system, mpi, cuda:host, rocm:device, ...
     std::string pages;            ///< small, huge, mixed, shared, unknown
-    /// bytes that stand in huge pages; nullopt when `pages` can't be told
+    /// bytes that stand in huge pages; nullopt when `pages` can't be observed
     std::optional<std::size_t> huge_bytes = std::nullopt;
     std::size_t page_bytes;  ///< page size of the mapping, the system's base page size if not host
     std::optional<int> device = std::nullopt;  ///< the GPU that the allocation belongs to

@@ -7,7 +7,7 @@
 
 namespace slowpath::memory {
 
-/// A memory call that failed: which, for how many bytes, and what the system said.
+/// A memory call that failed: which, for how many bytes, and what the system reported.
 class Error : public std::runtime_error {
   public:
     Error(std::string call, std::string text, std::size_t bytes);

@@ -25,7 +25,7 @@ struct GpuMapping {
     unsigned long long handle = 0;
 };
 
-/// A device as the driver sees it; what the driver does not tell is missing.
+/// A device as the driver sees it; what the driver does not report is missing.
 struct GpuDevice {
     int ordinal;
     std::optional<std::string> name;

@@ -150,9 +150,9 @@ PageReport observe_pages(const std::byte* begin, std::size_t bytes) {
 std::size_t huge_page_bytes() {
     // On arm64 the size follows the base page: 2 MiB, 32 MiB or 512 MiB.
     static const std::size_t bytes = [] {
-        std::size_t said = 0;
+        std::size_t size_bytes = 0;
         std::ifstream file("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
-        return file >> said && said > 0 ? said : std::size_t{2} << 20;
+        return file >> size_bytes && size_bytes > 0 ? size_bytes : std::size_t{2} << 20;
     }();
     return bytes;
 }

@@ -11,7 +11,7 @@
 
 namespace slowpath::memory {
 
-/// One mapping as /proc/PID/smaps tells it (Linux Documentation/filesystems/proc.rst).
+/// One mapping as /proc/PID/smaps shows it (Linux Documentation/filesystems/proc.rst).
 struct MemoryArea {
     std::uintptr_t begin = 0;
     std::uintptr_t end = 0;

@@ -28,7 +28,7 @@ std::string number_json(Number value) {
 
 template <class Number>
 ToolValue numbers(int count, const std::function<int(void*)>& read) {
-    // Zeroed, and longer than it says: a library may write a wider type than it told.
+    // Zeroed, and longer than it says: a library may write a wider type than it reported.
     std::vector<Number> values(static_cast<std::size_t>(count) + 8);
     if (const int code = read(values.data()); code != MPI_SUCCESS) return {"null", tool_error_text(code)};
     if (count == 1) return {number_json(values[0]), std::nullopt};

@@ -17,7 +17,7 @@ struct ToolValue {
     std::optional<std::string> reason;
 };
 
-/// @param type As the interface tells it.  @param count Elements, as the handle's allocation tells.
+/// @param type As the interface reports it.  @param count Elements, as the handle's allocation reports.
 /// @param read Writes the value to the buffer and returns an error code; called at most once.
 ToolValue read_tool_value(MPI_Datatype type, int count, const std::function<int(void*)>& read);
 

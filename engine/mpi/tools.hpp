@@ -21,11 +21,12 @@ class Tools {
     Tools(const Tools&) = delete;
     Tools& operator=(const Tools&) = delete;
 
-    /// JSON: `{"variables": [{name, value, type, description, reason}], "reason"}`; docs/record.md.
+    /// JSON: `{"variables": [{name, value, type, description, reason}], "reason"}`; docs/internals/record.md.
     std::string control_variables() const;
-    /// Begin to count what only counts when told to.
+    /// Begin to count what counts only when started.
     void start_performance_variables();
-    /// JSON: `{"variables": [{name, class, value, type, description, reason}], "reason"}`; docs/record.md.
+    /// JSON: `{"variables": [{name, class, value, type, description, reason}], "reason"}`;
+    /// docs/internals/record.md.
     std::string performance_variables();
 
   private:

@@ -29,7 +29,7 @@ struct TypedTransfer {
 struct PackedTransfer {
     MPI_Datatype type;
     std::byte* packed;
-    int capacity;  ///< of `packed`, bytes, as MPI_Pack_size said
+    int capacity;  ///< of `packed`, bytes, as MPI_Pack_size returned
     int send(const std::byte* data, int to, int tag) const {
         int used = 0;
         const int code = MPI_Pack(data, 1, type, packed, capacity, &used, MPI_COMM_WORLD);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What is planted: SLOWPATH_PLANT, read once. docs/plants.md says what each word means.
+/// What is planted: SLOWPATH_PLANT, read once. docs/results/plants.md says what each word means.
 #pragma once
 
 #include <cstdint>

@@ -38,8 +38,8 @@ __attribute__((constructor)) void start() {
     const char* const text = std::getenv(variable);
     if (text == nullptr || !is_engine()) return;
     if (const char* const wrong = parse(text, planted)) {
-        std::fprintf(stderr, "slowpath-plant: error: %s='%s': %s; see docs/plants.md\n", variable, text,
-                     wrong);
+        std::fprintf(stderr, "slowpath-plant: error: %s='%s': %s; see docs/results/plants.md\n", variable,
+                     text, wrong);
         std::_Exit(2);
     }
     if (planted.kind == Kind::cpu) run_on(planted.n);

@@ -40,13 +40,13 @@ void expect_count(Words words, std::size_t count) {
 
 /// A plain decimal number from `least` on, as the original commands take it: no sign, no suffix.
 std::int64_t number(std::string_view name, std::string_view word, std::int64_t least) {
-    const std::string said = std::string(name) + " is '" + std::string(word) + "'";
+    const std::string refused = std::string(name) + " is '" + std::string(word) + "'";
     std::int64_t value = 0;
     const auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (code == std::errc::result_out_of_range) throw UsageError(said + ": it must be below 2^63");
+    if (code == std::errc::result_out_of_range) throw UsageError(refused + ": it must be below 2^63");
     if (code != std::errc() || end != word.data() + word.size())
-        throw UsageError(said + ": it must be a whole number in decimal digits, without a unit");
-    if (value < least) throw UsageError(said + ": it must be at least " + std::to_string(least));
+        throw UsageError(refused + ": it must be a whole number in decimal digits, without a unit");
+    if (value < least) throw UsageError(refused + ": it must be at least " + std::to_string(least));
     return value;
 }
 

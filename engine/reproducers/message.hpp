@@ -31,7 +31,7 @@ std::int64_t time_message(const Ranks& ranks, const std::optional<memory::Buffer
 /// @return nanoseconds of all of it on this rank.  @throws mpi::Error, memory::Error
 std::int64_t time_warmup(const Ranks& ranks, memory::Kind kind, std::int64_t bytes);
 
-/// Rank 0 prints a line and flushes it, so that a job that is killed has said all it knew.
+/// Rank 0 prints a line and flushes it, so that a job that is killed has printed all it knew.
 /// @throws EnvironmentFailure when stdout takes no more.
 void print_line(const Ranks& ranks, const std::string& line);
 

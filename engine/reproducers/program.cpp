@@ -54,7 +54,7 @@ std::string obstacle(const Program& program, const Ranks& ranks) {
     return reason ? std::string(memory::name(program.memory)) + " memory: " + *reason : std::string();
 }
 
-/// True when all ranks can start; otherwise the first rank that can't has said why.
+/// True when all ranks can start; otherwise the first rank that can't has printed why.
 bool all_can_start(const Program& program, const Ranks& ranks) {
     const std::string mine = obstacle(program, ranks);
     const int candidate = mine.empty() ? ranks.size : ranks.rank;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libslowpath-witness.so: what it counted in this process. Preloaded (LD_PRELOAD), never linked: a program
- * finds slowpath_witness_read by dlsym(RTLD_DEFAULT, ...); nullptr: nobody counts. docs/witnesses.md */
+ * finds slowpath_witness_read by dlsym(RTLD_DEFAULT, ...); nullptr: nobody counts. docs/internals/witnesses.md */
 #ifndef SLOWPATH_WITNESS_H
 #define SLOWPATH_WITNESS_H
 

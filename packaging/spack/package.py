@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spack recipe. Copy it to packages/slowpath/package.py of a Spack repository, beside the source archive's checksum
-if your site asks for one; docs/install-offline.md says how.
+if your site asks for one; docs/how-to/install-offline.md says how.
 """
 
 # ruff: noqa: F403, F405, SIM105

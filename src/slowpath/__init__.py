@@ -2,17 +2,18 @@
 """Slowpath finds, explains and proves slow paths in MPI communication.
 
 import slowpath
-run = slowpath.open("slowpath-runs/checkup-20260131-120000")      # docs/ecosystem.md
+run = slowpath.open("slowpath-runs/checkup-20260131-120000")      # docs/how-to/other-tools.md
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from slowpath.core.version import __version__
+
 if TYPE_CHECKING:
     from slowpath.report.api import open
 
-__version__ = "0.1.0"
 __all__ = ["__version__", "open"]
 
 

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+from watchdog import WATCHDOG_S
 
 NAMES = ("results", "imported", "puts", "cannon")
 DRAWN = ("results", "puts", "cannon")
@@ -67,6 +68,11 @@ def press(browser: Any, *keys: str) -> None:
         browser.switch_to.active_element.send_keys(key)
 
 
+def comes(browser: Any, true: Callable[[], object]) -> None:
+    """Wait until the page has done it."""
+    WebDriverWait(browser, WATCHDOG_S, poll_frequency=0.05).until(lambda _: true())
+
+
 def read_out(browser: Any) -> str:
     """What the live region says."""
     return str(browser.find_element(By.ID, "x-read").text)
@@ -75,7 +81,7 @@ def read_out(browser: Any) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_opens_offline_without_errors(browser: Any, pages: dict[str, str], name: str) -> None:
     show(browser, pages[name])
-    time.sleep(0.3)
+    browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
     assert browser.get_log("browser") == []
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
@@ -213,8 +219,7 @@ def test_explorer_follows_the_pointer(browser: Any, pages: dict[str, str]) -> No
         "const b = arguments[0].getBoundingClientRect(); return [b.left + b.width / 2, b.top + 90]", plot
     )
     browser.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": box[0], "y": box[1]})
-    time.sleep(0.2)
-    assert read_out(browser) != before
+    comes(browser, lambda: read_out(browser) != before)
     assert browser.find_element(By.CSS_SELECTOR, ".tip").is_displayed()
 
 
@@ -224,8 +229,7 @@ def test_evidence_opens_its_contrast(browser: Any, pages: dict[str, str]) -> Non
     target = str(link.get_attribute("href")).rpartition("#")[2]
     browser.execute_script("document.getElementById(arguments[0]).open = false", target)
     link.click()
-    time.sleep(0.2)
-    assert browser.execute_script("return document.getElementById(arguments[0]).open", target)
+    comes(browser, lambda: browser.execute_script("return document.getElementById(arguments[0]).open", target))
 
 
 def test_skip_link_is_the_first_stop(browser: Any, pages: dict[str, str]) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from watchdog import WATCHDOG_S
+
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -25,7 +27,7 @@ def slowpath(tmp_path: Path) -> Slowpath:
             env={**os.environ, **(env or {})},
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=WATCHDOG_S,
             check=False,
         )
 

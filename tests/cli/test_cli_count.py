@@ -15,11 +15,11 @@ import pytest
 
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
+from watchdog import WATCHDOG_S
 
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]
-SOURCE = Path(__file__).parents[2] / "engine" / "counting" / "tests" / "put.c"
+SOURCE = Path(__file__).parents[2] / "engine" / "studies" / "counting" / "tests" / "put.c"
 PUTS, WARM_UP = 16, 20
-TIME_LIMIT_S = 120
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ def environ(mpi: Mpi, engine: Engine) -> dict[str, str]:
 def put(mpi: Mpi, environ: dict[str, str], tmp_path: Path) -> Path:
     program = tmp_path / "put"
     words = [str(mpi.prefix / "bin" / "mpicc"), "-O2", "-o", str(program), str(SOURCE)]
-    subprocess.run([*words, f"-Wl,-rpath,{mpi.prefix / 'lib'}"], env=environ, check=True, timeout=TIME_LIMIT_S)
+    subprocess.run([*words, f"-Wl,-rpath,{mpi.prefix / 'lib'}"], env=environ, check=True, timeout=WATCHDOG_S)
     return program
 
 
 def counted(words: list[str], environ: dict[str, str]) -> dict[str, Any]:
     """What `slowpath count --json` says of rank 0."""
-    done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=WATCHDOG_S, check=False)
     assert done.returncode == 0, done.stderr
     documents = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     processes = [process for document in documents for process in document["processes"]]

@@ -15,6 +15,7 @@ import pytest
 from slowpath.cli.main import COMMANDS
 from slowpath.cli.main import slowpath as program
 from slowpath.cli.reference import reference
+from watchdog import WATCHDOG_S
 
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]
 # Imported by commands that need them, never for help.
@@ -40,7 +41,7 @@ def imported(*arguments: str) -> set[str]:
         [sys.executable, "-X", "importtime", "-m", "slowpath.cli", *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=WATCHDOG_S,
         check=True,
     )
     lines = [line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")]
@@ -73,8 +74,9 @@ def test_summary_is_the_commands_own(name: str, module: str, summary: str) -> No
 
 
 def test_reference_page_is_current() -> None:
-    page = Path(__file__).parents[2] / "docs" / "cli.md"
-    assert page.read_text() == reference().rstrip("\n") + "\n", "run: python -m slowpath.cli.reference > docs/cli.md"
+    page = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
+    hint = "run: python -m slowpath.cli.reference > docs/reference/cli.md"
+    assert page.read_text() == reference().rstrip("\n") + "\n", hint
 
 
 def test_version(slowpath: Slowpath) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPU drivers without a GPU, built once a session."""
+"""Ranks of the MPI under test, and GPU drivers without a GPU, built once a session."""
 
 from __future__ import annotations
 
@@ -8,8 +8,18 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from ranks import Ranks
+
+from slowpath.mpi.mpi import Mpi
+from slowpath.run.engine.cache import Engine
 
 SOURCES = Path(__file__).resolve().parents[2] / "engine" / "memory" / "tests"
+
+
+@pytest.fixture(scope="session")
+def ranks(mpi: Mpi, engine: Engine) -> Ranks:
+    """Starts programs on ranks of the MPI under test."""
+    return Ranks(mpi, engine)
 
 
 @pytest.fixture(scope="session")

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -14,16 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ranks import Ranks, ends_of_cells, events_in
 
 from slowpath.experiments.cannon.runs import PARTS
-from slowpath.mpi.launchers import command, launcher_named
-from slowpath.mpi.mpi import Mpi
 from slowpath.record.blocks import BlockIndex, read, scan
-from slowpath.run.engine.cache import Engine
 
 ENGINE = Path(__file__).parents[2] / "engine"
 SOURCES = ENGINE / "experiments" / "cannon" / "gpu" / "tests"
-TIME_LIMIT_S = 120
 STYLES = ("compute_only", "sendrecv", "isend_wait", "shared_copy", "shared_direct")
 MOVING = STYLES[1:4]
 NUMBERS = ("real", "integer", "bfloat16")
@@ -64,24 +59,19 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture
-def on_devices(mpi: Mpi, engine: Engine, libraries: dict[str, str], tmp_path: Path) -> OnDevices:
-    def run(cells: list[str], ranks: int, **variables: str) -> Done:
-        plan, out = tmp_path / "plan.txt", tmp_path / "out"
-        common = f"memory=device n={N} repetitions=2 quiet_wait_s=0"
-        lines = [f"cell {i} cannon {common} {words}" for i, words in enumerate(cells)]
-        plan.write_text("\n".join(["slowpath-plan 1", "launch 1", "seed 5", *lines]) + "\n")
-        shutil.rmtree(out, ignore_errors=True)
-        argv = [str(engine.program), "--plan", str(plan), "--out", str(out)]
-        cores = len(os.sched_getaffinity(0))
-        made = command(launcher_named(mpi.launcher), str(mpi.mpiexec), mpi.name, ranks, "none", {}, argv, cores)
-        environ = {**mpi.environ(os.environ), **made.variables, **libraries, **variables}
-        done = subprocess.run(made.argv, env=environ, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+def on_devices(ranks: Ranks, libraries: dict[str, str], tmp_path: Path) -> OnDevices:
+    """Runs cells of cannon, on device memory, on some ranks and reads what they left."""
+
+    def run(cells: list[str], number: int, **variables: str) -> Done:
+        out = tmp_path / "out"
+        plan = [f"cannon memory=device n={N} repetitions=2 quiet_wait_s=0 {words}" for words in cells]
+        done = ranks.run_plan(out, plan, seed=5, ranks=number, of_all={**libraries, **variables})
         if done.returncode not in (0, 1):
             return Done(done.returncode, done.stderr, None, [], [])
-        events = [json.loads(line) for line in (out / "events.jsonl").read_text().splitlines()]
-        ends = {event["cell"]: event for event in events if event["event"] == "cell_end"}
-        index = scan(out / "samples.blk")
-        return Done(done.returncode, done.stderr, index, events, [ends[i] for i in range(len(cells))])
+        events = events_in(out)
+        ends = ends_of_cells(events)
+        assert len(ends) == len(cells)
+        return Done(done.returncode, done.stderr, scan(out / "samples.blk"), events, ends)
 
     return run
 
@@ -98,15 +88,15 @@ def spans(done: Done, cell: int, rank: int, part: str) -> np.ndarray:
     return np.stack([begin, begin + samples.duration_ns], 1).reshape(2, -1, 2)
 
 
-@pytest.mark.parametrize(("ranks", "kinds"), [(1, NUMBERS), (2, NUMBERS), (4, NUMBERS), (6, ("bfloat16",))])
-def test_every_style_gives_the_product(on_devices: OnDevices, ranks: int, kinds: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("number", "kinds"), [(1, NUMBERS), (2, NUMBERS), (4, NUMBERS), (6, ("bfloat16",))])
+def test_every_style_gives_the_product(on_devices: OnDevices, number: int, kinds: tuple[str, ...]) -> None:
     """2 x 3 moves panels of strips, and uses places again."""
     cells = [f"variant={style} numbers={numbers}" for numbers in kinds for style in STYLES]
-    done = on_devices(cells, ranks)
+    done = on_devices(cells, number)
     for cell, end in zip(cells, done.cells, strict=True):
         assert end["status"] == "ok", f"{cell}: {end['reason']}"
         assert end["steady_samples"] == 2
-        unchecked = "compute_only" in cell and ranks > 1
+        unchecked = "compute_only" in cell and number > 1
         assert end["validated_bytes"] == (0 if unchecked else 2 * N * N * C_BYTES[cell.split("numbers=")[1]])
     assert done.code == 0
 
@@ -143,13 +133,11 @@ def test_a_copy_that_moves_nothing_is_found(on_devices: OnDevices, numbers: str)
 
 
 @pytest.mark.parametrize("style", ["sendrecv", "isend_wait"])
-def test_a_message_that_does_not_arrive_is_found(mpi: Mpi, on_devices: OnDevices, tmp_path: Path, style: str) -> None:
-    if mpi.mpicxx is None:
-        pytest.skip("no compiler wrapper")
-    preload = tmp_path / "libfaulty.so"
-    argv = [str(mpi.mpicxx.with_name("mpicc")), "-O1", "-shared", "-fPIC", "-o", str(preload)]
-    subprocess.run([*argv, str(SOURCES / "faulty_transfers.c")], check=True, env=mpi.environ(os.environ))
-    for numbers in NUMBERS:
+def test_a_message_that_does_not_arrive_is_found(
+    ranks: Ranks, on_devices: OnDevices, preloads: Path, style: str
+) -> None:
+    preload = ranks.compiled(Path(shutil.copy(SOURCES / "faulty_transfers.c", preloads)))
+    for numbers in NUMBERS:  # the fault is in the first transfer of a process
         [end] = on_devices([f"variant={style} numbers={numbers}"], 4, LD_PRELOAD=str(preload)).cells
         assert end["status"] == "failed"
         assert "wrong product: row " in end["reason"]
@@ -210,12 +198,9 @@ def test_a_call_that_fails_later_ends_the_job(on_devices: OnDevices, variables: 
         ("source=root", "memory=device goes with skew=in_place"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(engine: Engine, mpi: Mpi, words: str, said: str) -> None:
+def test_what_cannot_be_meant_is_refused(ranks: Ranks, words: str, said: str) -> None:
     given = dict(pair.split("=") for pair in f"memory=device {words}".split())
-    argv = [str(engine.program), "cannon", *(f"--{name}={value}" for name, value in given.items())]
-    made = command(launcher_named(mpi.launcher), str(mpi.mpiexec), mpi.name, 1, "none", {}, argv, 2)
-    environ = {**mpi.environ(os.environ), **made.variables}
-    done = subprocess.run(made.argv, env=environ, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+    done = ranks.run_engine("cannon", *(f"--{name}={value}" for name, value in given.items()), ranks=1)
     assert done.returncode == 2
     assert said in done.stderr
 

@@ -4,51 +4,29 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from ranks import Ranks, described, events_in
 
 from slowpath.core.resources import data_folder
-from slowpath.mpi.launchers import command, launcher_named
-from slowpath.mpi.mpi import Mpi
 from slowpath.record.blocks import BlockIndex, read, scan
 from slowpath.record.events import LaunchEvents, read_events
 from slowpath.run.engine.cache import Engine
 
 ROOT = Path(__file__).parents[2]
-TIME_LIMIT_S = 120
 LAUNCHES_FOR_A_CALM_WARM_UP = 5  # a warm-up that was disturbed from end to end says nothing about the batch rule
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def start(mpi: Mpi, engine: Engine) -> Run:
-    """Starts the engine on some ranks under the MPI under test."""
+def recorded(ranks: Ranks, tmp_path: Path) -> Callable[..., tuple[BlockIndex, LaunchEvents]]:
+    """Runs cells of p2p and reads what they left."""
 
-    def run(*words: str, ranks: int = 2) -> subprocess.CompletedProcess[str]:
-        argv = [str(engine.program), *words]
-        launcher, cores = launcher_named(mpi.launcher), len(os.sched_getaffinity(0))
-        started = command(launcher, str(mpi.mpiexec), mpi.name, ranks, "none", {}, argv, cores)
-        environ = {**mpi.environ(os.environ), **started.variables}
-        return subprocess.run(started.argv, env=environ, capture_output=True, text=True, timeout=TIME_LIMIT_S)
-
-    return run
-
-
-@pytest.fixture
-def recorded(start: Run, tmp_path: Path) -> Callable[..., tuple[BlockIndex, LaunchEvents]]:
-    """Runs cells of a plan and reads what they left."""
-
-    def run(*cells: str, ranks: int = 2) -> tuple[BlockIndex, LaunchEvents]:
-        plan = tmp_path / "plan.txt"
-        lines = ["slowpath-plan 1", "launch 7", "seed 3", *(f"cell {i} p2p {c}" for i, c in enumerate(cells))]
-        plan.write_text("\n".join(lines) + "\n")
-        done = start("--plan", str(plan), "--out", str(tmp_path), ranks=ranks)
+    def run(*cells: str, number: int = 2) -> tuple[BlockIndex, LaunchEvents]:
+        done = ranks.run_plan(tmp_path, [f"p2p {cell}" for cell in cells], ranks=number)
         assert done.returncode == 0, done.stderr
         index, events = scan(tmp_path / "samples.blk"), read_events(tmp_path / "events.jsonl")
         assert not index.notes
@@ -56,11 +34,6 @@ def recorded(start: Run, tmp_path: Path) -> Callable[..., tuple[BlockIndex, Laun
         return index, events
 
     return run
-
-
-def described(engine: Engine) -> dict:
-    done = subprocess.run([engine.program, "describe", "--json"], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
 
 
 def test_the_writer_lays_out_blocks_as_the_schema_says(engine: Engine) -> None:
@@ -73,17 +46,45 @@ def test_the_writer_lays_out_blocks_as_the_schema_says(engine: Engine) -> None:
 
 
 def test_the_parameter_page_is_the_engines_own_tables(engine: Engine) -> None:
-    text = (ROOT / "docs" / "engine-interface.md").read_text()
+    text = (ROOT / "docs" / "reference" / "engine-interface.md").read_text()
     sections = {part.split("`")[0]: part for part in text.split("## Parameters of `")[1:]}
     for experiment in described(engine)["experiments"]:
-        rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| `([^`]*)` \|", sections[experiment["name"]], re.MULTILINE)
+        row = r"^\| `(\w+)` \| ([^|]+) \| `([^`]*)` \| (\w+) \|"
+        rows = re.findall(row, sections[experiment["name"]], re.MULTILINE)
         parameters = experiment["parameters"]
-        assert [(name, default) for name, _, default in rows] == [(p["name"], p["default"]) for p in parameters]
-        for (name, kind, _), parameter in zip(rows, parameters, strict=True):
+        shown = [(p["name"], p["default"], p["role"]) for p in parameters]
+        assert [(name, default, role) for name, _, default, role in rows] == shown
+        for (name, kind, _, _), parameter in zip(rows, parameters, strict=True):
             assert kind.startswith(parameter["type"]), name
             assert ("sided" in kind) == parameter["sided"], name
             if parameter["choices"]:
                 assert re.findall(r"`(\w+)`", kind) == parameter["choices"], name
+
+
+def test_each_parameter_has_its_role(engine: Engine) -> None:
+    """What is no property of what is measured, and what names a thing though it is spelled as a number."""
+    roles: dict[str, set[str]] = {"named": set(), "setting": set(), "covariate": set(), "effort": set()}
+    for experiment in described(engine)["experiments"]:
+        for parameter in experiment["parameters"]:
+            named = parameter["type"] in ("choice", "flag")
+            roles["named" if named and parameter["role"] == "setting" else parameter["role"]].add(parameter["name"])
+    assert roles["effort"] == {
+        *("samples", "repetitions", "warmups", "allocations", "messages", "instructions", "validate"),
+        *("time_limit_s", "warmup_s", "quiet_wait_s"),
+    }
+    assert roles["setting"] == {"device", "pairs", "peer"}
+    assert roles["covariate"] >= {"message_bytes", "queue", "live_buffers", "n", "puts"}
+
+
+def test_each_metric_says_what_it_is(engine: Engine) -> None:
+    for experiment in described(engine)["experiments"]:
+        names = [metric["name"] for metric in experiment["metrics"]]
+        assert len(set(names)) == len(names)
+        for metric in experiment["metrics"]:
+            assert metric["better"] == ("higher" if metric["name"].endswith("_per_s") else "lower")
+            assert metric["meaning"]
+            assert metric["definition"]
+            assert metric["unit"]
 
 
 def test_one_way_stores_both_ends_with_their_starts(recorded: Callable) -> None:
@@ -135,12 +136,12 @@ def test_fresh_allocations_are_recorded_with_address_and_pages(recorded: Callabl
     assert end.validated_bytes
 
 
-def test_batches_span_a_hundred_quanta(recorded: Callable, tmp_path: Path) -> None:
-    """The median of differences of a coarse clock is biased; sums over 100 quanta are not (docs/statistics.md)."""
+def test_batches_span_a_hundred_quanta(recorded: Callable) -> None:
+    """The median of differences of a coarse clock is biased, sums over 100 quanta are not
+
+    (docs/internals/statistics.md)."""
     long_enough = False
     for _ in range(LAUNCHES_FOR_A_CALM_WARM_UP):
-        for left in ("samples.blk", "events.jsonl"):
-            (tmp_path / left).unlink(missing_ok=True)
         index, events = recorded("pattern=ping_pong message_bytes=8")
         quantum_ns = max(rank.clock.quantum_ns for rank in events.ranks)
         (steady,) = index.select(phase="steady", rank=0)
@@ -153,31 +154,25 @@ def test_batches_span_a_hundred_quanta(recorded: Callable, tmp_path: Path) -> No
     assert long_enough
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4])
-def test_the_last_rank_is_the_peer(recorded: Callable, ranks: int) -> None:
-    index, events = recorded("pattern=one_way message_bytes=64", ranks=ranks)
-    assert set(index.headers["rank"]) == {0, ranks - 1}
-    assert {a.rank for a in events.allocations(0)} == {0, ranks - 1}
-    assert len(events.ranks) == ranks
+@pytest.mark.parametrize("number", [2, 3, 4])
+def test_the_last_rank_is_the_peer(recorded: Callable, number: int) -> None:
+    index, events = recorded("pattern=one_way message_bytes=64", number=number)
+    assert set(index.headers["rank"]) == {0, number - 1}
+    assert {a.rank for a in events.allocations(0)} == {0, number - 1}
+    assert len(events.ranks) == number
 
 
 def test_pairs_store_a_series_for_each_sender(recorded: Callable) -> None:
-    index, _ = recorded("pattern=windowed pairs=2 in_flight=4 message_bytes=64 samples=10", ranks=4)
+    index, _ = recorded("pattern=windowed pairs=2 in_flight=4 message_bytes=64 samples=10", number=4)
     assert set(index.headers["rank"]) == {0, 1}
 
 
-def test_a_memory_kind_that_is_not_there_is_a_skip_with_a_reason(start: Run, tmp_path: Path) -> None:
-    plan = tmp_path / "plan.txt"
-    plan.write_text("slowpath-plan 1\nlaunch 0\nseed 1\ncell 0 p2p memory=device\ncell 1 p2p message_bytes=8\n")
-    environ_name = "SLOWPATH_CUDA_DRIVER"
-    before = os.environ.get(environ_name)
-    os.environ[environ_name] = "libslowpath-no-such-driver.so"
-    try:
-        done = start("--plan", str(plan), "--out", str(tmp_path))
-    finally:
-        os.environ.pop(environ_name) if before is None else os.environ.__setitem__(environ_name, before)
-    assert done.returncode == 0, done.stderr
-    ends = read_events(tmp_path / "events.jsonl").cell_ends
+def test_a_memory_kind_that_is_not_there_is_a_skip_with_a_reason(
+    recorded: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLOWPATH_CUDA_DRIVER", "libslowpath-no-such-driver.so")
+    _, events = recorded("memory=device", "message_bytes=8")
+    ends = events.cell_ends
     assert ends[0].status == "skipped"
     assert "no CUDA driver" in (ends[0].reason or "")
     assert ends[1].status == "ok"
@@ -191,8 +186,7 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch, stubs: dict[str, Path]) -> None:
 
 
 def notes_on_gpus(folder: Path) -> list[dict]:
-    lines = (json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines())
-    return [line for line in lines if line["event"] == "note" and "gpu" in line]
+    return [event for event in events_in(folder) if event["event"] == "note" and "gpu" in event]
 
 
 GPU_KINDS = {
@@ -216,8 +210,7 @@ def test_each_gpu_kind_is_recorded_and_carries_the_right_bytes(recorded: Callabl
         seen = events.allocations(cell)
         assert {a.mpi_memory_kind for a in seen} == {mpi_memory_kind}
         assert {(a.rank, a.device) for a in seen} == {(0, 0), (1, 1)}, "the devices of a node in turn"
-    lines = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
-    for line in (line for line in lines if line["event"] == "allocation"):
+    for line in (event for event in events_in(tmp_path) if event["event"] == "allocation"):
         granule = 2 << 20 if line["memory"] == "device_vmm" else None
         assert line["granularity_bytes"] == granule
         assert line["range_bytes"] == (granule or 5000)
@@ -274,10 +267,22 @@ def test_without_a_cuda_device_hip_is_used(monkeypatch: pytest.MonkeyPatch, reco
     assert events.cell_ends[3].reason == "memory=device_vmm: device_vmm is not implemented for HIP"
 
 
+def assert_refused(ranks: Ranks, words: list[str], said: str) -> None:
+    done = ranks.run_engine(*words)
+    lines = [line for line in done.stderr.splitlines() if "slowpath-engine: error:" in line]
+    assert len(lines) == 1, done.stderr
+    assert said in lines[0]
+    assert done.returncode == 2
+
+
+def test_the_first_wrong_word_ends_the_job_with_one_line(ranks: Ranks) -> None:
+    assert_refused(ranks, ["nosuch"], "nosuch")
+
+
+@pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nosuch"], "nosuch"),
         (["p2p", "--mesage-bytes", "8"], "message_bytes"),
         (["p2p", "--memory", "hots"], "host"),
         (["p2p", "--message-bytes", "1GB"], "GiB"),
@@ -291,15 +296,11 @@ def test_without_a_cuda_device_hip_is_used(monkeypatch: pytest.MonkeyPatch, reco
         (["p2p", "--device", "first"], "device"),
     ],
 )
-def test_wrong_words_are_named_in_one_line_and_exit_2(start: Run, words: list[str], said: str) -> None:
-    done = start(*words)
-    lines = [line for line in done.stderr.splitlines() if "slowpath-engine: error:" in line]
-    assert len(lines) == 1, done.stderr
-    assert said in lines[0]
-    assert done.returncode == 2
+def test_wrong_words_are_named_in_one_line_and_exit_2(ranks: Ranks, words: list[str], said: str) -> None:
+    assert_refused(ranks, words, said)
 
 
-def test_one_rank_where_two_are_needed_is_named_and_exits_4(start: Run) -> None:
-    done = start("p2p", ranks=1)
+def test_one_rank_where_two_are_needed_is_named_and_exits_4(ranks: Ranks) -> None:
+    done = ranks.run_engine("p2p", ranks=1)
     assert done.returncode == 4
     assert "2 ranks" in done.stderr

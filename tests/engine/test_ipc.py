@@ -1,37 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""slowpath-ipc against the stub driver: a planted law is found again, and the record is as docs/ipc.md says."""
+"""slowpath-ipc against the stub driver: a planted law is found, and the record is as docs/reference/ipc.md says."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
+import shlex
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from ranks import Process, finished
 
 from slowpath.record.blocks import BlockIndex, read, scan
 from slowpath.record.events import read_events
 from slowpath.run.engine.cache import Engine
 
-TIME_LIMIT_S = 60
 KIB, MIB = 1 << 10, 1 << 20
 STEPS = ("export", "open", "first_access", "close", "reopen", "close_again")
-Done = subprocess.CompletedProcess[str]
-Run = Callable[..., Done]
+Run = Callable[..., Process]
 
 
 @pytest.fixture
 def ipc(engine: Engine, stub: Path) -> Run:
     """Runs slowpath-ipc, which is built beside the engine."""
 
-    def run(words: str, **variables: str) -> Done:
+    def run(words: str, **variables: str) -> Process:
         env = {**os.environ, "SLOWPATH_CUDA_DRIVER": str(stub), **variables}
-        argv = [engine.program.parent / "slowpath-ipc", *words.split()]
-        return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+        return finished([engine.program.parent / "slowpath-ipc", *shlex.split(words)], env)
 
     return run
 
@@ -45,7 +43,7 @@ def step_us(index: BlockIndex, cell: int, step: str, phase: str) -> list[float]:
 def test_a_planted_law_is_found_again(ipc: Run, tmp_path: Path) -> None:
     ns_per_page = 2000
     done = ipc(
-        f"--allocation-bytes 16MiB --overalloc-bytes 0,1,64KiB,2MiB --repetitions 7 --out {tmp_path}",
+        f"--allocation-bytes 16MiB --overalloc-bytes 0,1,64KiB,2MiB --repetitions 7 --out '{tmp_path}'",
         SLOWPATH_STUB_CUDA_OPEN_NS_PER_PAGE=str(ns_per_page),
     )
     assert done.returncode == 0, done.stderr
@@ -64,7 +62,7 @@ def test_a_planted_law_is_found_again(ipc: Run, tmp_path: Path) -> None:
 
 def test_padding_takes_the_law_away(ipc: Run, tmp_path: Path) -> None:
     done = ipc(
-        f"--allocation-bytes 16MiB+1 --pad-to-bytes 0,2MiB --out {tmp_path}",
+        f"--allocation-bytes 16MiB+1 --pad-to-bytes 0,2MiB --out '{tmp_path}'",
         SLOWPATH_STUB_CUDA_OPEN_NS_PER_PAGE="2000",
     )
     assert done.returncode == 0, done.stderr
@@ -75,7 +73,7 @@ def test_padding_takes_the_law_away(ipc: Run, tmp_path: Path) -> None:
 
 
 def test_every_step_of_every_allocation_is_a_block(ipc: Run, tmp_path: Path) -> None:
-    done = ipc(f"--allocation-bytes 64KiB --live 3 --repetitions 4 --warmups 2 --out {tmp_path}")
+    done = ipc(f"--allocation-bytes 64KiB --live 3 --repetitions 4 --warmups 2 --out '{tmp_path}'")
     assert done.returncode == 0, done.stderr
     index = scan(tmp_path / "samples.blk")
     assert not index.notes
@@ -96,7 +94,7 @@ def test_every_step_of_every_allocation_is_a_block(ipc: Run, tmp_path: Path) -> 
 
 
 def test_the_events_name_both_processes_and_each_allocation(ipc: Run, tmp_path: Path) -> None:
-    ipc(f"--allocation-bytes 64KiB,128KiB --overalloc-bytes 1 --repetitions 3 --out {tmp_path}")
+    ipc(f"--allocation-bytes 64KiB,128KiB --overalloc-bytes 1 --repetitions 3 --out '{tmp_path}'")
     events = read_events(tmp_path / "events.jsonl")
     assert not events.notes
     assert events.size == 2

@@ -3,20 +3,14 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from ranks import Event, Ranks, events_in
 
-from slowpath.mpi.launchers import command, launcher_named
-from slowpath.mpi.mpi import Mpi
 from slowpath.record.blocks import BlockIndex, read, scan
-from slowpath.run.engine.cache import Engine
 
-TIME_LIMIT_S = 120
 LIVE, SETS, MESSAGES = 3, 2, 4
 # Where each message to or from the other rank stands, as the library is told: through the profiling interface
 # (MPI-4.1 section 15.2). 77 is the tag of measured messages.
@@ -48,18 +42,8 @@ int MPI_Isend(const void* data, int n, MPI_Datatype type, int to, int tag, MPI_C
 """  # noqa: E501
 
 
-def ran(
-    mpi: Mpi, engine: Engine, words: list[str], variables: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    argv = ["env", *(f"{k}={v}" for k, v in (variables or {}).items()), str(engine.program), "p2p", *words]
-    job = command(launcher_named(mpi.launcher), str(mpi.mpiexec), mpi.name, 2, "none", {}, argv, 2)
-    environ = {**mpi.environ(os.environ), **job.variables}
-    return subprocess.run(job.argv, env=environ, capture_output=True, text=True, timeout=TIME_LIMIT_S)
-
-
-def allocations(folder: Path) -> list[dict[str, object]]:
-    lines = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
-    return [line for line in lines if line["event"] == "allocation"]
+def allocations(folder: Path) -> list[Event]:
+    return [event for event in events_in(folder) if event["event"] == "allocation"]
 
 
 def blocks(folder: Path, rank: int, phase: str) -> tuple[BlockIndex, list[int]]:
@@ -79,12 +63,12 @@ def words(pattern: str, folder: Path, sets: int = SETS) -> list[str]:
         "warmup-s": "0",
         "time-limit-s": "0.01",
     }
-    return [*(word for name, value in given.items() for word in (f"--{name}", value)), "--out", str(folder)]
+    return ["p2p", *(word for name, value in given.items() for word in (f"--{name}", value)), "--out", str(folder)]
 
 
 @pytest.mark.parametrize("pattern", ["one_way", "ping_pong", "windowed"])
-def test_each_buffer_is_its_own_allocation(mpi: Mpi, engine: Engine, tmp_path: Path, pattern: str) -> None:
-    done = ran(mpi, engine, words(pattern, tmp_path))
+def test_each_buffer_is_its_own_allocation(ranks: Ranks, tmp_path: Path, pattern: str) -> None:
+    done = ranks.run_engine(*words(pattern, tmp_path))
     assert done.returncode == 0, done.stderr
     found = allocations(tmp_path)
     roles = {"send", "receive"} if pattern == "ping_pong" else {"send"}
@@ -102,23 +86,20 @@ def test_each_buffer_is_its_own_allocation(mpi: Mpi, engine: Engine, tmp_path: P
     assert list(index.headers["allocation"][steady]) == [LIVE * s for s in range(SETS)]
 
 
-def test_one_way_sends_every_message_of_every_buffer(mpi: Mpi, engine: Engine, tmp_path: Path) -> None:
-    assert ran(mpi, engine, words("one_way", tmp_path)).returncode == 0
+def test_one_way_sends_every_message_of_every_buffer(ranks: Ranks, tmp_path: Path) -> None:
+    assert ranks.run_engine(*words("one_way", tmp_path)).returncode == 0
     for rank in (0, 1):
         index, steady = blocks(tmp_path, rank, "steady")
         assert [len(read(index, i).duration_ns) for i in steady] == [(MESSAGES - 1) * LIVE] * SETS
 
 
 @pytest.mark.parametrize("pattern", ["one_way", "ping_pong", "windowed"])
-def test_messages_take_the_buffers_in_turn(mpi: Mpi, engine: Engine, tmp_path: Path, pattern: str) -> None:
+def test_messages_take_the_buffers_in_turn(ranks: Ranks, preloads: Path, tmp_path: Path, pattern: str) -> None:
     """Addresses that MPI is given, after the first messages and the one before them: forever 0, 1, 2, 0, 1, 2."""
-    source, shim, out = tmp_path / "shim.c", tmp_path / "shim.so", tmp_path / "out"
-    source.write_text(SHIM)
-    assert mpi.mpicxx is not None
-    environ = mpi.environ(os.environ)
-    build = [str(mpi.mpicxx), "-x", "c", "-shared", "-fPIC", "-o", str(shim), str(source)]
-    subprocess.run(build, env=environ, check=True, capture_output=True)
-    done = ran(mpi, engine, words(pattern, out, sets=1), {"LD_PRELOAD": str(shim), "SHIM_OUT": str(tmp_path / "told")})
+    (preloads / "shim.c").write_text(SHIM)
+    shim, out = ranks.compiled(preloads / "shim.c"), tmp_path / "out"
+    told = {"LD_PRELOAD": str(shim), "SHIM_OUT": str(tmp_path / "told")}
+    done = ranks.run_engine(*words(pattern, out, sets=1), of_ranks=told)
     assert done.returncode == 0, done.stderr
     for rank, call in ((0, "send"), (1, "receive")):
         if pattern == "windowed" and call == "receive":
@@ -136,12 +117,12 @@ def test_messages_take_the_buffers_in_turn(mpi: Mpi, engine: Engine, tmp_path: P
         assert list(positions[-LIVE:]) == list(range(LIVE)), "one more message from each, with new content"
 
 
-def test_what_cannot_be_had_is_said(mpi: Mpi, engine: Engine, tmp_path: Path) -> None:
-    over = ran(mpi, engine, ["--pattern", "one_way", "--live-buffers", "65536", "--messages", "2000"])
+def test_what_cannot_be_had_is_said(ranks: Ranks, tmp_path: Path) -> None:
+    over = ranks.run_engine("p2p", "--pattern", "one_way", "--live-buffers", "65536", "--messages", "2000")
     assert over.returncode == 2
     assert "live_buffers 65536" in over.stderr
     much = ["--pattern", "one_way", "--live-buffers", "3", "--buffer-bytes", str(2**46), "--touch", "none"]
-    skipped = ran(mpi, engine, [*much, "--validate", "off"])
+    skipped = ranks.run_engine("p2p", *much, "--validate", "off")
     assert skipped.returncode == 0, skipped.stderr
     assert "skipped: allocation 0:" in skipped.stdout
     assert "of 3 live_buffers were there" in skipped.stdout

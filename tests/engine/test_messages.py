@@ -3,21 +3,14 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from ranks import Event, Ranks, events_in
 
-from slowpath.mpi.launchers import command, launcher_named
-from slowpath.mpi.mpi import Mpi
 from slowpath.record.blocks import read, scan
-from slowpath.run.engine.cache import Engine
 
-TIME_LIMIT_S = 120
 QUEUE, TAG = 3, 77
 # Which calls with tags the library sees, in order, through the profiling interface (MPI-4.1 section 15.2); control
 # messages have small tags.
@@ -53,30 +46,22 @@ int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status* status) {
 """  # noqa: E501
 
 
-def ran(mpi: Mpi, engine: Engine, words: list[str], variables: dict[str, str] | None = None) -> str:
-    argv = ["env", *(f"{k}={v}" for k, v in (variables or {}).items()), str(engine.program), "p2p", *words]
-    job = command(launcher_named(mpi.launcher), str(mpi.mpiexec), mpi.name, 2, "none", {}, argv, 2)
-    environ = {**mpi.environ(os.environ), **job.variables}
-    done = subprocess.run(job.argv, env=environ, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+def ran(ranks: Ranks, words: list[str], variables: dict[str, str] | None = None) -> None:
+    done = ranks.run_engine("p2p", *words, of_ranks=variables)
     assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
-def event(folder: Path, name: str) -> dict[str, Any]:
-    lines = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
-    return next(line for line in lines if line["event"] == name)
+def event(folder: Path, name: str) -> Event:
+    return next(event for event in events_in(folder) if event["event"] == name)
 
 
 @pytest.mark.parametrize("posted", ["before", "after"])
-def test_what_the_library_sees_of_late_messages(mpi: Mpi, engine: Engine, tmp_path: Path, posted: str) -> None:
+def test_what_the_library_sees_of_late_messages(ranks: Ranks, preloads: Path, tmp_path: Path, posted: str) -> None:
     """The others stand in front as long as messages are timed, and are received in the end."""
-    source, shim, out = tmp_path / "shim.c", tmp_path / "shim.so", tmp_path / "out"
-    source.write_text(SHIM)
-    assert mpi.mpicxx is not None
-    build = [str(mpi.mpicxx), "-x", "c", "-shared", "-fPIC", "-o", str(shim), str(source)]
-    subprocess.run(build, env=mpi.environ(os.environ), check=True, capture_output=True)
+    (preloads / "shim.c").write_text(SHIM)
+    shim, out = ranks.compiled(preloads / "shim.c"), tmp_path / "out"
     words = ["--pattern", "one_way", "--posted", posted, "--queue", str(QUEUE), "--messages", "2", "--out", str(out)]
-    ran(mpi, engine, words, {"LD_PRELOAD": str(shim), "SHIM_OUT": str(tmp_path / "told")})
+    ran(ranks, words, {"LD_PRELOAD": str(shim), "SHIM_OUT": str(tmp_path / "told")})
     sent, received = (
         [tuple(line.split()) for line in (tmp_path / f"told-{r}").read_text().splitlines()] for r in (0, 1)
     )
@@ -101,8 +86,8 @@ def test_what_the_library_sees_of_late_messages(mpi: Mpi, engine: Engine, tmp_pa
     assert event(out, "cell_end")["status"] == "ok"
 
 
-def test_the_three_parts_of_overlap(mpi: Mpi, engine: Engine, tmp_path: Path) -> None:
-    ran(mpi, engine, ["--pattern", "overlap", "--samples", "12", "--time-limit-s", "0.01", "--out", str(tmp_path)])
+def test_the_three_parts_of_overlap(ranks: Ranks, tmp_path: Path) -> None:
+    ran(ranks, ["--pattern", "overlap", "--samples", "12", "--time-limit-s", "0.01", "--out", str(tmp_path)])
     index = scan(tmp_path / "samples.blk")
     for rank in (0, 1):
         blocks = [int(i) for i in index.select(cell=0, rank=rank, phase="steady")]
@@ -115,9 +100,9 @@ def test_the_three_parts_of_overlap(mpi: Mpi, engine: Engine, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("asked", [None, "multiple"])
-def test_thread_level_in_the_record(mpi: Mpi, engine: Engine, tmp_path: Path, asked: str | None) -> None:
+def test_thread_level_in_the_record(ranks: Ranks, tmp_path: Path, asked: str | None) -> None:
     words = ["--samples", "8", "--warmup-s", "0", "--time-limit-s", "0", "--out", str(tmp_path)]
-    ran(mpi, engine, words, {"SLOWPATH_THREAD_LEVEL": asked} if asked else None)
+    ran(ranks, words, {"SLOWPATH_THREAD_LEVEL": asked} if asked else None)
     level = event(tmp_path, "launch_begin")["thread_level"]
     assert level["asked"] == asked
     assert level["provided"] in ("single", "funneled", "serialized", "multiple")

@@ -12,19 +12,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ranks import Process, Ranks, finished
 
-from slowpath.mpi.launchers import command, launcher_named
-from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
 
-TIME_LIMIT_S = 60
 MIB = 1 << 20
 REPORT = re.compile(
     r"slowpath-pad: process (?P<pid>\d+): device: (?P<made>\d+) allocations, (?P<padded>\d+) padded, "
     r"(?P<added>\d+) bytes added, (?P<peak>\d+) at peak; host: (?P<host_made>\d+) allocations, "
     r"(?P<host_padded>\d+) padded, (?P<host_added>\d+) bytes added"
 )
-Done = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture
@@ -34,18 +31,15 @@ def library(engine: Engine) -> Path:
 
 
 @pytest.fixture
-def padded(mpi: Mpi, engine: Engine, library: Path, stub: Path, tmp_path: Path) -> Callable[..., tuple[Done, list]]:
+def padded(ranks: Ranks, library: Path, stub: Path, tmp_path: Path) -> Callable[..., tuple[Process, list]]:
     """Runs a program on two ranks with the library preloaded; gives it and the lines of the report."""
 
-    def run(*words: str, **variables: str) -> tuple[Done, list[dict[str, int]]]:
+    def run(*words: str, **variables: str) -> tuple[Process, list[dict[str, int]]]:
         report = tmp_path / "report.txt"
         given = {"LD_PRELOAD": str(library), "SLOWPATH_PAD_REPORT": str(report), "SLOWPATH_CUDA_DRIVER": str(stub)}
         given |= variables
-        launcher, cores = launcher_named(mpi.launcher), len(os.sched_getaffinity(0))
-        argv = ["env", *(f"{k}={v}" for k, v in given.items()), str(engine.program.parent / words[0]), *words[1:]]
-        started = command(launcher, str(mpi.mpiexec), mpi.name, 2, "none", {}, argv, cores)
-        env = {**mpi.environ(os.environ), **started.variables}
-        done = subprocess.run(started.argv, env=env, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+        program = ranks.engine.program.parent / words[0]
+        done = ranks.start(str(program), *words[1:], of_ranks=given)
         lines = report.read_text().splitlines() if report.exists() else []
         found = [match for line in lines if (match := REPORT.fullmatch(line))]
         assert len(found) == len(lines), lines
@@ -84,9 +78,8 @@ def test_an_mpi_program_runs_with_padded_host_memory(padded: Callable) -> None:
     assert all(line["made"] == 0 for line in lines)
 
 
-def run_preloaded(library: Path, argv: list[str], **variables: str) -> Done:
-    env = {**os.environ, "LD_PRELOAD": str(library), **variables}
-    return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+def run_preloaded(library: Path, argv: list[str], **variables: str) -> Process:
+    return finished(argv, {**os.environ, "LD_PRELOAD": str(library), **variables})
 
 
 def test_any_program_runs_as_before(library: Path) -> None:

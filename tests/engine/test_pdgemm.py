@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from ranks import Ranks, ends_of_cells, events_in
 
-from slowpath.mpi.launchers import command, launcher_named
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.blas import PLUGIN
 from slowpath.run.engine.cache import Engine
 
-TIME_LIMIT_S = 120
 NAME = "libscalapack.so"
 OTHER_MPI = "int MPI_Comm_dup(void) { return 0; }"
 NEEDS_IT = "int MPI_Comm_dup(void); int use(void) { return MPI_Comm_dup(); }"
@@ -32,37 +30,34 @@ def _blas(engine: Engine) -> None:
 
 
 @pytest.fixture
-def library(mpi: Mpi, tmp_path: Path) -> Callable[..., Path]:
+def library(mpi: Mpi, preloads: Path) -> Callable[..., Path]:
     """Compiles a library, with the MPI in use or without, in the folder that LD_LIBRARY_PATH names."""
 
     def made(name: str, text: str, *words: str, with_mpi: bool = False) -> Path:
         if mpi.mpicxx is None:
             pytest.skip("no compiler wrapper")
-        source, compiler = tmp_path / f"{name}.c", "cc"
+        source, compiler = preloads / f"{name}.c", "cc"
         source.write_text(text + "\n")
         if with_mpi:
             compiler, words = str(mpi.mpicxx.with_name("mpicc")), ("-Wl,--no-as-needed", *words)
-        argv = [compiler, "-shared", "-fPIC", "-o", str(tmp_path / name), str(source), f"-L{tmp_path}", *words]
+        argv = [compiler, "-shared", "-fPIC", "-o", str(preloads / name), str(source), f"-L{preloads}", *words]
         subprocess.run(argv, check=True, env=mpi.environ(os.environ))
-        return tmp_path / name
+        return preloads / name
 
     return made
 
 
 @pytest.fixture
-def reason(mpi: Mpi, engine: Engine, tmp_path: Path) -> Reason:
-    """Why the cell was skipped, with the libraries of tmp_path found first."""
+def reason(ranks: Ranks, preloads: Path) -> Reason:
+    """Why the cell was skipped, with the libraries of preloads found first."""
 
     def run(variables: Mapping[str, str] | None = None) -> str:
         words = ["--variant", "pdgemm", "--n", "48", "--repetitions", "1", "--quiet-wait-s", "0"]
-        argv = [str(engine.program), "cannon", *words, "--out", str(tmp_path / "out")]
-        started = command(launcher_named(mpi.launcher), str(mpi.mpiexec), mpi.name, 1, "none", {}, argv, 2)
-        environ = {**mpi.environ(os.environ), **started.variables, **(variables or {})}
-        environ["LD_LIBRARY_PATH"] = f"{tmp_path}:{environ.get('LD_LIBRARY_PATH', '')}"
-        done = subprocess.run(started.argv, env=environ, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+        found_first = f"{preloads}:{ranks.environ().get('LD_LIBRARY_PATH', '')}"
+        given = {**(variables or {}), "LD_LIBRARY_PATH": found_first}
+        done = ranks.run_engine("cannon", *words, "--out", str(preloads / "out"), ranks=1, of_all=given)
         assert done.returncode == 0, done.stderr
-        events = map(json.loads, (tmp_path / "out" / "events.jsonl").read_text().splitlines())
-        [end] = [event for event in events if event["event"] == "cell_end"]
+        [end] = ends_of_cells(events_in(preloads / "out"))
         return str(end["reason"]) if end["status"] == "skipped" else str(end["status"])
 
     return run

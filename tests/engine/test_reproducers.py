@@ -6,19 +6,17 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from ranks import Process, finished
 
 from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
 
-TIME_LIMIT_S = 60
 MOST_RANKS = 4
-Done = subprocess.CompletedProcess[str]
 # What ostream prints of a double: 6 significant digits, no trailing zeros.
 SECONDS = r"(?=[0-9])(?:[0-9]{1,6}(?:\.[0-9]*[1-9])?|[0-9](?:\.[0-9]{0,4}[1-9])?e[-+][0-9]{2,3})"
 NO_DRIVER = "libslowpath-no-such-driver.so"
@@ -32,15 +30,10 @@ class Commands:
     mpiexec: list[str]
     env: dict[str, str]
 
-    def run(self, ranks: int, words: str, env: dict[str, str] | None = None) -> Done:
+    def run(self, ranks: int, words: str, env: dict[str, str] | None = None) -> Process:
         name, *arguments = shlex.split(words)
-        return subprocess.run(
-            [*self.mpiexec, "-n", str(ranks), str(self.folder / name), *arguments],
-            env={**self.env, **(env or {})},
-            capture_output=True,
-            text=True,
-            timeout=TIME_LIMIT_S,
-        )
+        argv = [*self.mpiexec, "-n", str(ranks), str(self.folder / name), *arguments]
+        return finished(argv, {**self.env, **(env or {})})
 
 
 @pytest.fixture(scope="session")
@@ -135,24 +128,7 @@ def test_overalloc_with_a_driver(commands: Commands, stub: Path, option: str) ->
     lines_match(done.stdout, overalloc_lines(1, 2, 2, 1024, 65536, 1))
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        ("gpudirect_p2p_overalloc", "5 arguments are needed, 0 were given"),
-        ("gpudirect_p2p_overalloc 5 3 1024 1048576", "5 arguments are needed, 4 were given"),
-        ("gpudirect_p2p_overalloc 5 3 1KiB 1048576 1", "p2p_size is '1KiB': it must be a whole number"),
-        ("gpudirect_p2p_overalloc 5 3 -1 1048576 1", "p2p_size is '-1': it must be at least 0"),
-        ("gpudirect_p2p_overalloc 5 3 9 8 1", "the message must fit without overalloc_size too"),
-        ("gpudirect_p2p_overalloc 5 3 8 8 1 --memory mpi", "--memory is 'mpi': it must be one of device"),
-        ("intranode_pinned_host_comm 2 5 host", "4 arguments are needed, 3 were given"),
-        (
-            "intranode_pinned_host_comm 2 5 gpu 8",
-            "mem_type is 'gpu': it must be one of host, pinned",
-        ),
-        ("intranode_pinned_host_comm 2 0 host 8", "num_sub_iterations is '0': it must be at least 1"),
-    ],
-)
-def test_wrong_arguments_are_explained_once(commands: Commands, words: str, reason: str) -> None:
+def assert_explained(commands: Commands, words: str, reason: str) -> None:
     done = commands.run(2, words)
     name = words.split()[0]
     assert done.returncode == 2
@@ -161,12 +137,43 @@ def test_wrong_arguments_are_explained_once(commands: Commands, words: str, reas
     assert done.stderr.count(reason) == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("gpudirect_p2p_overalloc", "5 arguments are needed, 0 were given"),
+        ("intranode_pinned_host_comm 2 5 host", "4 arguments are needed, 3 were given"),
+    ],
+)
+def test_wrong_arguments_are_explained_by_one_rank(commands: Commands, words: str, reason: str) -> None:
+    assert_explained(commands, words, reason)
+
+
+@pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("gpudirect_p2p_overalloc 5 3 1024 1048576", "5 arguments are needed, 4 were given"),
+        ("gpudirect_p2p_overalloc 5 3 1KiB 1048576 1", "p2p_size is '1KiB': it must be a whole number"),
+        ("gpudirect_p2p_overalloc 5 3 -1 1048576 1", "p2p_size is '-1': it must be at least 0"),
+        ("gpudirect_p2p_overalloc 5 3 9 8 1", "the message must fit without overalloc_size too"),
+        ("gpudirect_p2p_overalloc 5 3 8 8 1 --memory mpi", "--memory is 'mpi': it must be one of device"),
+        (
+            "intranode_pinned_host_comm 2 5 gpu 8",
+            "mem_type is 'gpu': it must be one of host, pinned",
+        ),
+        ("intranode_pinned_host_comm 2 0 host 8", "num_sub_iterations is '0': it must be at least 1"),
+    ],
+)
+def test_wrong_arguments_are_explained(commands: Commands, words: str, reason: str) -> None:
+    assert_explained(commands, words, reason)
+
+
 @pytest.mark.parametrize("name", ["gpudirect_p2p_overalloc", "intranode_pinned_host_comm"])
 def test_usage_needs_no_launcher(commands: Commands, name: str) -> None:
-    helped = subprocess.run([commands.folder / name, "--help"], capture_output=True, text=True, timeout=TIME_LIMIT_S)
+    helped = finished([commands.folder / name, "--help"])
     assert (helped.returncode, helped.stderr) == (0, "")
     assert helped.stdout.startswith(f"usage: {name} ")
-    wrong = subprocess.run([commands.folder / name, "1"], capture_output=True, text=True, timeout=TIME_LIMIT_S)
+    wrong = finished([commands.folder / name, "1"])
     assert (wrong.returncode, wrong.stdout) == (2, "")
 
 
@@ -214,12 +221,6 @@ def test_a_full_disk_ends_the_job(commands: Commands, tmp_path: Path) -> None:
     script.write_text('#!/bin/sh\nexec "$@" > /dev/full\n')
     script.chmod(0o755)
     command = [*commands.mpiexec, "-n", "2", str(script), str(commands.folder / "intranode_pinned_host_comm")]
-    done = subprocess.run(
-        [*command, "1", "1", "host", "8"],
-        env=commands.env,
-        capture_output=True,
-        text=True,
-        timeout=TIME_LIMIT_S,
-    )
+    done = finished([*command, "1", "1", "host", "8"], commands.env)
     assert done.returncode == 4
     assert "error: stdout takes no more lines" in done.stderr

@@ -5,45 +5,39 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ranks import Ranks
 
 from slowpath.analyse.calls import per_operation
-from slowpath.mpi.launchers import command, launcher_named
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.network import network_is_up
 from slowpath.mpi.settings import resolve
 from slowpath.record.events import Calls, LaunchEvents, read_events
 from slowpath.record.witness import CONTROL_VARIABLES, PERFORMANCE_VARIABLES, read_variables
-from slowpath.run.engine.cache import Engine
 from slowpath.run.witness import witness_variables
 
 MESSAGE_BYTES = 1 << 20  # far beyond every library's switch to its protocol for long messages
-TIME_LIMIT_S = 60
 SINGLE_COPY = ("process_vm_readv", "process_vm_writev")
 SOCKETS = ("socket_send", "socket_receive")
 Start = Callable[..., LaunchEvents]
 
 
 @pytest.fixture
-def start(mpi: Mpi, engine: Engine, tmp_path: Path) -> Start:
+def start(ranks: Ranks, tmp_path: Path) -> Start:
     """Runs one cell of one_way and one of ping_pong in a state of the library, and reads the events."""
 
     def run(state: str | None = None, witnessed: bool = True) -> LaunchEvents:
+        mpi = ranks.mpi
         variables, reason = resolve(state, mpi.name, mpi.version, mpi.transport) if state else ({}, None)
         if reason is not None:
             pytest.fail(f"{state}: {reason}")
         if witnessed:
-            variables = witness_variables(engine.program, tmp_path, variables, os.environ)
+            variables = witness_variables(ranks.engine.program, tmp_path, variables, os.environ)
         words = ["p2p", "--pattern", "one_way,ping_pong", "--message-bytes", str(MESSAGE_BYTES), "--samples", "8"]
-        argv = [str(engine.program), *words, "--warmup-s", "0", "--out", str(tmp_path)]
-        launcher, cores = launcher_named(mpi.launcher), len(os.sched_getaffinity(0))
-        made = command(launcher, str(mpi.mpiexec), mpi.name, 2, "none", variables, argv, cores)
-        environ = {**mpi.environ(os.environ), **made.variables}
-        done = subprocess.run(made.argv, env=environ, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+        done = ranks.run_engine(*words, "--warmup-s", "0", "--out", str(tmp_path), exported=variables)
         assert done.returncode == 0, done.stderr
         return read_events(tmp_path / "events.jsonl")
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from faults.world import CELL_TIMEOUT_S, ENGINE, LAUNCHER, PROXY, World
+from faults.world import ENGINE, LAUNCHER, PROXY, World
 
 LEAVE = signal.SIGRTMIN + 3  # preload.c
 ATOMIC = ("run.json", "plan.json", "launch.json", "plan.txt", "campaign.toml")
@@ -46,7 +46,7 @@ def _suspend(world: World, chance: random.Random) -> bool:
     assert world.process is not None
     slowpath = world.process.pid
     hit = world.running() and world.send(slowpath, signal.SIGSTOP)
-    threading.Timer(CELL_TIMEOUT_S + 2, lambda: world.running() and world.send(slowpath, signal.SIGCONT)).start()
+    threading.Timer(world.cell_timeout_s + 2, lambda: world.running() and world.send(slowpath, signal.SIGCONT)).start()
     return hit
 
 

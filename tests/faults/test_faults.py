@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import os
 import random
-import sys
+import tempfile
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from faults.campaign import Faults, Told, table
 from faults.check import differences
@@ -24,7 +22,7 @@ KINDS = ("rank: SIGKILL", "power cut in a write")
 
 
 @pytest.fixture(scope="module")
-def faults(engine_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Faults:
+def faults(engine_cache: Path, preloads_of_session: Path) -> Faults:
     """An undisturbed run to compare with. Of the MPIs to test with only MPICH: the kinds know its processes by name."""
     try:
         mpi = find_mpi("embedded")
@@ -32,7 +30,7 @@ def faults(engine_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Faul
         pytest.skip(f"{error}")
     environ = {**os.environ, "SLOWPATH_MPI": str(mpi.mpiexec), "SLOWPATH_CACHE_DIR": str(engine_cache)}
     engine_for(mpi, environ)
-    made = Faults(tmp_path_factory.mktemp("faults"), environ)
+    made = Faults(Path(tempfile.mkdtemp(dir=preloads_of_session)), environ, cell_timeout_s=300)
     made.undisturbed()
     return made
 

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-LIMIT_S = 120.0  # far over all that a run may take, even with a watchdog and stacks
-CELL_TIMEOUT_S = 3
+LIMIT_S = 600.0  # far over all that a run may take, even with a watchdog and stacks
 ENGINE, LAUNCHER, PROXY = "slowpath-engine", "mpiexec", "hydra_pmi_proxy"
 CAMPAIGN = """\
 [campaign]
@@ -44,10 +43,13 @@ messages = 10
 
 @dataclass
 class World:
-    """Where a run happens: its folder, the folder with the flags that the preloaded library reads, its environment."""
+    """Where a run happens: its folder, with the flags that the preloaded library reads, its environment, and after how
+    long without progress a cell counts as hung.
+    """
 
     folder: Path
     environ: Mapping[str, str]
+    cell_timeout_s: int
     process: subprocess.Popen[bytes] | None = None
     begun: float = 0.0
     _codes: list[int] = field(default_factory=list)
@@ -61,7 +63,15 @@ class World:
         flags = {"SLOWPATH_FAULTS_FOLDER": str(self.folder), "SLOWPATH_FAULTS_RUN": str(self.run)}
         with (self.folder / "said").open("ab") as said:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "slowpath.cli", *arguments, "--quiet", "--cell-timeout", f"{CELL_TIMEOUT_S}s"],
+                [
+                    sys.executable,
+                    "-m",
+                    "slowpath.cli",
+                    *arguments,
+                    "--quiet",
+                    "--cell-timeout",
+                    f"{self.cell_timeout_s}s",
+                ],
                 cwd=self.folder,
                 env={**self.environ, **flags},
                 stdin=subprocess.DEVNULL,

@@ -15,10 +15,10 @@ from types import TracebackType
 from link_nodes import CONTROL, SUBNET, Nodes, usable_processors
 
 from slowpath.core.errors import EnvironmentFailure
+from watchdog import WATCHDOG_S
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "sinfo")
-START_LIMIT_S = 30.0
-STOP_LIMIT_S = 10.0
+STOP_LIMIT_S = 60.0  # then by force
 # task/affinity binds; proctrack/linuxproc and no accounting need neither control groups nor systemd. config_overrides:
 # each daemon sees all processors of the machine. TmpFS is each node's own, since mpi/pmix makes a folder there.
 CONFIGURATION = """\
@@ -94,7 +94,11 @@ class Cluster:
         return self.folder / "slurm.conf"
 
     def run(
-        self, argv: Sequence[str], env: Mapping[str, str] | None = None, cwd: Path | None = None, limit_s: float = 60
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        limit_s: float = WATCHDOG_S,
     ) -> Done:
         """`argv` as a user of the cluster starts it; a srun that waits for ever is ended."""
         told = {**os.environ, **(env or {}), "SLURM_CONF": str(self.configuration)}
@@ -130,7 +134,7 @@ class Cluster:
 
     def _wait(self, is_there: object) -> None:
         assert callable(is_there)
-        deadline = time.monotonic() + START_LIMIT_S
+        deadline = time.monotonic() + WATCHDOG_S
         while not is_there():
             if time.monotonic() > deadline or any(one.poll() is not None for one in self._daemons):
                 said = "; ".join(

@@ -14,13 +14,14 @@ import pytest
 
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
+from watchdog import WATCHDOG_S
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "link-truth"
 NEEDED = ("unshare", "nsenter", "ip", "tc", "chrt")
 OFF = 0.02  # of the planted value; the tool itself says whether it lies in the interval
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="nodes that are namespaces need root")
+@pytest.mark.needs_root("nodes are namespaces")
 @pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="no /dev/net/tun for a wire in user space")
 @pytest.mark.skipif(any(shutil.which(name) is None for name in NEEDED), reason="iproute2 or util-linux is missing")
 @pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
@@ -30,7 +31,7 @@ def test_planted_delay_and_rate_are_recovered(mpi: Mpi, engine: Engine, engine_c
         env={**os.environ, "SLOWPATH_CACHE_DIR": str(engine_cache)},
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=WATCHDOG_S,
         check=False,
     )
     assert done.returncode in (0, 1), done.stderr

@@ -15,6 +15,7 @@ import slowpath
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.record.imports.field import import_logs
 from slowpath.report.api import Run
+from watchdog import WATCHDOG_S
 
 FIELD = Path(__file__).parents[1] / "data" / "field"
 TABLES = Path(__file__).parent / "imports" / "data"
@@ -98,5 +99,5 @@ def test_wrong_names_are_one_line(run: Run, tmp_path: Path) -> None:
 
 def test_import_alone_loads_nothing_heavy() -> None:
     code = "import slowpath, sys; print(sorted({'numpy', 'msgspec', 'scipy'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=WATCHDOG_S)
     assert done.stdout.strip() == "[]"

@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-
 import fuzz_run
+import pytest
 from fuzz_run import run
 from fuzz_targets import TARGETS, Target, refused, seeds_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from slowpath.record.imports.log import parse_log
 

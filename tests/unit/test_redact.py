@@ -17,6 +17,7 @@ from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.record.events import read_events
 from slowpath.record.imports.field import import_logs
 from slowpath.report.redact import Redactor, redact_and_report
+from watchdog import WATCHDOG_S
 
 FIELD = Path(__file__).parents[1] / "data" / "field"
 SECRETS = (
@@ -161,4 +162,4 @@ def test_command_line(
     assert "alice" not in capfd.readouterr().out
     assert call(["report", str(run), "--redact-also", "x"]) == 2
     assert "--redact-also needs --redact" in capfd.readouterr().err
-    assert subprocess.run(["grep", "-rqi", "alice", "shared"], check=False, timeout=60).returncode == 1
+    assert subprocess.run(["grep", "-rqi", "alice", "shared"], check=False, timeout=WATCHDOG_S).returncode == 1

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/parameters.hpp"
-#include "experiments/p2p/parameters.hpp"
+#include "p2p/parameters.hpp"
 
 namespace slowpath::p2p {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/device.hpp"
+#include "p2p/device.hpp"
 
 #include "core/json.hpp"
 #include "memory/gpu_driver.hpp"

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "experiments/context.hpp"
-#include "experiments/p2p/parameters.hpp"
+#include "experiment/context.hpp"
+#include "p2p/parameters.hpp"
 
 namespace slowpath::p2p {
 
@@ -17,7 +17,7 @@ int device_for(const SideConfig& side, int node_rank);
 /// "device 3: only 2 devices"; nullopt when the side's device is there.
 std::optional<std::string> device_obstacle(const SideConfig& side);
 
-/// A note with the side's GPU, if it uses one, in the cell's record (docs/record.md).
+/// A note with the side's GPU, if it uses one, in the cell's record (docs/internals/record.md).
 void record_gpu(Context& context, const SideConfig& side);
 
 }  // namespace slowpath::p2p

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/init.hpp"
+#include "p2p/init.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -23,17 +23,18 @@ std::int64_t apart_bytes(memory::Kind kind) {
 
 }  // namespace
 
-InitExchange::InitExchange(End& end) : end_(end) {
-    if (!end.roles().side) return;
-    memory::Request request = request_for(end.context(), end.config(), *end.roles().side);
-    const std::int64_t message = std::min(end.config().message_bytes, longest_bytes);
+InitExchange::InitExchange(Endpoint& endpoint) : endpoint_(endpoint) {
+    if (!endpoint.roles().side) return;
+    memory::Request request = request_for(endpoint.context(), endpoint.config(), *endpoint.roles().side);
+    const std::int64_t message = std::min(endpoint.config().message_bytes, longest_bytes);
     const bool gpu = memory::needs_gpu(request.kind);
     request.bytes = static_cast<std::size_t>(gpu ? std::max(message, apart_bytes(request.kind)) : message);
     request.offset_bytes = 0;
     request.touch = true;
     try {
         buffer_.emplace(request);
-        end.context().addresses.note(reinterpret_cast<std::uintptr_t>(buffer_->base()), buffer_->bytes());
+        endpoint.context().addresses.note(reinterpret_cast<std::uintptr_t>(buffer_->base()),
+                                          buffer_->bytes());
     } catch (const std::exception& error) {
         failure_ = error.what();
     }
@@ -41,23 +42,24 @@ InitExchange::InitExchange(End& end) : end_(end) {
 
 void InitExchange::run() {
     if (!buffer_) return;
-    const mpi::SmallTransfer transfer{static_cast<int>(std::min(end_.config().message_bytes, longest_bytes))};
-    const int peer = end_.roles().peer;
-    end_.barrier().wait();
-    if (end_.roles().receives()) {
+    const mpi::SmallTransfer transfer{
+        static_cast<int>(std::min(endpoint_.config().message_bytes, longest_bytes))};
+    const int peer = endpoint_.roles().peer;
+    endpoint_.barrier().wait();
+    if (endpoint_.roles().receives()) {
         mpi::check(transfer.receive(buffer_->data(), peer, message_tag), "MPI_Recv");
         mpi::check(transfer.send(buffer_->data(), peer, message_tag), "MPI_Send");
         return;
     }
-    end_.begin_block(1);
-    const std::int64_t begin_ns = end_.context().clock.now_ns();
+    endpoint_.begin_block(1);
+    const std::int64_t begin_ns = endpoint_.context().clock.now_ns();
     const int sent = transfer.send(buffer_->data(), peer, message_tag);
     const int received = transfer.receive(buffer_->data(), peer, message_tag);
-    const std::int64_t end_ns = end_.context().clock.now_ns();
+    const std::int64_t end_ns = endpoint_.context().clock.now_ns();
     mpi::check(sent, "MPI_Send");
     mpi::check(received, "MPI_Recv");
-    end_.samples().add(begin_ns, end_ns);
-    end_.end_block(Phase::init, 1, 0, false);
+    endpoint_.samples().add(begin_ns, end_ns);
+    endpoint_.end_block(Phase::init, 1, 0, false);
 }
 
 }  // namespace slowpath::p2p

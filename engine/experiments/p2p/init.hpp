@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "experiments/p2p/end.hpp"
+#include "p2p/endpoint.hpp"
 
 namespace slowpath::p2p {
 
@@ -16,14 +16,14 @@ namespace slowpath::p2p {
 class InitExchange {
   public:
     /// Local.
-    explicit InitExchange(End& end);
+    explicit InitExchange(Endpoint& endpoint);
     /// Why the memory could not be had.
     const std::optional<std::string>& failure() const { return failure_; }
     /// The round trip, if this rank takes part.  @throws mpi::Error.
     void run();
 
   private:
-    End& end_;
+    Endpoint& endpoint_;
     std::optional<memory::Buffer> buffer_;
     std::optional<std::string> failure_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/late_receive.hpp"
+#include "p2p/late_receive.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -25,48 +25,51 @@ void stay_outside(const MonotonicClock& clock, std::int64_t length_ns) {
 }
 
 template <class Transfer>
-void send_messages(End& end, const Transfer& transfer, std::int64_t messages, const Turn*& turn) {
-    const MonotonicClock clock = end.context().clock;
-    const int peer = end.roles().peer;
+void send_messages(Endpoint& endpoint, const Transfer& transfer, std::int64_t messages,
+                   const LiveBuffer*& buffer) {
+    const MonotonicClock clock = endpoint.context().clock;
+    const int peer = endpoint.roles().peer;
     for (std::int64_t i = 0; i < messages; ++i) {
-        const std::byte* const data = std::exchange(turn, turn->next)->forth;
-        end.barrier().wait();
+        const std::byte* const data = std::exchange(buffer, buffer->next)->forth;
+        endpoint.barrier().wait();
         stay_outside(clock, sender_waits_ns);
         const std::int64_t begin_ns = clock.now_ns();
         const int code = transfer.send(data, peer, message_tag);
         const std::int64_t end_ns = clock.now_ns();
         mpi::check(code, "MPI_Send");
-        end.samples().add(begin_ns, end_ns);
+        endpoint.samples().add(begin_ns, end_ns);
     }
 }
 
 template <class Transfer>
-void receive_expected(End& end, const Transfer& transfer, std::int64_t messages, const Turn*& turn) {
-    const MonotonicClock clock = end.context().clock;
-    const int peer = end.roles().peer;
-    const std::int64_t wait_ns = receiver_waits_ns(end.config().message_bytes);
+void receive_expected(Endpoint& endpoint, const Transfer& transfer, std::int64_t messages,
+                      const LiveBuffer*& buffer) {
+    const MonotonicClock clock = endpoint.context().clock;
+    const int peer = endpoint.roles().peer;
+    const std::int64_t wait_ns = receiver_waits_ns(endpoint.config().message_bytes);
     for (std::int64_t i = 0; i < messages; ++i) {
-        std::byte* const data = std::exchange(turn, turn->next)->forth;
+        std::byte* const data = std::exchange(buffer, buffer->next)->forth;
         MPI_Request request = MPI_REQUEST_NULL;
         mpi::check(transfer.start_receive(data, peer, message_tag, &request), "MPI_Irecv");
-        end.barrier().wait();
+        endpoint.barrier().wait();
         stay_outside(clock, wait_ns);
         const std::int64_t begin_ns = clock.now_ns();
         const int code = MPI_Wait(&request, MPI_STATUS_IGNORE);
         const std::int64_t end_ns = clock.now_ns();
         mpi::check(code, "MPI_Wait");
-        end.samples().add(begin_ns, end_ns);
+        endpoint.samples().add(begin_ns, end_ns);
     }
 }
 
 template <class Transfer>
-void receive_unexpected(End& end, const Transfer& transfer, std::int64_t messages, const Turn*& turn) {
-    const MonotonicClock clock = end.context().clock;
-    const int peer = end.roles().peer;
-    const std::int64_t wait_ns = receiver_waits_ns(end.config().message_bytes);
+void receive_unexpected(Endpoint& endpoint, const Transfer& transfer, std::int64_t messages,
+                        const LiveBuffer*& buffer) {
+    const MonotonicClock clock = endpoint.context().clock;
+    const int peer = endpoint.roles().peer;
+    const std::int64_t wait_ns = receiver_waits_ns(endpoint.config().message_bytes);
     for (std::int64_t i = 0; i < messages; ++i) {
-        std::byte* const data = std::exchange(turn, turn->next)->forth;
-        end.barrier().wait();
+        std::byte* const data = std::exchange(buffer, buffer->next)->forth;
+        endpoint.barrier().wait();
         stay_outside(clock, wait_ns);
         const std::int64_t begin_ns = clock.now_ns();
         const int probed = MPI_Probe(peer, message_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -74,23 +77,23 @@ void receive_unexpected(End& end, const Transfer& transfer, std::int64_t message
         const std::int64_t end_ns = clock.now_ns();
         mpi::check(probed, "MPI_Probe");
         mpi::check(received, "MPI_Recv");
-        end.samples().add(begin_ns, end_ns);
+        endpoint.samples().add(begin_ns, end_ns);
     }
 }
 
 }  // namespace
 
-void time_late_messages(End& end, std::int64_t messages) {
-    const Turn* turn = end.turn();
-    end.form().with_started([&](const auto& transfer) {
-        if (end.roles().sends())
-            send_messages(end, transfer, messages, turn);
-        else if (end.config().posted == Posted::before)
-            receive_expected(end, transfer, messages, turn);
+void time_late_messages(Endpoint& endpoint, std::int64_t messages) {
+    const LiveBuffer* buffer = endpoint.next_buffer();
+    endpoint.encoding().with_started([&](const auto& transfer) {
+        if (endpoint.roles().sends())
+            send_messages(endpoint, transfer, messages, buffer);
+        else if (endpoint.config().posted == Posted::before)
+            receive_expected(endpoint, transfer, messages, buffer);
         else
-            receive_unexpected(end, transfer, messages, turn);
+            receive_unexpected(endpoint, transfer, messages, buffer);
     });
-    end.go_on_from(turn);
+    endpoint.continue_from(buffer);
 }
 
 }  // namespace slowpath::p2p

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "experiments/p2p/end.hpp"
+#include "p2p/endpoint.hpp"
 
 namespace slowpath::p2p {
 
@@ -20,6 +20,6 @@ namespace slowpath::p2p {
 ///                  expected one.
 /// Both hold the copy or the transfer, so that they can be compared.  Times go to end.samples() on both
 /// sides.
-void time_late_messages(End& end, std::int64_t messages);
+void time_late_messages(Endpoint& endpoint, std::int64_t messages);
 
 }  // namespace slowpath::p2p

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/layout.hpp"
+#include "p2p/layout.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -5,20 +5,20 @@
 #include <cstdint>
 #include <utility>
 
-#include "experiments/p2p/late_receive.hpp"
-#include "experiments/p2p/patterns.hpp"
 #include "mpi/check.hpp"
+#include "p2p/late_receive.hpp"
+#include "p2p/patterns.hpp"
 
 namespace slowpath::p2p {
 namespace {
 
-/// @param turn Where the first message stands; then, where the one after the last would stand.
+/// @param buffer Where the first message stands; then, where the one after the last would stand.
 /// @param message Performs one message on this end, given where it stands, and returns an MPI error code.
 template <class Message>
 void time_separated(const MonotonicClock& clock, const mpi::Barrier& barrier, std::int64_t messages,
-                    Samples& samples, const Turn*& turn, Message&& message) {
+                    Samples& samples, const LiveBuffer*& buffer, Message&& message) {
     for (std::int64_t i = 0; i < messages; ++i) {
-        std::byte* const data = std::exchange(turn, turn->next)->forth;
+        std::byte* const data = std::exchange(buffer, buffer->next)->forth;
         barrier.wait();
         const std::int64_t begin_ns = clock.now_ns();
         const int code = message(data);
@@ -30,9 +30,9 @@ void time_separated(const MonotonicClock& clock, const mpi::Barrier& barrier, st
 
 template <class Message>
 void time_with_barrier(const MonotonicClock& clock, std::int64_t messages, Samples& samples,
-                       const Turn*& turn, Message&& message) {
+                       const LiveBuffer*& buffer, Message&& message) {
     for (std::int64_t i = 0; i < messages; ++i) {
-        std::byte* const data = std::exchange(turn, turn->next)->forth;
+        std::byte* const data = std::exchange(buffer, buffer->next)->forth;
         const std::int64_t begin_ns = clock.now_ns();
         const int code = message(data);
         const int barrier_code = MPI_Barrier(MPI_COMM_WORLD);
@@ -43,54 +43,56 @@ void time_with_barrier(const MonotonicClock& clock, std::int64_t messages, Sampl
     }
 }
 
-void time_messages(End& end, std::int64_t messages) {
-    const Config& config = end.config();
-    const int peer = end.roles().peer;
-    const Turn* turn = end.turn();
+void time_messages(Endpoint& endpoint, std::int64_t messages) {
+    const Config& config = endpoint.config();
+    const int peer = endpoint.roles().peer;
+    const LiveBuffer* buffer = endpoint.next_buffer();
     const auto time = [&](auto&& message) {
         if (config.barrier_inside)
-            time_with_barrier(end.context().clock, messages, end.samples(), turn, message);
+            time_with_barrier(endpoint.context().clock, messages, endpoint.samples(), buffer, message);
         else
-            time_separated(end.context().clock, end.barrier(), messages, end.samples(), turn, message);
+            time_separated(endpoint.context().clock, endpoint.barrier(), messages, endpoint.samples(), buffer,
+                           message);
     };
-    end.form().with_blocking([&](const auto& transfer) {
-        if (end.roles().sends())
+    endpoint.encoding().with_blocking([&](const auto& transfer) {
+        if (endpoint.roles().sends())
             time([&](std::byte* data) { return transfer.send(data, peer, message_tag); });
         else
             time([&](std::byte* data) { return transfer.receive(data, peer, message_tag); });
     });
-    end.go_on_from(turn);
+    endpoint.continue_from(buffer);
 }
 
-void record_messages(End& end, Phase phase, std::int64_t messages, std::int64_t first_sample) {
+void record_messages(Endpoint& endpoint, Phase phase, std::int64_t messages, std::int64_t first_sample) {
     // Whatever the barrier touches for the first time shall not count as faults of the block.
-    end.barrier().wait();
-    end.begin_block(messages);
-    if (end.config().posted == Posted::together)
-        time_messages(end, messages);
+    endpoint.barrier().wait();
+    endpoint.begin_block(messages);
+    if (endpoint.config().posted == Posted::together)
+        time_messages(endpoint, messages);
     else
-        time_late_messages(end, messages);
-    end.end_block(phase, 1, first_sample, true);
+        time_late_messages(endpoint, messages);
+    endpoint.end_block(phase, 1, first_sample, true);
 }
 
 }  // namespace
 
-Steps one_way(End& end) {
+Steps one_way(Endpoint& endpoint) {
     return {
-        .first = [&end] { record_messages(end, Phase::first, 1, 0); },
+        .first = [&endpoint] { record_messages(endpoint, Phase::first, 1, 0); },
         .rest =
-            [&end] {
-                const std::int64_t later = (end.config().messages - 1) * end.config().live_buffers;
-                if (later > 0) record_messages(end, Phase::steady, later, 1);
-                end.steady_samples += later;
-                end.batch = 1;
+            [&endpoint] {
+                const std::int64_t later = (endpoint.config().messages - 1) * endpoint.config().live_buffers;
+                if (later > 0) record_messages(endpoint, Phase::steady, later, 1);
+                endpoint.steady_samples += later;
+                endpoint.batch = 1;
             },
         .check_only =
-            [&end](Side) {
-                end.form().with_blocking([&](const auto& transfer) {
-                    const int peer = end.roles().peer;
-                    mpi::check(end.roles().sends() ? transfer.send(end.data(), peer, message_tag)
-                                                   : transfer.receive(end.data(), peer, message_tag),
+            [&endpoint](Side) {
+                endpoint.encoding().with_blocking([&](const auto& transfer) {
+                    const int peer = endpoint.roles().peer;
+                    mpi::check(endpoint.roles().sends()
+                                   ? transfer.send(endpoint.data(), peer, message_tag)
+                                   : transfer.receive(endpoint.data(), peer, message_tag),
                                "MPI_Send or MPI_Recv");
                 });
             },

@@ -7,53 +7,55 @@
 #include <memory>
 #include <vector>
 
-#include "experiments/p2p/overlap_operations.hpp"
-#include "experiments/p2p/patterns.hpp"
-#include "experiments/p2p/stages.hpp"
-#include "experiments/p2p/work.hpp"
 #include "mpi/check.hpp"
+#include "p2p/overlap_operations.hpp"
+#include "p2p/patterns.hpp"
+#include "p2p/stages.hpp"
+#include "p2p/work.hpp"
 
 namespace slowpath::p2p {
 namespace {
 
 class Overlap {
   public:
-    explicit Overlap(End& end) : end_(end) {}
+    explicit Overlap(Endpoint& endpoint) : endpoint_(endpoint) {}
 
     /// Messages alone: the first one, and the warm-up.
     void communicate_alone(std::int64_t samples, std::uint32_t batch) {
-        const MonotonicClock clock = end_.context().clock;
+        const MonotonicClock clock = endpoint_.context().clock;
         with_exchange([&](const auto& exchange) {
             for (std::int64_t i = 0; i < samples; ++i) {
                 const std::int64_t begin_ns = clock.now_ns();
                 const int code = communicate(exchange, batch);
                 const std::int64_t end_ns = clock.now_ns();
                 mpi::check(code, overlap_calls);
-                end_.samples().add(begin_ns, end_ns);
+                endpoint_.samples().add(begin_ns, end_ns);
             }
         });
     }
 
     void run_rest() {
-        const WarmUp warmup = run_warm_up(end_, true, [this](std::int64_t samples, std::uint32_t batch) {
+        const WarmUp warmup = run_warm_up(endpoint_, true, [this](std::int64_t samples, std::uint32_t batch) {
             communicate_alone(samples, batch);
         });
         if (slice_steps_ == 0) calibrate(warmup.operation_ns);
         // Alone, computed, and at worst one after the other.
-        const SampleBudget budget = sample_budget(4 * end_.batch * warmup.operation_ns,
-                                                  end_.config().time_limit_s, end_.config().samples);
-        const std::int64_t samples = end_.decide(budget.samples);
-        end_.cut_by_time = end_.cut_by_time || budget.cut_by_time;
+        const SampleBudget budget =
+            sample_budget(4 * endpoint_.batch * warmup.operation_ns, endpoint_.config().time_limit_s,
+                          endpoint_.config().samples);
+        const std::int64_t samples = endpoint_.decide(budget.samples);
+        endpoint_.cut_by_time = endpoint_.cut_by_time || budget.cut_by_time;
         record_steady(samples, 1 + warmup.operations);
-        end_.steady_samples += samples;
+        endpoint_.steady_samples += samples;
     }
 
     /// One message from that side alone, for its payload.
     void check_only(Side from) {
-        end_.form().with_started([&](const auto& transfer) {
-            const int peer = end_.roles().peer;
-            mpi::check(end_.roles().side == from ? transfer.send(end_.data(from), peer, message_tag)
-                                                 : transfer.receive(end_.data(from), peer, message_tag),
+        endpoint_.encoding().with_started([&](const auto& transfer) {
+            const int peer = endpoint_.roles().peer;
+            mpi::check(endpoint_.roles().side == from
+                           ? transfer.send(endpoint_.data(from), peer, message_tag)
+                           : transfer.receive(endpoint_.data(from), peer, message_tag),
                        "MPI_Send or MPI_Recv");
         });
     }
@@ -61,11 +63,11 @@ class Overlap {
   private:
     template <class Body>
     void with_exchange(Body&& body) {
-        const Turn* turn = end_.turn();
-        end_.form().with_started([&](const auto& transfer) {
-            body(Exchange{transfer, turn, end_.roles().peer, end_.roles().sends()});
+        const LiveBuffer* buffer = endpoint_.next_buffer();
+        endpoint_.encoding().with_started([&](const auto& transfer) {
+            body(Exchange{transfer, buffer, endpoint_.roles().peer, endpoint_.roles().sends()});
         });
-        end_.go_on_from(turn);
+        endpoint_.continue_from(buffer);
     }
 
     /// Time of the messages alone, ns, that the computation shall last: the lower quartile of a few, since
@@ -73,20 +75,20 @@ class Overlap {
     std::int64_t usual_length_ns(double operation_ns) {
         constexpr double time_ns = 20e6;
         const auto tried = static_cast<std::int64_t>(std::clamp(time_ns / operation_ns, 4.0, 32.0));
-        end_.barrier().wait();
-        end_.begin_block(32);
-        communicate_alone(end_.decide(tried), 1);
-        std::vector<std::int64_t> lengths(end_.samples().durations_ns().begin(),
-                                          end_.samples().durations_ns().end());
+        endpoint_.barrier().wait();
+        endpoint_.begin_block(32);
+        communicate_alone(endpoint_.decide(tried), 1);
+        std::vector<std::int64_t> lengths(endpoint_.samples().durations_ns().begin(),
+                                          endpoint_.samples().durations_ns().end());
         std::sort(lengths.begin(), lengths.end());
-        return end_.decide(std::max<std::int64_t>(1, lengths[lengths.size() / 4]));
+        return endpoint_.decide(std::max<std::int64_t>(1, lengths[lengths.size() / 4]));
     }
 
     /// On both ends at once, as they will compute; once a cell, so that all its sets compute alike.
     void calibrate(double operation_ns) {
         const std::int64_t length_ns = usual_length_ns(std::max(operation_ns, 1.0));
-        end_.barrier().wait();
-        const std::int64_t steps = steps_lasting(static_cast<double>(length_ns), end_.context().clock);
+        endpoint_.barrier().wait();
+        const std::int64_t steps = steps_lasting(static_cast<double>(length_ns), endpoint_.context().clock);
         slice_steps_ = std::max<std::int64_t>(1, steps / slices);
     }
 
@@ -94,22 +96,23 @@ class Overlap {
         const auto capacity = static_cast<std::size_t>(samples);
         computation_.start(capacity);
         both_.start(capacity);
-        end_.barrier().wait();
-        end_.begin_block(samples);
-        if (end_.config().tests)
+        endpoint_.barrier().wait();
+        endpoint_.begin_block(samples);
+        if (endpoint_.config().tests)
             time_samples<true>(samples);
         else
             time_samples<false>(samples);
-        end_.end_block(Phase::steady, end_.batch, first_sample, false);
-        end_.add_part(Phase::steady, end_.batch, first_sample, overlap_part::computation, computation_);
-        end_.add_part(Phase::steady, end_.batch, first_sample, overlap_part::both, both_);
+        endpoint_.end_block(Phase::steady, endpoint_.batch, first_sample, false);
+        endpoint_.add_part(Phase::steady, endpoint_.batch, first_sample, overlap_part::computation,
+                           computation_);
+        endpoint_.add_part(Phase::steady, endpoint_.batch, first_sample, overlap_part::both, both_);
     }
 
     /// @param act Returns an MPI error code.
     template <class Act>
     void time_part(Samples& samples, Act&& act) {
-        const MonotonicClock clock = end_.context().clock;
-        end_.barrier().wait();
+        const MonotonicClock clock = endpoint_.context().clock;
+        endpoint_.barrier().wait();
         const std::int64_t begin_ns = clock.now_ns();
         const int code = act();
         const std::int64_t end_ns = clock.now_ns();
@@ -119,10 +122,10 @@ class Overlap {
 
     template <bool tests>
     void time_samples(std::int64_t samples) {
-        const std::int64_t batch = end_.batch;
+        const std::int64_t batch = endpoint_.batch;
         with_exchange([&](const auto& exchange) {
             for (std::int64_t i = 0; i < samples; ++i) {
-                time_part(end_.samples(), [&] { return communicate(exchange, batch); });
+                time_part(endpoint_.samples(), [&] { return communicate(exchange, batch); });
                 time_part(computation_, [&] {
                     compute_alone(slice_steps_, batch);
                     return MPI_SUCCESS;
@@ -133,7 +136,7 @@ class Overlap {
         });
     }
 
-    End& end_;
+    Endpoint& endpoint_;
     std::int64_t slice_steps_ = 0;  ///< 0 before it is known
     Samples computation_;
     Samples both_;
@@ -141,12 +144,12 @@ class Overlap {
 
 }  // namespace
 
-Steps overlap(End& end) {
-    const auto run = std::make_shared<Overlap>(end);
+Steps overlap(Endpoint& endpoint) {
+    const auto run = std::make_shared<Overlap>(endpoint);
     return {
         .first =
-            [&end, run] {
-                run_first(end, true, [run](std::int64_t samples, std::uint32_t batch) {
+            [&endpoint, run] {
+                run_first(endpoint, true, [run](std::int64_t samples, std::uint32_t batch) {
                     run->communicate_alone(samples, batch);
                 });
             },

@@ -5,10 +5,10 @@
 #include <array>
 #include <cstdint>
 
-#include "experiments/p2p/end.hpp"
-#include "experiments/p2p/patterns.hpp"
-#include "experiments/p2p/work.hpp"
 #include "mpi/check.hpp"
+#include "p2p/endpoint.hpp"
+#include "p2p/patterns.hpp"
+#include "p2p/work.hpp"
 
 namespace slowpath::p2p {
 
@@ -22,15 +22,15 @@ using Requests = std::array<MPI_Request, 2>;
 template <class Transfer>
 struct Exchange {
     const Transfer& transfer;
-    const Turn*& turn;
+    const LiveBuffer*& buffer;
     int peer;
     bool sends;  ///< this end is the sender: what it sends stands in `forth`
 
     /// @return The first MPI error code that is not MPI_SUCCESS.
     int start(Requests& requests) const {
-        std::byte* const out = sends ? turn->forth : turn->back;
-        std::byte* const in = sends ? turn->back : turn->forth;
-        turn = turn->next;
+        std::byte* const out = sends ? buffer->forth : buffer->back;
+        std::byte* const in = sends ? buffer->back : buffer->forth;
+        buffer = buffer->next;
         if (const int code = transfer.start_receive(in, peer, message_tag, &requests[0]); code != MPI_SUCCESS)
             [[unlikely]]
             return code;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/p2p.hpp"
+#include "p2p/p2p.hpp"
 
 #include <climits>
 #include <cstdint>
 
-#include "experiments/p2p/device.hpp"
-#include "experiments/p2p/init.hpp"
-#include "experiments/p2p/patterns.hpp"
-#include "experiments/p2p/queue.hpp"
-#include "experiments/p2p/table.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/transfer.hpp"
+#include "p2p/cell_facts.hpp"
+#include "p2p/device.hpp"
+#include "p2p/init.hpp"
+#include "p2p/patterns.hpp"
+#include "p2p/queue.hpp"
+#include "p2p/tabulate.hpp"
 
 namespace slowpath::p2p {
 namespace {
@@ -25,12 +26,7 @@ Outcome skipped(std::string reason) {
 /// What keeps this rank from running the cell; known before anything is allocated.
 std::optional<std::string> obstacle(const Context& context, const Config& config) {
     const int size = context.session.size();
-    if (config.pattern == Pattern::windowed && 2 * config.pairs > size)
-        return "pairs=" + std::to_string(config.pairs) + " needs " + std::to_string(2 * config.pairs) +
-               " ranks, the job has " + std::to_string(size);
-    if (config.pattern != Pattern::windowed && config.peer && *config.peer >= size)
-        return "peer=" + std::to_string(*config.peer) + " needs " + std::to_string(*config.peer + 1) +
-               " ranks, the job has " + std::to_string(size);
+    if (const std::optional<std::string> reason = too_few_ranks(config, size)) return reason;
     if (config.message_bytes > INT_MAX && !mpi::has_large_counts)
         return "message_bytes " + std::to_string(config.message_bytes) + " is over " +
                std::to_string(INT_MAX) + ", and this MPI library has no MPI_Send_c (MPI-4.0)";
@@ -42,16 +38,16 @@ std::optional<std::string> obstacle(const Context& context, const Config& config
     return device_obstacle(side);
 }
 
-Steps steps_of(End& end) {
-    switch (end.config().pattern) {
+Steps steps_of(Endpoint& endpoint) {
+    switch (endpoint.config().pattern) {
         case Pattern::one_way:
-            return one_way(end);
+            return one_way(endpoint);
         case Pattern::ping_pong:
-            return ping_pong(end);
+            return ping_pong(endpoint);
         case Pattern::windowed:
-            return windowed(end);
+            return windowed(endpoint);
         case Pattern::overlap:
-            return overlap(end);
+            return overlap(endpoint);
     }
     throw std::logic_error("unknown pattern");
 }
@@ -60,78 +56,80 @@ Steps steps_of(End& end) {
 enum Number : std::uint64_t { timed = 0, check = 1 };
 
 /// One message with new content, so that what came earlier can't stand in for it.
-void check_fresh_content(End& end, const Steps& steps, Side from) {
-    end.prepare(check, from);
+void check_fresh_content(Endpoint& endpoint, const Steps& steps, Side from) {
+    endpoint.prepare(check, from);
     steps.check_only(from);
-    end.compare(check, from, "in a message after the timed ones");
+    endpoint.compare(check, from, "in a message after the timed ones");
 }
 
 /// @param act Takes a side that sends; called for each direction of each of the live buffers, which is chosen
 /// then.
 template <class Act>
-void for_each_buffer(End& end, Act&& act) {
-    for (std::int64_t i = 0; i < end.config().live_buffers; ++i) {
-        end.choose(i);
-        for (const Side from : end.config().directions()) act(from);
+void for_each_buffer(Endpoint& endpoint, Act&& act) {
+    for (std::int64_t i = 0; i < endpoint.config().live_buffers; ++i) {
+        endpoint.choose(i);
+        for (const Side from : endpoint.config().directions()) act(from);
     }
 }
 
-void record_all(End& end) {
-    for (std::int64_t i = 0; i < end.config().live_buffers; ++i) {
-        end.choose(i);
-        end.record_allocations();
+void record_all(Endpoint& endpoint) {
+    for (std::int64_t i = 0; i < endpoint.config().live_buffers; ++i) {
+        endpoint.choose(i);
+        endpoint.record_allocations();
     }
 }
 
 /// One set of fresh buffers, from its first messages to its last.
-void run_set(End& end, const Steps& steps) {
-    const Config& config = end.config();
+void run_set(Endpoint& endpoint, const Steps& steps) {
+    const Config& config = endpoint.config();
     // Filling and comparing writes to memory that was to be left untouched.
     const bool check_timed = config.validate && config.touch;
     const auto compare_timed = [&](const char* when) {
-        if (check_timed) for_each_buffer(end, [&](Side from) { end.compare(timed, from, when); });
+        if (check_timed) for_each_buffer(endpoint, [&](Side from) { endpoint.compare(timed, from, when); });
     };
-    if (check_timed) for_each_buffer(end, [&](Side from) { end.prepare(timed, from); });
-    if (config.touch) record_all(end);
+    if (check_timed) for_each_buffer(endpoint, [&](Side from) { endpoint.prepare(timed, from); });
+    if (config.touch) record_all(endpoint);
     for (std::int64_t i = 0; i < config.live_buffers; ++i) {
-        end.choose(i);
+        endpoint.choose(i);
         steps.first();
     }
     compare_timed("after the first message");
-    end.choose(0);
+    endpoint.choose(0);
     steps.rest();
     compare_timed("after the last message");
-    if (!config.touch) record_all(end);
-    if (config.validate) for_each_buffer(end, [&](Side from) { check_fresh_content(end, steps, from); });
+    if (!config.touch) record_all(endpoint);
+    if (config.validate)
+        for_each_buffer(endpoint, [&](Side from) { check_fresh_content(endpoint, steps, from); });
 }
 
 /// Collective.  @return Why a set could not be had.
-std::optional<std::string> run_sets(End& end) {
-    const Steps steps = steps_of(end);
-    for (std::int64_t set = 0; set < end.config().allocations; ++set) {
-        if (const auto reason = mpi::first_text(end.context().session.control(), end.renew(set)))
+std::optional<std::string> run_sets(Endpoint& endpoint) {
+    const Steps steps = steps_of(endpoint);
+    for (std::int64_t set = 0; set < endpoint.config().allocations; ++set) {
+        if (const auto reason = mpi::first_text(endpoint.context().session.control(), endpoint.renew(set)))
             return "allocation " + std::to_string(set) + ": " + *reason;
-        if (end.roles().side)
-            run_set(end, steps);
+        if (endpoint.roles().side)
+            run_set(endpoint, steps);
         else
-            stand_by(end.config());
+            stand_by(endpoint.config());
     }
     return std::nullopt;
 }
 
 /// Collective: what the ranks found, put together.
-Outcome finish(Context& context, const Config& config, const End& end) {
+Outcome finish(Context& context, const Config& config, const Endpoint& endpoint) {
     const MPI_Comm control = context.session.control();
     Outcome outcome;
-    const std::array mine{end.compared_bytes, end.wrong_bytes};
+    const std::array mine{endpoint.compared_bytes, endpoint.wrong_bytes};
     const std::vector<std::int64_t> all = mpi::reduce(control, mine, MPI_SUM);
     outcome.validated_bytes = all[0];
     outcome.wrong_bytes = all[1];
-    outcome.reason = mpi::first_text(control, end.first_wrong);
+    outcome.reason = mpi::first_text(control, endpoint.first_wrong);
     if (outcome.reason) outcome.status = Status::failed;
-    outcome.batch = end.batch == 0 ? 1 : end.batch;
-    outcome.steady_samples = end.steady_samples;
-    if (config.pattern != Pattern::one_way) outcome.stopped_because = end.cut_by_time ? "time" : "samples";
+    outcome.batch = endpoint.batch == 0 ? 1 : endpoint.batch;
+    outcome.steady_samples = endpoint.steady_samples;
+    if (config.pattern != Pattern::one_way)
+        outcome.stopped_because = endpoint.cut_by_time ? "time" : "samples";
     return outcome;
 }
 
@@ -139,18 +137,19 @@ Outcome run(Context& context, const Assignment& assignment) {
     const Config config = configure(assignment);
     const MPI_Comm control = context.session.control();
     if (const auto reason = mpi::first_text(control, obstacle(context, config))) return skipped(*reason);
-    End end(context, config);
-    if (end.roles().side) record_gpu(context, config.side(*end.roles().side));
-    InitExchange init(end);
+    Endpoint endpoint(context, config);
+    if (endpoint.roles().side) record_gpu(context, config.side(*endpoint.roles().side));
+    InitExchange init(endpoint);
     if (const auto reason = mpi::first_text(control, init.failure())) return skipped(*reason);
     if (config.packs)
-        if (const auto reason = mpi::first_text(control, end.allocate_form())) return skipped(*reason);
+        if (const auto reason = mpi::first_text(control, endpoint.allocate_encoding()))
+            return skipped(*reason);
     init.run();
-    Queue queue(end);
+    Queue queue(endpoint);
     queue.fill();
-    const auto reason = run_sets(end);
+    const auto reason = run_sets(endpoint);
     queue.drain();
-    return reason ? skipped(*reason) : finish(context, config, end);
+    return reason ? skipped(*reason) : finish(context, config, endpoint);
 }
 
 }  // namespace
@@ -163,6 +162,9 @@ const Experiment experiment{
     .metrics = metrics,
     .swept = "message_bytes",
     .validate = [](const Assignment& assignment) { static_cast<void>(configure(assignment)); },
+    .obstacle = known_obstacle,
+    .yields = yields,
+    .derive = derive,
     .run = run,
     .tabulate = tabulate,
 };

@@ -2,7 +2,7 @@
 /// Point-to-point messages between ranks: how long the first one from fresh memory takes, and the later ones.
 #pragma once
 
-#include "experiments/experiment.hpp"
+#include "experiment/experiment.hpp"
 
 namespace slowpath::p2p {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/parameters.hpp"
+#include "p2p/parameters.hpp"
 
 #include <climits>
 
 #include "core/error.hpp"
-#include "experiments/p2p/datatype.hpp"
+#include "p2p/datatype.hpp"
 
 namespace slowpath::p2p {
 namespace {

@@ -8,9 +8,9 @@
 #include <span>
 
 #include "core/parameters.hpp"
-#include "experiments/experiment.hpp"
-#include "experiments/p2p/layout.hpp"
+#include "experiment/experiment.hpp"
 #include "memory/buffer.hpp"
+#include "p2p/layout.hpp"
 
 namespace slowpath::p2p {
 
@@ -22,7 +22,7 @@ enum class Datatype { contiguous, vector, indexed };
 /// When the receive is begun: at the same time as the send, before the message is sent, after it has arrived.
 enum class Posted { together, before, after };
 
-/// Of a sample of overlap, in the header of its block (docs/record.md).
+/// Of a sample of overlap, in the header of its block (docs/internals/record.md).
 namespace overlap_part {
 inline constexpr std::uint64_t communication = 0, computation = 1, both = 2;
 }

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "experiments/p2p/end.hpp"
+#include "p2p/endpoint.hpp"
 
 namespace slowpath::p2p {
 
@@ -14,10 +14,10 @@ struct Steps {
     std::function<void(Side from)> check_only;  ///< one more from that side, not timed, for its payload
 };
 
-Steps one_way(End& end);
-Steps ping_pong(End& end);
-Steps windowed(End& end);
-Steps overlap(End& end);
+Steps one_way(Endpoint& endpoint);
+Steps ping_pong(Endpoint& endpoint);
+Steps windowed(Endpoint& endpoint);
+Steps overlap(Endpoint& endpoint);
 
 /// Ranks that take no part: they are needed only where the timed region holds a barrier over MPI_COMM_WORLD.
 void stand_by(const Config& config);

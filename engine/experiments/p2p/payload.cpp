@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/payload.hpp"
+#include "p2p/payload.hpp"
 
 #include <algorithm>
 #include <array>
 #include <vector>
 
-#ifdef SLOWPATH_PLANT_FAULT
+#ifdef SLOWPATH_INJECT_FAULT
 #include <cstdlib>
 #endif
 
@@ -20,10 +20,10 @@ std::size_t unsigned_of(std::int64_t bytes) {
     return static_cast<std::size_t>(bytes);
 }
 
-/// For tests of the comparison: SLOWPATH_PLANT_FAULT names a byte of the message that arrives wrong.
-void plant_fault([[maybe_unused]] std::span<std::byte> got, [[maybe_unused]] std::int64_t begin) {
-#ifdef SLOWPATH_PLANT_FAULT
-    const char* const text = std::getenv("SLOWPATH_PLANT_FAULT");
+/// For tests of the comparison: SLOWPATH_INJECT_FAULT names a byte of the message that arrives wrong.
+void inject_fault([[maybe_unused]] std::span<std::byte> got, [[maybe_unused]] std::int64_t begin) {
+#ifdef SLOWPATH_INJECT_FAULT
+    const char* const text = std::getenv("SLOWPATH_INJECT_FAULT");
     const std::int64_t index = text == nullptr ? -1 : std::atoll(text) - begin;
     if (index >= 0 && unsigned_of(index) < got.size()) got[unsigned_of(index)] ^= std::byte{1};
 #endif
@@ -78,7 +78,7 @@ void Payload::compare_message(const memory::Buffer& buffer, std::int64_t at, std
         const std::span want(expected.data(), length), part(got.data(), length);
         layout_.fill(want, begin, seed, false);
         buffer.read(unsigned_of(at + begin), part);
-        plant_fault(part, begin);
+        inject_fault(part, begin);
         if (!std::equal(part.begin(), part.end(), want.begin())) {
             for (std::size_t i = 0; i < length; ++i) {
                 if (part[i] == want[i]) continue;

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "experiments/p2p/parameters.hpp"
 #include "memory/buffer.hpp"
+#include "p2p/parameters.hpp"
 
 namespace slowpath::p2p {
 

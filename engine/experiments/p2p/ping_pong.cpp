@@ -3,9 +3,9 @@
 // receive in.
 #include <cstdint>
 
-#include "experiments/p2p/patterns.hpp"
-#include "experiments/p2p/stages.hpp"
 #include "mpi/check.hpp"
+#include "p2p/patterns.hpp"
+#include "p2p/stages.hpp"
 
 namespace slowpath::p2p {
 namespace {
@@ -13,78 +13,80 @@ namespace {
 /// Each round trip takes the next of the live buffers.
 /// @return The first MPI error code that is not MPI_SUCCESS.
 template <class Transfer>
-int ping(const Transfer& transfer, const Turn*& turn, int peer, std::int64_t round_trips) {
+int ping(const Transfer& transfer, const LiveBuffer*& buffer, int peer, std::int64_t round_trips) {
     for (std::int64_t i = 0; i < round_trips; ++i) {
-        if (const int code = transfer.send(turn->forth, peer, message_tag); code != MPI_SUCCESS) [[unlikely]]
-            return code;
-        if (const int code = transfer.receive(turn->back, peer, message_tag); code != MPI_SUCCESS)
+        if (const int code = transfer.send(buffer->forth, peer, message_tag); code != MPI_SUCCESS)
             [[unlikely]]
             return code;
-        turn = turn->next;
+        if (const int code = transfer.receive(buffer->back, peer, message_tag); code != MPI_SUCCESS)
+            [[unlikely]]
+            return code;
+        buffer = buffer->next;
     }
     return MPI_SUCCESS;
 }
 
 template <class Transfer>
-int pong(const Transfer& transfer, const Turn*& turn, int peer, std::int64_t round_trips) {
+int pong(const Transfer& transfer, const LiveBuffer*& buffer, int peer, std::int64_t round_trips) {
     for (std::int64_t i = 0; i < round_trips; ++i) {
-        if (const int code = transfer.receive(turn->forth, peer, message_tag); code != MPI_SUCCESS)
+        if (const int code = transfer.receive(buffer->forth, peer, message_tag); code != MPI_SUCCESS)
             [[unlikely]]
             return code;
-        if (const int code = transfer.send(turn->back, peer, message_tag); code != MPI_SUCCESS) [[unlikely]]
+        if (const int code = transfer.send(buffer->back, peer, message_tag); code != MPI_SUCCESS) [[unlikely]]
             return code;
-        turn = turn->next;
+        buffer = buffer->next;
     }
     return MPI_SUCCESS;
 }
 
 template <class Transfer>
-void time_pings(End& end, const Transfer& transfer, std::int64_t samples, std::uint32_t batch) {
-    const MonotonicClock clock = end.context().clock;
-    const int peer = end.roles().peer;
-    const Turn* turn = end.turn();
+void time_pings(Endpoint& endpoint, const Transfer& transfer, std::int64_t samples, std::uint32_t batch) {
+    const MonotonicClock clock = endpoint.context().clock;
+    const int peer = endpoint.roles().peer;
+    const LiveBuffer* buffer = endpoint.next_buffer();
     for (std::int64_t i = 0; i < samples; ++i) {
         const std::int64_t begin_ns = clock.now_ns();
-        const int code = ping(transfer, turn, peer, batch);
+        const int code = ping(transfer, buffer, peer, batch);
         const std::int64_t end_ns = clock.now_ns();
         mpi::check(code, "MPI_Send or MPI_Recv");
-        end.samples().add(begin_ns, end_ns);
+        endpoint.samples().add(begin_ns, end_ns);
     }
-    end.go_on_from(turn);
+    endpoint.continue_from(buffer);
 }
 
 template <class Transfer>
-void answer_pings(End& end, const Transfer& transfer, std::int64_t round_trips) {
-    const Turn* turn = end.turn();
-    mpi::check(pong(transfer, turn, end.roles().peer, round_trips), "MPI_Recv or MPI_Send");
-    end.go_on_from(turn);
+void answer_pings(Endpoint& endpoint, const Transfer& transfer, std::int64_t round_trips) {
+    const LiveBuffer* buffer = endpoint.next_buffer();
+    mpi::check(pong(transfer, buffer, endpoint.roles().peer, round_trips), "MPI_Recv or MPI_Send");
+    endpoint.continue_from(buffer);
 }
 
-void run_samples(End& end, std::int64_t samples, std::uint32_t batch) {
-    end.form().with_blocking([&](const auto& transfer) {
-        if (end.roles().sends())
-            time_pings(end, transfer, samples, batch);
+void run_samples(Endpoint& endpoint, std::int64_t samples, std::uint32_t batch) {
+    endpoint.encoding().with_blocking([&](const auto& transfer) {
+        if (endpoint.roles().sends())
+            time_pings(endpoint, transfer, samples, batch);
         else
-            answer_pings(end, transfer, samples * batch);
+            answer_pings(endpoint, transfer, samples * batch);
     });
 }
 
 }  // namespace
 
-Steps ping_pong(End& end) {
-    const RunSamples run = [&end](std::int64_t samples, std::uint32_t batch) {
-        run_samples(end, samples, batch);
+Steps ping_pong(Endpoint& endpoint) {
+    const RunSamples run = [&endpoint](std::int64_t samples, std::uint32_t batch) {
+        run_samples(endpoint, samples, batch);
     };
-    const bool stores = end.roles().sends();
+    const bool stores = endpoint.roles().sends();
     return {
-        .first = [&end, stores, run] { run_first(end, stores, run); },
-        .rest = [&end, stores, run] { run_rest(end, stores, run); },
+        .first = [&endpoint, stores, run] { run_first(endpoint, stores, run); },
+        .rest = [&endpoint, stores, run] { run_rest(endpoint, stores, run); },
         .check_only =
-            [&end](Side from) {
-                end.form().with_blocking([&](const auto& transfer) {
-                    const int peer = end.roles().peer;
-                    mpi::check(end.roles().side == from ? transfer.send(end.data(from), peer, message_tag)
-                                                        : transfer.receive(end.data(from), peer, message_tag),
+            [&endpoint](Side from) {
+                endpoint.encoding().with_blocking([&](const auto& transfer) {
+                    const int peer = endpoint.roles().peer;
+                    mpi::check(endpoint.roles().side == from
+                                   ? transfer.send(endpoint.data(from), peer, message_tag)
+                                   : transfer.receive(endpoint.data(from), peer, message_tag),
                                "MPI_Send or MPI_Recv");
                 });
             },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/queue.hpp"
+#include "p2p/queue.hpp"
 
 #include "mpi/check.hpp"
 
@@ -11,31 +11,33 @@ constexpr int first_tag = message_tag + 100;
 
 }  // namespace
 
-Queue::Queue(End& end) : end_(end), unexpected_(end.config().posted == Posted::after) {
-    if (end.roles().side) length_ = static_cast<int>(end.config().queue);
+Queue::Queue(Endpoint& endpoint)
+    : endpoint_(endpoint), unexpected_(endpoint.config().posted == Posted::after) {
+    if (endpoint.roles().side) length_ = static_cast<int>(endpoint.config().queue);
 }
 
 void Queue::send_all() const {
     for (int i = 0; i < length_; ++i)
-        mpi::check(MPI_Send(nullptr, 0, MPI_BYTE, end_.roles().peer, first_tag + i, MPI_COMM_WORLD),
+        mpi::check(MPI_Send(nullptr, 0, MPI_BYTE, endpoint_.roles().peer, first_tag + i, MPI_COMM_WORLD),
                    "MPI_Send");
 }
 
 void Queue::post_all() {
     receives_.assign(static_cast<std::size_t>(length_), MPI_REQUEST_NULL);
     for (int i = 0; i < length_; ++i)
-        mpi::check(MPI_Irecv(nullptr, 0, MPI_BYTE, end_.roles().peer, first_tag + i, MPI_COMM_WORLD,
+        mpi::check(MPI_Irecv(nullptr, 0, MPI_BYTE, endpoint_.roles().peer, first_tag + i, MPI_COMM_WORLD,
                              &receives_[static_cast<std::size_t>(i)]),
                    "MPI_Irecv");
 }
 
 void Queue::fill() {
     if (length_ == 0) return;
-    if (end_.roles().receives()) {
+    if (endpoint_.roles().receives()) {
         if (!unexpected_) return post_all();
         // Messages don't overtake each other (MPI-4.1 section 3.5): when the last one is there, all are.
-        mpi::check(MPI_Probe(end_.roles().peer, first_tag + length_ - 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
-                   "MPI_Probe");
+        mpi::check(
+            MPI_Probe(endpoint_.roles().peer, first_tag + length_ - 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+            "MPI_Probe");
     } else if (unexpected_) {
         send_all();
     }
@@ -43,7 +45,7 @@ void Queue::fill() {
 
 void Queue::drain() {
     if (length_ == 0) return;
-    if (end_.roles().sends()) {
+    if (endpoint_.roles().sends()) {
         if (!unexpected_) send_all();
         return;
     }

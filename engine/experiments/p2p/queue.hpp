@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "experiments/p2p/end.hpp"
+#include "p2p/endpoint.hpp"
 
 namespace slowpath::p2p {
 
@@ -16,7 +16,7 @@ namespace slowpath::p2p {
 /// message is timed, and are received at the end.
 class Queue {
   public:
-    explicit Queue(End& end);
+    explicit Queue(Endpoint& endpoint);
     /// Called by all ranks, before the first set of buffers.  @throws mpi::Error.
     void fill();
     /// Called by all ranks after the last set: as many messages are received as were sent.  @throws
@@ -24,7 +24,7 @@ class Queue {
     void drain();
 
   private:
-    End& end_;
+    Endpoint& endpoint_;
     int length_ = 0;  ///< 0 on ranks that take no part
     bool unexpected_;
     std::vector<MPI_Request> receives_;

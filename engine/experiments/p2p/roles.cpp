@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/roles.hpp"
+#include "p2p/roles.hpp"
 
 namespace slowpath::p2p {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "experiments/p2p/parameters.hpp"
+#include "p2p/parameters.hpp"
 
 namespace slowpath::p2p {
 

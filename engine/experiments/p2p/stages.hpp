@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "experiments/p2p/end.hpp"
+#include "p2p/endpoint.hpp"
 
 namespace slowpath::p2p {
 
@@ -14,7 +14,7 @@ namespace slowpath::p2p {
 using RunSamples = std::function<void(std::int64_t samples, std::uint32_t batch)>;
 
 /// The first operation, in a block of its own.
-void run_first(End& end, bool stores, const RunSamples& run);
+void run_first(Endpoint& endpoint, bool stores, const RunSamples& run);
 
 struct WarmUp {
     std::int64_t operations = 0;
@@ -27,9 +27,9 @@ struct WarmUp {
 
 /// What comes before the steady state; decides end.batch on the first set of buffers.
 /// @return operations counts samples: what is kept one by one, and batches.
-WarmUp run_warm_up(End& end, bool stores, const RunSamples& run);
+WarmUp run_warm_up(Endpoint& endpoint, bool stores, const RunSamples& run);
 
 /// Everything after it.  The first of the ranks decides how long; its decisions travel between timed regions.
-void run_rest(End& end, bool stores, const RunSamples& run);
+void run_rest(Endpoint& endpoint, bool stores, const RunSamples& run);
 
 }  // namespace slowpath::p2p

@@ -4,9 +4,9 @@
 // the timed region.
 #include <cstdint>
 
-#include "experiments/p2p/patterns.hpp"
-#include "experiments/p2p/stages.hpp"
 #include "mpi/check.hpp"
+#include "p2p/patterns.hpp"
+#include "p2p/stages.hpp"
 
 namespace slowpath::p2p {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 constexpr int answer_tag = message_tag + 1;
 
 struct Window {
-    const Turn* turn;
+    const LiveBuffer* buffer;
     int peer;
     std::int64_t stride_bytes;
     std::vector<MPI_Request> requests;
@@ -26,7 +26,8 @@ int send_windows(const Transfer& transfer, Window& window, std::int64_t windows)
     const auto in_flight = static_cast<int>(window.requests.size());
     for (std::int64_t i = 0; i < windows; ++i) {
         for (MPI_Request& request : window.requests)
-            if (const int code = transfer.start_send(window.turn->forth, window.peer, message_tag, &request);
+            if (const int code =
+                    transfer.start_send(window.buffer->forth, window.peer, message_tag, &request);
                 code != MPI_SUCCESS) [[unlikely]]
                 return code;
         if (const int code = MPI_Waitall(in_flight, window.requests.data(), MPI_STATUSES_IGNORE);
@@ -36,7 +37,7 @@ int send_windows(const Transfer& transfer, Window& window, std::int64_t windows)
                 MPI_Recv(nullptr, 0, MPI_BYTE, window.peer, answer_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             code != MPI_SUCCESS) [[unlikely]]
             return code;
-        window.turn = window.turn->next;
+        window.buffer = window.buffer->next;
     }
     return MPI_SUCCESS;
 }
@@ -45,7 +46,7 @@ template <class Transfer>
 int receive_windows(const Transfer& transfer, Window& window, std::int64_t windows) {
     const auto in_flight = static_cast<int>(window.requests.size());
     for (std::int64_t i = 0; i < windows; ++i) {
-        std::byte* to = window.turn->forth;
+        std::byte* to = window.buffer->forth;
         for (MPI_Request& request : window.requests) {
             if (const int code = transfer.start_receive(to, window.peer, message_tag, &request);
                 code != MPI_SUCCESS) [[unlikely]]
@@ -58,67 +59,67 @@ int receive_windows(const Transfer& transfer, Window& window, std::int64_t windo
         if (const int code = MPI_Send(nullptr, 0, MPI_BYTE, window.peer, answer_tag, MPI_COMM_WORLD);
             code != MPI_SUCCESS) [[unlikely]]
             return code;
-        window.turn = window.turn->next;
+        window.buffer = window.buffer->next;
     }
     return MPI_SUCCESS;
 }
 
 template <class Transfer>
-void time_windows(End& end, const Transfer& transfer, Window& window, std::int64_t samples,
+void time_windows(Endpoint& endpoint, const Transfer& transfer, Window& window, std::int64_t samples,
                   std::uint32_t batch) {
-    const MonotonicClock clock = end.context().clock;
+    const MonotonicClock clock = endpoint.context().clock;
     for (std::int64_t i = 0; i < samples; ++i) {
-        end.barrier().wait();
+        endpoint.barrier().wait();
         const std::int64_t begin_ns = clock.now_ns();
         const int code = send_windows(transfer, window, batch);
         const std::int64_t end_ns = clock.now_ns();
         mpi::check(code, "MPI_Isend, MPI_Waitall or MPI_Recv");
-        end.samples().add(begin_ns, end_ns);
+        endpoint.samples().add(begin_ns, end_ns);
     }
 }
 
 template <class Transfer>
-void answer_windows(End& end, const Transfer& transfer, Window& window, std::int64_t samples,
+void answer_windows(Endpoint& endpoint, const Transfer& transfer, Window& window, std::int64_t samples,
                     std::uint32_t batch) {
     for (std::int64_t i = 0; i < samples; ++i) {
-        end.barrier().wait();
+        endpoint.barrier().wait();
         mpi::check(receive_windows(transfer, window, batch), "MPI_Irecv, MPI_Waitall or MPI_Send");
     }
 }
 
-Window window_of(const End& end) {
-    const Config& config = end.config();
-    return {end.turn(), end.roles().peer, config.stride_bytes(),
+Window window_of(const Endpoint& endpoint) {
+    const Config& config = endpoint.config();
+    return {endpoint.next_buffer(), endpoint.roles().peer, config.stride_bytes(),
             std::vector<MPI_Request>(static_cast<std::size_t>(config.in_flight), MPI_REQUEST_NULL)};
 }
 
-void run_samples(End& end, std::int64_t samples, std::uint32_t batch) {
-    Window window = window_of(end);
-    end.form().with_started([&](const auto& transfer) {
-        if (end.roles().sends())
-            time_windows(end, transfer, window, samples, batch);
+void run_samples(Endpoint& endpoint, std::int64_t samples, std::uint32_t batch) {
+    Window window = window_of(endpoint);
+    endpoint.encoding().with_started([&](const auto& transfer) {
+        if (endpoint.roles().sends())
+            time_windows(endpoint, transfer, window, samples, batch);
         else
-            answer_windows(end, transfer, window, samples, batch);
+            answer_windows(endpoint, transfer, window, samples, batch);
     });
-    end.go_on_from(window.turn);
+    endpoint.continue_from(window.buffer);
 }
 
 }  // namespace
 
-Steps windowed(End& end) {
-    const RunSamples run = [&end](std::int64_t samples, std::uint32_t batch) {
-        run_samples(end, samples, batch);
+Steps windowed(Endpoint& endpoint) {
+    const RunSamples run = [&endpoint](std::int64_t samples, std::uint32_t batch) {
+        run_samples(endpoint, samples, batch);
     };
-    const bool stores = end.roles().sends();
+    const bool stores = endpoint.roles().sends();
     return {
-        .first = [&end, stores, run] { run_first(end, stores, run); },
-        .rest = [&end, stores, run] { run_rest(end, stores, run); },
+        .first = [&endpoint, stores, run] { run_first(endpoint, stores, run); },
+        .rest = [&endpoint, stores, run] { run_rest(endpoint, stores, run); },
         .check_only =
-            [&end](Side) {
-                Window window = window_of(end);
-                end.form().with_started([&](const auto& transfer) {
-                    mpi::check(end.roles().sends() ? send_windows(transfer, window, 1)
-                                                   : receive_windows(transfer, window, 1),
+            [&endpoint](Side) {
+                Window window = window_of(endpoint);
+                endpoint.encoding().with_started([&](const auto& transfer) {
+                    mpi::check(endpoint.roles().sends() ? send_windows(transfer, window, 1)
+                                                        : receive_windows(transfer, window, 1),
                                "a window of messages");
                 });
             },

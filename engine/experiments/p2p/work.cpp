@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/p2p/work.hpp"
+#include "p2p/work.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -44,17 +44,17 @@ static pthread_mutex_t regions_lock = PTHREAD_MUTEX_INITIALIZER;
 static int context_object;
 static void* current_context;
 
-static int planted(const char* call) {
+static int injected_failure(const char* call) {
     const char* plan = getenv("SLOWPATH_STUB_CUDA_FAIL");
     size_t length = strlen(call);
     return plan != NULL && strncmp(plan, call, length) == 0 && plan[length] == '=' ? atoi(plan + length + 1)
                                                                                    : SUCCESS;
 }
 
-#define FAIL_IF_PLANTED()                   \
-    do {                                    \
-        int code_ = planted(__func__);      \
-        if (code_ != SUCCESS) return code_; \
+#define FAIL_IF_INJECTED()                      \
+    do {                                        \
+        int code_ = injected_failure(__func__); \
+        if (code_ != SUCCESS) return code_;     \
     } while (0)
 
 static int devices(void) {
@@ -153,43 +153,43 @@ static int copy(char* device_side, void* host_side, size_t bytes, int to_device)
 }
 
 int cuInit(unsigned int flags) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     if (flags != 0) return INVALID_VALUE;
     return devices() == 0 ? NO_DEVICE : SUCCESS;
 }
 
 int cuDeviceGetCount(int* count) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     *count = devices();
     return SUCCESS;
 }
 
 int cuDeviceGet(int* device, int ordinal) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     *device = ordinal;
     return ordinal >= 0 && ordinal < devices() ? SUCCESS : INVALID_DEVICE;
 }
 
 int cuDevicePrimaryCtxRetain(void** context, int device) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     (void)device;
     *context = &context_object;
     return SUCCESS;
 }
 
 int cuCtxSetCurrent(void* context) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     current_context = context;
     return SUCCESS;
 }
 
 int cuCtxSynchronize(void) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     return current_context == NULL ? INVALID_CONTEXT : SUCCESS;
 }
 
 int cuMemAlloc_v2(unsigned long long* pointer, size_t bytes) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     void* base = NULL;
     int code = add_region(&base, bytes, 'd');
     *pointer = (uintptr_t)base;
@@ -197,7 +197,7 @@ int cuMemAlloc_v2(unsigned long long* pointer, size_t bytes) {
 }
 
 int cuMemAllocManaged(unsigned long long* pointer, size_t bytes, unsigned int flags) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     void* base = NULL;
     int code = flags == 1 ? add_region(&base, bytes, 'm') : INVALID_VALUE;
     *pointer = (uintptr_t)base;
@@ -205,32 +205,32 @@ int cuMemAllocManaged(unsigned long long* pointer, size_t bytes, unsigned int fl
 }
 
 int cuMemHostAlloc(void** pointer, size_t bytes, unsigned int flags) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     return flags == 0 ? add_region(pointer, bytes, 'h') : INVALID_VALUE;
 }
 
 int cuMemFree_v2(unsigned long long pointer) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     return remove_region((void*)(uintptr_t)pointer, "dm");
 }
 
 int cuMemFreeHost(void* pointer) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     return remove_region(pointer, "h");
 }
 
 int cuMemcpyHtoD_v2(unsigned long long to, const void* from, size_t bytes) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     return copy((char*)(uintptr_t)to, (void*)(uintptr_t)from, bytes, 1);
 }
 
 int cuMemcpyDtoH_v2(void* to, unsigned long long from, size_t bytes) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     return copy((char*)(uintptr_t)from, to, bytes, 0);
 }
 
 int cuMemGetAddressRange_v2(unsigned long long* base, size_t* bytes, unsigned long long pointer) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     Region r;
     if (find_region((char*)(uintptr_t)pointer, 1, &r) != SUCCESS) return INVALID_VALUE;
     *base = (uintptr_t)r.base;
@@ -254,18 +254,18 @@ static long long now_ns(void) {
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-/* The planted law. */
+/* The injected law. */
 static void wait_for_pages(size_t bytes) {
-    const char* planted_ns = getenv("SLOWPATH_STUB_CUDA_OPEN_NS_PER_PAGE");
+    const char* injected_ns = getenv("SLOWPATH_STUB_CUDA_OPEN_NS_PER_PAGE");
     size_t granule = bytes % (2u << 20) == 0 ? 2u << 20 : bytes % (64u << 10) == 0 ? 64u << 10 : 4u << 10;
-    if (planted_ns == NULL) return;
-    long long until_ns = now_ns() + atoll(planted_ns) * (long long)((bytes + granule - 1) / granule);
+    if (injected_ns == NULL) return;
+    long long until_ns = now_ns() + atoll(injected_ns) * (long long)((bytes + granule - 1) / granule);
     while (now_ns() < until_ns) {
     }
 }
 
 int cuIpcGetMemHandle(IpcHandle* handle, unsigned long long pointer) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     Region r;
     if (find_region((char*)(uintptr_t)pointer, 1, &r) != SUCCESS || r.kind != 'd') return INVALID_VALUE;
     memset(handle, 0, sizeof *handle);
@@ -276,7 +276,7 @@ int cuIpcGetMemHandle(IpcHandle* handle, unsigned long long pointer) {
 }
 
 int cuIpcOpenMemHandle_v2(unsigned long long* pointer, IpcHandle handle, unsigned int flags) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     /* The one flag there is; and a process can't open its own memory. */
     if (flags != 1 || handle.memory.process == getpid()) return INVALID_VALUE;
     if (current_context == NULL) return INVALID_CONTEXT;
@@ -294,7 +294,7 @@ int cuIpcOpenMemHandle_v2(unsigned long long* pointer, IpcHandle handle, unsigne
 }
 
 int cuIpcCloseMemHandle(unsigned long long pointer) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     return remove_region((void*)(uintptr_t)pointer, "i");
 }
 

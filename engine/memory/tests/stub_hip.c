@@ -22,17 +22,17 @@ typedef struct {
 static Region regions[REGIONS];
 static int current_device = -1; /* to see that someone sets it */
 
-static int planted(const char* call) {
+static int injected_failure(const char* call) {
     const char* plan = getenv("SLOWPATH_STUB_HIP_FAIL");
     size_t length = strlen(call);
     return plan != NULL && strncmp(plan, call, length) == 0 && plan[length] == '=' ? atoi(plan + length + 1)
                                                                                    : SUCCESS;
 }
 
-#define FAIL_IF_PLANTED()                   \
-    do {                                    \
-        int code_ = planted(__func__);      \
-        if (code_ != SUCCESS) return code_; \
+#define FAIL_IF_INJECTED()                      \
+    do {                                        \
+        int code_ = injected_failure(__func__); \
+        if (code_ != SUCCESS) return code_;     \
     } while (0)
 
 static int devices(void) {
@@ -80,55 +80,55 @@ static Region* find_region(const char* begin, size_t bytes) {
 }
 
 int hipInit(unsigned int flags) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     if (flags != 0) return INVALID_VALUE;
     return devices() == 0 ? NO_DEVICE : SUCCESS;
 }
 
 int hipGetDeviceCount(int* count) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     *count = devices();
     return SUCCESS;
 }
 
 int hipSetDevice(int ordinal) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     current_device = ordinal;
     return ordinal >= 0 && ordinal < devices() ? SUCCESS : INVALID_DEVICE;
 }
 
 int hipDeviceSynchronize(void) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     return current_device < 0 ? INVALID_DEVICE : SUCCESS;
 }
 
 int hipMalloc(void** pointer, size_t bytes) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     return add_region(pointer, bytes, 'd');
 }
 
 int hipFree(void* pointer) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     return remove_region(pointer, "dm");
 }
 
 int hipHostMalloc(void** pointer, size_t bytes, unsigned int flags) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     return flags == 0 ? add_region(pointer, bytes, 'h') : INVALID_VALUE;
 }
 
 int hipHostFree(void* pointer) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     return remove_region(pointer, "h");
 }
 
 int hipMallocManaged(void** pointer, size_t bytes, unsigned int flags) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     return flags == 1 ? add_region(pointer, bytes, 'm') : INVALID_VALUE;
 }
 
 int hipMemcpy(void* to, const void* from, size_t bytes, int kind) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     if (kind != 1 && kind != 2) return INVALID_VALUE; /* host to device, device to host */
     Region* r = find_region(kind == 1 ? to : from, bytes);
     if (r == NULL) return INVALID_VALUE;
@@ -151,7 +151,7 @@ const char* hipGetErrorString(int code) {
 #ifndef SLOWPATH_STUB_HIP_OLD
 
 int hipMemGetAddressRange(void** base, size_t* bytes, void* pointer) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     Region* r = find_region(pointer, 1);
     if (r == NULL) return INVALID_VALUE;
     *base = r->base;
@@ -160,51 +160,51 @@ int hipMemGetAddressRange(void** base, size_t* bytes, void* pointer) {
 }
 
 int hipHostRegister(void* pointer, size_t bytes, unsigned int flags) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     if (current_device < 0) return INVALID_DEVICE;
     return pointer != NULL && bytes != 0 && flags == 0 ? note_region(pointer, bytes, 'r') : INVALID_VALUE;
 }
 
 int hipHostUnregister(void* pointer) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     return remove_region(pointer, "r");
 }
 
 int hipMallocAsync(void** pointer, size_t bytes, void* stream) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     return stream == NULL ? add_region(pointer, bytes, 'p') : INVALID_VALUE;
 }
 
 int hipFreeAsync(void* pointer, void* stream) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     return stream == NULL ? remove_region(pointer, "p") : INVALID_VALUE;
 }
 
 int hipStreamSynchronize(void* stream) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     return stream == NULL ? SUCCESS : INVALID_VALUE;
 }
 
 int hipDeviceGetName(char* name, int length, int device) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     snprintf(name, (size_t)length, "Stub HIP device %d", device);
     return SUCCESS;
 }
 
 int hipDeviceGetPCIBusId(char* bus_id, int length, int device) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     snprintf(bus_id, (size_t)length, "0000:%02x:00.0", (unsigned)device);
     return SUCCESS;
 }
 
 int hipDeviceTotalMem(size_t* bytes, int device) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     *bytes = (size_t)1 << 30;
     return device < devices() ? SUCCESS : INVALID_DEVICE;
 }
 
 int hipDeviceCanAccessPeer(int* can, int device, int peer) {
-    FAIL_IF_PLANTED();
+    FAIL_IF_INJECTED();
     *can = device == 0 && peer == 1; /* not the other way round, to see who asks whom */
     return SUCCESS;
 }

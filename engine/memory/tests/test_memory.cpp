@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host and MPI memory on the kernel at hand.
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,13 +14,12 @@
 #include "memory/buffer.hpp"
 #include "memory/pages.hpp"
 #include "memory/registry.hpp"
-#include "memory/tests/expect.hpp"
+#include "tests/text.hpp"
 
 namespace slowpath::memory::test {
-
-void test_pages();
-
 namespace {
+
+using slowpath::test::thrown;
 
 constexpr std::size_t mib = std::size_t{1} << 20;
 
@@ -36,33 +36,36 @@ Request host(Pages pages, std::size_t bytes, bool touch = true) {
         .kind = Kind::host, .pages = pages, .bytes = bytes, .offset_bytes = 0, .touch = touch, .device = 0};
 }
 
-void names() {
-    for (const KindEntry* kind : registry()) EXPECT(kind_from(kind->name) == kind->kind);
+TEST(Memory, Names) {
+    for (const KindEntry* kind : registry()) EXPECT_EQ(kind_from(kind->name), kind->kind);
     for (const char* word : {"default", "small", "huge", "shared"})
-        EXPECT_TEXT(std::string(name(*pages_from(word))), word);
-    EXPECT(!kind_from("pinned"));
-    EXPECT(!kind_from(""));
-    EXPECT(!pages_from("system_default"));
+        EXPECT_EQ(std::string(name(*pages_from(word))), word);
+    EXPECT_FALSE(kind_from("pinned"));
+    EXPECT_FALSE(kind_from(""));
+    EXPECT_FALSE(pages_from("system_default"));
 }
 
-void observed_pages() {
-    EXPECT_TEXT(Buffer(host(Pages::small, 8 * mib)).observe().pages, "small");
-    EXPECT_TEXT(Buffer(host(Pages::shared, 8 * mib)).observe().pages, "shared");
-    EXPECT_TEXT(Buffer(host(Pages::small, 8 * mib, false)).observe().pages, "unknown");
-    EXPECT_TEXT(Buffer(host(Pages::small, 1)).observe().pages, "small");
-    EXPECT(Buffer(host(Pages::small, 8 * mib)).observe().huge_bytes == std::size_t{0});
-    EXPECT_TEXT(Buffer(host(Pages::system_default, 1)).observe().mpi_memory_kind, "system");
+TEST(Memory, ObservedPages) {
+    EXPECT_EQ(Buffer(host(Pages::small, 8 * mib)).observe().pages, "small");
+    EXPECT_EQ(Buffer(host(Pages::shared, 8 * mib)).observe().pages, "shared");
+    EXPECT_EQ(Buffer(host(Pages::small, 8 * mib, false)).observe().pages, "unknown");
+    EXPECT_EQ(Buffer(host(Pages::small, 1)).observe().pages, "small");
+    EXPECT_EQ(Buffer(host(Pages::small, 8 * mib)).observe().huge_bytes, std::size_t{0});
+    EXPECT_EQ(Buffer(host(Pages::system_default, 1)).observe().mpi_memory_kind, "system");
     const std::string enabled = setting("enabled");
-    if (enabled == "madvise" || enabled == "never")
-        EXPECT_TEXT(Buffer(host(Pages::system_default, 8 * mib)).observe().pages, "small");
+    if (enabled == "madvise" || enabled == "never") {
+        EXPECT_EQ(Buffer(host(Pages::system_default, 8 * mib)).observe().pages, "small");
+    }
     const Observed observed = Buffer(host(Pages::huge, 4 * huge_page_bytes() + 1)).observe();
     if (enabled == "always" || enabled == "madvise") {
         // Memory may be too fragmented for a huge page, never for the count to be missing.
-        EXPECT(observed.huge_bytes.has_value());
-        EXPECT((observed.pages == "huge") == (observed.huge_bytes == 4 * huge_page_bytes()));
-        if (std::getenv("SLOWPATH_TEST_EXPECT_HUGE") != nullptr) EXPECT_TEXT(observed.pages, "huge");
+        EXPECT_TRUE(observed.huge_bytes.has_value());
+        EXPECT_EQ((observed.pages == "huge"), (observed.huge_bytes == 4 * huge_page_bytes()));
+        if (std::getenv("SLOWPATH_TEST_EXPECT_HUGE") != nullptr) {
+            EXPECT_EQ(observed.pages, "huge");
+        }
     } else {
-        EXPECT_TEXT(observed.pages, "small");
+        EXPECT_EQ(observed.pages, "small");
     }
 }
 
@@ -81,13 +84,13 @@ std::string flags_at(const std::byte* at) {
     return {};
 }
 
-void advice() {
+TEST(Memory, Advice) {
     if (setting("enabled").empty()) return;  // a kernel without transparent huge pages takes no advice
     EXPECT_IN(" hg", flags_at(Buffer(host(Pages::huge, 8 * mib)).base()));
     EXPECT_IN(" nh", flags_at(Buffer(host(Pages::small, 8 * mib)).base()));
     const std::string plain = flags_at(Buffer(host(Pages::system_default, 8 * mib)).base());
-    EXPECT(!plain.empty() && plain.find(" hg") == std::string::npos &&
-           plain.find(" nh") == std::string::npos);
+    EXPECT_TRUE(!plain.empty() && plain.find(" hg") == std::string::npos &&
+                plain.find(" nh") == std::string::npos);
 }
 
 bool stands_alone(const Buffer& buffer) {
@@ -98,42 +101,42 @@ bool stands_alone(const Buffer& buffer) {
 }
 
 /// In an area shared with neighbours a buffer's pages can't be counted. The lengths are such that no hole but
-/// the large one below all mappings takes them, one beside the other.
-void neighbours_do_not_merge() {
+/// the large one below all mappings takes them, one next to the other.
+TEST(Memory, NeighboursDoNotMerge) {
     const std::size_t bytes = 32 * mib;
     void* const other = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    EXPECT(stands_alone(Buffer(host(Pages::system_default, bytes))));
+    EXPECT_TRUE(stands_alone(Buffer(host(Pages::system_default, bytes))));
     munmap(other, bytes);
     const Buffer untouched(host(Pages::system_default, bytes, false));
-    EXPECT(stands_alone(Buffer(host(Pages::system_default, bytes))));
-    EXPECT(stands_alone(untouched));
+    EXPECT_TRUE(stands_alone(Buffer(host(Pages::system_default, bytes))));
+    EXPECT_TRUE(stands_alone(untouched));
 }
 
-void alignment() {
+TEST(Memory, Alignment) {
     for (const std::size_t bytes :
          {std::size_t{1}, std::size_t{4096}, 2 * mib, 2 * mib + 1, 7 * mib + 12345}) {
         const Buffer buffer(host(Pages::huge, bytes));
-        EXPECT(reinterpret_cast<std::uintptr_t>(buffer.base()) % huge_page_bytes() == 0);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.base()) % huge_page_bytes(), 0);
         buffer.base()[bytes - 1] = std::byte{1};
     }
 }
 
 /// Not one byte of an earlier allocation may be seen in a later one, at whatever address it lies.
-void freshness() {
+TEST(Memory, Freshness) {
     for (const Pages pages : {Pages::system_default, Pages::small, Pages::huge, Pages::shared}) {
         for (const std::size_t bytes : {std::size_t{8}, std::size_t{4097}, 3 * mib}) {
             for (int round = 0; round < 3; ++round) {
                 const Buffer buffer(host(pages, bytes, false));
                 bool clean = true;
                 for (std::size_t i = 0; i < bytes; ++i) clean = clean && buffer.base()[i] == std::byte{0};
-                EXPECT(clean);
+                EXPECT_TRUE(clean);
                 std::memset(buffer.base(), 0xa5, bytes);
             }
         }
     }
     const Buffer one(host(Pages::system_default, 8));
     const Buffer other(host(Pages::system_default, 8));
-    EXPECT(std::abs(one.base() - other.base()) >= 4096);
+    EXPECT_GE(std::abs(one.base() - other.base()), 4096);
 }
 
 /// The bytes of address space that this process has mapped.
@@ -145,44 +148,44 @@ std::size_t mapped_bytes() {
 }
 
 /// A freed buffer leaves no mapping behind, its guards included.
-void release_unmaps() {
+TEST(Memory, ReleaseUnmaps) {
     for (const Pages pages : {Pages::system_default, Pages::huge, Pages::shared}) {
         const std::size_t before_bytes = mapped_bytes();
         Buffer buffer(host(pages, 5 * mib + 1));
         const std::size_t held_bytes = mapped_bytes() - before_bytes;
-        EXPECT(held_bytes >= 5 * mib + 4096 && held_bytes <= 5 * mib + 3 * 4096);
+        EXPECT_TRUE(held_bytes >= 5 * mib + 4096 && held_bytes <= 5 * mib + 3 * 4096);
         std::byte* const base = buffer.base();
         buffer.release();
-        EXPECT(mapped_bytes() == before_bytes);
-        EXPECT(msync(base, 4096, MS_ASYNC) != 0);
+        EXPECT_EQ(mapped_bytes(), before_bytes);
+        EXPECT_NE(msync(base, 4096, MS_ASYNC), 0);
         buffer.release();  // nothing left to free
     }
 }
 
-void copies_and_ranges() {
+TEST(Memory, CopiesAndRanges) {
     Buffer buffer({.kind = Kind::host,
                    .pages = Pages::small,
                    .bytes = 5000,
                    .offset_bytes = 100,
                    .touch = true,
                    .device = 0});
-    EXPECT(buffer.data() == buffer.base() + 100);
-    EXPECT(buffer.host_view() == buffer.base());
-    EXPECT(buffer.bytes() == 5000);
+    EXPECT_EQ(buffer.data(), buffer.base() + 100);
+    EXPECT_EQ(buffer.host_view(), buffer.base());
+    EXPECT_EQ(buffer.bytes(), 5000);
     const std::vector<std::byte> sent(300, std::byte{7});
     std::vector<std::byte> got(300);
     buffer.write(4700, sent);
     buffer.read(4700, got);
-    EXPECT(got == sent);
-    EXPECT(buffer.base()[4699] == std::byte{0} && buffer.base()[4700] == std::byte{7});
+    EXPECT_EQ(got, sent);
+    EXPECT_TRUE(buffer.base()[4699] == std::byte{0} && buffer.base()[4700] == std::byte{7});
     EXPECT_IN("300 bytes at 4701 leave the allocation", thrown<Error>([&] { buffer.write(4701, sent); }));
     EXPECT_IN("leave the allocation", thrown<Error>([&] { buffer.read(SIZE_MAX, got); }));
     Buffer moved = std::move(buffer);
     moved = Buffer(host(Pages::small, 10));
-    EXPECT(moved.bytes() == 10);
+    EXPECT_EQ(moved.bytes(), 10);
 }
 
-void refusals() {
+TEST(Memory, Refusals) {
     Request request = host(Pages::system_default, 10);
     request.offset_bytes = 11;
     EXPECT_IN("offset 11 lies behind the end", thrown<Error>([&] { Buffer buffer(request); }));
@@ -195,31 +198,33 @@ void refusals() {
               thrown<Error>([&] { Buffer buffer({.kind = Kind::mpi, .pages = Pages::huge, .bytes = 1}); }));
     try {
         Buffer buffer(host(Pages::shared, std::size_t{1} << 60));
-        EXPECT(!"reached");
+        EXPECT_FALSE("reached");
     } catch (const Error& error) {
-        EXPECT_TEXT(error.call(), "mmap");
-        EXPECT(error.bytes() == std::size_t{1} << 60);
+        EXPECT_EQ(error.call(), "mmap");
+        EXPECT_EQ(error.bytes(), std::size_t{1} << 60);
     }
-    EXPECT(Buffer(host(Pages::small, 0)).bytes() == 0);
-    EXPECT(Buffer(host(Pages::huge, 0)).base() != nullptr);
+    EXPECT_EQ(Buffer(host(Pages::small, 0)).bytes(), 0);
+    EXPECT_NE(Buffer(host(Pages::huge, 0)).base(), nullptr);
 }
 
 int held = 0;
 
-void mpi_memory() {
+TEST(Memory, MpiMemory) {
     EXPECT_IN("no MPI allocator", *unavailable(Kind::mpi));
     EXPECT_IN("no MPI allocator", thrown<Error>([] { Buffer buffer({.kind = Kind::mpi, .bytes = 8}); }));
     set_mpi_allocator([](std::size_t bytes) { return ++held, std::malloc(bytes); },
                       [](void* base) { --held, std::free(base); });
-    EXPECT(!unavailable(Kind::mpi));
+    EXPECT_FALSE(unavailable(Kind::mpi));
     {
         const Buffer buffer({.kind = Kind::mpi, .bytes = 8 * mib, .touch = true});
-        EXPECT(held == 1);
-        EXPECT_TEXT(buffer.observe().mpi_memory_kind, "mpi");
+        EXPECT_EQ(held, 1);
+        EXPECT_EQ(buffer.observe().mpi_memory_kind, "mpi");
         const Buffer in_heap({.kind = Kind::mpi, .bytes = 8000, .touch = true});
-        if (setting("enabled") != "always") EXPECT_TEXT(in_heap.observe().pages, "small");
+        if (setting("enabled") != "always") {
+            EXPECT_EQ(in_heap.observe().pages, "small");
+        }
     }
-    EXPECT(held == 0);
+    EXPECT_EQ(held, 0);
     set_mpi_allocator([](std::size_t) -> void* { return nullptr; }, [](void*) {});
     EXPECT_IN("MPI_Alloc_mem: gave no memory",
               thrown<Error>([] { Buffer buffer({.kind = Kind::mpi, .bytes = 8}); }));
@@ -227,19 +232,3 @@ void mpi_memory() {
 
 }  // namespace
 }  // namespace slowpath::memory::test
-
-int main() {
-    using namespace slowpath::memory::test;
-    test_pages();
-    names();
-    observed_pages();
-    advice();
-    neighbours_do_not_merge();
-    alignment();
-    freshness();
-    release_unmaps();
-    copies_and_ranges();
-    refusals();
-    mpi_memory();
-    return failures == 0 ? 0 : 1;
-}

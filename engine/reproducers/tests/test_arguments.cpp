@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
 #include <string>
 #include <vector>
 
 #include "core/error.hpp"
-#include "memory/tests/expect.hpp"
 #include "reproducers/arguments.hpp"
+#include "tests/text.hpp"
 
 namespace slowpath::reproducers {
 namespace {
 
 using memory::Kind;
-using memory::test::thrown;
+using test::thrown;
 
 std::vector<std::string_view> words(std::string_view line) {
     std::vector<std::string_view> found;
@@ -30,20 +32,21 @@ std::string pinned_refused(std::string_view line) {
     return thrown<UsageError>([&] { parse_pinned_host(words(line)); });
 }
 
-void accepted() {
+TEST(ReproducerArguments, Accepted) {
     const auto given = parse_overalloc(words("5 3 1024 1073741824 65536"));
-    EXPECT(given.num_iterations == 5 && given.num_sub_iterations == 3);
-    EXPECT(given.p2p_bytes == 1024 && given.buffer_bytes == 1073741824 && given.overalloc_bytes == 65536);
-    EXPECT(given.memory == Kind::device);
-    EXPECT(parse_overalloc(words("1 1 8 8 0 --memory host")).memory == Kind::host);
-    EXPECT(parse_overalloc(words("--memory=managed 1 1 8 8 0")).memory == Kind::managed);
-    EXPECT(parse_overalloc(words("1 1 0 0 9223372036854775807")).overalloc_bytes == 9223372036854775807);
+    EXPECT_TRUE(given.num_iterations == 5 && given.num_sub_iterations == 3);
+    EXPECT_TRUE(given.p2p_bytes == 1024 && given.buffer_bytes == 1073741824 &&
+                given.overalloc_bytes == 65536);
+    EXPECT_EQ(given.memory, Kind::device);
+    EXPECT_EQ(parse_overalloc(words("1 1 8 8 0 --memory host")).memory, Kind::host);
+    EXPECT_EQ(parse_overalloc(words("--memory=managed 1 1 8 8 0")).memory, Kind::managed);
+    EXPECT_EQ(parse_overalloc(words("1 1 0 0 9223372036854775807")).overalloc_bytes, 9223372036854775807);
     const auto pinned = parse_pinned_host(words("2 5 pinned_host 134217728"));
-    EXPECT(pinned.num_iterations == 2 && pinned.num_sub_iterations == 5);
-    EXPECT(pinned.memory == Kind::pinned_host && pinned.p2p_bytes == 134217728);
+    EXPECT_TRUE(pinned.num_iterations == 2 && pinned.num_sub_iterations == 5);
+    EXPECT_TRUE(pinned.memory == Kind::pinned_host && pinned.p2p_bytes == 134217728);
 }
 
-void refusals() {
+TEST(ReproducerArguments, Refusals) {
     EXPECT_IN("5 arguments are needed, 0 were given", refused(""));
     EXPECT_IN("5 arguments are needed, 4 were given", refused("1 1 8 8"));
     EXPECT_IN("5 arguments are needed, 6 were given", refused("1 1 8 8 8 8"));
@@ -72,9 +75,3 @@ void refusals() {
 
 }  // namespace
 }  // namespace slowpath::reproducers
-
-int main() {
-    slowpath::reproducers::accepted();
-    slowpath::reproducers::refusals();
-    return slowpath::memory::test::failures == 0 ? 0 : 1;
-}

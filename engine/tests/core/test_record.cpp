@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is written: blocks, checksums, JSON, files; and the bytes that messages carry.
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -9,16 +10,16 @@
 #include <sstream>
 
 #include "core/address_book.hpp"
-#include "core/block.hpp"
-#include "core/crc32.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "core/node_ranks.hpp"
 #include "core/pattern.hpp"
-#include "core/record.hpp"
 #include "core/text_table.hpp"
-#include "core/witness.hpp"
-#include "tests/check.hpp"
+#include "record/block.hpp"
+#include "record/crc32.hpp"
+#include "record/witness.hpp"
+#include "record/writer.hpp"
+#include "tests/text.hpp"
 
 using namespace slowpath;
 using test::contains;
@@ -29,10 +30,10 @@ std::span<const std::byte> bytes_of(std::string_view text) {
     return std::as_bytes(std::span(text));
 }
 
-void checksum_is_that_of_zlib() {
-    CHECK(crc32(bytes_of("123456789")) == 0xCBF43926U);
-    CHECK(crc32({}) == 0);
-    CHECK(crc32(bytes_of("6789"), crc32(bytes_of("12345"))) == 0xCBF43926U);
+TEST(Record, ChecksumIsThatOfZlib) {
+    EXPECT_EQ(crc32(bytes_of("123456789")), 0xCBF43926U);
+    EXPECT_EQ(crc32({}), 0);
+    EXPECT_EQ(crc32(bytes_of("6789"), crc32(bytes_of("12345"))), 0xCBF43926U);
 }
 
 std::vector<std::byte> two_blocks() {
@@ -48,45 +49,45 @@ std::vector<std::byte> two_blocks() {
     return bytes;
 }
 
-void blocks_come_back() {
+TEST(Record, BlocksComeBack) {
     const std::vector<std::byte> bytes = two_blocks();
-    CHECK(bytes.size() == 128 + 48 + 128 + 24);
-    CHECK(std::memcmp(bytes.data(), "SPB1", 4) == 0);
+    EXPECT_EQ(bytes.size(), 128 + 48 + 128 + 24);
+    EXPECT_EQ(std::memcmp(bytes.data(), "SPB1", 4), 0);
     std::span<const std::byte> rest = bytes;
     const auto first = take_block(rest), second = take_block(rest);
-    CHECK(first && second && rest.empty());
-    CHECK((first->durations_ns == std::vector<std::int64_t>{5, 6, 7}));
-    CHECK((first->starts_ns == std::vector<std::int64_t>{10, 20, 30}));
-    CHECK(first->header.columns == 3 && second->header.columns == 1 && second->starts_ns.empty());
-    CHECK(first->header.batch == 8 && first->header.n == 3);
-    CHECK(!take_block(rest));
+    EXPECT_TRUE(first && second && rest.empty());
+    EXPECT_EQ(first->durations_ns, (std::vector<std::int64_t>{5, 6, 7}));
+    EXPECT_EQ(first->starts_ns, (std::vector<std::int64_t>{10, 20, 30}));
+    EXPECT_TRUE(first->header.columns == 3 && second->header.columns == 1 && second->starts_ns.empty());
+    EXPECT_TRUE(first->header.batch == 8 && first->header.n == 3);
+    EXPECT_FALSE(take_block(rest));
 }
 
-void damage_is_seen() {
+TEST(Record, DamageIsSeen) {
     for (std::size_t at = 0; at < two_blocks().size(); ++at) {
         std::vector<std::byte> bytes = two_blocks();
         bytes[at] ^= std::byte{0x10};
         std::span<const std::byte> rest = bytes;
         const bool first = take_block(rest).has_value();
-        CHECK(!(first && take_block(rest)));
+        EXPECT_FALSE((first && take_block(rest)));
     }
     const std::vector<std::byte> whole = two_blocks();
     for (std::size_t length = 0; length < 128 + 48; ++length) {
         std::span<const std::byte> torn = std::span(whole).first(length);
-        CHECK(!take_block(torn));
+        EXPECT_FALSE(take_block(torn));
     }
 }
 
-void json_is_valid_for_any_text() {
-    CHECK(json_text("a\"\\\n\x01\xff") == "\"a\\\"\\\\\\u000a\\u0001\\u00ff\"");
+TEST(Record, JsonIsValidForAnyText) {
+    EXPECT_EQ(json_text("a\"\\\n\x01\xff"), "\"a\\\"\\\\\\u000a\\u0001\\u00ff\"");
     JsonObject object;
     object.integer("i", -3).number("x", 0.1).number("nan", std::nan("")).boolean("b", true).null("n");
-    CHECK(object.str() == R"({"i": -3, "x": 0.1, "nan": null, "b": true, "n": null})");
+    EXPECT_EQ(object.str(), R"({"i": -3, "x": 0.1, "nan": null, "b": true, "n": null})");
     const std::vector<std::string> items{"1", "null"};
-    CHECK(json_array(items) == "[1, null]");
+    EXPECT_EQ(json_array(items), "[1, null]");
 }
 
-void files_only_grow() {
+TEST(Record, FilesOnlyGrow) {
     const std::string folder =
         std::filesystem::temp_directory_path() / ("slowpath-test-" + std::to_string(getpid()));
     {
@@ -99,59 +100,59 @@ void files_only_grow() {
     std::ifstream file(folder + "/a/b/events.jsonl");
     std::stringstream content;
     content << file.rdbuf();
-    CHECK(content.str() ==
-          "{\"event\": \"note\", \"t_ns\": 7, \"text\": \"x\"}\n{\"event\": \"bare\", \"t_ns\": 8}\n");
-    CHECK(contains(test::thrown<EnvironmentFailure>([&] { RecordWriter again(folder + "/a/b"); }),
-                   "empty folder"));
-    CHECK(contains(
+    EXPECT_EQ(content.str(),
+              "{\"event\": \"note\", \"t_ns\": 7, \"text\": \"x\"}\n{\"event\": \"bare\", \"t_ns\": 8}\n");
+    EXPECT_TRUE(contains(test::thrown<EnvironmentFailure>([&] { RecordWriter again(folder + "/a/b"); }),
+                         "empty folder"));
+    EXPECT_TRUE(contains(
         test::thrown<EnvironmentFailure>([&] { RecordWriter file_as_folder(folder + "/a/b/events.jsonl"); }),
         "can't make"));
     std::filesystem::remove_all(folder);
 }
 
-void a_full_disk_is_one_clear_line() {
+TEST(Record, AFullDiskIsOneClearLine) {
     if (access("/dev/full", W_OK) != 0) return;
     AppendFile full("/dev/full");
-    CHECK(contains(test::thrown<EnvironmentFailure>([&] { full.append(bytes_of("x")); }),
-                   "can't write /dev/full: No space"));
+    EXPECT_TRUE(contains(test::thrown<EnvironmentFailure>([&] { full.append(bytes_of("x")); }),
+                         "can't write /dev/full: No space"));
 }
 
-void patterns_differ_and_continue() {
+TEST(Record, PatternsDifferAndContinue) {
     std::array<std::byte, 40> whole, tail, inverted, other;
     fill_pattern(whole, 1, 0, false);
     fill_pattern(std::span(tail).first(19), 1, 16, false);
-    CHECK(std::memcmp(whole.data() + 16, tail.data(), 19) == 0);
+    EXPECT_EQ(std::memcmp(whole.data() + 16, tail.data(), 19), 0);
     fill_pattern(inverted, 1, 0, true);
-    for (std::size_t i = 0; i < whole.size(); ++i) CHECK(inverted[i] == ~whole[i]);
+    for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_EQ(inverted[i], ~whole[i]);
     fill_pattern(other, mix(1, 2), 0, false);
-    CHECK(other != whole);
-    CHECK(mix(1, 2) != mix(2, 1));
+    EXPECT_NE(other, whole);
+    EXPECT_NE(mix(1, 2), mix(2, 1));
 }
 
-void witness_counts_faults() {
+TEST(Record, WitnessCountsFaults) {
     const Witness before = read_witness();
     std::vector<char> touched(1 << 22, 1);
     BlockHeader header;
     store_witness(header, before, read_witness());
-    CHECK(touched[4096] == 1);
-    CHECK((header.flags & block_flag::witness) != 0);
-    CHECK(header.minor_faults > 0);
+    EXPECT_EQ(touched[4096], 1);
+    EXPECT_NE((header.flags & block_flag::witness), 0);
+    EXPECT_GT(header.minor_faults, 0);
     BlockHeader unmeasured;
     store_witness(unmeasured, Witness{}, read_witness());
-    CHECK((unmeasured.flags & block_flag::witness) == 0 && unmeasured.minor_faults == 0);
+    EXPECT_TRUE((unmeasured.flags & block_flag::witness) == 0 && unmeasured.minor_faults == 0);
 }
 
-void addresses_are_remembered() {
+TEST(Record, AddressesAreRemembered) {
     AddressBook book;
-    CHECK(!book.note(1000, 100));
-    CHECK(!book.note(1100, 100));
-    CHECK(book.note(1199, 100));
-    CHECK(book.note(1000, 0));
-    CHECK(!book.note(5000, 0));
-    CHECK(book.note(0, 1 << 20));
+    EXPECT_FALSE(book.note(1000, 100));
+    EXPECT_FALSE(book.note(1100, 100));
+    EXPECT_TRUE(book.note(1199, 100));
+    EXPECT_TRUE(book.note(1000, 0));
+    EXPECT_FALSE(book.note(5000, 0));
+    EXPECT_TRUE(book.note(0, 1 << 20));
 }
 
-void ranks_are_told_node_by_node() {
+TEST(Record, RanksAreToldNodeByNode) {
     const auto rank = [](const char* host, const char* pid, const char* allowed) {
         return RankValues{json_text(host), pid,      allowed, "1", "null", "10", "20", pid, "1",
                           "1e-09",         "\"tsc\""};
@@ -159,7 +160,7 @@ void ranks_are_told_node_by_node() {
     // Four ranks dealt out to two nodes in turns, a fifth on the first; one rank alone on a third.
     const std::vector ranks{rank("a", "5", "\"0-1\""), rank("b", "5", "\"0\""),   rank("a", "6", "\"0-1\""),
                             rank("b", "7", "\"1\""),   rank("a", "8", "\"0-1\""), rank("c", "9", "null")};
-    for (const RankValues& one : ranks) CHECK(unpacked(packed(one)) == one);
+    for (const RankValues& one : ranks) EXPECT_EQ(unpacked(packed(one)), one);
     const std::string clock = "\"quantum_ns\": 10, \"overhead_ns\": 20, \"max_gap_ns\": ";
     const std::string rest = ", \"getres_ns\": 1, \"wtick_s\": 1e-09, \"source\": \"tsc\"}}";
     const std::string common = ", \"cpu\": 1, \"numa_node\": null, \"clock\": {" + clock;
@@ -173,33 +174,18 @@ void ranks_are_told_node_by_node() {
         common + "[5, 7]" + rest;
     const std::string c =
         "{\"host\": \"c\", \"ranks\": \"5\", \"pid\": [9], \"cpus_allowed\": null" + common + "9" + rest;
-    CHECK(node_ranks_json(ranks) == "[" + a + ", " + b + ", " + c + "]");
-    CHECK(contains(node_ranks_json(std::span(ranks).first(1)), "\"ranks\": \"0\""));
-    CHECK(node_ranks_json({}) == "[]");
+    EXPECT_EQ(node_ranks_json(ranks), "[" + a + ", " + b + ", " + c + "]");
+    EXPECT_TRUE(contains(node_ranks_json(std::span(ranks).first(1)), "\"ranks\": \"0\""));
+    EXPECT_EQ(node_ranks_json({}), "[]");
 }
 
-void tables_look_like_osu() {
-    CHECK(table_header({"Size", "Latency (us)"}) == "# Size                    Latency (us)\n");
-    CHECK(table_row(8, {1.2345678}) == "8                               1.2346\n");
-    CHECK(table_row(8, {std::nullopt}) == "8                                    -\n");
-    CHECK(!median({}));
-    CHECK(median({3, 1, 2}) == 2.0);
-    CHECK(median({4, 1, 2, 3}) == 2.5);
+TEST(Record, TablesLookLikeOsu) {
+    EXPECT_EQ(table_header({"Size", "Latency (us)"}), "# Size                    Latency (us)\n");
+    EXPECT_EQ(table_row(8, {1.2345678}), "8                               1.2346\n");
+    EXPECT_EQ(table_row(8, {std::nullopt}), "8                                    -\n");
+    EXPECT_FALSE(median({}));
+    EXPECT_EQ(median({3, 1, 2}), 2.0);
+    EXPECT_EQ(median({4, 1, 2, 3}), 2.5);
 }
 
 }  // namespace
-
-int main() {
-    checksum_is_that_of_zlib();
-    blocks_come_back();
-    damage_is_seen();
-    json_is_valid_for_any_text();
-    files_only_grow();
-    a_full_disk_is_one_clear_line();
-    patterns_differ_and_continue();
-    witness_counts_faults();
-    addresses_are_remembered();
-    ranks_are_told_node_by_node();
-    tables_look_like_osu();
-    return test::result();
-}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Agreement, gathering and our barrier, on as many ranks as the launcher gives.
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -11,49 +13,57 @@
 #include "mpi/gather.hpp"
 #include "mpi/library.hpp"
 #include "mpi/session.hpp"
-#include "tests/check.hpp"
+#include "tests/text.hpp"
 
 using namespace slowpath;
 
 namespace {
 
-void texts_agree(const mpi::Session& session) {
-    CHECK(!mpi::first_text(session.control(), std::nullopt));
+const mpi::Session* started = nullptr;
+
+class MpiShell : public testing::Test {
+  protected:
+    const mpi::Session& session = *started;
+};
+
+TEST_F(MpiShell, TextsAgree) {
+    EXPECT_FALSE(mpi::first_text(session.control(), std::nullopt));
     const int last = session.size() - 1;
     std::optional<std::string> mine;
     if (session.rank() >= last / 2) mine = "rank " + std::to_string(session.rank());
-    CHECK(mpi::first_text(session.control(), mine) == "rank " + std::to_string(last / 2));
-    CHECK(mpi::text_of_root(session.control(), session.rank() == 0 ? "root" : "") == "root");
+    EXPECT_EQ(mpi::first_text(session.control(), mine), "rank " + std::to_string(last / 2));
+    EXPECT_EQ(mpi::text_of_root(session.control(), session.rank() == 0 ? "root" : ""), "root");
 }
 
-void numbers_agree(const mpi::Session& session) {
+TEST_F(MpiShell, NumbersAgree) {
     const std::array<std::int64_t, 2> mine{session.rank(), 1};
-    CHECK(mpi::reduce(session.control(), mine, MPI_SUM)[1] == session.size());
-    CHECK(mpi::reduce(session.control(), mine, MPI_MAX)[0] == session.size() - 1);
+    EXPECT_EQ(mpi::reduce(session.control(), mine, MPI_SUM)[1], session.size());
+    EXPECT_EQ(mpi::reduce(session.control(), mine, MPI_MAX)[0], session.size() - 1);
     const std::array ranks{session.size() - 1, 0};
-    if (session.size() > 1 && (session.rank() == 0 || session.rank() == ranks[0]))
-        CHECK(mpi::decision_of_first(session.control(), ranks, 100 + session.rank()) == 100 + ranks[0]);
+    if (session.size() > 1 && (session.rank() == 0 || session.rank() == ranks[0])) {
+        EXPECT_EQ(mpi::decision_of_first(session.control(), ranks, 100 + session.rank()), 100 + ranks[0]);
+    }
 }
 
-void all_bytes_arrive(const mpi::Session& session) {
+TEST_F(MpiShell, AllBytesArrive) {
     // Rank r brings r * 1000 bytes of value r; rank 0 brings none.
     const std::vector<std::byte> mine(static_cast<std::size_t>(session.rank()) * 1000,
                                       static_cast<std::byte>(session.rank()));
     std::vector<int> seen;
     mpi::gather(session.control(), mine, [&](int rank, std::span<const std::byte> bytes) {
-        CHECK(!seen.empty() || rank == 0);
+        EXPECT_TRUE(!seen.empty() || rank == 0);
         seen.push_back(rank);
-        CHECK(bytes.size() == static_cast<std::size_t>(rank) * 1000);
-        for (const std::byte byte : bytes) CHECK(byte == static_cast<std::byte>(rank));
+        EXPECT_EQ(bytes.size(), static_cast<std::size_t>(rank) * 1000);
+        for (const std::byte byte : bytes) EXPECT_EQ(byte, static_cast<std::byte>(rank));
     });
     std::sort(seen.begin(), seen.end());  // they come node by node
-    CHECK(static_cast<int>(seen.size()) == (session.rank() == 0 ? session.size() : 0));
-    for (std::size_t i = 0; i < seen.size(); ++i) CHECK(seen[i] == static_cast<int>(i));
+    EXPECT_EQ(static_cast<int>(seen.size()), (session.rank() == 0 ? session.size() : 0));
+    for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i], static_cast<int>(i));
 }
 
 /// Nobody leaves before the last one has come: the late rank's message is there already when the barrier
 /// opens.
-void barrier_holds(const mpi::Session& session) {
+TEST_F(MpiShell, BarrierHolds) {
     std::vector<int> ranks;
     for (int rank = session.size() - 1; rank >= 0; --rank) ranks.push_back(rank);
     const mpi::Barrier barrier(session.control(), ranks);
@@ -64,37 +74,34 @@ void barrier_holds(const mpi::Session& session) {
         barrier.wait();
         const std::int64_t left = clock::now().time_since_epoch().count();
         mpi::check(MPI_Bcast(&entered, 1, MPI_INT64_T, late, session.control()), "MPI_Bcast");
-        CHECK(left >= entered);
+        EXPECT_GE(left, entered);
     }
 }
 
-void errors_throw(const mpi::Session& session) {
+TEST_F(MpiShell, ErrorsThrow) {
     int number = 0;
     const std::string text = test::thrown<mpi::Error>([&] {
         mpi::check(MPI_Send(&number, 1, MPI_INT, session.size() + 5, 0, session.control()), "MPI_Send");
     });
-    CHECK(text.starts_with("MPI_Send: "));
-    CHECK(text.size() > 12);
+    EXPECT_TRUE(text.starts_with("MPI_Send: "));
+    EXPECT_GT(text.size(), 12);
 }
 
-void memory_comes_from_mpi() {
+TEST_F(MpiShell, MemoryComesFromMpi) {
     void* const memory = mpi::allocate_memory(4096);
-    CHECK(memory != nullptr);
+    EXPECT_NE(memory, nullptr);
     mpi::free_memory(memory);
-    CHECK(!mpi::library_version().empty());
+    EXPECT_FALSE(mpi::library_version().empty());
 }
 
 }  // namespace
-
-int main() {
+/// All ranks run the same tests in the same order; the job fails if one of its ranks does.
+int main(int argc, char** argv) {
+    testing::InitGoogleTest(&argc, argv);
+    GTEST_FLAG_SET(catch_exceptions, false);  // the other ranks would wait for one that goes on
     mpi::Session session;
-    texts_agree(session);
-    numbers_agree(session);
-    all_bytes_arrive(session);
-    barrier_holds(session);
-    errors_throw(session);
-    memory_comes_from_mpi();
-    const std::array<std::int64_t, 1> mine{test::failures};
+    started = &session;
+    const std::array<std::int64_t, 1> mine{RUN_ALL_TESTS()};
     const bool bad = mpi::reduce(session.control(), mine, MPI_SUM)[0] != 0;
     session.finish();
     return bad ? 1 : 0;

@@ -22,7 +22,6 @@ from slowpath.core.results import (
     RunResult,
 )
 from slowpath.experiments.measured.load import LaunchRecord
-from slowpath.plan.places import asked_place
 
 _FACTS = frozenset(field.name for field in msgspec.structs.fields(MpiResult))  # of run.json that are carried over
 
@@ -111,7 +110,7 @@ def _placement(placement: Placement, launches: Sequence[LaunchRecord], groups: G
     return PlacementResult(
         name=placement.name,
         bind=placement.bind,
-        **asked_place(placement),
+        **placement.asked,
         observed=[RankPlace(rank=r.rank, host=r.host, cpus_allowed=r.cpus_allowed, cpu=r.cpu) for r in ranks],
         differs=list(differs),
     )

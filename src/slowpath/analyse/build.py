@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds results.json (docs/results.md) from a run folder, and from nothing else."""
+"""Builds results.json (docs/reference/results.md) from a run folder, and from nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -17,11 +18,10 @@ from slowpath.analyse.placed import placement_lines
 from slowpath.analyse.source import read_recorded
 from slowpath.analyse.verdict import judge
 from slowpath.core.results import RESULTS_SCHEMA, Finding, Results
-from slowpath.experiments.cannon.entry import build_cannon
-from slowpath.experiments.cannon.lines import cannon_lines
+from slowpath.experiments.experiment import Concluded
+from slowpath.experiments.measure import measure
 from slowpath.experiments.measured.load import LaunchRecord
-from slowpath.experiments.measured.measurements import Measurements
-from slowpath.experiments.put.table import build_put
+from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.findings.evaluate import findings
 from slowpath.record.events import Note
 
@@ -33,7 +33,7 @@ def build_results(run: Path) -> Results:
     """
     recorded = read_recorded(run)
     info, plan, launches = recorded.info, recorded.plan, recorded.launches
-    measurements = Measurements(plan, launches)
+    measurements = measure(plan, launches)
     suspects = _suspects(launches)
     # What was counted in a witnessed cell is reported with its timed twin.
     counted_elsewhere = measurements.twins.witnessed - measurements.twins.stand_alone
@@ -42,10 +42,13 @@ def build_results(run: Path) -> Results:
     contrasts = build_contrasts(plan, measurements.by_series, recorded.interleaved, suspects, commands)
     unmeasured = sum(cell.status in ("skipped", "failed") for cell in cells)
     skipped = skipped_rows(plan, launches, run)
-    cannon = build_cannon(plan, measurements, cells, skipped)
+    studies = [one.study for one in EXPERIMENTS if one.study]
+    given = Concluded(plan, measurements, cells, contrasts, skipped)
+    sections: dict[str, Any] = {study.section: study.build(given) for study in studies}
     pairs = node_pairs(plan, measurements.by_series, {cell.cell: cell.label for cell in cells})
     about = run_entry(recorded, run)
-    more = [*cannon_lines(cannon, cells), *pair_lines(pairs), *placement_lines(about.placements)]
+    more = [line for study in studies for line in study.lines(sections[study.section], cells)]
+    more += [*pair_lines(pairs), *placement_lines(about.placements)]
     results = Results(
         schema=RESULTS_SCHEMA,
         run=about,
@@ -53,8 +56,7 @@ def build_results(run: Path) -> Results:
         cells=cells,
         contrasts=contrasts,
         findings=[],
-        cannon=cannon,
-        put=build_put(cells, contrasts),
+        **sections,
         node_pairs=pairs,
         skipped=skipped,
         notes=[*info.notes, *(note for launch in launches for note in launch.notes), *_noted(launches, info.notes)],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of the C library that witnessed launches counted (docs/witnesses.md), per operation of the timed cell."""
+"""Calls of the C library in witnessed launches (docs/internals/witnesses.md), per operation of the timed cell."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cells of results.json (docs/results.md)."""
+"""The cells of results.json (docs/reference/results.md)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ from slowpath.experiments.measured.estimates import estimate
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.measurements import Measurements
 from slowpath.experiments.measured.series import PHASES
-from slowpath.experiments.metrics import METRICS, rates
-from slowpath.experiments.p2p.layout import receiver_of, with_blocks
+from slowpath.experiments.metric import rates
 from slowpath.experiments.p2p.who_pays import statement
-from slowpath.experiments.put.metrics import SYNCHRONISATION
+from slowpath.experiments.registry import METRICS, experiment_named
 from slowpath.stats.first import first_slow
 
 Status = Literal["ok", "partial", "skipped", "failed"]
@@ -38,13 +37,14 @@ Status = Literal["ok", "partial", "skipped", "failed"]
 
 def cell_entry(cell: Cell, plan: Plan, measurements: Measurements) -> CellResult:
     """One cell over its launches."""
+    experiment = experiment_named(cell.experiment)
     launches = measurements.launches_of.get(cell.cell, [])
     checked, wrong = validated(launches, cell.cell)
     witnessed = cell.cell in measurements.twins.witnessed
     status, reason = _status(cell, min(plan.rounds, WITNESSED_ROUNDS) if witnessed else plan.rounds, launches)
     first = launches[0].info if launches else None
     counted, why_not = _instructions(cell, launches)
-    repetitions, why_no_repetitions = measurements.cannon.repetitions(cell.cell, cell.experiment)
+    repetitions, why_no_repetitions = measurements.repetitions(cell)
     pays, why_no_split = _who_pays(cell, measurements)
     witness, why_no_calls = _witness(cell, measurements, launches)
     return CellResult(
@@ -53,7 +53,7 @@ def cell_entry(cell: Cell, plan: Plan, measurements: Measurements) -> CellResult
         label=cell.label,
         group=cell.group,
         experiment=cell.experiment,
-        parameters=with_blocks(cell.parameters) if cell.experiment == "p2p" else cell.parameters,
+        parameters=dict(experiment.shown(cell.parameters)),
         mpi=cell.mpi,
         environment=cell.environment,
         placement=cell.placement,
@@ -74,7 +74,7 @@ def cell_entry(cell: Cell, plan: Plan, measurements: Measurements) -> CellResult
         calls_reason=why_no_calls,
         validated_bytes=checked,
         wrong_bytes=wrong,
-        reproduce=command_line(first.argv, first.variables, cell.experiment, cell.parameters) if first else None,
+        reproduce=command_line(first.argv, first.variables, experiment, cell.parameters) if first else None,
     )
 
 
@@ -114,10 +114,10 @@ def _metrics(cell: Cell, measurements: Measurements, launches: Sequence[LaunchRe
 def _witness(
     cell: Cell, measurements: Measurements, launches: Sequence[LaunchRecord]
 ) -> tuple[dict[Phase, dict[Role, RoleWitness | None]] | None, str | None]:
-    found = witnesses(
-        launches, cell.cell, SYNCHRONISATION if cell.experiment == "put" else None, receiver_of(cell.parameters)
-    )
-    roles: dict[Role, int | None] = {"send": 0, "receive": receiver_of(cell.parameters)}
+    experiment = experiment_named(cell.experiment)
+    receiver = experiment.receiver(cell.parameters)
+    found = witnesses(launches, cell.cell, experiment.synchronisation, receiver)
+    roles: dict[Role, int | None] = {"send": 0, "receive": receiver}
     return with_calls(found, cell.cell, measurements.twins, measurements.launches_of, roles)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contrasts (docs/results.md) from the plan's pairs and the launches that were measured. Pure.
+"""Contrasts (docs/reference/results.md) from the plan's pairs and the launches that were measured. Pure.
 
 A pair is one round: the launch of a and the launch of b in the same randomised block, or the same launch where a and
 b differ in something that the engine changes inside a process.

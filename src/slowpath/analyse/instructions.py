@@ -80,7 +80,7 @@ def _region(counted: Counted) -> InstructionRegion:
         by_launch=[
             LaunchInstructions(
                 launch=launch,
-                calls=e.calls,
+                calls=e.calls or 0,  # never 0: it was counted
                 stepped=_times(e.stepped),
                 retired=_times(e.retired),
                 region_instructions=e.region_instructions,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from slowpath.core.cpu_list import parse_cpu_list
 from slowpath.core.plan import Placement
 from slowpath.core.results import Line, PlacementResult
 from slowpath.record.events import Rank
@@ -21,18 +22,7 @@ Groups = Mapping[str, Sequence[frozenset[int]]]
 def groups_of(machine: Mapping[str, Any]) -> Groups:
     """Processor groups by level, from run.json's machine; empty where an older slowpath did not write them."""
     told = machine.get("processor_groups") or {}
-    return {level: [processors(one) for one in each] for level, each in told.items()}
-
-
-def processors(text: str | None) -> frozenset[int]:
-    """Of the kernel's list format, `0-1,4`; empty where it can't be read."""
-    found: set[int] = set()
-    for part in (text or "").split(","):
-        first, dash, last = part.strip().partition("-")
-        if not (first.isdigit() and (not dash or last.isdigit())):
-            return frozenset()
-        found.update(range(int(first), int(last or first) + 1))
-    return frozenset(found)
+    return {level: [parse_cpu_list(one) for one in each] for level, each in told.items()}
 
 
 def differences(placement: Placement, ranks: Sequence[Rank], groups: Groups) -> list[str]:
@@ -86,7 +76,7 @@ def _binding(placement: Placement, ranks: Sequence[Rank], groups: Groups) -> lis
     known = frozenset().union(*groups.get("core", ()))
     found: list[str] = []
     for rank in ranks:
-        mine = processors(rank.cpus_allowed)
+        mine = parse_cpu_list(rank.cpus_allowed)
         if not mine or not mine <= known:
             continue
         if placement.bind == "none":
@@ -130,6 +120,6 @@ def _spread(placement: Placement, ranks: Sequence[Rank], groups: Groups) -> list
 
 def _place(rank: Rank, groups: Groups, level: str) -> int | None:
     """The group in which all of the rank's processors lie; None: not in one."""
-    mine = processors(rank.cpus_allowed)
+    mine = parse_cpu_list(rank.cpus_allowed)
     inside = (number for number, group in enumerate(groups.get(level, ())) if mine and mine <= group)
     return next(inside, None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each use of a fresh buffer by itself: its 1st message, its 2nd, ... (docs/results.md, by_repetition). Pure.
+"""Each use of a fresh buffer by itself: its 1st message, its 2nd, ... (docs/reference/results.md, by_repetition). Pure.
 
 A launch has few fresh buffers, so that a processor shared with others spoils their median. What the kernel told of each
 block says which of them it spoils: those during which a rank was switched out (ru_nivcsw) are left out while others are

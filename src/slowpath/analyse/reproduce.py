@@ -6,23 +6,21 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-ENGINE = "slowpath-engine"
-IPC = "slowpath-ipc"
+from slowpath.experiments.experiment import Experiment
 
 
 def command_line(
-    argv: Sequence[str], variables: Mapping[str, str], experiment: str, parameters: Mapping[str, str]
+    argv: Sequence[str], variables: Mapping[str, str], experiment: Experiment, parameters: Mapping[str, str]
 ) -> str | None:
     """`UCX_TLS=tcp mpiexec -n 2 .../slowpath-engine p2p --message-bytes 8`, from the argv of a launch of that cell.
 
-    Returns: None when the argv holds no engine (an imported log).
+    Returns: None when the argv does not hold the program that measures the experiment (an imported log).
     """
-    if [word.rsplit("/", 1)[-1] for word in argv] == [IPC]:
-        return shlex.join([IPC, *_options(parameters)])
-    position = next((i for i, word in enumerate(argv) if word.rsplit("/", 1)[-1] == ENGINE), None)
+    program = experiment.program
+    position = next((i for i, word in enumerate(argv) if word.rsplit("/", 1)[-1] == program.name), None)
     if position is None:
         return None
-    words = [*argv[: position + 1], experiment, *_options(parameters)]
+    words = [*argv[: position + 1], *([experiment.name] if program.takes_experiment else []), *_options(parameters)]
     settings = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
     return " ".join([*settings, shlex.join(words)])
 

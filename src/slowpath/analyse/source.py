@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from slowpath.analyse.ipc_folder import ipc_folders, read_ipc
 from slowpath.core.plan import Plan
+from slowpath.experiments.ipc.folder import ipc_folders, read_ipc
 from slowpath.experiments.measured.load import LaunchRecord, load_launches
 from slowpath.record.folder import RunInfo, read_run
 from slowpath.record.plan_files import read_plan

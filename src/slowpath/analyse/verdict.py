@@ -124,7 +124,7 @@ def _headline(lines: Sequence[Line], skipped: int) -> str:
 
 
 def judge(contrasts: Sequence[ContrastResult], unmeasured: int, more: Sequence[Line] = ()) -> Verdict:
-    """The verdict of a run (docs/results.md): a headline, and one line for each question, the strongest effect first.
+    """The verdict of a run: a headline, and one line for each question, the strongest effect first.
 
     Args: contrasts: as in results.json, with ratio None where nothing could be compared.
           unmeasured: cells without samples.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from slowpath.core.engine_description import Experiment, Parameter
+    from slowpath.core.engine_description import DescribedExperiment, Parameter
 
 
 @click.command("describe", epilog="Example: slowpath describe p2p")
@@ -40,7 +40,7 @@ def command(experiment: str | None, mpi: str | None, as_json: bool) -> int:
     return 0
 
 
-def _text(experiment: Experiment) -> str:
+def _text(experiment: DescribedExperiment) -> str:
     lines = [f"{experiment.name}: {experiment.summary} (at least {experiment.min_ranks} ranks)", "", "Parameters:"]
     for parameter in experiment.parameters:
         lines += _entry(parameter.name, f"{_type(parameter)}, default {parameter.default}", parameter.meaning)

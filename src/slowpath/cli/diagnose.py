@@ -76,22 +76,17 @@ def command(
 
 def _setup(mpi: str | None, cell_timeout: float, quiet: bool) -> Setup:
     """The MPI, its engine and what this machine has."""
-    from slowpath.core.errors import UsageError
     from slowpath.diagnose.session import Setup
     from slowpath.doctor.gpu import gpu_count
-    from slowpath.run.choose import choose_mpis
     from slowpath.run.engine.describe import describe
-    from slowpath.run.libraries import build_all
+    from slowpath.run.libraries import one_library
     from slowpath.run.progress import choose
 
     def tell(line: str) -> None:
         if not quiet:
             click.echo(line, err=True)
 
-    libraries = build_all(choose_mpis(mpi, None, os.environ), os.environ, tell)
-    if len(libraries.usable) != 1:
-        raise UsageError("diagnose looks at one MPI at a time; name one with --mpi")
-    built = libraries.usable[0]
+    built = one_library(mpi, os.environ, tell)
     return Setup(
         built=built,
         description=describe(built.engine, built.mpi.environ(os.environ)),

@@ -142,8 +142,8 @@ def _again(
     """The gate after its flagged rows were measured again."""
     from slowpath.cli.finish import rebuild
     from slowpath.compare.gate import flagged, with_again
-    from slowpath.compare.remeasure import judge_again, measure_again, prepare
-    from slowpath.run.execute import Limitations
+    from slowpath.compare.remeasure import find_sides, judge_again, measure_again
+    from slowpath.run.execute import RunLimits
     from slowpath.run.progress import choose
 
     def tell(line: str) -> None:
@@ -151,12 +151,12 @@ def _again(
             click.echo(line, err=True)
 
     rows, least = flagged(found), found.comparison.minimum_effect
-    prepared = prepare(rows, run, baseline, os.environ, tell)
-    tell(f"measuring {len(rows)} flagged comparisons again, under {', '.join(prepared.setups)}")
-    limits, progress = Limitations(cell_timeout, budget), choose(quiet)
-    folder = measure_again(rows, run, baseline, prepared, out, least, limits, progress, os.environ)
-    fresh = judge_again(rows, rebuild(folder), baseline, prepared.baseline, least)
-    notes = [prepared.note] if prepared.note else []
+    sides = find_sides(rows, run, baseline, os.environ, tell)
+    tell(f"measuring {len(rows)} flagged comparisons again, under {', '.join(sides.libraries)}")
+    limits, progress = RunLimits(cell_timeout, budget), choose(quiet)
+    folder = measure_again(rows, run, baseline, sides, out, least, limits, progress, os.environ)
+    fresh = judge_again(rows, rebuild(folder), baseline, sides.baseline, least)
+    notes = [sides.note] if sides.note else []
     if missing := len(rows) - len(fresh):
         notes.append(
             f"{missing} flagged comparisons gave no fresh values (see the report in {folder}) and stay flagged"

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import click
 
-from slowpath import __version__
 from slowpath.core.errors import SlowpathError
+from slowpath.core.version import __version__
 
 # By use. A command's module is imported only when it is called, so that --help stays fast.
 COMMANDS: tuple[tuple[str, str, str], ...] = (

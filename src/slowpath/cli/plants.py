@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from slowpath.mpi.mpi import Mpi
+    from slowpath.run.libraries import Library
     from slowpath.studies.plants.classes import PlantClass
 
 
@@ -52,8 +52,8 @@ def command(
     seed = secrets.randbits(31) if seed is None else seed
     asked = ["--name-only"] if budget is None else ["--budget", budget]
     ground = prepare(mpi, ["diagnose", "--quiet", *asked])
-    trials = draw(_classes(chosen, ground.mpi), count, clean, baseline, seed)
-    click.echo(f"seed {seed}, {ground.mpi.identity}, {' '.join(ground.command)}")
+    trials = draw(_classes(chosen, ground.library), count, clean, baseline, seed)
+    click.echo(f"seed {seed}, {ground.library.identity}, {' '.join(ground.command)}")
     if dry_run:
         for trial in trials:
             click.echo(f"{trial.name:24} {trial.plant.text if trial.plant else 'nothing'}")
@@ -66,7 +66,7 @@ def command(
     return int(found["wrong"] + found["clean_with_false_alarms"] + found["failed"] > 0)
 
 
-def _classes(chosen: tuple[str, ...], mpi: Mpi) -> list[PlantClass]:
+def _classes(chosen: tuple[str, ...], library: Library) -> list[PlantClass]:
     """Those asked for, or all, less what this machine or library does not have, which is told."""
     from slowpath.core.errors import UsageError
     from slowpath.studies.plants.classes import CLASSES
@@ -80,7 +80,7 @@ def _classes(chosen: tuple[str, ...], mpi: Mpi) -> list[PlantClass]:
     for one in CLASSES:
         if chosen and one.name not in chosen:
             continue
-        if (why := unavailable(one, mpi)) is not None:
+        if (why := unavailable(one, library)) is not None:
             click.echo(f"class {one.name} is left out: {why}", err=True)
         else:
             found.append(one)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/cli.md, made from --help: python -m slowpath.cli.reference > docs/cli.md"""
+"""docs/reference/cli.md, made from --help: python -m slowpath.cli.reference > docs/reference/cli.md"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from slowpath.cli.main import slowpath
 
 HEAD = """# The command line
 
-Made from `--help` by `python -m slowpath.cli.reference > docs/cli.md`; a test fails when it is not current.
+Made from `--help` by `python -m slowpath.cli.reference > docs/reference/cli.md`; a test fails when it is not current.
 """
 WIDTH = 100
 

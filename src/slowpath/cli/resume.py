@@ -25,16 +25,16 @@ def command(run: Path, budget: float | None, cell_timeout: float, quiet: bool, a
     Launches that ended are kept, the others are run, with the same MPIs and the same engines. Nothing is deleted.
     """
     from slowpath.cli.finish import exit_code_of, rebuild, show
-    from slowpath.run.execute import Limitations
+    from slowpath.run.execute import RunLimits
+    from slowpath.run.measure import measure
     from slowpath.run.progress import choose
     from slowpath.run.reopen import reopen
-    from slowpath.run.session import measure
 
-    plan, starting, schedule = reopen(run, os.environ, lambda line: None if quiet else click.echo(line, err=True))
+    plan, commands, schedule = reopen(run, os.environ, lambda line: None if quiet else click.echo(line, err=True))
     left = len(schedule.launches_left())
     if not quiet:
         click.echo(f"{left} of {len(plan.launches)} launches are left", err=True)
-    measure(run, plan, starting, Limitations(cell_timeout, budget), choose(quiet), schedule)
+    measure(run, plan, commands, RunLimits(cell_timeout, budget), choose(quiet), schedule)
     results = rebuild(run)
     show(run, results, "json" if as_json else "text")
     return exit_code_of(results)

@@ -15,7 +15,7 @@ from slowpath.cli.values import DURATION
 
 if TYPE_CHECKING:
     from slowpath.run.libraries import Library
-    from slowpath.run.session import Prepared
+    from slowpath.run.prepare import Prepared
 
 EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 
@@ -57,10 +57,11 @@ def command(
     batch system the run uses that allocation. Everything measured is kept in the run folder.
     """
     from slowpath.cli.finish import exit_code_of, rebuild, show
-    from slowpath.run.execute import Limitations
-    from slowpath.run.launching import command_lines
+    from slowpath.run.commands import command_lines
+    from slowpath.run.execute import RunLimits
+    from slowpath.run.measure import create, measure_prepared
+    from slowpath.run.prepare import prepare
     from slowpath.run.progress import choose
-    from slowpath.run.session import create, measure, prepare
 
     def tell(line: str) -> None:
         if not quiet:
@@ -70,12 +71,12 @@ def command(
     for line in summary(prepared):
         tell(line)
     if dry_run:
-        for line in command_lines(prepared.starters, prepared.plan, out or Path("RUN")):
+        for line in command_lines(prepared.commands, prepared.plan, out or Path("RUN")):
             click.echo(line)
         return 0
     run = create(prepared, out, ["slowpath", *sys.argv[1:]])
     tell(f"run folder: {run}")
-    measure(run, prepared.plan, prepared.starters, Limitations(cell_timeout, budget), choose(quiet))
+    measure_prepared(run, prepared, RunLimits(cell_timeout, budget), choose(quiet))
     results = rebuild(run)
     show(run, results, "json" if as_json else "text")
     return exit_code_of(results)
@@ -83,20 +84,19 @@ def command(
 
 def summary(prepared: Prepared) -> list[str]:
     """What the run will do and cost, and what it leaves out."""
-    from slowpath.plan.cost import estimate
-    from slowpath.run.cores import allocated_nodes
     from slowpath.run.progress import duration
 
-    plan, starters = prepared.plan, prepared.starters
-    cost = estimate(plan, allocated_nodes(starters.environ))
+    plan, cost = prepared.plan, prepared.cost
     skipped = sum(cell.skip is not None for cell in plan.cells)
     lines = [
         f"{plan.campaign}: {len(plan.cells) - skipped} cells, {plan.rounds} rounds, {cost.launches} launches of "
         f"{plan.ranks} ranks, about {duration(cost.wall_s)} ({cost.node_s:.0f} node-seconds), seed {plan.seed}",
-        *(_mpi_line(library) for library in prepared.libraries.usable),
+        *(_mpi_line(library) for library in prepared.libraries),
     ]
-    if plan.ranks > starters.cores:
-        lines.append(f"warning: {plan.ranks} ranks share {starters.cores} cores, so times include waiting for them")
+    if plan.ranks > prepared.commands.cores:
+        lines.append(
+            f"warning: {plan.ranks} ranks share {prepared.commands.cores} cores, so times include waiting for them"
+        )
     reasons: dict[str, int] = {}
     for cell in plan.cells:
         if cell.skip is not None:

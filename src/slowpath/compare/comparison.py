@@ -21,7 +21,7 @@ from slowpath.stats.contrast import ContrastEstimate, unpaired
 from slowpath.stats.verdict import judge
 
 SCHEMA = 1
-FEWEST_LAUNCHES = 3  # on each side: two values tell their spread too badly for any verdict (docs/statistics.md)
+FEWEST_LAUNCHES = 3  # on each side: two values show their spread too badly to decide (docs/internals/statistics.md)
 PHASES = ("first", "steady")
 ALL = "all"
 

@@ -6,7 +6,7 @@ pass        8 launches or more on both sides, and the one-sided 95 % bound of th
 undecided   everything else: a regression that could be there was not excluded
 
 A cell that was flagged and measured again is judged by the new launches alone: its old ones were chosen because they
-were slow (docs/compare.md).
+were slow (docs/reference/compare.md).
 """
 
 from __future__ import annotations

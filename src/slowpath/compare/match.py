@@ -10,11 +10,8 @@ import msgspec
 
 from slowpath.compare.facts import Difference, mpi_identity
 from slowpath.compare.read import Cell, Results, Run
-
-# How often and how carefully a cell is measured makes it no other thing.
-AMOUNTS = frozenset(
-    ("samples", "time_limit_s", "warmup_s", "validate", "repetitions", "warmups", "quiet_wait_s", "instructions")
-)
+from slowpath.core.roles import is_effort
+from slowpath.experiments.registry import ROLES
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -83,8 +80,10 @@ def _unique(cells: Iterable[Cell], name: Callable[[Cell], Hashable]) -> dict[Has
 
 
 def unlike(a: Cell, b: Cell) -> list[str]:
-    """Parameters that both know and that set them to different things. One that a newer engine added is none."""
-    shared = a.parameters.keys() & b.parameters.keys() - AMOUNTS
+    """Parameters that both know and that set them to different things. One that a newer engine added is none, nor is
+    effort: how often and how carefully a cell is measured makes it no other thing.
+    """
+    shared = {name for name in a.parameters.keys() & b.parameters.keys() if not is_effort(ROLES, name)}
     return [
         f"{name} is {a.parameters[name]} against {b.parameters[name]}"
         for name in sorted(shared)

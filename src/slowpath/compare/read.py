@@ -32,7 +32,7 @@ class Metric(msgspec.Struct, frozen=True):
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """A cell of results.json (docs/results.md)."""
+    """A cell of results.json (docs/reference/results.md)."""
 
     cell: int
     key: str

@@ -3,61 +3,41 @@
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from slowpath import __version__
 from slowpath.compare.comparison import Row
-from slowpath.compare.facts import engine_build, hardware, mpi_identity
+from slowpath.compare.facts import engine_build, hardware
 from slowpath.compare.gate import Again
 from slowpath.compare.read import Cell, Run, Source
 from slowpath.compare.remeasure_plan import BASELINE, NOW, confirm, mpi_name, remeasure_plan
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
-from slowpath.mpi.find import find_mpi
-from slowpath.mpi.mpi import Mpi
-from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_bytes, write_atomically, write_run
-from slowpath.record.plan_files import read_plan, write_plan
-from slowpath.run.cores import allocated_nodes, allowed_cores
-from slowpath.run.engine.build import engine_for
-from slowpath.run.execute import Limitations
-from slowpath.run.launching import Starter, Starters
-from slowpath.run.libraries import Tell, mpi_facts
+from slowpath.core.files import read_bytes
+from slowpath.run.execute import RunLimits
+from slowpath.run.libraries import Library, Tell
 from slowpath.run.machine import machine_facts
+from slowpath.run.measure import create, measure_prepared
+from slowpath.run.prepare import new_seed, prepare_plan
 from slowpath.run.progress import Progress
-from slowpath.run.session import measure
-from slowpath.run.space import require_space
+from slowpath.run.reopen import recorded_library, recorded_plan
 
 
 @dataclass(frozen=True)
-class Setup:
-    """One MPI of one side: what is started, and what run.json says of it."""
+class Sides:
+    """What measures flagged cells again: libraries by `mpi_name`.
 
-    mpi: Mpi
-    engine: Path
-    engine_facts: dict[str, Any]
+    baseline: whether its side is among them.  note: why not.
+    """
 
-    @property
-    def started(self) -> tuple[Path, Path]:
-        """What makes two setups the same."""
-        return self.mpi.mpiexec.resolve(), self.engine.resolve()
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """Setups by `mpi_name`. baseline: whether its side is among them; note: why not."""
-
-    setups: Mapping[str, Setup]
+    libraries: Mapping[str, Library]
     baseline: bool
     note: str | None
 
 
-def prepare(rows: Sequence[Row], run: Source, baseline: Source, environ: Mapping[str, str], tell: Tell) -> Prepared:
+def find_sides(rows: Sequence[Row], run: Source, baseline: Source, environ: Mapping[str, str], tell: Tell) -> Sides:
     """Which MPIs and engines measure `rows` again.
 
     Raises: UsageError: RUN is no run folder of slowpath's own.  EnvironmentFailure: this is another machine than RUN's,
@@ -73,54 +53,46 @@ def prepare(rows: Sequence[Row], run: Source, baseline: Source, environ: Mapping
             f"{run.path}: was measured on another machine ({_machine(run.run)}) than this one ({_machine(here)}); "
             "measure again there"
         )
-    now = _setups(NOW, run, {row.b_cell for row in rows}, environ, tell)
+    now = _libraries(NOW, run, {row.b_cell for row in rows}, environ, tell)
     try:
-        before = _setups(BASELINE, baseline, {row.a_cell for row in rows}, environ, tell)
+        before = _libraries(BASELINE, baseline, {row.a_cell for row in rows}, environ, tell)
     except SlowpathError as error:
-        return Prepared(now, False, f"the baseline's side was not measured again: {error}")
+        return Sides(now, False, f"the baseline's side was not measured again: {error}")
     if _same(rows, run, baseline, now, before):
-        return Prepared(
-            now, False, "baseline and run have the same MPI and engine, so only the run's side was launched"
-        )
-    return Prepared({**now, **before}, True, None)
+        return Sides(now, False, "baseline and run have the same MPI and engine, so only the run's side was launched")
+    return Sides({**now, **before}, True, None)
 
 
 def measure_again(
     rows: Sequence[Row],
     run: Source,
     baseline: Source,
-    prepared: Prepared,
+    sides: Sides,
     out: Path | None,
     minimum_effect: float,
-    limits: Limitations,
+    limits: RunLimits,
     progress: Progress,
     environ: Mapping[str, str],
 ) -> Path:
     """Runs the reduced plan. Returns its run folder, which holds a record like any other.
 
-    Raises: as `slowpath.run.session.measure`.
+    Raises: as `slowpath.run.measure.measure`.
     """
-    assert run.folder is not None  # prepare() refused it
-    identities = {name: f"{name}: {setup.mpi.identity}" for name, setup in prepared.setups.items()}
+    assert run.folder is not None  # find_sides() refused it
     plan = remeasure_plan(
         rows,
         run.results,
-        baseline.results if prepared.baseline else None,
-        identities,
-        read_plan(run.folder / "plan.json").ranks,
-        secrets.randbits(31),
+        baseline.results if sides.baseline else None,
+        {name: library.identity for name, library in sides.libraries.items()},
+        recorded_plan(run.folder).ranks,
+        new_seed(),
         minimum_effect,
     )
     campaign = read_bytes(run.folder / "campaign.toml")
-    folder = create_run_folder("gate", out)
-    require_space(folder, plan)
-    write_atomically(folder / "campaign.toml", campaign)
-    write_plan(folder / "plan.json", plan)
     notes = [f"cells that slowpath gate flagged in {run.path} against {baseline.path}, measured again"]
-    write_run(folder, _run_info(folder, prepared, plan.seed, plan.ranks, campaign, environ, notes))
-    cores = allowed_cores() * allocated_nodes(environ)
-    starters = {name: Starter(s.mpi, s.engine, dict(environ), cores) for name, s in prepared.setups.items()}
-    measure(folder, plan, Starters(starters), limits, progress)
+    prepared = prepare_plan(plan, campaign, list(sides.libraries.values()), environ, notes)
+    folder = create(prepared, out, ["slowpath", *sys.argv[1:]])
+    measure_prepared(folder, prepared, limits, progress)
     return folder
 
 
@@ -154,40 +126,33 @@ def _old_and_new(rows: Sequence[Row], results: Any, baseline: Source) -> dict[in
     return found
 
 
-def _setups(side: str, source: Source, wanted: set[int], environ: Mapping[str, str], tell: Tell) -> dict[str, Setup]:
-    """A setup for each MPI of the wanted cells.  Raises: EnvironmentFailure, UsageError: one is not there any more."""
+def _libraries(
+    side: str, source: Source, wanted: set[int], environ: Mapping[str, str], tell: Tell
+) -> dict[str, Library]:
+    """A library for each MPI of the wanted cells.  Raises: EnvironmentFailure, UsageError: one is gone."""
     names = dict.fromkeys(cell.mpi for cell in source.results.cells if cell.cell in wanted)
-    return {mpi_name(side, name): _setup(source, name, environ, tell) for name in names}
+    return {
+        called: _library(source, name, called, environ, tell) for name in names for called in (mpi_name(side, name),)
+    }
 
 
-def _setup(source: Source, name: str | None, environ: Mapping[str, str], tell: Tell) -> Setup:
+def _library(source: Source, name: str | None, called: str, environ: Mapping[str, str], tell: Tell) -> Library:
     facts, engine = source.run.mpi_of(name), engine_build(source.run, name)
-    if not facts.get("mpiexec"):
-        raise EnvironmentFailure(f"{source.path}: doesn't say which MPI it was measured with; measure it anew")
-    mpi = find_mpi(str(facts["mpiexec"]), environ)
-    if (mpi.name, mpi.version) != (facts.get("name"), facts.get("version")):
-        raise EnvironmentFailure(
-            f"{source.path}: was measured with {mpi_identity(facts)}, but {mpi.mpiexec} is now {mpi.identity}"
-        )
-    path = Path(str(engine.get("path", "")))
-    if engine.get("path") and path.is_file():
-        return Setup(mpi, path, engine)
-    built = engine_for(mpi, environ, tell)
-    if built.note.key != engine.get("key"):
-        raise EnvironmentFailure(f"{source.path}: the engine {engine.get('key')} that it was measured with is gone")
-    return Setup(mpi, built.program, engine | {"path": str(built.program)})
+    return recorded_library(str(source.path), called, facts, engine, environ, tell)
 
 
 def _same(
-    rows: Sequence[Row], run: Source, baseline: Source, now: Mapping[str, Setup], before: Mapping[str, Setup]
+    rows: Sequence[Row], run: Source, baseline: Source, now: Mapping[str, Library], before: Mapping[str, Library]
 ) -> bool:
     """Whether no row has anything to tell its two sides apart by: MPI, engine, variables."""
     cells_now = {cell.cell: cell for cell in run.results.cells}
     cells_before = {cell.cell: cell for cell in baseline.results.cells}
 
-    def told(source: Source, side: str, setups: Mapping[str, Setup], cell: Cell) -> object:
+    def told(source: Source, side: str, libraries: Mapping[str, Library], cell: Cell) -> object:
         environment = source.run.environment_of(cell)
-        return setups[mpi_name(side, cell.mpi)].started, environment and dict(environment.variables)
+        library = libraries[mpi_name(side, cell.mpi)]
+        started = library.mpi.mpiexec.resolve(), library.engine.program.resolve()
+        return started, environment and dict(environment.variables)
 
     return all(
         told(run, NOW, now, cells_now[row.b_cell]) == told(baseline, BASELINE, before, cells_before[row.a_cell])
@@ -197,31 +162,3 @@ def _same(
 
 def _machine(run: Run) -> str:
     return ", ".join(part or "unknown" for part in hardware(run))
-
-
-def _run_info(
-    folder: Path,
-    prepared: Prepared,
-    seed: int,
-    ranks: int,
-    campaign: bytes,
-    environ: Mapping[str, str],
-    notes: list[str],
-) -> RunInfo:
-    every = [{"short_name": n, **mpi_facts(s.mpi), "engine": s.engine_facts} for n, s in prepared.setups.items()]
-    return RunInfo(
-        schema=RUN_SCHEMA,
-        id=folder.absolute().name,
-        campaign="gate",
-        title="Flagged cells, measured again",
-        campaign_sha256=hashlib.sha256(campaign).hexdigest(),
-        slowpath=__version__,
-        started=datetime.now().astimezone().isoformat(timespec="seconds"),
-        seed=seed,
-        ranks=ranks,
-        command=["slowpath", *sys.argv[1:]],
-        mpi={key: value for key, value in every[0].items() if key not in ("short_name", "engine")},
-        machine=machine_facts(environ) | {"engine": every[0]["engine"]},
-        notes=notes,
-        mpis=every,
-    )

@@ -16,7 +16,6 @@ from slowpath.compare.read import Cell as ReadCell
 from slowpath.compare.read import Placement as ReadPlacement
 from slowpath.compare.read import Results
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Placement, Plan, PlannedMpi, Side
-from slowpath.plan.order import order_launches
 from slowpath.stats import multiplicity
 from slowpath.stats.contrast import ContrastEstimate, paired, unpaired
 from slowpath.stats.estimate import estimate_over_launches
@@ -39,7 +38,7 @@ def remeasure_plan(
     seed: int,
     minimum_effect: float,
 ) -> Plan:
-    """Flagged cells alone, LAUNCHES rounds.
+    """Flagged cells alone, in LAUNCHES rounds; the launches are left to `run.prepare.prepare_plan`.
 
     Args: rows: flagged, A the baseline.  baseline: None when its side can't be measured anew.
           identities: `mpi_name` -> identity of each MPI.
@@ -65,7 +64,7 @@ def remeasure_plan(
         placements=_placements(rows, run, baseline),
         cells=cells,
         contrasts=contrasts,
-        launches=order_launches(cells, LAUNCHES, seed),
+        launches=[],
         mpis=[PlannedMpi(name, identity) for name, identity in identities.items()],
     )
 

@@ -10,198 +10,211 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from slowpath.core.result import Interval, Result
+from slowpath.core.result import AtLeastOne, Count, Interval, NotNegative, Positive, Result, Share, Text, means
+
+CannonPart = Annotated[str, Meta(pattern="^(dgemm|issue|test|wait|copy|synchronise|skew|distribute|gather|generate)$")]
+CriticalShare = Annotated[str, Meta(pattern="^(half|tenth)$")]
 
 
 class Value(Result, frozen=True, kw_only=True):
     """A value with its interval; of a ratio the launches are pairs."""
 
-    value: float
-    interval: Interval | None
-    interval_kind: str | None
-    level: float | None
-    launches: int
+    value: Annotated[Positive, means("over launches")]
+    interval: Annotated[Interval | None, means("of the value")]
+    interval_kind: Annotated[Text, means("how the interval was made, or why there is none")]
+    level: Annotated[Share | None, means("confidence of the interval, as 0.95; null: the interval, if any, is a range")]
+    launches: Annotated[AtLeastOne, means("that measured it")]
 
 
 class CannonPoint(Result, frozen=True, kw_only=True):
     """One variant at one order n of the matrices."""
 
-    n: int
-    cell: int
-    multiply_s: Value
-    exposed_s: float | None
-    parts_s: Annotated[dict[str, float], Meta(description="those that occur; seconds, mean over ranks")]
-    rate_flops_per_s: Annotated[Value, Meta(description="2 n^3 over multiply_s")]
-    over_compute: Annotated[Value | None, Meta(description="time over the ceiling's")]
-    over_compute_reason: str | None
-    speed_up: Annotated[Value | None, Meta(description="the reference's time over its own: above 1, it is faster")]
-    speed_up_reason: str | None
-    of_cores: Annotated[Value | None, Meta(description="rate over ranks x the rate of one core alone")]
-    of_cores_reason: str | None
-    exposed_ratio: Value | None
-    exposed_ratio_reason: str | None
-    timing_ratio: Annotated[float | None, Meta(description="what stamping its intervals costs, over multiply_s")]
-    timing_ratio_reason: str | None
-    generate_ratio: Annotated[float | None, Meta(description="making the inputs in place, over multiply_s")]
-    generate_ratio_reason: str | None
+    n: Annotated[AtLeastOne, means("order of the matrices")]
+    cell: Annotated[Count, means("number")]
+    multiply_s: Annotated[Value, means("one multiplication")]
+    exposed_s: Annotated[NotNegative | None, means("communication that computing does not hide; null: no samples")]
+    parts_s: Annotated[dict[CannonPart, NotNegative], means("those that occur; mean over ranks")]
+    rate_flops_per_s: Annotated[Value, means("2 n^3 over multiply_s")]
+    over_compute: Annotated[Value | None, means("time over the ceiling's")]
+    over_compute_reason: Annotated[str | None, means("why it is null")]
+    speed_up: Annotated[Value | None, means("the reference's time over its own: above 1, it is faster")]
+    speed_up_reason: Annotated[str | None, means("why it is null")]
+    of_cores: Annotated[
+        Value | None, means("rate over ranks x the rate of one core alone: the time of `dgemm_alone` over its own")
+    ]
+    of_cores_reason: Annotated[str | None, means("why it is null")]
+    exposed_ratio: Annotated[Value | None, means("exposed share of the time")]
+    exposed_ratio_reason: Annotated[str | None, means("why it is null")]
+    timing_ratio: Annotated[NotNegative | None, means("what stamping its intervals costs, over multiply_s")]
+    timing_ratio_reason: Annotated[str | None, means("why it is null")]
+    generate_ratio: Annotated[
+        NotNegative | None, means("making the inputs in place, outside the multiplication, over multiply_s")
+    ]
+    generate_ratio_reason: Annotated[str | None, means("why it is null")]
     hidden_ratio: Annotated[
-        float | None, Meta(description="of what the reference exposes, how much it does not; of two values, no interval")
+        float | None, means("of what the reference exposes, the part that it does not; of two values, so no interval")
     ] = None
-    hidden_ratio_reason: str | None = None
+    hidden_ratio_reason: Annotated[str | None, means("why it is null")] = None
     moved_ratio: Annotated[
-        float | None, Meta(description="distribute and gather over the multiplying itself (parts_s.dgemm)")
+        NotNegative | None, means("distribute and gather over dgemm, all of parts_s; null: nothing was multiplied")
     ] = None
 
 
 class CannonMissing(Result, frozen=True, kw_only=True):
     """A point that was not measured."""
 
-    n: int
-    cell: int
-    reason: str
+    n: Annotated[AtLeastOne, means("order of the matrices")]
+    cell: Annotated[Count, means("number")]
+    reason: Annotated[Text, means("why")]
 
 
 class CannonVariant(Result, frozen=True, kw_only=True):
     """One communication style over n."""
 
-    variant: str
-    across_nodes: Annotated[bool | None, Meta(description="null: not known here")]
-    points: list[CannonPoint]
-    missing: list[CannonMissing]
+    variant: Annotated[str, means("name")]
+    across_nodes: Annotated[bool | None, means("whether it works across nodes; null: not known here")]
+    points: Annotated[list[CannonPoint], means("that were measured, n ascending")]
+    missing: Annotated[list[CannonMissing], means("that were not")]
 
 
 class CriticalN(Result, frozen=True, kw_only=True):
     """From which n on less than `share` of the reference's time is exposed."""
 
-    share: float
-    n: Annotated[float | None, Meta(description="between two measured ones")]
-    interval: Interval | None
-    interval_kind: str | None
-    level: float | None
-    launches: Annotated[int, Meta(description="that have a crossing")]
-    reason: Annotated[str | None, Meta(description="why n is null")]
+    share: Annotated[float, Meta(gt=0, lt=1), means("0.5 or 0.1")]
+    n: Annotated[Positive | None, means("not whole: between two measured ones; null: see reason")]
+    interval: Annotated[Interval | None, means("of n")]
+    interval_kind: Annotated[str | None, means("how the interval was made, or why there is none")]
+    level: Annotated[Share | None, means("confidence of the interval, as 0.95")]
+    launches: Annotated[Count, means("that have a crossing")]
+    reason: Annotated[str | None, means("why n is null")]
 
 
 class CannonBest(Result, frozen=True, kw_only=True):
-    """The fastest variant at one n."""
+    """The fastest variant at one n; the ceiling, `pdgemm` and `dgemm_alone` do not compete."""
 
-    n: int
-    variant: str | None
-    same: Annotated[list[str], Meta(description="variants that can't be told from it")]
-    reason: Annotated[str | None, Meta(description="why variant is null")]
+    n: Annotated[AtLeastOne, means("order of the matrices")]
+    variant: Annotated[str | None, means("name; null: see reason")]
+    same: Annotated[list[str], means("variants that can't be told from it")]
+    reason: Annotated[str | None, means("why variant is null")]
 
 
 class TimelineInterval(Result, frozen=True, kw_only=True):
     """What one rank did; 0 is the start of the first rank. `generate` lies before 0."""
 
-    rank: int
-    part: str
-    step: int
-    begin_s: float
-    end_s: float
+    rank: Annotated[Count, means("0, 1, ...")]
+    part: Annotated[str, means("as in parts_s, and `total`")]
+    step: Annotated[Count, means("of the algorithm, 0-based")]
+    begin_s: Annotated[float, means("when it began")]
+    end_s: Annotated[float, means("when it ended")]
 
 
 class TimelineWait(Result, frozen=True, kw_only=True):
-    """`rank` waited from begin_s until `last`, the rank that came last, began its part at until_s."""
+    """One rank waited for another one, as their times show; the record names no partners."""
 
-    rank: int
-    last: int
-    step: int
-    begin_s: float
-    until_s: float
+    rank: Annotated[Count, means("that waited")]
+    last: Annotated[Count, means("rank that it waited for, the one that came last")]
+    step: Annotated[Count, means("of the algorithm, 0-based")]
+    begin_s: Annotated[float, means("when it began to wait")]
+    until_s: Annotated[float, means("when the other rank came")]
 
 
 class CannonTimeline(Result, frozen=True, kw_only=True):
     """One repetition of one variant, of median length."""
 
-    variant: str
-    n: int
-    cell: int
-    launch: int
-    repetition: Annotated[int, Meta(description="0-based")]
-    multiply_s: float
-    one_clock: Annotated[bool, Meta(description="false: the times of each rank begin at its own start")]
-    intervals: Annotated[list[TimelineInterval], Meta(description="by rank and begin")]
+    variant: Annotated[str, means("name")]
+    n: Annotated[AtLeastOne, means("order of the matrices")]
+    cell: Annotated[Count, means("number")]
+    launch: Annotated[Count, means("number")]
+    repetition: Annotated[Count, means("0-based")]
+    multiply_s: Annotated[Positive, means("its length")]
+    one_clock: Annotated[bool, means("false: the times of each rank begin at its own start")]
+    intervals: Annotated[list[TimelineInterval], means("by rank and begin")]
     waits: Annotated[
-        list[TimelineWait], Meta(description="longer ones, by rank and time; read off the times of one_clock alone")
-    ] = []
-    reason: Annotated[str | None, Meta(description="why intervals is empty")]
+        tuple[TimelineWait, ...], means("longer ones, by rank and time; read off the times of one_clock")
+    ] = ()
+    reason: Annotated[str | None, means("why intervals is empty")]
 
 
 class GroupRepetitions(Result, frozen=True, kw_only=True):
     """Repetitions of all cells of a group that report them, over all launches."""
 
-    all: int
-    clean: int
+    all: Annotated[Count, means("all of them")]
+    clean: Annotated[Count, means("those that nothing disturbed")]
 
 
 class CannonGrid(Result, frozen=True, kw_only=True):
     """How ranks are arranged."""
 
-    rows: int
-    columns: int
-    steps: int
+    rows: Annotated[AtLeastOne, means("of ranks")]
+    columns: Annotated[AtLeastOne, means("of ranks")]
+    steps: Annotated[AtLeastOne, means("of the algorithm")]
 
 
 class CannonBlas(Result, frozen=True, kw_only=True):
     """The BLAS in use."""
 
-    name: str
-    core: str | None = None
-    threads: int | None = None
-    file: str | None = None
-    compiled_for: str | None = None
+    name: Annotated[str, means("of the library")]
+    core: Annotated[str | None, means("kind of processor for which it runs its code")] = None
+    threads: Annotated[Count | None, means("of each rank")] = None
+    file: Annotated[str | None, means("of the library")] = None
+    compiled_for: Annotated[str | None, means("its compiler's options")] = None
 
 
 class CannonGroup(Result, frozen=True, kw_only=True):
-    """Cells that are equal but for variant, n and how often they are repeated, under one MPI and placement."""
+    """Cells that are equal but for `variant`, `n` and how often they are repeated, under one MPI and placement."""
 
-    label: Annotated[str, Meta(description="what sets it apart from the other groups")]
-    parameters: Annotated[dict[str, str], Meta(description="what its cells share")]
-    mpi: str | None
-    environment: str
-    placement: str
-    copy: int
-    ranks: int
-    grid: CannonGrid | None
-    blas: CannonBlas | None
-    setup_reason: Annotated[str | None, Meta(description="why grid or blas is null")]
-    ranks_have_cores: bool
-    ranks_have_cores_reason: Annotated[str | None, Meta(description="why not")]
-    repetitions: Annotated[GroupRepetitions | None, Meta(description="null: no cell reports clean ones")] = None
-    n: Annotated[list[int], Meta(description="orders of the matrices, ascending")]
-    reference: Annotated[str, Meta(description="what speed_up compares with")]
-    ceiling: Annotated[str, Meta(description="what over_compute compares with")]
-    variants: list[CannonVariant]
-    critical_n: Annotated[dict[str, CriticalN], Meta(description="half and tenth")]
-    best: list[CannonBest]
-    best_across_nodes: list[CannonBest]
-    advice: str | None
-    advice_reason: Annotated[str | None, Meta(description="why advice is null")]
-    timelines: list[CannonTimeline]
+    label: Annotated[Text, means("what sets it apart from the other groups")]
+    parameters: Annotated[dict[str, str], means("what its cells share")]
+    mpi: Annotated[str | None, means("short name as in run.mpis")]
+    environment: Annotated[str, means("as in run.environments")]
+    placement: Annotated[str, means("as in run.placements")]
+    copy: Annotated[AtLeastOne, means("as of its cells")]
+    ranks: Annotated[AtLeastOne, means("of each launch")]
+    grid: Annotated[CannonGrid | None, means("null: see setup_reason")]
+    blas: Annotated[CannonBlas | None, means("null: see setup_reason")]
+    setup_reason: Annotated[str | None, means("why grid or blas is null")]
+    ranks_have_cores: Annotated[bool, means("each rank has a core of its own")]
+    ranks_have_cores_reason: Annotated[str | None, means("why not")]
+    repetitions: Annotated[GroupRepetitions | None, means("null: no cell reports which were clean")] = None
+    n: Annotated[list[AtLeastOne], Meta(min_length=1), means("orders of the matrices, ascending")]
+    reference: Annotated[str, means("what speed_up compares with: sendrecv_replace")]
+    ceiling: Annotated[str, means("what over_compute compares with: compute_only")]
+    variants: Annotated[list[CannonVariant], Meta(min_length=1), means("in the order of the plan")]
+    critical_n: Annotated[
+        dict[CriticalShare, CriticalN],
+        Meta(min_length=2),
+        means("from which n on less than half, and less than a tenth, of the reference's time is exposed"),
+    ]
+    best: Annotated[list[CannonBest], means("for each n")]
+    best_across_nodes: Annotated[list[CannonBest], means("for each n, of variants that work across nodes")]
+    advice: Annotated[str | None, means("one sentence")]
+    advice_reason: Annotated[str | None, means("why advice is null")]
+    timelines: Annotated[list[CannonTimeline], means("each variant's, for the largest n and one in the middle")]
 
 
 class CannonDistribution(Result, frozen=True, kw_only=True):
     """A cell whose inputs are moved, next to its twin with source=in_place."""
 
-    source: Annotated[str, Meta(description="root or file")]
-    variant: str
-    n: int
-    ranks: int
-    mpi: str | None
-    environment: str
-    placement: str
-    cell: int
-    in_place_cell: int
-    distribute_s: Annotated[float | None, Meta(description="null: no such part")]
-    gather_s: Annotated[float | None, Meta(description="null: no such part")]
-    moved_ratio: Annotated[float | None, Meta(description="distribute_s + gather_s over the twin's multiply_s")]
-    over_in_place: Value | None
-    over_in_place_reason: str | None
+    source: Annotated[Text, means("root or file")]
+    variant: Annotated[str, means("name")]
+    n: Annotated[AtLeastOne, means("order of the matrices")]
+    ranks: Annotated[AtLeastOne, means("of each launch")]
+    mpi: Annotated[str | None, means("short name as in run.mpis")]
+    environment: Annotated[str, means("as in run.environments")]
+    placement: Annotated[str, means("as in run.placements")]
+    cell: Annotated[Count, means("number")]
+    in_place_cell: Annotated[Count, means("number of its twin")]
+    distribute_s: Annotated[NotNegative | None, means("as in parts_s; null: no such part")]
+    gather_s: Annotated[NotNegative | None, means("as in parts_s; null: no such part")]
+    moved_ratio: Annotated[
+        NotNegative | None, means("distribute_s + gather_s over the twin's multiply_s; null: one of the parts is")
+    ]
+    over_in_place: Annotated[Value | None, means("time over the twin's, in the same launches")]
+    over_in_place_reason: Annotated[str | None, means("why it is null")]
 
 
 class CannonResults(Result, frozen=True, kw_only=True):
     """The comparison of communication styles."""
 
-    groups: list[CannonGroup]
-    distribution: list[CannonDistribution]
+    groups: Annotated[list[CannonGroup], Meta(min_length=1), means("in the order of the plan")]
+    distribution: Annotated[list[CannonDistribution], means("cells whose inputs are moved")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cells of results.json: metrics over launches, and the evidence next to them (docs/results.md). Pure.
+"""The cells of results.json: metrics over launches, and the evidence next to them (docs/reference/results.md). Pure.
 
 Times are seconds, lengths bytes, numbers unrounded; None means missing and stands next to a reason.
 """
@@ -10,241 +10,285 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from slowpath.core.result import Interval, Phase, Result, Role
+from slowpath.core.result import (
+    AtLeastOne,
+    Calls,
+    Count,
+    Interval,
+    NotNegative,
+    Phase,
+    Positive,
+    Result,
+    Role,
+    Share,
+    Text,
+    means,
+)
+
+PagesObserved = Annotated[str, Meta(pattern="^(small|huge|mixed|shared|unknown)$")]
 
 
 class Outliers(Result, frozen=True, kw_only=True):
     """Samples far from the others; none is dropped."""
 
-    mild: int
-    severe: int
-    severe_time_ratio: Annotated[float, Meta(description="their share of the time")]
+    mild: Annotated[Count, means("samples")]
+    severe: Annotated[Count, means("samples")]
+    severe_time_ratio: Annotated[Share, means("the severe ones' share of the time")]
 
 
 class Mode(Result, frozen=True, kw_only=True):
     """A group of launches that lie apart from the others."""
 
-    value: float
-    launches: int
-    share_interval: Interval
+    value: Annotated[float, means("of the group, in the metric's unit")]
+    launches: Annotated[Count, means("in the group")]
+    share_interval: Annotated[Interval, means("share of launches that lie in the group")]
 
 
 class ByCleanness(Result, frozen=True, kw_only=True):
     """Experiment cannon: the value over clean repetitions and over all."""
 
-    clean_value: Annotated[float | None, Meta(description="null: no launch has enough clean repetitions")]
-    all_value: float
-    launches_of_clean: int
+    clean_value: Annotated[NotNegative | None, means("null: no launch has enough clean repetitions")]
+    all_value: Annotated[Positive, means("over all repetitions")]
+    launches_of_clean: Annotated[Count, means("launches that stand for clean repetitions alone")]
 
 
 class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
-    """One metric and phase of a cell, over launches."""
+    """One metric and phase of a cell, over launches; in the metric's unit."""
 
-    value: float
-    interval: Interval | None
-    interval_kind: Annotated[str, Meta(description="how the interval was made, or why there is none")]
-    level: Annotated[float | None, Meta(description="null: the interval, if any, is a range")]
-    launches: int
-    location: Annotated[float, Meta(description="quantile of its samples that stands for a launch")]
-    launch_values: list[float]
-    by_repetitions: ByCleanness | None = None
-    samples: int
-    cut_samples: Annotated[int, Meta(description="at the head, before the steady state; not in the value")]
-    p50: float | None
-    p90: float | None
-    p99: float | None
-    p999: float | None
-    p999_reason: Annotated[str | None, Meta(description="why p999, or any other quantile, is null")]
-    min: float
-    max: float
-    outliers: Outliers
-    steady_class: Annotated[str | None, Meta(description="flat, warm-up, slowdown or no steady state")]
-    within_ratio: Annotated[float | None, Meta(description="robust spread inside a launch")]
-    between_ratio: Annotated[float | None, Meta(description="standard deviation of the log launch values")]
-    modes: list[Mode] | None
-    batch: Annotated[int, Meta(description="operations in one sample")]
-    quantum_ratio: Annotated[float | None, Meta(description="the clock's quantum over a typical sample")]
-    bandwidth_bytes_per_s: float | None = None
-    bandwidth_interval: Interval | None = None
-    message_rate_per_s: float | None = None
-    message_rate_interval: Interval | None = None
+    value: Annotated[Positive, means("median over launches")]
+    interval: Annotated[Interval | None, means("of the value")]
+    interval_kind: Annotated[Text, means("how the interval was made, or why there is none")]
+    level: Annotated[Share | None, means("confidence of the interval, as 0.95; null: the interval, if any, is a range")]
+    launches: Annotated[AtLeastOne, means("that measured it")]
+    location: Annotated[
+        float, Meta(gt=0, lt=1), means("quantile of its samples that stands for a launch: 0.5, in `put` 0.25")
+    ]
+    launch_values: Annotated[list[float], Meta(min_length=1), means("of each launch")]
+    by_repetitions: Annotated[ByCleanness | None, means("experiment cannon alone")] = None
+    samples: Annotated[AtLeastOne, means("over all launches")]
+    cut_samples: Annotated[Count, means("at the head, before the steady state; not in the value")]
+    p50: Annotated[float, means("median of the samples of a launch; median over launches, like the next three")]
+    p90: Annotated[float | None, means("quantile; null: too few samples")]
+    p99: Annotated[float | None, means("quantile; null: too few samples")]
+    p999: Annotated[float | None, means("quantile; null: too few samples")]
+    p999_reason: Annotated[str | None, means("why p999, or any other quantile, is null")]
+    min: Annotated[float, means("least sample")]
+    max: Annotated[float, means("largest sample")]
+    outliers: Annotated[Outliers, means("samples far from the others")]
+    steady_class: Annotated[
+        Literal["flat", "warm-up", "slowdown", "no steady state"] | None,
+        means("how most launches begin; null: too few samples to judge"),
+    ]
+    within_ratio: Annotated[NotNegative | None, means("robust spread inside a launch")]
+    between_ratio: Annotated[NotNegative | None, means("standard deviation of the log launch values")]
+    modes: Annotated[list[Mode] | None, means("null: launches do not fall apart into groups")]
+    batch: Annotated[AtLeastOne, means("operations in one sample")]
+    quantum_ratio: Annotated[NotNegative | None, means("the clock's quantum over a typical sample; null: not known")]
+    bandwidth_bytes_per_s: Annotated[NotNegative | None, means("the value turned over; where the metric has one")] = (
+        None
+    )
+    bandwidth_interval: Annotated[Interval | None, means("of the bandwidth")] = None
+    message_rate_per_s: Annotated[NotNegative | None, means("the value turned over; where the metric has one")] = None
+    message_rate_interval: Annotated[Interval | None, means("of the rate")] = None
 
 
 class FirstSlow(Result, frozen=True, kw_only=True):
-    """In how many launches the first message lies far outside the later ones (docs/statistics.md)."""
+    """In how many launches the first message lies far outside the later ones (docs/internals/statistics.md)."""
 
-    slow: Annotated[bool, Meta(description="in 3 of 4 launches")]
-    launches_slow: int
-    launches: int
+    slow: Annotated[bool, means("in 3 of 4 launches")]
+    launches_slow: Annotated[int, means("in which it does")]
+    launches: Annotated[int, means("that measured both")]
 
 
 class ByRepetition(Result, frozen=True, kw_only=True):
-    """Single messages: each use of a fresh buffer, a row a launch."""
+    """Single messages: each use of a fresh buffer, a row a launch.
 
-    repetitions: Annotated[list[int], Meta(description="1, 2, ...: the use")]
-    launches: list[int]
-    launch_values: Annotated[list[list[float]], Meta(description="seconds, shape (launches, repetitions)")]
+    Of each use the median over buffers during which no rank was switched out; where all were, the lower quartile.
+    """
+
+    repetitions: Annotated[list[AtLeastOne], Meta(min_length=3), means("1, 2, ...: the use")]
+    launches: Annotated[list[Count], Meta(min_length=1), means("numbers")]
+    launch_values: Annotated[list[list[Positive]], means("seconds, shape (launches, repetitions)")]
 
 
 class MetricResult(Result, frozen=True, kw_only=True):
     """One metric of a cell."""
 
-    unit: str
-    better: Literal["lower", "higher"]
-    phases: dict[Phase, MetricEstimate]
-    first_slow: FirstSlow | None
-    by_repetition: ByRepetition | None
+    unit: Annotated[str, means("s, or what the metric has")]
+    better: Annotated[Literal["lower", "higher"], means("which values are good")]
+    phases: Annotated[dict[Phase, MetricEstimate], means("of the first message, and of later ones")]
+    first_slow: Annotated[FirstSlow | None, means("null: one of the phases is missing")]
+    by_repetition: Annotated[ByRepetition | None, means("null: samples are not single messages, or fewer than 3 uses")]
 
 
 class WhoPays(Result, frozen=True, kw_only=True):
-    """one_way_s of a phase, split by which of its two calls were running. The four ratios add up to 1."""
+    """one_way_s of a phase, split by which of its two calls were running; p2p with pattern=one_way on one node.
 
-    sender_alone_ratio: float
-    both_ratio: float
-    receiver_alone_ratio: float
-    neither_ratio: float
-    sender_s: Annotated[float, Meta(description="the sender is in its call")]
-    receiver_s: Annotated[float, Meta(description="the receiver is in its call")]
-    receiver_early_s: Annotated[float, Meta(description="median; MPI_Recv begins before MPI_Send; negative: after")]
-    sender_after_s: Annotated[float, Meta(description="median; MPI_Send outlasts MPI_Recv; negative: returned before")]
-    launches: int
-    text: str
+    The four ratios are means over messages, then over launches, and add up to 1.
+    """
+
+    sender_alone_ratio: Annotated[Share, means("of one_way_s; only the sender is in its call")]
+    both_ratio: Annotated[Share, means("both are")]
+    receiver_alone_ratio: Annotated[Share, means("only the receiver is")]
+    neither_ratio: Annotated[Share, means("neither is")]
+    sender_s: Annotated[NotNegative, means("the sender is in its call: its share of one_way_s")]
+    receiver_s: Annotated[NotNegative, means("the receiver is in its call: its share of one_way_s")]
+    receiver_early_s: Annotated[
+        float, means("median; MPI_Recv begins before MPI_Send; negative: after. In receive_s, not in one_way_s")
+    ]
+    sender_after_s: Annotated[
+        float, means("median; MPI_Send outlasts MPI_Recv; negative: it returned before. In send_s, not in one_way_s")
+    ]
+    launches: Annotated[AtLeastOne, means("that measured it")]
+    text: Annotated[Text, means("one sentence")]
 
 
 class CallCounts(Result, frozen=True, kw_only=True):
     """Calls of one kind that a witnessed launch counted."""
 
-    calls_per_op: float
-    bytes_per_op: Annotated[float | None, Meta(description="null: the call has no length")]
-    failed_per_op: float
+    calls_per_op: Annotated[NotNegative, means("for each operation")]
+    bytes_per_op: Annotated[NotNegative | None, means("for each operation; null: the call has no length")]
+    failed_per_op: Annotated[NotNegative, means("for each operation")]
 
 
 class RoleWitness(Result, frozen=True, kw_only=True, omit_defaults=True):
     """What the kernel did for one rank, per operation. Null: the rank stores no times."""
 
-    minor_faults_per_op: float | None
-    major_faults_per_op: float | None
-    system_time_s_per_op: float | None
-    involuntary_switches: int | None
-    operations: int | None = None
-    calls: Annotated[dict[str, CallCounts] | None, Meta(description="by kind; docs/witnesses.md")] = None
+    minor_faults_per_op: Annotated[float | None, means("page faults that need no disk")]
+    major_faults_per_op: Annotated[float | None, means("page faults that do")]
+    system_time_s_per_op: Annotated[float | None, means("time in the kernel")]
+    involuntary_switches: Annotated[Count | None, means("how often it was switched out, in all")]
+    operations: Annotated[Count | None, means("over which this was counted")] = None
+    calls: Annotated[dict[str, CallCounts] | None, means("by kind; docs/internals/witnesses.md")] = None
 
 
 class Distribution(Result, frozen=True, kw_only=True):
     """Instructions of one call, over calls."""
 
-    median: float
-    min: int
-    max: int
-    mean: float
-    counts: Annotated[dict[str, int], Meta(description="instructions -> how many calls")]
+    median: Annotated[float, means("instructions")]
+    min: Annotated[Count, means("instructions")]
+    max: Annotated[Count, means("instructions")]
+    mean: Annotated[float, means("instructions")]
+    counts: Annotated[Calls, means("instructions -> how many calls")]
 
 
 class PerCall(Result, frozen=True, kw_only=True):
-    """stepped: each iteration of a rep-prefixed instruction counts; retired: they count as one."""
+    """Instructions of a call, over the calls of all launches."""
 
-    stepped: Distribution | None
-    retired: Distribution | None
+    stepped: Annotated[Distribution | None, means("each iteration of a rep-prefixed instruction counts")]
+    retired: Annotated[Distribution | None, means("the iterations of a rep-prefixed instruction count as one")]
 
 
 class InstructionTotal(Result, frozen=True, kw_only=True):
-    """Sum over the calls of a region, median over launches."""
+    """Sum over the calls of a region, median over launches; of `synchronisation`, what ending one burst takes."""
 
-    stepped: float
-    retired: float
+    stepped: Annotated[NotNegative, means("instructions")]
+    retired: Annotated[NotNegative, means("instructions")]
 
 
 class FunctionShare(Result, frozen=True, kw_only=True):
     """Where the stepped instructions of a call are spent, mean over calls."""
 
-    library: str
-    function: str
-    per_call: float
+    library: Annotated[str, means("name of its file")]
+    function: Annotated[str, means("name")]
+    per_call: Annotated[NotNegative, means("instructions")]
 
 
 class LaunchInstructions(Result, frozen=True, kw_only=True):
     """One launch's counts."""
 
-    launch: int
-    calls: int | None
-    stepped: dict[str, int]
-    retired: dict[str, int]
-    region_instructions: int | None
+    launch: Annotated[Count, means("number")]
+    calls: Annotated[Count, means("that were counted")]
+    stepped: Annotated[Calls, means("instructions -> how many calls")]
+    retired: Annotated[Calls, means("instructions -> how many calls")]
+    region_instructions: Annotated[Count | None, means("calls, call sites and loop; null: not counted")]
 
 
 class InstructionRegion(Result, frozen=True, kw_only=True):
     """Instructions of the puts, or of the synchronisation, of one burst on the origin, counted once a launch."""
 
-    method: str
-    launches: int
-    calls: Annotated[int, Meta(description="over all launches")]
-    per_call: PerCall
-    total: InstructionTotal
-    loop_per_put: Annotated[float | None, Meta(description="the program's own, for each call; null: not reported")]
-    shares: Annotated[list[FunctionShare], Meta(description="largest first")]
-    identical_over_launches: Annotated[bool | None, Meta(description="null with one launch")]
-    by_launch: list[LaunchInstructions]
-    reason: Annotated[str | None, Meta(description="why per_call is null")]
+    method: Annotated[Text, means("how they were counted")]
+    launches: Annotated[AtLeastOne, means("that counted")]
+    calls: Annotated[AtLeastOne, means("over all launches")]
+    per_call: Annotated[PerCall, means("over the calls of all launches")]
+    total: Annotated[InstructionTotal, means("over the region")]
+    loop_per_put: Annotated[
+        float | None,
+        means(
+            "instructions of the program itself for each call: call site and loop, inlined code included; null: not "
+            "reported"
+        ),
+    ]
+    shares: Annotated[list[FunctionShare], means("of `stepped`, largest first")]
+    identical_over_launches: Annotated[bool | None, means("the same counts, call by call; null: one launch")]
+    by_launch: Annotated[list[LaunchInstructions], Meta(min_length=1), means("each launch's counts")]
+    reason: Annotated[str | None, means("why per_call holds nulls: no call leaves the program, all is inlined")]
 
 
 class InstructionCounts(Result, frozen=True, kw_only=True):
     """Both regions of a burst."""
 
-    put: InstructionRegion | None
-    synchronisation: InstructionRegion | None
+    put: Annotated[InstructionRegion | None, means("null: see instructions_reason")]
+    synchronisation: Annotated[InstructionRegion | None, means("null: see instructions_reason")]
 
 
 class RepetitionCounts(Result, frozen=True, kw_only=True):
     """Experiment cannon: disturbed repetitions over all launches."""
 
-    all: int
-    clean: Annotated[int | None, Meta(description="null: switched and loaded are")]
-    switched: Annotated[int | None, Meta(description="null: ranks share processors")]
-    loaded: Annotated[int | None, Meta(description="null: other load was never reported")]
-    launches_of_clean: int
-    launches: int
+    all: Annotated[Count, means("repetitions")]
+    clean: Annotated[Count | None, means("as far as it is known; null: switched and loaded are")]
+    switched: Annotated[Count | None, means("a rank was switched out; null: ranks share processors")]
+    loaded: Annotated[Count | None, means("others loaded the node; null: other load was never reported")]
+    launches_of_clean: Annotated[Count, means("launches that stand for clean repetitions alone")]
+    launches: Annotated[Count, means("that measured it")]
 
 
 class Allocations(Result, frozen=True, kw_only=True):
     """What the buffers of a cell were, over all launches and ranks."""
 
-    count: int
-    reused_address: int
-    pages_observed: Annotated[dict[str, int], Meta(description="page kind -> how many allocations")]
-    huge_ratio: Annotated[float | None, Meta(description="share of the bytes on huge pages")]
-    mpi_memory_kinds: list[str]
+    count: Annotated[Count, means("buffers")]
+    reused_address: Annotated[Count, means("how many came back at an address seen before")]
+    pages_observed: Annotated[dict[PagesObserved, Count], means("kind of pages -> how many buffers")]
+    huge_ratio: Annotated[Share | None, means("share of the bytes on huge pages; null: not observed")]
+    mpi_memory_kinds: Annotated[list[str], means("as MPI names them")]
 
 
 class CellResult(Result, frozen=True, kw_only=True):
     """One experiment at one point."""
 
-    cell: int
-    key: Annotated[str, Meta(description="hash of experiment, parameters, environment, placement and MPI")]
-    label: Annotated[str, Meta(description="short, unique in the run")]
-    group: str
-    experiment: str
-    parameters: dict[str, str]
-    mpi: Annotated[str | None, Meta(description="short name as in run.mpis")] = None
-    environment: str
-    placement: str
-    copy: int = 1
-    status: Literal["ok", "partial", "skipped", "failed"]
-    reason: str | None = None
-    metrics: dict[str, MetricResult]
-    absent: Annotated[dict[str, str], Meta(description="metric -> why this cell lacks it")]
-    who_pays: dict[Phase, WhoPays] | None = None
-    who_pays_reason: Annotated[str | None, Meta(description="why who_pays is null")] = None
-    instructions: InstructionCounts | None = None
-    instructions_reason: Annotated[str | None, Meta(description="why instructions, or a part of it, is null")] = None
-    repetitions: RepetitionCounts | None = None
-    repetitions_reason: Annotated[str | None, Meta(description="why repetitions, or a number in it, is null")] = None
-    allocations: Allocations | None = None
-    witness: dict[Phase, dict[Role, RoleWitness | None]] | None = None
-    witnessed: Annotated[bool, Meta(description="its launches counted calls; it has no timed twin")] = False
-    calls_reason: Annotated[str | None, Meta(description="why no role of witness has calls")] = None
-    validated_bytes: int | None = None
-    wrong_bytes: int | None = None
-    reproduce: Annotated[str | None, Meta(description="the exact command line, environment included")] = None
+    cell: Annotated[Count, means("number")]
+    key: Annotated[str, means("hash of experiment, parameters, environment, placement and MPI")]
+    label: Annotated[str, means("short, unique in the run")]
+    group: Annotated[str, means("of the campaign")]
+    experiment: Annotated[str, means("name")]
+    parameters: Annotated[
+        dict[str, str], means("as the engine takes them; of p2p `blocks` in place of the `block_bytes` it follows from")
+    ]
+    mpi: Annotated[str | None, means("short name as in run.mpis; null: imported and old runs")] = None
+    environment: Annotated[str, means("as in run.environments")]
+    placement: Annotated[str, means("as in run.placements")]
+    copy: Annotated[AtLeastOne, means("2 and more: the same again, for a control")] = 1
+    status: Annotated[Literal["ok", "partial", "skipped", "failed"], means("partial: not in every round")]
+    reason: Annotated[str | None, means("why status is not ok")] = None
+    metrics: Annotated[dict[str, MetricResult], means("by name; docs/reference/metrics.md")]
+    absent: Annotated[dict[str, str], means("metric -> why this cell lacks it")]
+    who_pays: Annotated[dict[Phase, WhoPays] | None, means("by phase; null: not split")] = None
+    who_pays_reason: Annotated[str | None, means("why who_pays is null")] = None
+    instructions: Annotated[InstructionCounts | None, means("experiment put; null: not counted")] = None
+    instructions_reason: Annotated[str | None, means("why instructions, or a part of it, is null")] = None
+    repetitions: Annotated[RepetitionCounts | None, means("experiment cannon; null: not reported")] = None
+    repetitions_reason: Annotated[str | None, means("why repetitions, or a number in it, is null")] = None
+    allocations: Annotated[Allocations | None, means("null: nothing was recorded")] = None
+    witness: Annotated[
+        dict[Phase, dict[Role, RoleWitness | None]] | None, means("by phase and role (send, receive); null: none")
+    ] = None
+    witnessed: Annotated[bool, means("its launches counted calls and took no times; it has no timed twin")] = False
+    calls_reason: Annotated[str | None, means("why no role of witness has calls")] = None
+    validated_bytes: Annotated[Count | None, means("compared after transfers; null: not reported")] = None
+    wrong_bytes: Annotated[Count | None, means("of those, found wrong; null: not reported")] = None
+    reproduce: Annotated[str | None, means("the exact command line, environment included; null: an imported log")] = (
+        None
+    )
 
     def estimate(self, metric: str, phase: str) -> MetricEstimate | None:
         """Of a metric and phase; None where the cell has none."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the engine says it can do (`slowpath-engine describe --json`, docs/engine-interface.md), typed.
+"""What the engine says it can do (`slowpath-engine describe --json`, docs/reference/engine-interface.md), typed.
 
 A campaign is validated against this, so that the engine's parameter table stays the only one.
 """
@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.roles import ParameterRole
 from slowpath.core.units import expand_values, parse_bytes, parse_count, parse_seconds
 
 
@@ -22,6 +23,7 @@ class Parameter(msgspec.Struct, frozen=True):
     name: str
     type: str  # bytes | count | seconds | choice | flag
     default: str
+    role: ParameterRole | None = None  # None: the engine is from before parameters stated theirs
     unit: str | None = None
     minimum: str | None = None
     maximum: str | None = None
@@ -30,21 +32,24 @@ class Parameter(msgspec.Struct, frozen=True):
     meaning: str = ""
 
 
-class Metric(msgspec.Struct, frozen=True):
+class DescribedMetric(msgspec.Struct, frozen=True):
     """One metric and the pattern that yields it."""
 
     name: str
     unit: str = "s"
     pattern: str | None = None
     meaning: str = ""
+    better: str | None = None
+    bandwidth: bool = False
+    message_rate: bool = False
 
 
-class Experiment(msgspec.Struct, frozen=True):
+class DescribedExperiment(msgspec.Struct, frozen=True):
     """One experiment of the engine."""
 
     name: str
     parameters: list[Parameter]
-    metrics: list[Metric] = []
+    metrics: list[DescribedMetric] = []
     summary: str = ""
     min_ranks: int = 1
 
@@ -60,20 +65,15 @@ class Experiment(msgspec.Struct, frozen=True):
         """Every parameter at its default, in the engine's order and spelling."""
         return {p.name: spell_value(p, p.default) for p in self.parameters}
 
-    def non_default(self, parameters: dict[str, str]) -> dict[str, str]:
-        """Those of `parameters` that differ from the default: enough to run the same cell by hand."""
-        defaults = self.defaults()
-        return {name: value for name, value in parameters.items() if value != defaults.get(name)}
-
 
 class EngineDescription(msgspec.Struct, frozen=True):
     """The engine, its version and its experiments."""
 
     engine: str
-    experiments: list[Experiment]
+    experiments: list[DescribedExperiment]
     plan_version: int = 1
 
-    def experiment(self, name: str) -> Experiment:
+    def experiment(self, name: str) -> DescribedExperiment:
         """Experiment `name`.  Raises: UsageError with the nearest name."""
         for experiment in self.experiments:
             if experiment.name == name:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -37,7 +38,7 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unavailable: str | None = None  # why this MPI can't be put into this state; its cells are skipped
     mpi: str | None = None  # the MPI for which this holds; None: for every MPI of the run
     unset: list[str] = []  # names that are taken out of the user's own variables
-    witness: bool = False  # its launches count calls (docs/witnesses.md), and their times stand for nothing
+    witness: bool = False  # its launches count calls (docs/internals/witnesses.md), and their times stand for nothing
 
 
 class Placement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,6 +52,17 @@ class Placement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hosts: list[str] = []  # names of the nodes, where a placement is about certain ones
     of: str | None = None  # the campaign's name for all placements that one [[placement]] stands for
     unavailable: str | None = None  # why ranks can't be put there; its cells are skipped
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What it asks for in addition to its binding; empty: nothing."""
+        asked = {
+            "spread": self.spread,
+            "nodes": self.nodes,
+            "ranks_per_node": self.ranks_per_node,
+            "hosts": self.hosts,
+        }
+        return {key: value for key, value in asked.items() if value}
 
 
 class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

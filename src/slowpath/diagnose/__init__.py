@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`slowpath diagnose`: begins broad and cheap, then spends its time where the evidence is (docs/diagnose.md)."""
+"""`slowpath diagnose`: broad and cheap first, then where the evidence is (docs/reference/diagnose.md)."""

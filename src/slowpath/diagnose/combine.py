@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from slowpath.core.errors import UsageError
+from slowpath.core.plan import Cell
 from slowpath.diagnose.records import Step
 from slowpath.diagnose.sides import Condition, condition
 from slowpath.diagnose.trial import EFFECT
-from slowpath.experiments.checks import check_cell, check_metric
 from slowpath.findings.remedies.registry import REMEDIES
+from slowpath.plan.check import CheckCells, nothing_checked
 
 Json = Mapping[str, Any]
 JOB_AXES = ("environment", "placement")
@@ -83,11 +83,13 @@ def _proven(finding: Json, about: Json, effect: Json, results: Json) -> Proven:
     return Proven(*names, slow, remedied, *under)
 
 
-def added_parameters(proven: Proven, others: Sequence[Proven], ranks: int) -> dict[str, tuple[str, str]]:
+def added_parameters(
+    proven: Proven, others: Sequence[Proven], ranks: int, check: CheckCells = nothing_checked
+) -> dict[str, tuple[str, str]]:
     """Axis -> (value, remedy) of what other findings' remedies change in this one's cell.
 
     A remedy reaches a cell of the same experiment whose parameter has the value that was slow there, and that the
-    remedy is for (packing is not for a contiguous message). What the planner would refuse is left out.
+    remedy is for (packing is not for a contiguous message). What the engine would refuse is left out.
     """
     found: dict[str, tuple[str, str]] = {}
     own: Mapping[str, str] = proven.slow["parameters"]
@@ -100,25 +102,32 @@ def added_parameters(proven: Proven, others: Sequence[Proven], ranks: int) -> di
         change = next((one.change for one in REMEDIES if one.name == other.remedy), None)
         changed = change(own) if change is not None else None
         before = {name: value for name, (value, _) in found.items()}
-        if changed is not None and _plannable(proven, before | {axis: changed[axis]}, ranks):
+        if changed is not None and _plannable(proven, before | {axis: changed[axis]}, ranks, check):
             found[axis] = changed[axis], other.remedy
     return found
 
 
-def _plannable(proven: Proven, added: Mapping[str, str], ranks: int) -> bool:
+def _plannable(proven: Proven, added: Mapping[str, str], ranks: int, check: CheckCells) -> bool:
     """Whether every cell between the slow one and the one with all that is added can be measured."""
     slow, remedied = proven.slow["parameters"], proven.remedied["parameters"]
     values = {name: [slow[name], value] for name, value in added.items()}
     if proven.axis in slow:
         values[proven.axis] = [slow[proven.axis], remedied[proven.axis]]
-    try:
-        for chosen in product(*values.values()):
-            cell = {**slow, **dict(zip(values, chosen, strict=True))}
-            check_cell(proven.slow["experiment"], cell, ranks)
-            check_metric(proven.slow["experiment"], cell, proven.metric)
-    except UsageError:
-        return False
-    return True
+    cells = [
+        Cell(
+            cell=number,
+            key="",
+            group="",
+            label="",
+            experiment=proven.slow["experiment"],
+            parameters={**slow, **dict(zip(values, chosen, strict=True))},
+            environment="",
+            placement="",
+        )
+        for number, chosen in enumerate(product(*values.values()))
+    ]
+    verdicts = check(cells, ranks)
+    return all(one.reason is None and proven.metric in one.metrics for one in verdicts.values())
 
 
 def change_of(proven: Proven) -> Change | None:

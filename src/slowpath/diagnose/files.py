@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from slowpath.core.files import write_atomically
 from slowpath.diagnose.html import page
 from slowpath.diagnose.records import Diagnosis
 from slowpath.diagnose.text import render
-from slowpath.record.folder import write_atomically
 
 
 def write_derived(folder: Path, diagnosis: Diagnosis) -> None:

@@ -21,7 +21,7 @@ def forest(findings: Sequence[Json]) -> str:
     drawn = [one for one in findings if one["ratio"] is not None]
     if not drawn:
         return ""
-    scale = contrast_forest.scale_of([dict(one) for one in drawn])
+    scale = contrast_forest.scale_of([_drawn(one) for one in drawn])
     rows = "".join(
         f'<div class="row"><span class="name"><b><a href="#{escape(one["id"])}">{escape(one["rule"])}</a></b> '
         f"{escape(one['title'])}<small>{escape(one['where'] or '')}</small></span>"

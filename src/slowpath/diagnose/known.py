@@ -9,6 +9,7 @@ from typing import Any
 
 from slowpath.diagnose.campaign_text import Campaign
 from slowpath.diagnose.records import Step
+from slowpath.plan.check import CheckCells, nothing_checked
 
 Json = Mapping[str, Any]
 
@@ -34,6 +35,7 @@ class Known:
     ranks: int
     control_variables: Mapping[str, float] = field(default_factory=dict)
     others: Mapping[str, Json] = field(default_factory=dict)
+    check: CheckCells = nothing_checked  # the engine as the judge of cells
 
 
 @dataclass(frozen=True)

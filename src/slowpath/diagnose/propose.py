@@ -280,7 +280,9 @@ def _repeats(known: Known) -> Iterator[Proposal]:
 def _together(known: Known) -> Iterator[Proposal]:
     """Once for each set of cells and remedies that meet in them."""
     environ = frozenset(known.environ)
-    made = together.design(known.findings, known.steps, known.others, environ, known.ranks, known.library.name)
+    made = together.design(
+        known.findings, known.steps, known.others, environ, known.ranks, known.library.name, known.check
+    )
     done = [step.about["cases"] for step in known.steps if step.kind == "together"]
     if made is not None and made[0]["cases"] not in done:
         yield Proposal("together", *made, "proven remedies together: does each still help?")

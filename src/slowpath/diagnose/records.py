@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from slowpath.core.errors import RecordError
-from slowpath.record.folder import read_bytes, write_atomically
+from slowpath.core.files import read_bytes, write_atomically
 
 SCHEMA = 1
 FILE = "diagnosis.json"

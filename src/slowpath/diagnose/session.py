@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from slowpath import __version__
 from slowpath.analyse.build import build_results
 from slowpath.core.errors import EnvironmentFailure, Interrupted, RecordError, UsageError
+from slowpath.core.version import __version__
 from slowpath.diagnose.conclude import Measured, advance
 from slowpath.diagnose.known import Known, Library, Proposal
 from slowpath.diagnose.propose import proposals
@@ -25,20 +24,13 @@ from slowpath.diagnose.survey import survey_text
 from slowpath.diagnose.together_judge import outcome_of, words
 from slowpath.findings.evidence.control_variables import control_variables
 from slowpath.findings.remedies.variables import Forced, forced_states
-from slowpath.mpi.allocation import find_allocation
-from slowpath.plan.campaign import decode, shipped
-from slowpath.plan.cost import estimate
-from slowpath.plan.expand import expand
-from slowpath.record.folder import create_run_folder, read_run
 from slowpath.report import write_all
-from slowpath.run.execute import Limitations
-from slowpath.run.launching import starters
-from slowpath.run.libraries import Libraries
+from slowpath.run.execute import RunLimits
 from slowpath.run.libraries import Library as Built
-from slowpath.run.placing import nodes_of
+from slowpath.run.measure import create, measure_prepared, measured_s, new_folder
+from slowpath.run.measure import resume as resume_run
+from slowpath.run.prepare import Prepared, checker_of, prepare_text, shipped_text
 from slowpath.run.progress import Progress
-from slowpath.run.reopen import reopen
-from slowpath.run.session import Prepared, create, measure, without_unavailable_bindings
 
 Tell = Callable[[str], None]
 RANKS = 2
@@ -134,6 +126,7 @@ class Session:
             RANKS,
             limits_told(self._measured),
             others,
+            checker_of(self._setup.built, self._setup.environ),
         )
 
     def _next(self) -> Proposal | None:
@@ -152,16 +145,11 @@ class Session:
         return None
 
     def _cost_s(self, prepared: Prepared) -> float:
-        return estimate(prepared.plan).wall_s * self._scale
+        return prepared.cost.wall_s * self._scale
 
     def _prepare(self, text: str, source: str) -> Prepared:
-        built, environ = self._setup.built, self._setup.environ
-        campaign = decode(text.encode(), source)
-        nodes = nodes_of(find_allocation(environ))
-        plan = expand(campaign, self._setup.description, [built.in_use], secrets.randbits(31), nodes=nodes)
-        plan = without_unavailable_bindings(plan, [built])
-        libraries = Libraries((built,), {})
-        return Prepared(campaign, plan, libraries, self._setup.description, starters([built], environ), ())
+        setup = self._setup
+        return prepare_text(text, source, setup.built, setup.description, setup.environ)
 
     def _step(self, proposal: Proposal | str) -> None:
         """Measure one campaign into its folder and conclude from it."""
@@ -182,10 +170,10 @@ class Session:
         self._setup.tell(f"{step.folder}: {why}")
         run = create(prepared, self._folder / step.folder, self._setup.command)
         self._write(steps=[*self._diagnosis.steps, step])
-        limits = Limitations(self._setup.cell_timeout_s, self._diagnosis.budget_s if survey else None)
+        limits = RunLimits(self._setup.cell_timeout_s, self._diagnosis.budget_s if survey else None)
         begun = time.monotonic()
         try:
-            measure(run, prepared.plan, prepared.starters, limits, self._setup.progress())
+            measure_prepared(run, prepared, limits, self._setup.progress())
         except Interrupted:
             self._write(spent_s=self._diagnosis.spent_s + time.monotonic() - begun)
             raise
@@ -197,10 +185,9 @@ class Session:
 
     def _finish(self, step: Step, run: Path, resumed: bool = False) -> None:
         if resumed:
-            plan, starting, schedule = reopen(run, self._setup.environ, self._setup.tell)
-            limits = Limitations(self._setup.cell_timeout_s)
-            measure(run, plan, starting, limits, self._setup.progress(), schedule)
-        wall_s = read_run(run).wall_s or 0.0
+            limits = RunLimits(self._setup.cell_timeout_s)
+            resume_run(run, self._setup.environ, self._setup.tell, limits, self._setup.progress())
+        wall_s = measured_s(run)
         if step.estimate_s > 0 and step.kind == "survey":
             self._scale = max(0.2, wall_s / step.estimate_s)
         results = build_results(run)
@@ -238,7 +225,7 @@ def limits_told(measured: Sequence[Measured]) -> dict[str, float]:
 
 def begin(setup: Setup, budget_s: float, out: Path | None, name_only: bool = False) -> Session:
     """A new diagnosis in a folder of its own.  Raises: EnvironmentFailure: the folder is taken."""
-    folder = create_run_folder("diagnosis", out)
+    folder = new_folder("diagnosis", out)
     diagnosis = Diagnosis(
         schema=SCHEMA,
         slowpath=__version__,
@@ -271,7 +258,7 @@ def dry_run(setup: Setup) -> list[str]:
     """What the survey would do, and how the rest is decided."""
     session = Session(Path("."), setup, Diagnosis(SCHEMA, __version__, [], "", 0.0, None))
     prepared = session._prepare(session_text(setup), "survey campaign")
-    cost = estimate(prepared.plan)
+    cost = prepared.cost
     cells = sum(cell.skip is None for cell in prepared.plan.cells)
     lines = [
         f"survey: {cells} cells, {prepared.plan.rounds} rounds, {cost.launches} launches, about {cost.wall_s:.0f} s"
@@ -282,7 +269,7 @@ def dry_run(setup: Setup) -> list[str]:
 
 def session_text(setup: Setup) -> str:
     """The survey's text for this machine."""
-    return survey_text(shipped()["survey"].read_text(), setup.forced, setup.gpus)
+    return survey_text(shipped_text("survey"), setup.forced, setup.gpus)
 
 
 def _now() -> str:

@@ -39,7 +39,7 @@ class Sides:
 def sides_of(finding: Json, results: Json) -> Sides | None:
     """The clearest of the finding's contrasts, else the extremes of its cells; None when it has neither.
 
-    Args: results: of the run in which the finding was observed, as docs/results.md has it.
+    Args: results: of the run in which the finding was observed, as docs/reference/results.md has it.
     """
     cells = {cell["cell"]: cell for cell in results["cells"]}
     chosen = [c for c in results["contrasts"] if c["id"] in set(finding["contrasts"]) and c["interval"] and c["ratio"]]

@@ -17,6 +17,7 @@ from slowpath.diagnose.records import Step
 from slowpath.diagnose.sides import Condition
 from slowpath.diagnose.trial import ROUNDS, SIDE
 from slowpath.findings.remedies.snippet import job_lines
+from slowpath.plan.check import CheckCells, nothing_checked
 
 Json = Mapping[str, Any]
 ALONE = "alone"
@@ -48,11 +49,16 @@ class _Case:
 
 
 def _case(
-    one: Proven, proven: Sequence[Proven], changes: Sequence[Change], environ: frozenset[str], ranks: int
+    one: Proven,
+    proven: Sequence[Proven],
+    changes: Sequence[Change],
+    environ: frozenset[str],
+    ranks: int,
+    check: CheckCells,
 ) -> _Case:
     under = one.remedied_under
     reaching = [change for change in changes if applied(under, [change], environ) != under]
-    added = added_parameters(one, proven, ranks)
+    added = added_parameters(one, proven, ranks, check)
     others = [*(change.remedy for change in reaching), *(remedy for _, remedy in added.values())]
     return _Case(one, applied(under, reaching, environ), added, others)
 
@@ -64,17 +70,18 @@ def design(
     environ: frozenset[str],
     ranks: int,
     library: str | None = None,
+    check: CheckCells = nothing_checked,
 ) -> tuple[dict[str, Any], Campaign] | None:
     """(about, campaign); None: no two proven remedies meet in one cell.
 
-    Args: environ: names of the user's variables.  library: whose launcher binds.
+    Args: environ: names of the user's variables.  library: whose launcher binds.  check: the engine.
     """
     proven = proven_remedies(findings, steps, results_of)
     changes, left_out = combine(proven)
     cases: list[_Case] = []
     listed: list[dict[str, str]] = []
     for one in proven:
-        case = _case(one, proven, changes, environ, ranks)
+        case = _case(one, proven, changes, environ, ranks, check)
         why = left_out.get(one.remedy) or (None if case.links else "no other remedy changes anything for its cell")
         if why is None and len(cases) == MOST_CASES:
             why = f"the {MOST_CASES} strongest findings are tried"

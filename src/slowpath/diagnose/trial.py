@@ -13,13 +13,13 @@ from typing import Any
 
 from slowpath.diagnose.campaign_text import Campaign, Contrast, Environment, Group
 from slowpath.diagnose.sides import Condition, Sides
+from slowpath.experiments.p2p.experiment import P2P
+from slowpath.experiments.registry import experiment_named
 from slowpath.findings.remedies.remedy import Control, Remedy
 
 ROUNDS = 10
 EFFECT, AGAIN, SLOW_FAST = "remedy", "remedy again", "gap"
 CONTROL, ALIKE, SIDE = "negative control", "a/a", "side effect"
-_EFFORT = {"samples": "60", "time_limit_s": "0.01", "warmup_s": "0.003"}
-_SIDE_LENGTHS = ("8", "65536", "1048576")
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,8 @@ def _control(sides: Sides, toggle: _Toggle, control: Control | None) -> tuple[li
         return [], [made]
     without = control.without or toggle.slow
     if control.parameters is not None:
-        experiment, parameters = control.experiment, {**_effort(control.experiment), **control.parameters}
+        experiment = control.experiment
+        parameters = {**experiment_named(experiment).brief, **control.parameters}
     else:
         experiment, parameters = sides.slow["experiment"], sides.slow["parameters"]
         phase = sides.phase
@@ -190,19 +191,13 @@ def _control(sides: Sides, toggle: _Toggle, control: Control | None) -> tuple[li
 
 def _side_effects(sides: Sides, toggle: _Toggle) -> tuple[list[Group], list[Contrast]]:
     values = [toggle.slow, toggle.remedied]
-    if sides.slow["experiment"] == "put" and toggle.axis not in ("environment", "placement"):
-        if toggle.axis not in ("window", "window_info", "synchronise") or toggle.remedied == "no_locks":
-            return [], []
-        parameters: dict[str, str | list[str]] = {**_effort("put"), "operation": ["get", "accumulate"]}
-        group = _group(SIDE, "put", parameters, toggle, values)
-        metric = "time_per_put_s"
-    elif toggle.axis in ("environment", "placement", "pages", "memory"):
-        parameters = {**_effort("p2p"), "pattern": "ping_pong", "message_bytes": list(_SIDE_LENGTHS)}
-        group = _group(SIDE, "p2p", parameters, toggle, values)
-        metric = "half_round_trip_latency_s"
-    else:
+    known = [experiment_named(sides.slow["experiment"]), P2P]  # a job that is slower sends slower messages too
+    found = next(((one, effect) for one in known if (effect := one.side_effect(toggle.axis)) is not None), None)
+    if found is None or toggle.remedied in found[1].safe_values:
         return [], []
-    question = "Does it make anything else slower?"
+    experiment, effect = found
+    group = _group(SIDE, experiment.name, {**experiment.brief, **effect.parameters}, toggle, values)
+    question, metric = "Does it make anything else slower?", effect.metric
     return [group], [Contrast(SIDE, question, SIDE, toggle.axis, toggle.slow, toggle.remedied, metric, explains=True)]
 
 
@@ -224,8 +219,3 @@ def _group(
     else:
         chosen[toggle.axis] = list(values)
     return Group(name, experiment, chosen, environments, placements, copies)
-
-
-def _effort(experiment: str) -> dict[str, str]:
-    short = {"samples": "40", "time_limit_s": "0.004", "warmup_s": "0.001", "instructions": "0", "puts": "200"}
-    return {"p2p": dict(_EFFORT), "put": short}.get(experiment, {})

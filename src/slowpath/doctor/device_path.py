@@ -23,7 +23,7 @@ Way = Literal["ipc", "staged"]
 Method = Literal["reference", "bandwidth"]
 
 # Against the same messages without IPC: 7 and 9 times as fast over NVLink, 0.9 and 1.0 for kinds of memory that are
-# staged anyway (docs/gpu-results.md). Links of PCIe may gain little, so what lies between is not called either way.
+# staged anyway (docs/results/gpu.md). Links of PCIe may gain little, so what lies between is not called either way.
 IPC_AT_LEAST = 1.5
 STAGED_AT_MOST = 1.2
 PAIRS = 3

@@ -14,7 +14,7 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.ucx_report import LOG_FILE, VARIABLES, Protocol, moving, protocols
 from slowpath.run.cores import allocated_nodes, allowed_cores
 from slowpath.run.engine.cache import Engine
-from slowpath.run.process import Limits, Outcome, run_job
+from slowpath.run.process import JobLimits, Outcome, run_job
 
 SMALL_BYTES = 8
 LARGE_BYTES = 64 * 1024 * 1024
@@ -63,7 +63,9 @@ def transfer(
             environ,
         )
         out, err = Path(folder, "stdout"), Path(folder, "stderr")
-        outcome = run_job(made.argv, {**mpi.environ(environ), **made.variables}, out, err, [], Limits(total_s=limit_s))
+        outcome = run_job(
+            made.argv, {**mpi.environ(environ), **made.variables}, out, err, [], JobLimits(total_s=limit_s)
+        )
         table = out.read_text(errors="replace")
         logs = sorted(Path(folder).glob("ucx-*.log"))
         # Another UCX may not know the file and print on its output instead.

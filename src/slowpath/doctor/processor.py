@@ -6,9 +6,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from slowpath.core.cpu_list import format_cpu_list
 from slowpath.doctor.check import Check
 from slowpath.run.cores import allowed_cores
-from slowpath.run.machine import first_value, ranges, read_line
+from slowpath.run.machine import first_value, read_line
 
 CPU = Path("/sys/devices/system/cpu")
 CGROUP_LIMITS = (Path("/sys/fs/cgroup/cpu.max"), Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"))
@@ -19,7 +20,7 @@ def cores() -> Check:
     allowed = sorted(os.sched_getaffinity(0))
     count = allowed_cores()
     model = first_value("/proc/cpuinfo", "model name") or "unknown model"
-    value = f"{count} cores, processors {ranges(allowed)} of {os.cpu_count()}; {model}"
+    value = f"{count} cores, processors {format_cpu_list(allowed)} of {os.cpu_count()}; {model}"
     if count >= 2:
         return Check("cores", value, "ok", f"up to {count} ranks have a core of their own")
     return Check(

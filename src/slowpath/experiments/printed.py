@@ -1,14 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of other benchmarks, for which slowpath has no experiment (docs/ecosystem.md). Pure."""
+"""The experiment `printed`: operations that only other benchmarks measure (docs/how-to/other-tools.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from slowpath.experiments.experiment import Experiment, Pattern
 from slowpath.experiments.measured.job import Job
 from slowpath.experiments.measured.series import NO_SAMPLES, Block, Derived, per_operation
+from slowpath.experiments.metric import Metric
+
+_METRICS = (
+    Metric("operation_s", "s", "lower", "one operation as another benchmark printed it: mean over its repetitions"),
+)
 
 
 def operation(p: Mapping[str, str], blocks: Sequence[Block], job: Job) -> Derived:
     """The one batch that a printed mean stands for."""
     return {"operation_s": per_operation(blocks, 0, 1) or NO_SAMPLES}
+
+
+PRINTED = Experiment(
+    name="printed",
+    patterns=(Pattern("operation", operation, _METRICS),),
+    roles={"message_bytes": "covariate"},
+)

@@ -19,7 +19,7 @@ WORTH_TELLING_RATIO = 1.25
 def findings(results: Any, rules: Sequence[Rule] = RULES) -> list[Finding]:
     """All findings of a run, the strongest first; none of them proven.
 
-    Args: results: as docs/results.md has it; `findings` of it is not read.  rules: to ask.
+    Args: results: as docs/reference/results.md has it; `findings` of it is not read.  rules: to ask.
     """
     evidence = Evidence(results)
     found = [

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The finding that stands in results.json and diagnosis.json, made from an observation and its rule. Pure.
 
-docs/findings.md has the fields. A finding is *observed* by its contrast or law, *explained* only where law and witness
-agree, *proven* only by a trial.
+docs/reference/findings.md has the fields. A finding is *observed* by its contrast or law, *explained* only where law
+and witness agree, *proven* only by a trial.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rule's page: one screen of text, and the same as Markdown for docs/rules. Pure."""
+"""A rule's page: one screen of text, and the same as Markdown for docs/reference/rules. Pure."""
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -59,7 +60,7 @@ def table(rules: Sequence[Rule]) -> str:
 
 
 def markdown_page(rule: Rule) -> str:
-    """docs/rules/SPnnn.md."""
+    """A rule as a page of docs/reference/rules."""
     lines = [f"# {rule.code}: {rule.title}", "", f"*{rule.name}*", ""]
     for heading, text in _parts(rule):
         lines += [f"## {heading}", "", text, ""]
@@ -69,21 +70,31 @@ def markdown_page(rule: Rule) -> str:
     if rule.stronger:
         links = ", ".join(f"[{code}]({code}.md)" for code in rule.stronger)
         lines += [f"Where one of {links} holds for the same excess, this finding is merged into it.", ""]
-    lines += ["Remedies for each library stand in [docs/remedies.md](../remedies.md).", ""]
+    lines += ["[Remedies](../remedies.md) has the remedies for each library.", ""]
     lines += ["## Sources", "", *(f"- {source}" for source in rule.sources), "", _MADE, ""]
-    return "\n".join(lines)
+    return _linked("\n".join(lines))
+
+
+def _linked(text: str) -> str:
+    """Pages of the documentation (docs/how-to/traces.md) as links from docs/reference/rules."""
+    return re.sub(r"docs/([\w-]+)/([\w-]+)\.md", _link, text)
+
+
+def _link(page: re.Match[str]) -> str:
+    folder = ".." if page[1] == "reference" else f"../../{page[1]}"
+    return f"[{page[2]}]({folder}/{page[2]}.md)"
 
 
 _MADE = "Generated from the rule by `slowpath explain --markdown DIR`."
 
 
 def index_page(rules: Sequence[Rule]) -> str:
-    """docs/rules/README.md."""
+    """The table of all rules, docs/reference/rules/README.md."""
     rows = [f"| [{rule.code}]({rule.code}.md) | {rule.title} | {rule.remedy} |" for rule in rules]
-    head = ["# Rules", "", "What Slowpath can name. docs/findings.md says what a finding is.", ""]
-    return "\n".join([*head, "| code | slow path | remedy |", "|---|---|---|", *rows, "", _MADE, ""])
+    head = ["# Rules", "", "What Slowpath can name. [Findings](../findings.md) says what a finding is.", ""]
+    return _linked("\n".join([*head, "| code | slow path | remedy |", "|---|---|---|", *rows, "", _MADE, ""]))
 
 
 def markdown_files(rules: Sequence[Rule]) -> dict[str, str]:
-    """File name -> text of everything in docs/rules."""
+    """File name -> text of everything in docs/reference/rules."""
     return {f"{rule.code}.md": markdown_page(rule) for rule in rules} | {"README.md": index_page(rules)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cells of one group: every combination of its values, checked, labelled and keyed."""
+"""The cells of one group: every combination of its values, spelled, labelled and keyed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from slowpath.core.engine_description import EngineDescription, Experiment, expand_parameter, nearest
+from slowpath.core.engine_description import DescribedExperiment, EngineDescription, expand_parameter, nearest
 from slowpath.core.errors import UsageError
+from slowpath.core.labels import group_labels
 from slowpath.core.plan import Cell, Environment, Placement, PlannedMpi, cell_key
-from slowpath.experiments.checks import check_cell
 from slowpath.plan.campaign import Campaign
 from slowpath.plan.contrasts import GroupCells
-from slowpath.plan.labels import group_labels
-from slowpath.plan.places import asked_place
 from slowpath.plan.tables import CellsTable, Names, scalars, wrong
 
 MAX_CELLS = 100_000
@@ -60,11 +58,6 @@ def expand_group(
     labels = group_labels(table.name, experiment, points)
     defaults = experiment.defaults()
     parameters = [{name: point.get(name, default) for name, default in defaults.items()} for point in points]
-    for values, label in zip(parameters, labels, strict=True):
-        try:
-            check_cell(experiment.name, values, shared.ranks)
-        except UsageError as error:
-            raise wrong(campaign.source, title, "parameters", f"{label}: {error}") from error
     numbers = itertools.count(first)
     cells = [
         _cell(next(numbers), table, point, values, mpi_label(mpi, label, shared), mpi, shared)
@@ -79,7 +72,9 @@ def mpi_label(mpi: PlannedMpi, label: str, shared: Shared) -> str:
     return f"{mpi.name}, {label}" if len(shared.mpis) > 1 else label
 
 
-def _axes(campaign: Campaign, table: CellsTable, experiment: Experiment, shared: Shared) -> dict[str, list[str]]:
+def _axes(
+    campaign: Campaign, table: CellsTable, experiment: DescribedExperiment, shared: Shared
+) -> dict[str, list[str]]:
     """Every axis of the group with its values: environment, placement, parameters as written, copy."""
     title = f"[[cells]] '{table.name}'"
     axes = {
@@ -132,7 +127,7 @@ def _cell(
         int(point["copy"]),
         shared.ranks,
         mpi.identity,
-        asked_place(placement),
+        placement.asked,
     )
     return Cell(
         cell=number,

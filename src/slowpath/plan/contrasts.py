@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from slowpath.core.engine_description import Experiment, expand_parameter, nearest
+from slowpath.core.engine_description import DescribedExperiment, expand_parameter, nearest
 from slowpath.core.errors import UsageError
+from slowpath.core.labels import readable_value
 from slowpath.core.plan import LIBRARIES, Cell, Contrast, Side
-from slowpath.experiments.checks import check_metric
-from slowpath.plan.labels import readable_value
+from slowpath.plan.check import Verdicts, require_metric
 from slowpath.plan.tables import ContrastTable, scalars, wrong
 
 PHASES = ("steady", "first")
@@ -22,7 +22,7 @@ class GroupCells(msgspec.Struct, frozen=True):
     """The cells of one group, with the experiment that they exercise."""
 
     name: str
-    experiment: Experiment
+    experiment: DescribedExperiment
     cells: list[Cell]
 
 
@@ -37,11 +37,12 @@ def coordinates(cell: Cell) -> dict[str, str]:
     }
 
 
-def contrasts_of(table: ContrastTable, group: GroupCells, source: str) -> list[Contrast]:
+def contrasts_of(table: ContrastTable, group: GroupCells, source: str, verdicts: Verdicts) -> list[Contrast]:
     """All contrasts of one [[contrast]] table, one for each combination of the other axes and each b.
 
     A contrast that speaks of an MPI is left out where this run goes without that one.
 
+    Args: verdicts: on cells, those that the engine gave.
     Raises: UsageError if an axis, a side or a metric does not exist, or no two cells form a pair.
     """
     title = f"[[contrast]] '{table.name}'"
@@ -57,7 +58,7 @@ def contrasts_of(table: ContrastTable, group: GroupCells, source: str) -> list[C
         pairs = [pair for b in b_values for pair in _pairs(table, cells, a_values[0], b)]
         by_number = {cell.cell: cell for cell in cells}
         for side in (side for pair in pairs for side in pair):
-            _check_measured(by_number[side.cell], group.experiment, table.metric)
+            _check_measured(by_number[side.cell], group.experiment, table.metric, verdicts)
     except UsageError as error:
         raise wrong(source, title, None, str(error)) from error
     if not pairs and not (table.axis == "mpi" or "mpi" in table.where):
@@ -90,15 +91,12 @@ def _check_metric_name(table: ContrastTable, group: GroupCells) -> None:
         raise UsageError(f"key metric: '{table.metric}' is no time; a contrast compares times: {', '.join(times)}")
 
 
-def _check_measured(cell: Cell, experiment: Experiment, name: str) -> None:
+def _check_measured(cell: Cell, experiment: DescribedExperiment, name: str, verdicts: Verdicts) -> None:
     """A cell must yield the metric that it is compared by."""
     pattern = next(metric.pattern for metric in experiment.metrics if metric.name == name)
     if pattern and cell.parameters.get("pattern", pattern) != pattern:
         raise UsageError(f"key metric: '{name}' is measured with pattern={pattern} only; narrow where")
-    try:
-        check_metric(experiment.name, cell.parameters, name)
-    except UsageError as error:
-        raise UsageError(f"key metric: {error}") from error
+    require_metric(cell, verdicts, name)
 
 
 def _values(axis: str, written: list[str], group: GroupCells, key: str) -> list[str]:

@@ -12,11 +12,12 @@ import msgspec
 from slowpath.core import engine_description
 from slowpath.core.engine_description import EngineDescription
 from slowpath.core.errors import UsageError
+from slowpath.core.labels import unique_labels
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Plan
 from slowpath.plan.campaign import Campaign
 from slowpath.plan.cells import Shared, expand_group
+from slowpath.plan.check import CheckCells, Verdicts, nothing_checked, require_accepted
 from slowpath.plan.contrasts import GroupCells, contrasts_of
-from slowpath.plan.labels import unique_labels
 from slowpath.plan.mpis import MpiInUse, resolve_environments
 from slowpath.plan.order import order_launches
 from slowpath.plan.places import Nodes, resolve_placements
@@ -31,12 +32,13 @@ def expand(
     ranks: int | None = None,
     rounds: int | None = None,
     nodes: Nodes | None = None,
+    check: CheckCells = nothing_checked,
 ) -> Plan:
     """The plan of `campaign` under one or several MPIs.
 
     Args: description: of the engine, decoded or as it prints it.  mpis: one or more, their names and identities
           distinct.  seed: fixes the order of launches and cells.  ranks, rounds: in place of the campaign's.
-          nodes: those that the launcher can use; None: this one alone.
+          nodes: those that the launcher can use; None: this one alone.  check: judges all cells at once.
     Raises: UsageError naming file, table and key.
     """
     if isinstance(description, dict):
@@ -50,6 +52,8 @@ def expand(
     planned = [mpi.planned for mpi in mpis]
     groups = _expand_groups(campaign, description, Shared(ranks, planned, environments, placements))
     cells = [cell for group in groups.values() for cell in group.cells]
+    verdicts = check(cells, ranks)
+    require_accepted(cells, verdicts, campaign.source)
     return Plan(
         schema=PLAN_SCHEMA,
         campaign=campaign.name,
@@ -61,7 +65,7 @@ def expand(
         environments=environments,
         placements=placements,
         cells=_with_unique_labels(cells),
-        contrasts=_all_contrasts(campaign, groups),
+        contrasts=_all_contrasts(campaign, groups, verdicts),
         launches=order_launches(cells, rounds, seed, {e.name for e in environments if e.witness}),
         mpis=planned,
     )
@@ -72,7 +76,7 @@ def _with_unique_labels(cells: list[Cell]) -> list[Cell]:
     return [msgspec.structs.replace(cell, label=label) for cell, label in zip(cells, labels, strict=True)]
 
 
-def _all_contrasts(campaign: Campaign, groups: Mapping[str, GroupCells]) -> list[Contrast]:
+def _all_contrasts(campaign: Campaign, groups: Mapping[str, GroupCells], verdicts: Verdicts) -> list[Contrast]:
     tables = campaign.contrasts
     witnessed = {environment.name for environment in campaign.environments if environment.witness}
     timed = {name: _without(group, witnessed) for name, group in groups.items()}
@@ -80,7 +84,8 @@ def _all_contrasts(campaign: Campaign, groups: Mapping[str, GroupCells]) -> list
         if not timed[table.cells].cells:
             problem = f"all of '{table.cells}' is witnessed, and witnessed launches have no times; add an environment"
             raise wrong(campaign.source, f"[[contrast]] '{table.name}'", "cells", problem)
-    contrasts = [c for table in tables for c in contrasts_of(table, timed[table.cells], campaign.source)]
+    source = campaign.source
+    contrasts = [c for table in tables for c in contrasts_of(table, timed[table.cells], source, verdicts)]
     _check_distinct_ids([contrast.id for contrast in contrasts], campaign.source)
     return contrasts
 

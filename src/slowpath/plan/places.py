@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -28,17 +27,6 @@ def resolve_placements(tables: Sequence[PlacementTable], ranks: int, nodes: Node
     Raises: UsageError naming table and key, where keys exclude each other or the ranks can't be divided so.
     """
     return [placement for table in tables for placement in _resolve(table, ranks, nodes, source)]
-
-
-def asked_place(placement: Placement) -> dict[str, Any]:
-    """What a placement asks for beside its binding; empty: nothing."""
-    asked = {
-        "spread": placement.spread,
-        "nodes": placement.nodes,
-        "ranks_per_node": placement.ranks_per_node,
-        "hosts": placement.hosts,
-    }
-    return {key: value for key, value in asked.items() if value}
 
 
 def most_nodes(tables: Sequence[PlacementTable]) -> int:

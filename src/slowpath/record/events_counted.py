@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events that count: instructions of calls, calls of the C library (docs/record.md).
+"""Events that count: instructions of calls, calls of the C library (docs/internals/record.md).
 
 Fields that an engine may not know have a default of None: missing, not zero. Unknown fields are ignored.
 """

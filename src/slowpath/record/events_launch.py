@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of a launch as a whole (docs/record.md).
+"""Events of a launch as a whole (docs/internals/record.md).
 
 Fields that an engine may not know have a default of None: missing, not zero. Unknown fields are ignored.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the ranks of a launch ran: one by one, or node by node with what a node's ranks share written once
-(docs/record.md, `launch_begin`).
+(docs/internals/record.md, `launch_begin`).
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.files import cannot, read_bytes, write_atomically
 
 RUN_SCHEMA = 1
 DEFAULT_PARENT = Path("slowpath-runs")
@@ -103,46 +104,13 @@ def _claim(path: Path) -> Path:
         reason = f"{path}: is a file, not a folder; name another one" if path.is_file() else taken
         raise EnvironmentFailure(reason) from error
     except OSError as error:
-        raise _cannot("make the run folder", path, error) from error
+        raise cannot("make the run folder", path, error) from error
     return path
-
-
-def _cannot(action: str, path: Path, error: OSError) -> EnvironmentFailure:
-    return EnvironmentFailure(
-        f"cannot {action} {path}: {error.strerror or error}; free or name another place with --out"
-    )
 
 
 def launch_folder(run: Path, launch: int) -> Path:
     """Where launch number `launch` keeps its files."""
     return run / "launches" / f"{launch:06d}"
-
-
-def write_atomically(path: Path, content: bytes | str) -> None:
-    """Writes beside `path` and renames, so that a reader never sees half a file; an existing file is
-    replaced.
-
-    Raises: EnvironmentFailure if the disk is full, read-only or gone; `path` is then as it was before.
-    """
-    data = content.encode() if isinstance(content, str) else content
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with beside.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except OSError as error:
-        _drop(beside)
-        raise _cannot("write", path, error) from error
-    except BaseException:
-        _drop(beside)
-        raise
-
-
-def _drop(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.unlink()
 
 
 def settle(folder: Path) -> None:
@@ -163,16 +131,6 @@ def _sync(path: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def read_bytes(path: Path) -> bytes:
-    """Content of a file of a run folder.  Raises: RecordError if it is missing or can't be read."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
-        raise RecordError(f"{path}: is missing; is {path.parent} a run folder?") from error
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def write_run(run: Path, info: RunInfo) -> None:

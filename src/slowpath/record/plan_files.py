@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""plan.json, and the plan.txt that the engine reads (docs/record.md)."""
+"""plan.json, and the plan.txt that the engine reads (docs/internals/record.md)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.errors import RecordError
+from slowpath.core.files import read_bytes, write_atomically
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Launch, Plan
-from slowpath.record.folder import read_bytes, write_atomically
 
 ENGINE_PLAN_VERSION = 1
 
@@ -44,12 +44,19 @@ def engine_plan_text(plan: Plan, launch: Launch, cells: Iterable[int] | None = N
     """
     by_number = {cell.cell: cell for cell in plan.cells}
     numbers = launch.cells if cells is None else list(cells)
-    lines = [
-        f"slowpath-plan {ENGINE_PLAN_VERSION}",
-        f"launch {launch.launch}",
-        f"seed {launch.seed}",
-        *(_cell_line(by_number[number]) for number in numbers),
-    ]
+    return _text((by_number[number] for number in numbers), f"launch {launch.launch}", f"seed {launch.seed}")
+
+
+def engine_cells_text(cells: Iterable[Cell]) -> str:
+    """A plan of these cells that no launch runs, for the engine to judge.
+
+    Raises: ValueError if a value holds a blank, which plan.txt cannot express.
+    """
+    return _text(cells)
+
+
+def _text(cells: Iterable[Cell], *head: str) -> str:
+    lines = [f"slowpath-plan {ENGINE_PLAN_VERSION}", *head, *(_cell_line(cell) for cell in cells)]
     return "\n".join(lines) + "\n"
 
 

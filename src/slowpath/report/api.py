@@ -29,7 +29,8 @@ from slowpath.analyse.source import read_recorded
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.results import Results
 from slowpath.experiments.measured.load import LaunchRecord, first_good_launches
-from slowpath.experiments.metrics import METRICS, Absent, derive
+from slowpath.experiments.measured.series import Absent
+from slowpath.experiments.registry import METRICS, experiment_named
 from slowpath.record.blocks import opened, read_from
 from slowpath.record.folder import read_run
 
@@ -66,7 +67,7 @@ class Samples:
 
 
 class Cell:
-    """One cell: what was measured at one point. `to_dict` is its entry in results.json (docs/results.md)."""
+    """One cell: what was measured at one point. `to_dict` is its entry in results.json (docs/reference/results.md)."""
 
     def __init__(self, run: Run, entry: Json) -> None:
         self._run, self._entry = run, entry
@@ -105,10 +106,11 @@ class Cell:
         Raises: UsageError for a metric that nobody knows; RecordError if the record can't be read.
         """
         name = self._metric(metric)
+        experiment = experiment_named(self._entry["experiment"])
         found: dict[int, NDArray[np.float64]] = {}
         for launch in self._run.launches_of(self.number):
             blocks = launch.cell_blocks([self.number])[self.number]
-            derived = derive(self._entry["experiment"], self.parameters, blocks, launch.job(self.number))
+            derived = experiment.derive(self.parameters, blocks, launch.job(self.number))
             phases = derived.get(name) if name else None
             if phases and not isinstance(phases, Absent) and phase in phases:
                 found[launch.info.launch] = phases[phase].values_s
@@ -148,7 +150,7 @@ class Cell:
 
 
 class Contrast:
-    """b against a, which differ in one thing. `to_dict` is its entry in results.json (docs/results.md)."""
+    """b against a, which differ in one thing. `to_dict` is its entry in results.json (docs/reference/results.md)."""
 
     def __init__(self, entry: Json) -> None:
         self._entry = entry
@@ -199,7 +201,7 @@ class Run:
 
     @cached_property
     def results(self) -> Results:
-        """results.json, worked out anew from the record (docs/results.md). Raises: RecordError."""
+        """results.json, worked out anew from the record (docs/reference/results.md). Raises: RecordError."""
         return build_results(self.path)
 
     @cached_property

@@ -12,7 +12,6 @@ from markupsafe import Markup
 from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
 from slowpath.report import format as fmt
 
-
 K = TypeVar("K")
 
 

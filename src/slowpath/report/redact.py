@@ -21,8 +21,9 @@ from typing import Any
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.files import read_bytes, write_atomically
 from slowpath.core.results import Results
-from slowpath.record.folder import create_run_folder, read_bytes, read_run, write_atomically
+from slowpath.record.folder import create_run_folder, read_run
 
 NOTE = (
     "Redacted: names of hosts, users, folders and files, and network addresses were replaced by stand-ins, the same "

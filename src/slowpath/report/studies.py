@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from slowpath.core.results import Results
-from slowpath.experiments.registry import experiment_named
+from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.report.cannon.text import cannon_lines
 from slowpath.report.cannon.view import cannon_view
 from slowpath.report.put.text import put_lines
@@ -38,7 +38,6 @@ VIEWS: dict[str, View] = {
 
 
 def views_of(results: Results) -> list[View]:
-    """The sections of the experiments that occur, in the order of VIEWS."""
-    experiments = dict.fromkeys(cell.experiment for cell in results.cells)
-    names = {name for experiment in experiments for name in experiment_named(experiment).views}
-    return [view for name, view in VIEWS.items() if name in names]
+    """The sections of the experiments that occur, in the order of the experiments."""
+    occurring = {cell.experiment for cell in results.cells}
+    return [VIEWS[name] for one in EXPERIMENTS if one.name in occurring for name in one.views]

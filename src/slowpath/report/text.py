@@ -90,9 +90,7 @@ def _row(contrast: ContrastResult) -> tuple[str, ...]:
 
 
 def _without_interval(contrasts: list[ContrastResult]) -> list[str]:
-    whys = dict.fromkeys(
-        fmt.with_kind(None, c.interval_kind or c.reason) for c in contrasts if not c.interval
-    )
+    whys = dict.fromkeys(fmt.with_kind(None, c.interval_kind or c.reason) for c in contrasts if not c.interval)
     return [_wrap(f"{why[0].upper()}{why[1:]}.", "  ") for why in whys]
 
 

@@ -59,7 +59,9 @@ def distribution_figures(results: Results) -> list[Figure]:
     return figures
 
 
-def _distribution(grid: str, group: str, metric: str, phase: str, known: list[tuple[CellResult, MetricEstimate]]) -> Figure:
+def _distribution(
+    grid: str, group: str, metric: str, phase: str, known: list[tuple[CellResult, MetricEstimate]]
+) -> Figure:
     scales = distributions.scales_of([one for _, one in known])
     rows = [
         Row(cell.label, cell.cell, distributions.track(one, "s", scales, grid), _centre(one), _remarks(one))

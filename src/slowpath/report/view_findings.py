@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.results import Finding, Leg, RemedyResult, Results
+from slowpath.core.results import Finding, Leg, RemedyResult, Results, SideEffect
 from slowpath.report import format as fmt
 from slowpath.report import view_witness
 
@@ -109,9 +109,13 @@ def _remedy(remedy: RemedyResult) -> RemedyView:
         remedy.text,
         words,
         [(kind, text) for kind, text in copied if text],
-        remedy.side_effects,
+        [one if isinstance(one, str) else _side_effect(one) for one in remedy.side_effects],
         remedy.reason,
     )
+
+
+def _side_effect(one: SideEffect) -> str:
+    return f"{one.where}: {one.verdict}, {fmt.ratio(one.ratio, one.interval)} with the remedy"
 
 
 def headline(found: list[FindingView]) -> str:

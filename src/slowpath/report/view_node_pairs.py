@@ -16,10 +16,7 @@ def pair_figures(results: Results) -> list[Figure]:
 
 def _figure(one: NodePairs) -> Figure:
     title = heading(one.metric, "over the other pairs") if one.metric else "Pairs of nodes: not measured"
-    squares = {
-        (pair.a, pair.b): Square(pair.ratio, _shown(pair), pair.verdict == "slower")
-        for pair in one.pairs
-    }
+    squares = {(pair.a, pair.b): Square(pair.ratio, _shown(pair), pair.verdict == "slower") for pair in one.pairs}
     return Figure(title, one.label, _table(one), picture=matrix(one.nodes, squares, f"{title}, {one.label}"))
 
 

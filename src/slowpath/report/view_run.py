@@ -155,9 +155,7 @@ def run_command(run: RunResult) -> str | None:
 
 def commands(results: Results) -> list[tuple[int, str, str, str]]:
     """Cell, its label, its group and the command that measures it alone; cells without a command say why."""
-    why = (
-        "imported: the log does not state its command" if results.run.imported else "no command was recorded"
-    )
+    why = "imported: the log does not state its command" if results.run.imported else "no command was recorded"
     return [
         (
             cell.cell,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was counted beside a cell's times, in few words: calls of the C library, page faults (docs/witnesses.md)."""
+"""What was counted next to a cell's times: calls of the C library, page faults (docs/internals/witnesses.md)."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from slowpath.core.files import write_atomically
 from slowpath.core.results import Results
-from slowpath.record.folder import write_atomically
 from slowpath.report import csv, html, samples, text
 
 FILES = ("results.json", "cells.csv", "contrasts.csv", "report.txt", "report.html")

@@ -11,7 +11,7 @@ from typing import Literal
 
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
 from slowpath.core.plan import ALL
-from slowpath.mpi.find import VARIABLE, find_all, find_mpi
+from slowpath.mpi.find import LAUNCHER_NAMES, VARIABLE, find_all, find_mpi
 from slowpath.mpi.mpi import Ask, Mpi
 from slowpath.mpi.probe import output_of
 
@@ -97,3 +97,9 @@ def _of_campaign(names: Sequence[str], environ: Mapping[str, str], ask: Ask) -> 
             f"none of the campaign's MPIs is here ({', '.join(names)}); name one with --mpi, or load its module"
         )
     return Chosen(tuple(found.values()), missing, "skip")
+
+
+def launcher_in(command: Sequence[str]) -> str | None:
+    """The path of the launcher with which a command begins; None where it is no launcher, or just a name."""
+    name = Path(command[0]).name.split(".")[0]
+    return command[0] if name in LAUNCHER_NAMES and "/" in command[0] else None

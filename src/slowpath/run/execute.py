@@ -13,13 +13,14 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.files import write_atomically
 from slowpath.core.plan import Launch, Plan
 from slowpath.plan.cost import Progress as TimeLeft
-from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, settle, write_atomically, write_launch
+from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, settle, write_launch
 from slowpath.record.plan_files import engine_plan_text
 from slowpath.run.account import Account, read_account
-from slowpath.run.launching import Starting
-from slowpath.run.process import Limits, Outcome, run_job
+from slowpath.run.commands import Commands
+from slowpath.run.process import JobLimits, Outcome, run_job
 from slowpath.run.progress import Progress
 from slowpath.run.schedule import Schedule, Task
 
@@ -27,7 +28,7 @@ DEFAULT_CELL_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
-class Limitations:
+class RunLimits:
     """cell_timeout_s: time without progress after which a launch counts as hung.  budget_s: wall time of the run."""
 
     cell_timeout_s: float = DEFAULT_CELL_TIMEOUT_S
@@ -53,13 +54,13 @@ class Execution:
         self,
         run: Path,
         plan: Plan,
-        starting: Starting,
-        limits: Limitations,
+        commands: Commands,
+        limits: RunLimits,
         progress: Progress,
         schedule: Schedule | None = None,
         job: Callable[..., Outcome] = run_job,
     ) -> None:
-        self._run, self._plan, self._starting, self._job = run, plan, starting, job
+        self._run, self._plan, self._commands, self._job = run, plan, commands, job
         self._limits, self._progress = limits, progress
         self._schedule = schedule or Schedule(plan)
         self._time_left = TimeLeft(plan)
@@ -105,7 +106,7 @@ class Execution:
         except OSError as error:
             raise disk_failure(error, self._run) from error
         write_atomically(folder / "plan.txt", engine_plan_text(self._plan, numbered, task.cells))
-        made = self._starting.command(self._plan, task.planned, folder.absolute())
+        made = self._commands.command(self._plan, task.planned, folder.absolute())
         started = datetime.now(UTC)
         outcome = self._start(list(made.argv), dict(made.variables), folder)
         settle(folder)
@@ -140,11 +141,11 @@ class Execution:
         try:
             return self._job(
                 argv,
-                {**self._starting.environ, **variables},
+                {**self._commands.environ, **variables},
                 folder / "stdout",
                 folder / "stderr",
                 [folder / "events.jsonl", folder / "samples.blk"],
-                Limits(idle_s=self._limits.cell_timeout_s),
+                JobLimits(idle_s=self._limits.cell_timeout_s),
                 folder / "stacks",
             )
         except OSError as error:

@@ -34,7 +34,7 @@ def marked_processes(job: str, proc: Path = Path("/proc")) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Job:
+class Leftover:
     """A job that still runs. owner: the slowpath that waits for it; None: it is gone, nobody waits."""
 
     job: str
@@ -42,7 +42,7 @@ class Job:
     owner: int | None
 
 
-def jobs_of(run: Path, proc: Path = Path("/proc")) -> list[Job]:
+def leftovers_of(run: Path, proc: Path = Path("/proc")) -> list[Leftover]:
     """Jobs on this node that write into the folder `run`: those whose command lines name a file in it."""
     inside = os.fsencode(run.absolute()) + b"/launches/"
     marks = {
@@ -55,7 +55,7 @@ def jobs_of(run: Path, proc: Path = Path("/proc")) -> list[Job]:
         pids = marked_processes(mark, proc)
         parents = {_parent(proc / str(pid)) for pid in pids} - set(pids) - {None, os.getpid()}
         owner = next((pid for pid in sorted(filter(None, parents)) if _is_slowpath(proc / str(pid))), None)
-        found.append(Job(mark, tuple(pids), owner))
+        found.append(Leftover(mark, tuple(pids), owner))
     return found
 
 

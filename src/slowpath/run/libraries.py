@@ -7,43 +7,44 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.network import network_is_up
-from slowpath.mpi.settings import resolver
+from slowpath.mpi.settings import Resolved, resolve
 from slowpath.plan.mpis import MpiInUse, absent, numbered, short_names
-from slowpath.run.choose import Chosen
+from slowpath.run.choose import Chosen, choose_mpis
 from slowpath.run.engine.build import engine_for
-from slowpath.run.engine.cache import Engine
+from slowpath.run.engine.cache import Engine, UsableEngine
 
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Library:
-    """One MPI and the engine built for it.
+    """One MPI and the engine for it.
 
-    name      short, unique in the run (plan.model.PlannedMpi)
+    name      short, unique in the run (core.plan.PlannedMpi)
     identity  library and version, unique in the run, too
     """
 
     name: str
     identity: str
     mpi: Mpi
-    engine: Engine
+    engine: UsableEngine
 
     @property
     def in_use(self) -> MpiInUse:
         """What the planner has to know of it."""
-        found = resolver(self.mpi.name, self.mpi.version, self.mpi.transport, network_is_up())
-        return MpiInUse(self.name, self.identity, found)
+        return MpiInUse(self.name, self.identity, self.resolve)
+
+    def resolve(self, setting: str) -> Resolved:
+        """Variables that put it into a library-neutral state, or the reason why there are none."""
+        return resolve(setting, self.mpi.name, self.mpi.version, self.mpi.transport, network_is_up())
 
     @property
     def facts(self) -> dict[str, Any]:
         """What run.json says of it: the MPI as ever, and its name and engine in this run."""
-        note = self.engine.note
-        engine = {"key": note.key, "compiler": note.compiler, "path": str(self.engine.program)}
-        return {"short_name": self.name, **mpi_facts(self.mpi), "engine": engine}
+        return {"short_name": self.name, **mpi_facts(self.mpi), "engine": dict(self.engine.facts)}
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,17 @@ def mpi_facts(mpi: Mpi) -> dict[str, Any]:
         "launcher": mpi.launcher,
         "env": dict(mpi.env),
     }
+
+
+def one_library(option: str | None, environ: Mapping[str, str], tell: Tell) -> Library:
+    """The one MPI of `--mpi`, SLOWPATH_MPI or the PATH, with its engine.
+
+    Raises: UsageError: the option names several.  EnvironmentFailure: as `build_all`.
+    """
+    usable = build_all(choose_mpis(option, None, environ), environ, tell).usable
+    if len(usable) != 1:
+        raise UsageError("only one MPI can be looked at; name one with --mpi")
+    return usable[0]
 
 
 def build_all(chosen: Chosen, environ: Mapping[str, str], tell: Tell) -> Libraries:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from slowpath.core.cpu_list import format_cpu_list
 from slowpath.mpi.allocation import find_allocation
 from slowpath.mpi.topology import processor_groups
 
@@ -29,8 +30,10 @@ def machine_facts(environ: Mapping[str, str]) -> dict[str, Any]:
         "distribution": _release_name(),
         "processor": first_value("/proc/cpuinfo", "model name"),
         "processors": os.cpu_count(),
-        "processors_allowed": ranges(sorted(os.sched_getaffinity(0))),
-        "processor_groups": {level: [ranges(one) for one in each] for level, each in processor_groups().items()},
+        "processors_allowed": format_cpu_list(sorted(os.sched_getaffinity(0))),
+        "processor_groups": {
+            level: [format_cpu_list(one) for one in each] for level, each in processor_groups().items()
+        },
         "allocation": _allocation(environ),
         "numa_nodes": read_line("/sys/devices/system/node/online"),
         "memory_bytes": _memory_bytes(),
@@ -75,17 +78,6 @@ def first_value(path: str | Path, key: str) -> str | None:
         if name.strip() == key:
             return value.strip()
     return None
-
-
-def ranges(numbers: list[int]) -> str:
-    """[0, 1, 2, 5] -> "0-2,5"."""
-    parts: list[list[int]] = []
-    for number in numbers:
-        if parts and number == parts[-1][1] + 1:
-            parts[-1][1] = number
-        else:
-            parts.append([number, number])
-    return ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in parts)
 
 
 def _memory_bytes() -> int | None:

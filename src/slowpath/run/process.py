@@ -28,12 +28,12 @@ GRACE_S = 3.0
 # A process that even SIGKILL does not end (it waits for a device) is given up, not waited for.
 UNKILLABLE_S = 5.0
 PR_SET_PDEATHSIG = 1  # prctl(2)
-# The engine's own exit codes besides 0 (docs/engine-interface.md): it ended by decision, it did not crash.
+# The engine's own exit codes besides 0 (docs/reference/engine-interface.md): it ended by decision, it did not crash.
 DECIDED_EXITS = (1, 2, 4)
 
 
 @dataclass(frozen=True)
-class Limits:
+class JobLimits:
     """total_s: wall time of the job.  idle_s: time without growth of any watched file, during which this process ran
     itself: time in which all was suspended does not count.  None: no limit.
     """
@@ -62,7 +62,7 @@ def run_job(
     stdout: Path,
     stderr: Path,
     watch: Sequence[Path],
-    limits: Limits,
+    limits: JobLimits,
     stacks: Path | None = None,
 ) -> Outcome:
     """Start `argv`, wait for its end, and end it by force where a limit or Ctrl-C says so.
@@ -122,7 +122,7 @@ def _dying_with(parent: int) -> Callable[[], None]:
 
 
 def _wait(
-    process: subprocess.Popen[bytes], watch: Sequence[Path], limits: Limits, begun: float
+    process: subprocess.Popen[bytes], watch: Sequence[Path], limits: JobLimits, begun: float
 ) -> tuple[str, str] | None:
     """None when the job ended by itself, else (hung or interrupted, why)."""
     try:

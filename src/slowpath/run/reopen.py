@@ -1,27 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opening a run again: the same plan, the same MPIs, the same engines, and what is left to do."""
+"""Opening a run again: its plan, its MPIs, its engines, and what is left to do."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.plan import Plan
 from slowpath.mpi.find import find_mpi
+from slowpath.mpi.mpi import Mpi
 from slowpath.record.folder import RunInfo, read_run
 from slowpath.record.plan_files import read_plan
+from slowpath.run.commands import RunCommands, commands_for
 from slowpath.run.engine.build import engine_for
-from slowpath.run.launching import Starters, starters
-from slowpath.run.leftovers import end_job, jobs_of
+from slowpath.run.leftovers import end_job, leftovers_of
 from slowpath.run.libraries import Library, Tell
 from slowpath.run.process import GRACE_S
 from slowpath.run.resume import schedule_after
 from slowpath.run.schedule import Schedule
 
 
-def reopen(run: Path, environ: Mapping[str, str], tell: Tell) -> tuple[Plan, Starters, Schedule]:
+def reopen(run: Path, environ: Mapping[str, str], tell: Tell) -> tuple[Plan, RunCommands, Schedule]:
     """What `resume` needs: the plan, the same MPIs and engines as before, and what is left.
 
     Raises: RecordError: no run, or an imported one.  EnvironmentFailure: an MPI or engine is not what it was.
@@ -32,7 +34,7 @@ def reopen(run: Path, environ: Mapping[str, str], tell: Tell) -> tuple[Plan, Sta
     plan = read_plan(run / "plan.json")
     end_leftovers(run, tell)
     libraries = [_same_library(run, facts, environ, tell) for facts in _recorded(info)]
-    return plan, starters(libraries, environ), schedule_after(run, plan)
+    return plan, commands_for(libraries, environ), schedule_after(run, plan)
 
 
 def end_leftovers(run: Path, tell: Tell) -> None:
@@ -40,7 +42,7 @@ def end_leftovers(run: Path, tell: Tell) -> None:
 
     Raises: EnvironmentFailure: the run is still going on.
     """
-    for left in jobs_of(run):
+    for left in leftovers_of(run):
         if left.owner is not None:
             raise EnvironmentFailure(
                 f"{run}: is still being measured, by process {left.owner}; wait for its end, or stop it with: "
@@ -58,10 +60,7 @@ def _recorded(info: RunInfo) -> list[dict[str, Any]]:
 
 
 def _same_library(run: Path, facts: Mapping[str, Any], environ: Mapping[str, str], tell: Tell) -> Library:
-    mpi = find_mpi(facts.get("mpiexec"), environ)
-    if (mpi.name, mpi.version) != (facts.get("name"), facts.get("version")):
-        before = f"{facts.get('name')} {facts.get('version')}"
-        raise EnvironmentFailure(f"{run}: was measured with {before}, but now it is {mpi.identity}; start a new run")
+    mpi = _same_mpi(str(run), facts, environ, "; start a new run")
     engine = engine_for(mpi, environ, tell)
     if engine.note.key != facts.get("engine", {}).get("key"):
         raise EnvironmentFailure(
@@ -69,3 +68,45 @@ def _same_library(run: Path, facts: Mapping[str, Any], environ: Mapping[str, str
             "start a new run"
         )
     return Library(str(facts.get("short_name")), mpi.identity, mpi, engine)
+
+
+@dataclass(frozen=True)
+class RecordedEngine:
+    """The engine of an earlier run, which another version of Slowpath may have built. facts: as run.json has them."""
+
+    program: Path
+    facts: Mapping[str, Any]
+
+
+def recorded_library(
+    where: str, name: str, facts: Mapping[str, Any], engine: Mapping[str, Any], environ: Mapping[str, str], tell: Tell
+) -> Library:
+    """The MPI and engine of an earlier run, found again; the engine at its recorded path, else the same one built anew.
+
+    Args: where: the run, for errors.  name: what the library is to be called.  facts, engine: as run.json has them.
+    Raises: EnvironmentFailure, UsageError: one of them is not there any more.
+    """
+    if not facts.get("mpiexec"):
+        raise EnvironmentFailure(f"{where}: doesn't say which MPI it was measured with; measure it anew")
+    mpi = _same_mpi(where, facts, environ)
+    path = Path(str(engine.get("path", "")))
+    if engine.get("path") and path.is_file():
+        return Library(name, f"{name}: {mpi.identity}", mpi, RecordedEngine(path, engine))
+    built = engine_for(mpi, environ, tell)
+    if built.note.key != engine.get("key"):
+        raise EnvironmentFailure(f"{where}: the engine {engine.get('key')} that it was measured with is gone")
+    found = RecordedEngine(built.program, {**engine, "path": str(built.program)})
+    return Library(name, f"{name}: {mpi.identity}", mpi, found)
+
+
+def recorded_plan(run: Path) -> Plan:
+    """The plan of an earlier run.  Raises: RecordError."""
+    return read_plan(run / "plan.json")
+
+
+def _same_mpi(where: str, facts: Mapping[str, Any], environ: Mapping[str, str], hint: str = "") -> Mpi:
+    mpi = find_mpi(facts.get("mpiexec"), environ)
+    if (mpi.name, mpi.version) != (facts.get("name"), facts.get("version")):
+        before = " ".join(str(facts[key]) for key in ("name", "version") if facts.get(key))
+        raise EnvironmentFailure(f"{where}: was measured with {before}, but {mpi.mpiexec} is now {mpi.identity}{hint}")
+    return mpi

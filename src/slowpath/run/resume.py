@@ -6,9 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from slowpath.core.errors import RecordError
+from slowpath.core.files import write_atomically
 from slowpath.core.plan import Launch, Plan
 from slowpath.record.blocks import scan
-from slowpath.record.folder import SUPERSEDED, LaunchInfo, launch_folders, read_launch_info, write_atomically
+from slowpath.record.folder import SUPERSEDED, LaunchInfo, launch_folders, read_launch_info
 from slowpath.run.account import read_account
 from slowpath.run.schedule import Schedule
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
+import planted
 import pytest
 
 from slowpath.analyse.build import build_results
 from slowpath.core.resources import data_folder
 from slowpath.record.folder import FailedCell, launch_folder
-
-sys.path.insert(0, str(Path(__file__).parent))
-import planted
 
 HALF_TRIP_S = planted.FAST_NS * 1e-9
 

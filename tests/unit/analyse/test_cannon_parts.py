@@ -24,7 +24,7 @@ from slowpath.experiments.measured.job import Job, why_cores_are_shared
 from slowpath.experiments.measured.series import Absent, Block
 from slowpath.record.events import Intervals, Rank, Repetitions
 
-ENGINE = Path(__file__).parents[3] / "engine" / "experiments" / "cannon"
+ENGINE = Path(__file__).parents[3] / "engine" / "studies" / "cannon"
 
 
 def ranks(*allowed: str | None, hosts: str = "") -> list[Rank]:

@@ -5,21 +5,18 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import planted
+import planted_cannon as truth
 import pytest
+from planted_cannon import Machine
 
 from slowpath.analyse.build import build_results
 from slowpath.core.resources import data_folder
 from slowpath.report import render_html, render_text
-
-sys.path.insert(0, str(Path(__file__).parent))
-import planted
-import planted_cannon as truth
-from planted_cannon import Machine
 
 NS = 1e-9
 CELL = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real runs on two H200s (docs/gpu-results.md): every later change of statistics and report meets them again."""
+"""Real runs on two H200s (docs/results/gpu.md): every later change of statistics and report meets them again."""
 
 from __future__ import annotations
 

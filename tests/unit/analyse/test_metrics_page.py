@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/metrics.md defines every metric that results can hold."""
+"""docs/reference/metrics.md defines every metric that results can hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from slowpath.experiments.metrics import METRICS, PATTERNS
 
-PAGE = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", [*METRICS, "bandwidth_bytes_per_s", "message_rate_per_s"])

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import jsonschema
 import numpy as np
+import planted_put as planted
 import pytest
 
 from slowpath.analyse.build import build_results
@@ -20,9 +20,6 @@ from slowpath.experiments.measured.reduce import reduce
 from slowpath.experiments.measured.series import Series
 from slowpath.experiments.metrics import METRICS, derive, rates
 from slowpath.report import render_html, render_text
-
-sys.path.insert(0, str(Path(__file__).parent))
-import planted_put as planted
 
 NS = 1e-9
 

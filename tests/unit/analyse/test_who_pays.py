@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
+import planted
 import pytest
 
 from slowpath.analyse.build import build_results
 from slowpath.experiments.measured.job import Job
 from slowpath.experiments.p2p.metrics import Messages
 from slowpath.experiments.p2p.who_pays import split, splits, statement
-
-sys.path.insert(0, str(Path(__file__).parent))
-import planted
 
 
 def messages(send: tuple[int, int], receive: tuple[int, int]) -> Messages:

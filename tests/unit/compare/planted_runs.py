@@ -3,21 +3,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+import planted
 
 from slowpath.compare.read import Source, decode
 from slowpath.core.plan import Cell, Environment, Launch, Placement, Plan
 from slowpath.record.folder import RunInfo, write_run
 from slowpath.record.plan_files import write_plan
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "analyse"))
-import planted
 
 LAUNCHES = 8
 LAUNCH_SD = 0.02

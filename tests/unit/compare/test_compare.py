@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
+import planted_runs as planted
 import pytest
 
 from slowpath.compare.comparison import Comparison, compare
@@ -16,9 +16,6 @@ from slowpath.compare.read import read_source
 from slowpath.compare.table import render_csv
 from slowpath.compare.text import render_comparison
 from slowpath.core.errors import RecordError, UsageError
-
-sys.path.insert(0, str(Path(__file__).parent))
-import planted_runs as planted
 
 THREE = {1: 1.1, 2: 0.9}
 

@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
+import planted_runs as planted
 import pytest
 
 from slowpath.compare.gate import EXIT_CODES, Gate, flagged, gate, with_again
 from slowpath.compare.read import Results, read_source
 from slowpath.compare.remeasure_plan import confirm, mpi_name, remeasure_plan
 from slowpath.compare.text import render_gate
-
-sys.path.insert(0, str(Path(__file__).parent))
-import planted_runs as planted
+from slowpath.run.prepare import prepare_plan
 
 CELLS = 50
 TRIALS = 200
@@ -150,7 +148,7 @@ def test_the_reduced_plan_holds_the_flagged_cells_alone_in_interleaved_launches(
     assert plan.rounds == 8
     assert [(one.nodes, one.ranks_per_node) for one in plan.placements] == [(2, 1)]
     by_round: dict[int, list[str | None]] = {}
-    for launch in plan.launches:
+    for launch in prepare_plan(plan, b"", [], {}).plan.launches:
         by_round.setdefault(launch.round, []).append(launch.mpi)
     assert {tuple(sorted(map(str, order))) for order in by_round.values()} == {tuple(sorted(names))}
     assert len({tuple(map(str, order)) for order in by_round.values()}) == 2  # both orders occur

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import msgspec
 import numpy as np
+import planted_runs as planted
 import pytest
 from click.testing import CliRunner
 
@@ -16,9 +16,6 @@ from slowpath.compare.launches_needed import launches_needed
 from slowpath.compare.read import Source
 from slowpath.compare.self_test import SelfTest, self_test
 from slowpath.core.errors import UsageError
-
-sys.path.insert(0, str(Path(__file__).parent))
-import planted_runs as planted
 
 TRIALS = 30
 

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+import planted_runs as planted
 import pytest
 
 from slowpath.compare.files import read_all
@@ -18,9 +18,6 @@ from slowpath.compare.history_svg import render_svg
 from slowpath.compare.history_text import render_history
 from slowpath.compare.read import Source
 from slowpath.core.errors import RecordError, UsageError
-
-sys.path.insert(0, str(Path(__file__).parent))
-import planted_runs as planted
 
 
 def run(rng: np.random.Generator, day: int, factor: float = 1.0, **about: Any) -> Source:

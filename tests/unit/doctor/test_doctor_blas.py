@@ -13,7 +13,7 @@ from slowpath.doctor.blas import judged, unbuilt
 from slowpath.run.engine.blas import BlasInSight
 
 OPENBLAS = ("OpenBLAS 0.3.34", "SkylakeX", "/opt/lib/libopenblas.so")
-FAULTY = Path(__file__).parents[3] / "engine" / "experiments" / "cannon" / "tests" / "faulty_blas.c"
+FAULTY = Path(__file__).parents[3] / "engine" / "studies" / "cannon" / "tests" / "faulty_blas.c"
 
 
 def test_name_core_and_file_are_told() -> None:

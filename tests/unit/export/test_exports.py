@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+import planted_runs as planted
 import pytest
 
 from slowpath.compare.export import FORMATS, github, parse_exports, write_exports
@@ -17,9 +17,6 @@ from slowpath.compare.gate import Gate, flagged, gate, with_again
 from slowpath.compare.read import Source
 from slowpath.compare.remeasure_plan import confirm
 from slowpath.core.errors import EnvironmentFailure, UsageError
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "compare"))
-import planted_runs as planted
 
 NASTY = 'cell "1" <a|b> & \\ 50 %, x: y\x07'
 Made = tuple[Gate, Source]

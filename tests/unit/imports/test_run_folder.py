@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.files import write_atomically
 from slowpath.record.folder import (
     RUN_SCHEMA,
     FailedCell,
@@ -20,7 +21,6 @@ from slowpath.record.folder import (
     launch_folder,
     read_launches,
     read_run,
-    write_atomically,
     write_launch,
     write_run,
 )

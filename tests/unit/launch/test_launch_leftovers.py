@@ -12,18 +12,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from wakes import Job, by_own_clock
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.run import process
-from slowpath.run.leftovers import MARKER, jobs_of
-from slowpath.run.process import Limits, run_job
+from slowpath.run.leftovers import MARKER, leftovers_of
+from slowpath.run.process import JobLimits, run_job
 from slowpath.run.reopen import end_leftovers
 
 SLEEP = "import time; time.sleep(1000)"
 
 
-def within(seconds: float, true: Callable[[], object]) -> bool:
-    end = time.monotonic() + seconds
+def comes(true: Callable[[], object]) -> bool:
+    """Whether it comes true; what has not after minutes never does."""
+    end = time.monotonic() + 300
     while not true():
         if time.monotonic() > end:
             return False
@@ -41,34 +43,33 @@ def runs(pid: int) -> bool:
 def test_a_killed_slowpath_takes_its_job_with_it(tmp_path: Path) -> None:
     told = tmp_path / "told"
     program = (
-        "import os; from pathlib import Path; from slowpath.run.process import Limits, run_job; here = Path('.');"
+        "import os; from pathlib import Path; from slowpath.run.process import JobLimits, run_job; here = Path('.');"
         "argv = ['/bin/sh', '-c', 'echo $$ > told; exec sleep 1000'];"
-        "run_job(argv, dict(os.environ), here / 'out', here / 'err', [], Limits())"
+        "run_job(argv, dict(os.environ), here / 'out', here / 'err', [], JobLimits())"
     )
     slowpath = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path)
-    assert within(30, lambda: told.exists() and told.read_text().strip())
+    assert comes(lambda: told.exists() and told.read_text().strip())
     launcher = int(told.read_text())
     slowpath.kill()
     slowpath.wait()
-    assert within(10, lambda: not runs(launcher))
+    assert comes(lambda: not runs(launcher))
 
 
 def test_time_in_which_slowpath_was_suspended_is_no_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ended_within = process._ended_within
+    def at(wake: int, job: Job) -> float:
+        """The first wake comes long after its time; before the second the job ends."""
+        if wake == 1:
+            return 1000.0
+        end.touch()
+        job.wait()
+        return process.WAKE_S
 
-    def late(job: subprocess.Popen[bytes], seconds: float) -> bool:
-        """The first wake comes long after its time."""
-        if not slept:
-            slept.append(True)
-            time.sleep(1.0)
-            return False
-        return ended_within(job, seconds)
-
-    slept: list[bool] = []
-    monkeypatch.setattr(process, "WAKE_S", 0.05)
-    monkeypatch.setattr(process, "_ended_within", late)
-    outcome = run_job(["/bin/sleep", "1.1"], {}, tmp_path / "o", tmp_path / "e", [], Limits(idle_s=0.8))
+    end = tmp_path / "end"
+    wakes = by_own_clock(monkeypatch, at)
+    job = ["/bin/sh", "-c", f"while [ ! -e '{end}' ]; do sleep 0.02; done"]
+    outcome = run_job(job, dict(os.environ), tmp_path / "o", tmp_path / "e", [], JobLimits(idle_s=4 * process.WAKE_S))
     assert outcome.ended == "ok"
+    assert wakes == [2]
 
 
 def rank_of(run: Path) -> list[str]:
@@ -80,10 +81,10 @@ def test_what_a_killed_slowpath_left_is_ended(tmp_path: Path) -> None:
     rank = subprocess.Popen(rank_of(tmp_path), env=environ)
     other = subprocess.Popen(rank_of(tmp_path / "other"), env={**environ, MARKER: f"other{os.getpid()}"})
     try:
-        assert within(10, lambda: [job.processes for job in jobs_of(tmp_path)] == [(rank.pid,)])
+        assert comes(lambda: [job.processes for job in leftovers_of(tmp_path)] == [(rank.pid,)])
         said: list[str] = []
         end_leftovers(tmp_path, said.append)
-        assert not runs(rank.pid)
+        assert comes(lambda: not runs(rank.pid))
         assert runs(other.pid)
         assert said == ["ended processes that an earlier launch left behind: 1"]
     finally:
@@ -99,12 +100,12 @@ def test_a_run_that_is_being_measured_is_left_alone(tmp_path: Path) -> None:
     )
     slowpath = subprocess.Popen([sys.executable, "-c", program, "slowpath.cli"])
     try:
-        assert within(10, lambda: jobs_of(tmp_path))
+        assert comes(lambda: leftovers_of(tmp_path))
         with pytest.raises(EnvironmentFailure, match=f"by process {slowpath.pid}"):
             end_leftovers(tmp_path, lambda line: None)
-        (job,) = jobs_of(tmp_path)
+        (job,) = leftovers_of(tmp_path)
         assert all(runs(pid) for pid in job.processes)
     finally:
-        for pid in [pid for job in jobs_of(tmp_path) for pid in job.processes]:
+        for pid in [pid for job in leftovers_of(tmp_path) for pid in job.processes]:
             os.kill(pid, signal.SIGKILL)
         slowpath.wait()

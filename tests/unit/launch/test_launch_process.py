@@ -8,13 +8,16 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from wakes import Job, by_own_clock
 
 from slowpath.run import process
 from slowpath.run.leftovers import MARKER
-from slowpath.run.process import Limits, Outcome, run_job
+from slowpath.run.process import JobLimits, Outcome, run_job
 
 
 @pytest.fixture(autouse=True)
@@ -23,14 +26,14 @@ def _short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "WAKE_S", 0.1)
 
 
-def job(folder: Path, script: str, limits: Limits | None = None, watch: list[Path] | None = None) -> Outcome:
+def job(folder: Path, script: str, limits: JobLimits | None = None, watch: list[Path] | None = None) -> Outcome:
     return run_job(
         ["/bin/sh", "-c", script],
         dict(os.environ),
         folder / "out",
         folder / "err",
         watch or [],
-        limits or Limits(),
+        limits or JobLimits(),
     )
 
 
@@ -60,20 +63,27 @@ def test_signal(tmp_path: Path) -> None:
 
 
 def test_not_started(tmp_path: Path) -> None:
-    outcome = run_job([str(tmp_path / "no")], {}, tmp_path / "out", tmp_path / "err", [], Limits())
+    outcome = run_job([str(tmp_path / "no")], {}, tmp_path / "out", tmp_path / "err", [], JobLimits())
     assert (outcome.ended, outcome.return_code) == ("not started", None)
 
 
-def test_idle_limit_counts_from_the_last_growth(tmp_path: Path) -> None:
+def test_idle_limit_counts_from_the_last_growth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     grows = tmp_path / "events"
-    script = f"for i in 1 2 3 4 5 6; do echo x >> {grows}; sleep 0.2; done; exec sleep 1000"
-    outcome = job(tmp_path, script, Limits(idle_s=0.6), [grows])
+
+    def at(wake: int, _: Job) -> float:
+        if wake in (6, 12, 18):
+            with grows.open("a") as file:
+                file.write("x")
+        return process.WAKE_S
+
+    wakes = by_own_clock(monkeypatch, at)
+    outcome = job(tmp_path, "exec sleep 1000", JobLimits(idle_s=6.5 * process.WAKE_S), [grows])
     assert outcome.ended == "hung"
-    assert grows.read_text().count("x") == 6
+    assert wakes == [18 + 7]
 
 
 def test_total_limit(tmp_path: Path) -> None:
-    outcome = job(tmp_path, "exec sleep 1000", Limits(total_s=0.3))
+    outcome = job(tmp_path, "exec sleep 1000", JobLimits(total_s=0.3))
     assert (outcome.ended, outcome.reason) == ("hung", "not done after 0.3 s")
 
 
@@ -99,40 +109,59 @@ ESCAPE = (
 )
 
 
-@pytest.mark.parametrize("limit", [Limits(), Limits(idle_s=0.6)])
-def test_orphans_are_found_and_ended(tmp_path: Path, limit: Limits) -> None:
+@pytest.mark.parametrize("limit", [JobLimits(), JobLimits(idle_s=0.6)])
+def test_orphans_are_found_and_ended(tmp_path: Path, limit: JobLimits, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process in a session of its own that ignores SIGTERM, its parent gone (no limit) or hanging."""
     told = tmp_path / "told"
+
+    def at(_: int, __: Job) -> float:
+        time.sleep(0.02)
+        return process.WAKE_S if told.exists() and told.read_text() else 0.0
+
+    by_own_clock(monkeypatch, at)
     program = tmp_path / "escape.py"
     program.write_text(ESCAPE.format(path=str(told)))
     last = "exec sleep 1000" if limit.idle_s else "exit 0"
-    script = f"{sys.executable} {program} & while [ ! -s {told} ]; do sleep 0.05; done; {last}"
+    script = f"'{sys.executable}' '{program}' & while [ ! -s '{told}' ]; do sleep 0.05; done; {last}"
     outcome = job(tmp_path, script, limit)
     assert outcome.ended == ("hung" if limit.idle_s else "ok")
     assert not runs(int(told.read_text()))
 
 
-def interrupt_after(seconds: float, times: int = 1) -> threading.Thread:
-    def send() -> None:
-        for _ in range(times):
-            time.sleep(seconds)
-            os.kill(os.getpid(), signal.SIGINT)
+def interrupting(monkeypatch: pytest.MonkeyPatch, name: str, when: Callable[[], bool]) -> threading.Thread:
+    """Sends one Ctrl-C once `when` is true and the function of that name waits for the job."""
+    waits, waited_for = threading.Event(), getattr(process, name)
 
+    def call(*arguments: Any) -> Any:
+        waits.set()
+        return waited_for(*arguments)
+
+    def send() -> None:
+        waits.wait()
+        while not when():
+            time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(process, name, call)
     thread = threading.Thread(target=send)
     thread.start()
     return thread
 
 
-def test_interrupt_ends_the_job(tmp_path: Path) -> None:
-    thread = interrupt_after(0.5)
+def test_interrupt_ends_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    thread = interrupting(monkeypatch, "_ended_within", lambda: True)
     outcome = job(tmp_path, "exec sleep 1000")
     thread.join()
     assert (outcome.ended, outcome.return_code) == ("interrupted", -signal.SIGTERM)
 
 
 def test_second_interrupt_does_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "GRACE_S", 100.0)
-    thread = interrupt_after(0.5, times=2)
-    outcome = job(tmp_path, "trap '' TERM; while :; do sleep 0.1; done")
-    thread.join()
+    """The first one comes when the job can ignore SIGTERM, the second when it has."""
+    monkeypatch.setattr(process, "GRACE_S", 1e6)
+    ready, ignored = tmp_path / "ready", tmp_path / "ignored"
+    first = interrupting(monkeypatch, "_ended_within", ready.exists)
+    second = interrupting(monkeypatch, "end_job", ignored.exists)
+    outcome = job(tmp_path, f"trap 'touch \"{ignored}\"' TERM; touch '{ready}'; while :; do sleep 0.1; done")
+    first.join()
+    second.join()
     assert (outcome.ended, outcome.return_code) == ("interrupted", -signal.SIGKILL)

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from pathlib import Path
 
-from slowpath.mpi.topology import processor_groups
+from slowpath.mpi.topology import SYSTEM, processor_groups
 
 
 def node(folder: Path) -> Path:
@@ -43,5 +45,10 @@ def test_a_level_that_the_kernel_does_not_tell_is_left_out(tmp_path: Path) -> No
 
 
 def test_this_machine() -> None:
+    """Each processor that this process may use is in one group of each level that the kernel tells."""
+    mine = sorted(os.sched_getaffinity(0))
+    told = all((SYSTEM / f"cpu{cpu}" / "topology" / "thread_siblings_list").exists() for cpu in mine)
     groups = processor_groups()
-    assert all(sum(map(len, groups[level])) == sum(map(len, groups["core"])) for level in groups)
+    assert ("core" in groups) == told
+    for level, parts in groups.items():
+        assert sorted(itertools.chain(*parts)) == mine, level

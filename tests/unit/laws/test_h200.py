@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The law of first messages on two real H200s (docs/gpu-results.md), out of the recorded runs."""
+"""The law of first messages on two real H200s (docs/results/gpu.md), out of the recorded runs."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_where_the_message_stands_in_the_allocation_does_not_matter(sweeps_of: O
 
 
 def test_another_gpu_follows_no_law_of_these(sweeps_of: Of) -> None:
-    """Clean lengths from 1 GiB on cost 9 ms there, more than unclean ones: docs/gpu-results.md, exceptions."""
+    """Clean lengths from 1 GiB on cost 9 ms there, more than unclean ones: docs/results/gpu.md, exceptions."""
     of_length = [s for s in sweeps_of("gpu-pages") if (s.metric, s.phase, s.label) == ("one_way_s", "first", "length")]
     choice = choose(of_length[1])
     assert choice.winner is None

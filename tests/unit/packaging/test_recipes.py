@@ -7,6 +7,7 @@ import ast
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import pytest
 from slowpath import __version__
 from slowpath.cli.main import COMMANDS
 from slowpath.cli.main import slowpath as program
+from watchdog import WATCHDOG_S
 
 ROOT = Path(__file__).parents[3]
 PACKAGING = ROOT / "packaging"
@@ -89,7 +91,7 @@ def test_man_pages_are_sound_roff(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=WATCHDOG_S,
         )
         assert (done.returncode, done.stderr) == (0, ""), page.name
         assert "NAME" in re.sub(".\b", "", done.stdout)  # bold is a letter struck twice
@@ -105,7 +107,7 @@ def test_completion_offers_commands(shell: str, expected: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", "from slowpath.cli.main import main; main()"],
         env={**os.environ, **words, "_SLOWPATH_COMPLETE": f"{shell}_complete"},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=WATCHDOG_S, check=False,
     )  # fmt: skip
     assert done.stdout.startswith(("plain", expected)), done.stderr
     assert expected in done.stdout
@@ -125,17 +127,17 @@ def test_bash_completes_with_the_script(tmp_path: Path) -> None:
     loaded("completion").main([str(tmp_path)])
     script = tmp_path / "bash-completion" / "completions" / "slowpath"
     (tmp_path / "slowpath").write_text(
-        f'#!/bin/sh\nexec {sys.executable} -c "from slowpath.cli.main import main; main()" "$@"\n'
+        f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -c 'from slowpath.cli.main import main; main()' \"$@\"\n"
     )
     (tmp_path / "slowpath").chmod(0o755)
     ask = (
-        f"source {script}; COMP_WORDS=(slowpath cam); COMP_CWORD=1; _slowpath_completion slowpath; "
+        f"source {shlex.quote(str(script))}; COMP_WORDS=(slowpath cam); COMP_CWORD=1; _slowpath_completion slowpath; "
         'echo "${COMPREPLY[@]}"'
     )
     done = subprocess.run(
         ["bash", "-c", ask],
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=WATCHDOG_S, check=False,
     )  # fmt: skip
     assert done.stdout.strip() == "campaigns", done.stderr
 
@@ -148,7 +150,7 @@ def test_the_tcl_modulefile_does_what_it_says() -> None:
     text = f"{stubs}\nset env(SCRATCH) /scratch/me\n{(PACKAGING / 'modulefiles/slowpath' / __version__).read_text()}"
     environment = {name: value for name, value in os.environ.items() if name != "SLOWPATH_CACHE_DIR"}
     done = subprocess.run(
-        ["tclsh"], input=text, env=environment, capture_output=True, text=True, check=True, timeout=60
+        ["tclsh"], input=text, env=environment, capture_output=True, text=True, check=True, timeout=WATCHDOG_S
     )
     assert f"prepend-path PATH /opt/slowpath/{__version__}/modulebin" in done.stdout
     assert "setenv SLOWPATH_CACHE_DIR /scratch/me/.cache/slowpath" in done.stdout

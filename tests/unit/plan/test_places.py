@@ -9,7 +9,7 @@ import pytest
 
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Placement, cell_key
-from slowpath.plan.places import Nodes, asked_place, most_nodes, resolve_placements
+from slowpath.plan.places import Nodes, most_nodes, resolve_placements
 from slowpath.plan.tables import PlacementTable
 
 THREE = Nodes(3, ("n1", "n2", "n3"))
@@ -22,7 +22,7 @@ def resolved(ranks: int = 2, at_hand: Nodes = THREE, **keys: Any) -> list[Placem
 def test_a_binding_alone_asks_for_no_place() -> None:
     (placement,) = resolved(bind="socket")
     assert placement == Placement("there", "socket")
-    assert asked_place(placement) == {}
+    assert placement.asked == {}
 
 
 @pytest.mark.parametrize("keys", [{"nodes": 2}, {"ranks_per_node": 2}, {"nodes": 2, "ranks_per_node": 2}])

@@ -16,7 +16,7 @@ from slowpath.plan.campaign import load
 from slowpath.plan.cost import CostModel, cell_seconds, estimate
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
-from slowpath.run.space import needed_bytes
+from slowpath.plan.space import needed_bytes
 
 DEVICE = "memory = 'device'\nvariant = 'sendrecv'"
 CANNON = '[[cells]]\nname = "c"\nexperiment = "cannon"\n[cells.parameters]\n'

@@ -11,6 +11,8 @@ import pytest
 
 from slowpath.core.errors import UsageError
 from slowpath.mpi.mpi import Mpi
+from slowpath.run.libraries import Library
+from slowpath.run.reopen import RecordedEngine
 from slowpath.studies.plants.classes import CLASSES
 from slowpath.studies.plants.harness import run
 from slowpath.studies.plants.measure import Ground
@@ -146,7 +148,8 @@ def test_wilson_against_published_values() -> None:
 
 def ground(folder: Path) -> Ground:
     mpi = Mpi("mpich", "5.0.2", "option", folder, folder / "mpiexec", None, "hydra", False, "hydra", "")
-    return Ground(mpi, folder / "library.so", ["diagnose"])
+    library = Library("mpich", mpi.identity, mpi, RecordedEngine(folder / "engine", {}))
+    return Ground(library, folder / "library.so", ["diagnose"])
 
 
 def test_a_folder_of_other_plants_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

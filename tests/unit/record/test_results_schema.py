@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schema of results.json is valid, refuses what the contract rules out, and names what docs/results.md names."""
+"""The schema of results.json is valid, refuses what it must, and names what docs/reference/results.md names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from slowpath.core.resources import data_folder
 
 SCHEMA = json.loads((data_folder("schema") / "results.schema.json").read_text(encoding="utf-8"))
-DOCUMENT = Path(__file__).parents[3] / "docs" / "results.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "results.md"
 
 CONTRAST: dict[str, Any] = {
     **dict.fromkeys(SCHEMA["$defs"]["contrast"]["required"]),

@@ -29,7 +29,7 @@ def row(document: Json, words: str, mpi: str) -> Any:
 
 
 def test_pieces_are_those_of_the_engine() -> None:
-    source = (ROOT / "engine" / "layers" / "ladder.cpp").read_text(encoding="utf-8")
+    source = (ROOT / "engine" / "studies" / "layers" / "ladder.cpp").read_text(encoding="utf-8")
     assert re.findall(r'\{\d+, "([^"]+)"', source) == list(PIECES)
 
 

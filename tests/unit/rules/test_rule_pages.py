@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of rules: one screen each, and docs/rules as the rules say."""
+"""Pages of rules: one screen each, and docs/reference/rules as the rules say."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from slowpath.findings.page import LINES, WIDTH, markdown_files, text_page
 from slowpath.findings.registry import RULES, find
 from slowpath.findings.rule import Rule
 
-DOCS = Path(__file__).parents[3] / "docs" / "rules"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "rules"
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
@@ -27,7 +27,7 @@ def test_a_rule_is_told_in_one_screen(rule: Rule) -> None:
 def test_the_pages_in_docs_are_current() -> None:
     pages = markdown_files(RULES)
     there = {path.name: path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")}
-    assert there == pages, "run: slowpath explain --markdown docs/rules"
+    assert there == pages, "run: slowpath explain --markdown docs/reference/rules"
 
 
 def test_codes_are_found_as_people_write_them() -> None:

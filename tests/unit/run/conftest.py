@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Environment, Launch, Placement, Plan
 from slowpath.mpi.mpi import Mpi
 from slowpath.run import process
-from slowpath.run.launching import Starter
+from slowpath.run.commands import MpiCommands
 
 FAKES = Path(__file__).parent / "fakes"
 MakePlan = Callable[..., Plan]
@@ -69,6 +72,21 @@ def _short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "GRACE_S", 0.2)
 
 
+@pytest.fixture(autouse=True)
+def _watchdogs_time(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the watchdog, time passes only where the fake engine hangs: one that is slow to start does not."""
+    now_s, ended_within = [0.0], process._ended_within
+
+    def wake(job: subprocess.Popen[bytes], _: float) -> bool:
+        ended = ended_within(job, 0.05)
+        newest = max((run_folder / "launches").iterdir(), default=run_folder)
+        now_s[0] += process.WAKE_S if (newest / "hangs").exists() else 1e-6
+        return ended
+
+    monkeypatch.setattr(process, "_ended_within", wake)
+    monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+
+
 @pytest.fixture
 def make_plan() -> MakePlan:
     """`plan_of`."""
@@ -76,7 +94,7 @@ def make_plan() -> MakePlan:
 
 
 @pytest.fixture
-def fake_starter(run_folder: Path) -> Starter:
+def fake_commands(run_folder: Path) -> MpiCommands:
     """Starts the fake engine through the fake launcher; FAKE_RUN marks its processes as this test's."""
     mpi = Mpi(
         name="unknown",
@@ -90,7 +108,9 @@ def fake_starter(run_folder: Path) -> Starter:
         launcher="mpiexec",
         vendor_line="fake",
     )
-    return Starter(mpi, FAKES / "engine.py", {**os.environ, "FAKE_RUN": str(run_folder)}, cores=2)
+    # The interpreter of these tests: a python3 that is a shell script may have something to say of its own.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return MpiCommands(mpi, FAKES / "engine.py", {**os.environ, "PATH": path, "FAKE_RUN": str(run_folder)}, cores=2)
 
 
 @pytest.fixture

@@ -18,17 +18,19 @@ from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.plan import Environment, Plan
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
 from slowpath.run.account import read_account
-from slowpath.run.execute import Execution, Limitations, Result
-from slowpath.run.launching import Starter
+from slowpath.run.commands import MpiCommands
+from slowpath.run.execute import Execution, Result, RunLimits
 from slowpath.run.progress import Quiet
 from slowpath.run.resume import schedule_after
 
 MakePlan = Callable[..., Plan]
-FAST = Limitations(cell_timeout_s=1.5)
+FAST = RunLimits(cell_timeout_s=1.5)
 
 
-def execute(folder: Path, plan: Plan, starter: Starter, limits: Limitations = FAST) -> tuple[Result, list[LaunchInfo]]:
-    result = Execution(folder, plan, starter, limits, Quiet(io.StringIO())).execute()
+def execute(
+    folder: Path, plan: Plan, commands: MpiCommands, limits: RunLimits = FAST
+) -> tuple[Result, list[LaunchInfo]]:
+    result = Execution(folder, plan, commands, limits, Quiet(io.StringIO())).execute()
     return result, read_launches(folder)
 
 
@@ -49,9 +51,9 @@ def fake_processes(folder: Path) -> list[int]:
     return found
 
 
-def test_all_cells_ok(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
+def test_all_cells_ok(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
     plan = make_plan(["ok", "ok"], rounds=3)
-    result, infos = execute(run_folder, plan, fake_starter)
+    result, infos = execute(run_folder, plan, fake_commands)
     assert (result.status, result.launches, result.launches_ok, result.cells_ok) == ("complete", 3, 3, 6)
     assert [(info.launch, info.ended, info.return_code, info.continues) for info in infos] == [
         (n, "ok", 0, None) for n in (1, 2, 3)
@@ -65,10 +67,10 @@ def test_all_cells_ok(run_folder: Path, make_plan: MakePlan, fake_starter: Start
 
 @pytest.mark.parametrize(("behave", "how"), [("crash", "crashed"), ("hang", "hung"), ("error", "failed")])
 def test_bad_cell_is_a_row_and_the_others_go_on(
-    behave: str, how: str, run_folder: Path, make_plan: MakePlan, fake_starter: Starter
+    behave: str, how: str, run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
 ) -> None:
     plan = make_plan(["ok", behave, "ok", "ok"], rounds=1)
-    result, infos = execute(run_folder, plan, fake_starter)
+    result, infos = execute(run_folder, plan, fake_commands)
     assert [(info.launch, info.ended, info.continues) for info in infos] == [(1, how, None), (2, how, 1)]
     for info in infos:
         assert [(cell.cell, cell.status) for cell in info.failed_cells] == [(1, how)]
@@ -79,8 +81,8 @@ def test_bad_cell_is_a_row_and_the_others_go_on(
     assert not fake_processes(run_folder)
 
 
-def test_reasons_tell(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
-    _, infos = execute(run_folder, make_plan(["error", "crash", "hang"]), fake_starter)
+def test_reasons_tell(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
+    _, infos = execute(run_folder, make_plan(["error", "crash", "hang"]), fake_commands)
     assert infos[0].reason is not None
     assert infos[0].reason.startswith("slowpath-engine: error: MPI_Send")
     assert infos[1].return_code == -signal.SIGSEGV
@@ -89,9 +91,9 @@ def test_reasons_tell(run_folder: Path, make_plan: MakePlan, fake_starter: Start
 
 
 def test_cell_that_failed_twice_is_not_tried_again(
-    run_folder: Path, make_plan: MakePlan, fake_starter: Starter
+    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
 ) -> None:
-    _, infos = execute(run_folder, make_plan(["ok", "crash", "ok"], rounds=4), fake_starter)
+    _, infos = execute(run_folder, make_plan(["ok", "crash", "ok"], rounds=4), fake_commands)
     assert [(info.ended, [cell.cell for cell in info.failed_cells]) for info in infos] == [
         ("crashed", [1]),
         ("ok", []),
@@ -102,10 +104,10 @@ def test_cell_that_failed_twice_is_not_tried_again(
 
 
 def test_cell_that_failed_by_chance_is_measured_in_every_round(
-    run_folder: Path, make_plan: MakePlan, fake_starter: Starter
+    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
 ) -> None:
     """`once` crashes in each second launch that runs it: never twice in a row, so that it is never given up."""
-    result, infos = execute(run_folder, make_plan(["once", "ok"], rounds=3), fake_starter)
+    result, infos = execute(run_folder, make_plan(["once", "ok"], rounds=3), fake_commands)
     assert [(info.ended, info.continues) for info in infos] == [
         *[("crashed", None)] * 3,
         *[("ok", planned) for planned in (1, 2, 3)],
@@ -116,10 +118,10 @@ def test_cell_that_failed_by_chance_is_measured_in_every_round(
 
 
 def test_cell_that_lacked_memory_is_tried_once_more(
-    run_folder: Path, make_plan: MakePlan, fake_starter: Starter
+    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
 ) -> None:
     plan = make_plan(["starved", "skip", "ok"], rounds=1)
-    result, infos = execute(run_folder, plan, fake_starter)
+    result, infos = execute(run_folder, plan, fake_commands)
     assert [(info.ended, info.continues) for info in infos] == [("ok", None), ("ok", 1)]
     assert [ended_cells(run_folder, info.launch) for info in infos] == [
         {0: "skipped", 1: "skipped", 2: "ok"},
@@ -129,24 +131,24 @@ def test_cell_that_lacked_memory_is_tried_once_more(
     assert not schedule_after(run_folder, plan).launches_left()
 
 
-def test_wrong_bytes_are_a_failed_cell(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
-    result, infos = execute(run_folder, make_plan(["wrong", "ok"]), fake_starter)
+def test_wrong_bytes_are_a_failed_cell(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
+    result, infos = execute(run_folder, make_plan(["wrong", "ok"]), fake_commands)
     assert [(info.ended, info.return_code) for info in infos] == [("failed", 1)]
     assert infos[0].failed_cells[0].reason == "3 wrong bytes, the first at 17"
     assert result.cells_ok == 1
 
 
-def test_skipped_cell_has_its_reason(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
-    _, infos = execute(run_folder, make_plan(["skip", "ok"]), fake_starter)
+def test_skipped_cell_has_its_reason(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
+    _, infos = execute(run_folder, make_plan(["skip", "ok"]), fake_commands)
     assert infos[0].ended == "ok"
     assert [(cell.status, cell.reason) for cell in infos[0].failed_cells] == [("skipped", "no such memory here")]
 
 
 def test_environment_that_does_not_start_is_given_up(
-    run_folder: Path, make_plan: MakePlan, fake_starter: Starter
+    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
 ) -> None:
     environments = [Environment("bad", {"FAKE_INIT": "fail"}), Environment("good")]
-    result, infos = execute(run_folder, make_plan(["ok", "ok"], 3, environments), fake_starter)
+    result, infos = execute(run_folder, make_plan(["ok", "ok"], 3, environments), fake_commands)
     bad = [info for info in infos if info.environment == "bad"]
     assert len(bad) == 2
     assert [cell.cell for cell in bad[1].failed_cells] == [0, 1]
@@ -156,32 +158,36 @@ def test_environment_that_does_not_start_is_given_up(
     assert "environment 'bad'" in result.notes[0]
 
 
-def test_hang_in_the_library_start_up(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
+def test_hang_in_the_library_start_up(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
     environments = [Environment("bad", {"FAKE_INIT": "hang"})]
-    result, infos = execute(run_folder, make_plan(["ok"], 1, environments), fake_starter)
+    result, infos = execute(run_folder, make_plan(["ok"], 1, environments), fake_commands)
     assert [info.ended for info in infos] == ["hung", "hung"]
     assert (result.launches_ok, result.cells_ok) == (0, 0)
 
 
-def test_processes_that_left_the_group_are_ended(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
-    _, infos = execute(run_folder, make_plan(["orphan"]), fake_starter)
+def test_processes_that_left_the_group_are_ended(
+    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
+) -> None:
+    _, infos = execute(run_folder, make_plan(["orphan"]), fake_commands)
     assert infos[0].ended == "hung"
     assert not fake_processes(run_folder)
 
 
-def test_junk_on_stdout_is_kept_and_harms_nothing(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
+def test_junk_on_stdout_is_kept_and_harms_nothing(
+    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
+) -> None:
     environments = [Environment("junk", {"FAKE_JUNK": "1"})]
-    result, _ = execute(run_folder, make_plan(["ok", "crash"], 1, environments), fake_starter)
+    result, _ = execute(run_folder, make_plan(["ok", "crash"], 1, environments), fake_commands)
     assert result.cells_ok == 1
     assert b"junk" in (launch_folder(run_folder, 1) / "stdout").read_bytes()
 
 
-def test_missing_launcher(run_folder: Path, make_plan: MakePlan, fake_starter: Starter, tmp_path: Path) -> None:
+def test_missing_launcher(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands, tmp_path: Path) -> None:
     import dataclasses
 
-    mpi = dataclasses.replace(fake_starter.mpi, mpiexec=tmp_path / "none")
-    starter = Starter(mpi, fake_starter.engine, fake_starter.environ, 2)
-    result, infos = execute(run_folder, make_plan(["ok"]), starter)
+    mpi = dataclasses.replace(fake_commands.mpi, mpiexec=tmp_path / "none")
+    commands = MpiCommands(mpi, fake_commands.engine, fake_commands.environ, 2)
+    result, infos = execute(run_folder, make_plan(["ok"]), commands)
     assert infos[0].ended == "not started"
     assert infos[0].reason is not None
     assert "No such file" in infos[0].reason
@@ -189,9 +195,9 @@ def test_missing_launcher(run_folder: Path, make_plan: MakePlan, fake_starter: S
 
 
 def test_interrupt_keeps_what_was_measured_and_resume_does_the_rest(
-    run_folder: Path, make_plan: MakePlan, fake_starter: Starter
+    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
 ) -> None:
-    plan = make_plan(["ok", "slow", "slow", "slow", "slow", "slow"], rounds=2)
+    plan = make_plan(["ok", "ok", "wait", "ok"], rounds=2)
     events = launch_folder(run_folder, 1) / "events.jsonl"
 
     def stop_in_the_middle() -> None:
@@ -201,17 +207,17 @@ def test_interrupt_keeps_what_was_measured_and_resume_does_the_rest(
 
     stopper = threading.Thread(target=stop_in_the_middle)
     stopper.start()
-    result, infos = execute(run_folder, plan, fake_starter)
+    result, infos = execute(run_folder, plan, fake_commands)
     stopper.join()
     assert result.status == "interrupted"
     assert [info.ended for info in infos] == ["interrupted"]
     assert not fake_processes(run_folder)
     before = events.read_bytes()
-    kept = set(ended_cells(run_folder, 1))
-    assert kept
+    assert set(ended_cells(run_folder, 1)) == {0, 1}
 
+    (run_folder / "go").touch()
     schedule = schedule_after(run_folder, plan)
-    result = Execution(run_folder, plan, fake_starter, FAST, Quiet(io.StringIO()), schedule).execute()
+    result = Execution(run_folder, plan, fake_commands, FAST, Quiet(io.StringIO()), schedule).execute()
     infos = read_launches(run_folder)
     assert result.status == "complete"
     assert events.read_bytes() == before
@@ -220,19 +226,19 @@ def test_interrupt_keeps_what_was_measured_and_resume_does_the_rest(
         (2, "ok", None),
         (3, "ok", 1),
     ]
-    assert set(ended_cells(run_folder, 3)) == set(range(6)) - kept
+    assert set(ended_cells(run_folder, 3)) == {2, 3}
     assert not schedule_after(run_folder, plan).launches_left()
 
 
 def test_launch_cut_off_without_a_record_is_run_again_whole(
-    run_folder: Path, make_plan: MakePlan, fake_starter: Starter
+    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
 ) -> None:
     plan = make_plan(["ok", "ok"], rounds=2)
-    execute(run_folder, plan, fake_starter)
+    execute(run_folder, plan, fake_commands)
     (launch_folder(run_folder, 2) / "launch.json").unlink()
     schedule = schedule_after(run_folder, plan)
     assert [launch.launch for launch in schedule.launches_left()] == [2]
-    Execution(run_folder, plan, fake_starter, FAST, Quiet(io.StringIO()), schedule).execute()
+    Execution(run_folder, plan, fake_commands, FAST, Quiet(io.StringIO()), schedule).execute()
     assert [info.launch for info in read_launches(run_folder)] == [1, 3]
     assert set(ended_cells(run_folder, 3)) == {0, 1}
     assert (launch_folder(run_folder, 2) / "superseded").exists()
@@ -255,55 +261,57 @@ def damaged(what: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("what", ["launch.json cut", "events cut", "samples gone", "samples cut", "samples changed"])
 def test_launch_whose_files_were_damaged_is_run_again_whole(
-    what: str, run_folder: Path, make_plan: MakePlan, fake_starter: Starter
+    what: str, run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
 ) -> None:
     plan = make_plan(["ok", "ok"], rounds=2)
-    execute(run_folder, plan, fake_starter)
+    execute(run_folder, plan, fake_commands)
     damaged(what, launch_folder(run_folder, 1))
     schedule = schedule_after(run_folder, plan)
     assert [launch.launch for launch in schedule.launches_left()] == [1]
-    Execution(run_folder, plan, fake_starter, FAST, Quiet(io.StringIO()), schedule).execute()
+    Execution(run_folder, plan, fake_commands, FAST, Quiet(io.StringIO()), schedule).execute()
     assert [info.launch for info in read_launches(run_folder)] == [2, 3]
     assert set(ended_cells(run_folder, 3)) == {0, 1}
     assert not schedule_after(run_folder, plan).launches_left()
 
 
-def test_torn_tail_of_a_crash_is_no_damage(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
+def test_torn_tail_of_a_crash_is_no_damage(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
     plan = make_plan(["ok", "crash"], rounds=1)
-    execute(run_folder, plan, fake_starter)
+    execute(run_folder, plan, fake_commands)
     with (launch_folder(run_folder, 1) / "samples.blk").open("ab") as samples:
         samples.write(b"SPB1 torn")
     assert not schedule_after(run_folder, plan).launches_left()
     assert [info.launch for info in read_launches(run_folder)] == [1, 2]
 
 
-def test_resume_knows_cells_that_were_given_up(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
+def test_resume_knows_cells_that_were_given_up(
+    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
+) -> None:
     plan = make_plan(["ok", "crash", "ok"], rounds=2)
-    execute(run_folder, plan, fake_starter)
+    execute(run_folder, plan, fake_commands)
     assert not schedule_after(run_folder, plan).launches_left()
 
 
-def test_budget_ends_between_launches(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
-    limits = Limitations(cell_timeout_s=5, budget_s=0.3)
-    result, infos = execute(run_folder, make_plan(["slow"], rounds=50), fake_starter, limits)
+def test_budget_ends_between_launches(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
+    limits = RunLimits(cell_timeout_s=5, budget_s=0.3)
+    result, infos = execute(run_folder, make_plan(["slow"], rounds=50), fake_commands, limits)
     assert result.status == "partial"
     assert len(infos) == 1
     assert infos[0].ended == "ok"
     assert "49 launches not started" in result.notes[0]
 
 
-def test_disk_that_refuses_is_one_clear_line(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
+def test_disk_that_refuses_is_one_clear_line(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
     plan = make_plan(["ok"], rounds=2)
     (run_folder / "launches").rmdir()
     (run_folder / "launches").write_text("in the way")
     with pytest.raises(EnvironmentFailure, match="what was measured is kept"):
-        execute(run_folder, plan, fake_starter)
+        execute(run_folder, plan, fake_commands)
 
 
-def test_launch_json_is_what_the_record_says(run_folder: Path, make_plan: MakePlan, fake_starter: Starter) -> None:
-    execute(run_folder, make_plan(["ok"], 1, [Environment("e", {"A": "1"})]), fake_starter)
+def test_launch_json_is_what_the_record_says(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
+    execute(run_folder, make_plan(["ok"], 1, [Environment("e", {"A": "1"})]), fake_commands)
     info = json.loads((launch_folder(run_folder, 1) / "launch.json").read_text())
     assert info["variables"] == {"A": "1"}
-    assert info["argv"][:3] == [str(fake_starter.mpi.mpiexec), "-n", "2"]
+    assert info["argv"][:3] == [str(fake_commands.mpi.mpiexec), "-n", "2"]
     assert info["wall_s"] > 0
     assert info["started"] < info["finished"]

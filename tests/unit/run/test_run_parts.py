@@ -13,11 +13,11 @@ import pytest
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.plan import Environment, Plan
+from slowpath.plan.space import RESERVE_BYTES, needed_bytes, require_space
 from slowpath.run.account import read_account
-from slowpath.run.launching import Starter, command_lines
-from slowpath.run.machine import machine_facts, ranges
+from slowpath.run.commands import MpiCommands, command_lines
+from slowpath.run.machine import machine_facts
 from slowpath.run.progress import Bar, Plain, Quiet, choose, duration
-from slowpath.run.space import RESERVE_BYTES, needed_bytes, require_space
 
 MakePlan = Callable[..., Plan]
 Usage = namedtuple("Usage", "total used free")
@@ -75,10 +75,10 @@ def test_room_on_the_disk(make_plan: MakePlan, tmp_path: Path, monkeypatch: pyte
         require_space(tmp_path, plan)
 
 
-def test_command_lines_can_be_pasted(make_plan: MakePlan, fake_starter: Starter) -> None:
+def test_command_lines_can_be_pasted(make_plan: MakePlan, fake_commands: MpiCommands) -> None:
     plan = make_plan(["ok"], 1, [Environment("e", {"UCX_TLS": "tcp,self", "X": "a b"})])
-    (line,) = command_lines(fake_starter, plan, Path("RUN"))
-    assert line.startswith(f"UCX_TLS=tcp,self X='a b' {fake_starter.mpi.mpiexec} -n 2 ")
+    (line,) = command_lines(fake_commands, plan, Path("RUN"))
+    assert line.startswith(f"UCX_TLS=tcp,self X='a b' {fake_commands.mpi.mpiexec} -n 2 ")
     assert line.endswith("--plan RUN/launches/000001/plan.txt --out RUN/launches/000001")
 
 
@@ -87,11 +87,6 @@ def test_machine_facts_keep_only_telling_variables() -> None:
     assert facts["variables"] == {"UCX_TLS": "tcp"}
     assert facts["kernel"]
     assert facts["memory_bytes"] > 2**20
-
-
-@pytest.mark.parametrize(("numbers", "text"), [([], ""), ([0], "0"), ([0, 1, 2, 5, 7, 8], "0-2,5,7-8")])
-def test_ranges(numbers: list[int], text: str) -> None:
-    assert ranges(numbers) == text
 
 
 def test_account_of_damaged_events(tmp_path: Path) -> None:

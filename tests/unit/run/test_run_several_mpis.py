@@ -18,17 +18,17 @@ from slowpath.core.plan import Environment, Launch, Plan, PlannedMpi
 from slowpath.mpi.mpi import Mpi
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, launch_folder, read_launches, read_run, write_run
 from slowpath.record.plan_files import write_plan
-from slowpath.run import libraries, reopen, session
+from slowpath.run import libraries, measure, reopen
 from slowpath.run.choose import Chosen
+from slowpath.run.commands import MpiCommands, RunCommands, command_lines
 from slowpath.run.engine.cache import Engine, EngineNote
-from slowpath.run.execute import Execution, Limitations
-from slowpath.run.launching import Starter, Starters, command_lines
+from slowpath.run.execute import Execution, RunLimits
 from slowpath.run.libraries import Libraries
 from slowpath.run.progress import Quiet
 
 MakePlan = Callable[..., Plan]
 Build = Callable[..., Libraries]
-FAST = Limitations(cell_timeout_s=1.5)
+FAST = RunLimits(cell_timeout_s=1.5)
 
 
 def mpi_called(name: str, like: Mpi, **more: Any) -> Mpi:
@@ -52,13 +52,13 @@ def two_mpis(plan: Plan) -> Plan:
 
 
 @pytest.fixture
-def pair(fake_starter: Starter, tmp_path: Path) -> Starters:
+def pair(fake_commands: MpiCommands, tmp_path: Path) -> RunCommands:
     """Two MPIs: the fake one, and the same under another path, which needs a variable."""
     folder = tmp_path / "other"
     folder.mkdir()
-    (folder / "mpiexec").symlink_to(fake_starter.mpi.mpiexec)
-    other = dataclasses.replace(fake_starter.mpi, mpiexec=folder / "mpiexec", env={"ROOT_OF_B": "/b"})
-    return Starters({"a": fake_starter, "b": dataclasses.replace(fake_starter, mpi=other)})
+    (folder / "mpiexec").symlink_to(fake_commands.mpi.mpiexec)
+    other = dataclasses.replace(fake_commands.mpi, mpiexec=folder / "mpiexec", env={"ROOT_OF_B": "/b"})
+    return RunCommands({"a": fake_commands, "b": dataclasses.replace(fake_commands, mpi=other)})
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def plan(make_plan: MakePlan) -> Plan:
     return two_mpis(make_plan(["ok", "ok"], 2, [Environment("e"), Environment("f")]))
 
 
-def test_each_launch_is_started_by_its_mpi(run_folder: Path, plan: Plan, pair: Starters) -> None:
+def test_each_launch_is_started_by_its_mpi(run_folder: Path, plan: Plan, pair: RunCommands) -> None:
     result = Execution(run_folder, plan, pair, FAST, Quiet(io.StringIO())).execute()
     assert (result.status, result.launches_ok, result.cells_ok) == ("complete", 4, 8)
     starts = [(Path(info.argv[0]).parent.name, info.variables) for info in read_launches(run_folder)]
@@ -76,12 +76,12 @@ def test_each_launch_is_started_by_its_mpi(run_folder: Path, plan: Plan, pair: S
     assert said == ["a", "b", "a", "b"]
 
 
-def test_command_lines_are_each_mpis(plan: Plan, pair: Starters) -> None:
+def test_command_lines_are_each_mpis(plan: Plan, pair: RunCommands) -> None:
     lines = command_lines(pair, plan, Path("RUN"))
     assert [line.split(" ")[0] for line in lines[:2]] == [str(pair.by_mpi["a"].mpi.mpiexec), "ROOT_OF_B=/b"]
 
 
-def test_an_environment_is_the_launchs_own(make_plan: MakePlan, pair: Starters) -> None:
+def test_an_environment_is_the_launchs_own(make_plan: MakePlan, pair: RunCommands) -> None:
     plan = make_plan(
         ["ok"], 1, [Environment("e", {"V": "a"}, "s", mpi="a"), Environment("e", {"V": "b"}, "s", mpi="b")]
     )
@@ -90,7 +90,7 @@ def test_an_environment_is_the_launchs_own(make_plan: MakePlan, pair: Starters) 
     assert made == ["a", "b"]
 
 
-def test_an_mpi_that_does_not_start_is_given_up_alone(run_folder: Path, plan: Plan, pair: Starters) -> None:
+def test_an_mpi_that_does_not_start_is_given_up_alone(run_folder: Path, plan: Plan, pair: RunCommands) -> None:
     one = [msgspec.structs.replace(e, name="e") for e in plan.environments[:1]]
     same = msgspec.structs.replace(
         plan,
@@ -100,17 +100,17 @@ def test_an_mpi_that_does_not_start_is_given_up_alone(run_folder: Path, plan: Pl
     )
     other = dataclasses.replace(pair.by_mpi["b"], environ={**pair.by_mpi["b"].environ})
     broken = dataclasses.replace(other, mpi=dataclasses.replace(other.mpi, mpiexec=run_folder / "none"))
-    starters = Starters({"a": pair.by_mpi["a"], "b": broken})
-    result = Execution(run_folder, same, starters, FAST, Quiet(io.StringIO())).execute()
+    commands = RunCommands({"a": pair.by_mpi["a"], "b": broken})
+    result = Execution(run_folder, same, commands, FAST, Quiet(io.StringIO())).execute()
     assert result.cells_ok == 4
     assert result.status == "partial"
     assert "no launch starts under b in environment 'e'" in result.notes[0]
 
 
-def test_the_only_starter_serves_a_plan_that_names_no_mpi(make_plan: MakePlan, fake_starter: Starter) -> None:
+def test_the_only_commands_serve_a_plan_that_names_no_mpi(make_plan: MakePlan, fake_commands: MpiCommands) -> None:
     plan = make_plan(["ok"])
     launch: Launch = plan.launches[0]
-    assert Starters({"x": fake_starter}).of(launch) is fake_starter
+    assert RunCommands({"x": fake_commands}).of(launch) is fake_commands
 
 
 @pytest.fixture
@@ -130,8 +130,8 @@ def build(monkeypatch: pytest.MonkeyPatch) -> Build:
     return call
 
 
-def test_engines_are_built_one_after_the_other(build: Build, fake_starter: Starter) -> None:
-    found = [mpi_called(name, fake_starter.mpi) for name in ("mpich", "openmpi", "mpich")]
+def test_engines_are_built_one_after_the_other(build: Build, fake_commands: MpiCommands) -> None:
+    found = [mpi_called(name, fake_commands.mpi) for name in ("mpich", "openmpi", "mpich")]
     told: list[str] = []
     made = build(found, set(), "fail", {"intelmpi": "not here"}, told)
     assert told == ["mpich", "openmpi", "mpich"]
@@ -140,8 +140,8 @@ def test_engines_are_built_one_after_the_other(build: Build, fake_starter: Start
     assert [(mpi.name, mpi.unavailable) for mpi in made.planned_for][-1] == ("intelmpi", "not here")
 
 
-def test_what_becomes_of_an_mpi_without_an_engine(build: Build, fake_starter: Starter) -> None:
-    found = [mpi_called(name, fake_starter.mpi) for name in ("mpich", "openmpi")]
+def test_what_becomes_of_an_mpi_without_an_engine(build: Build, fake_commands: MpiCommands) -> None:
+    found = [mpi_called(name, fake_commands.mpi) for name in ("mpich", "openmpi")]
     with pytest.raises(EnvironmentFailure, match="no mpicxx"):
         build(found, {"openmpi"}, "fail", {}, [])
     skipped = build(found, {"mpich"}, "skip", {"intelmpi": "not here"}, [])
@@ -155,9 +155,9 @@ def test_what_becomes_of_an_mpi_without_an_engine(build: Build, fake_starter: St
 
 
 @pytest.fixture
-def recorded(run_folder: Path, plan: Plan, fake_starter: Starter, monkeypatch: pytest.MonkeyPatch) -> RunInfo:
+def recorded(run_folder: Path, plan: Plan, fake_commands: MpiCommands, monkeypatch: pytest.MonkeyPatch) -> RunInfo:
     """A run of two MPIs that was begun, on a machine that has both."""
-    mpis = {f"/{name}/mpiexec": mpi_called(name, fake_starter.mpi) for name in ("mpich", "openmpi")}
+    mpis = {f"/{name}/mpiexec": mpi_called(name, fake_commands.mpi) for name in ("mpich", "openmpi")}
     used = [
         libraries.Library(short, mpi.identity, dataclasses.replace(mpi, mpiexec=Path(path)), engine_of(mpi, Path("e")))
         for short, (path, mpi) in zip("ab", mpis.items(), strict=True)
@@ -181,16 +181,16 @@ def test_run_json_keeps_the_first_and_all(run_folder: Path, recorded: RunInfo) -
     ]
 
 
-def test_the_end_of_a_run_keeps_all_mpis(run_folder: Path, plan: Plan, pair: Starters, recorded: RunInfo) -> None:
-    session.measure(run_folder, plan, pair, FAST, Quiet(io.StringIO()))
+def test_the_end_of_a_run_keeps_all_mpis(run_folder: Path, plan: Plan, pair: RunCommands, recorded: RunInfo) -> None:
+    measure.measure(run_folder, plan, pair, FAST, Quiet(io.StringIO()))
     kept = read_run(run_folder)
     assert kept.status == "complete"
     assert kept.mpis == recorded.mpis
 
 
 def test_resume_finds_every_mpi_again(run_folder: Path, recorded: RunInfo) -> None:
-    plan, starters, schedule = reopen.reopen(run_folder, {}, lambda line: None)
-    assert list(starters.by_mpi) == ["a", "b"]
+    plan, commands, schedule = reopen.reopen(run_folder, {}, lambda line: None)
+    assert list(commands.by_mpi) == ["a", "b"]
     assert len(schedule.launches_left()) == len(plan.launches)
 
 
@@ -211,5 +211,5 @@ def test_resume_of_a_run_from_before_there_could_be_several(
     machine = {"engine": {"key": "key mpich"}}
     write_run(run_folder, msgspec.structs.replace(recorded, mpis=[], machine=machine))
     write_plan(run_folder / "plan.json", make_plan(["ok"]))
-    plan, starters, _ = reopen.reopen(run_folder, {}, lambda line: None)
-    assert starters.of(plan.launches[0]).mpi.name == "mpich"
+    plan, commands, _ = reopen.reopen(run_folder, {}, lambda line: None)
+    assert commands.of(plan.launches[0]).mpi.name == "mpich"

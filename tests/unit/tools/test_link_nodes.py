@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from slowpath.core.errors import EnvironmentFailure
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))
 from link_nodes import CONTROL, SUBNET, Nodes, launcher_variables
 
-LIMIT_S = 30
+from slowpath.core.errors import EnvironmentFailure
+from watchdog import WATCHDOG_S
+
+pytestmark = pytest.mark.needs_root("nodes are namespaces")
 BYTES = 500_000
 LISTEN = "import socket; s = socket.create_server(('', 7)); print('up', flush=True); c = s.accept()[0]\n"
 RECEIVE = LISTEN + "n = 0\nwhile d := c.recv(65536): n += len(d)\nprint(n)"
@@ -34,7 +33,7 @@ def nodes() -> Iterator[Nodes]:
 
 
 def said(nodes: Nodes, name: str, *argv: str) -> str:
-    done = subprocess.run(nodes.command(name, argv), capture_output=True, text=True, timeout=LIMIT_S, check=True)
+    done = subprocess.run(nodes.command(name, argv), capture_output=True, text=True, timeout=WATCHDOG_S, check=True)
     return done.stdout.strip()
 
 
@@ -64,11 +63,11 @@ def test_what_one_sends_the_other_gets_over_the_link(nodes: Nodes, rate: float |
 def test_the_agent_starts_a_command_in_its_node_on_its_processors(nodes: Nodes) -> None:
     for name, processors in nodes.processors.items():
         argv = [str(nodes.agent), "-x", "-l", "user", name, "hostname;", "taskset", "-pc", "$$"]
-        lines = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=True).stdout.splitlines()
+        lines = subprocess.run(argv, capture_output=True, text=True, timeout=WATCHDOG_S, check=True).stdout.splitlines()
         assert lines[0] == name
         assert lines[1].endswith(f": {processors[0]}")
     argv = [str(nodes.agent), "n3", "hostname"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=WATCHDOG_S, check=False)
     assert (done.returncode, done.stderr) == (1, "no node n3\n")
 
 

@@ -3,14 +3,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))
 import link_shares as shares
+import pytest
 
 CEILING_S = [0.70, 0.71, 0.69]
 BLOCKING_S = [1.00, 1.01, 0.99]

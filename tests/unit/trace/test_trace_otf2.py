@@ -15,6 +15,7 @@ from slowpath.report.trace import otf2_bytes as raw
 from slowpath.report.trace.model import Row, Span, Trace, edges
 from slowpath.report.trace.otf2 import write_otf2
 from slowpath.report.trace.read import read_trace
+from watchdog import WATCHDOG_S
 
 EVENT = re.compile(r'^(ENTER|LEAVE) +(\d+) +(\d+) +Region: "(.*)" <\d+>$', re.MULTILINE)
 Event = tuple[str, str, int, str]
@@ -25,7 +26,9 @@ def printed(anchor: Path, *options: str) -> str:
     program = shutil.which("otf2-print")
     if program is None:
         pytest.skip("otf2-print is not installed")
-    done = subprocess.run([program, *options, str(anchor)], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [program, *options, str(anchor)], capture_output=True, text=True, timeout=WATCHDOG_S, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from slowpath.run.witness import LIBRARY, unavailable, witness_variables
 
 ENGINE = Path("/cache/engine/slowpath-engine")
@@ -27,12 +29,14 @@ def test_variables_of_the_environment_win_over_tables() -> None:
     assert found["UCX_LOG_FILE"] == "/run/ucx-%h-%p.log"
 
 
-def test_a_library_that_cannot_be_preloaded_says_why(tmp_path: Path) -> None:
-    engine = tmp_path / "slowpath-engine"
+def test_a_library_that_cannot_be_preloaded_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # whose own path may have a blank
+    engine = Path("here") / "slowpath-engine"
+    engine.parent.mkdir()
     assert "is missing" in str(unavailable(engine))
-    (tmp_path / LIBRARY).touch()
+    engine.with_name(LIBRARY).touch()
     assert unavailable(engine) is None
-    blank = tmp_path / "a b"
+    blank = Path("a b")
     blank.mkdir()
     (blank / LIBRARY).touch()
     assert "SLOWPATH_CACHE_DIR" in str(unavailable(blank / "slowpath-engine"))

@@ -10,7 +10,7 @@ from slowpath.core.cannon_results import CannonBest, CannonGrid, CannonPoint, Va
 from slowpath.core.units import format_ratio
 from slowpath.experiments.cannon.variants import CEILING, REFERENCE, YARDSTICKS
 
-Best = Sequence[CannonBest]  # entries of `best` (docs/results.md), ascending n
+Best = Sequence[CannonBest]  # entries of `best` (docs/reference/results.md), ascending n
 Points = Mapping[tuple[str, int], CannonPoint]  # (variant, n) -> POINT
 Grid = CannonGrid | None
 

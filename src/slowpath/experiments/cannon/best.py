@@ -21,7 +21,7 @@ from slowpath.stats.verdict import judge
 
 
 def best_at(group: Group, n: int, variants: Sequence[str], measured: Measured, effect: float) -> CannonBest:
-    """One entry of `best` (docs/results.md).
+    """One entry of `best` (docs/reference/results.md).
 
     Args: variants: those that compete.  effect: smallest relative difference that counts.
     """

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The experiment `cannon`: which parameters can't go together, and what a cell costs.
-
-The rules are the engine's own (engine/experiments/cannon/), so that a campaign that the engine would refuse, or skip
-cell by cell, is refused before anything is launched.
-"""
+"""What a cell of the experiment `cannon` costs, in time and in bytes. Pure."""
 
 from __future__ import annotations
 
@@ -11,13 +7,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from slowpath.core.errors import UsageError
+from slowpath.experiments.measured.recorded import BLOCK_BYTES, EVENT_BYTES, SAMPLE_BYTES
 
 Parameters = Mapping[str, str]
 
-EXACT_UP_TO = 65536  # integers: all sums stay below 2^53 (engine/experiments/cannon/inputs.hpp)
-# memory=device has a form of these (engine/experiments/cannon/gpu/styles.cpp).
-ON_DEVICES = ("compute_only", "sendrecv", "isend_wait", "shared_copy", "shared_direct")
+PARTS = 11  # each a block of its own (docs/internals/record.md)
 
 
 @dataclass(frozen=True)
@@ -43,47 +37,13 @@ def grid_of(ranks: int, shape: str) -> Grid:
     return Grid(rows, ranks // rows)
 
 
-def check_cannon(parameters: Parameters, ranks: int) -> None:
-    """Refuses what the engine would refuse or skip.  Raises: UsageError."""
-    n, grid = int(parameters["n"]), grid_of(ranks, parameters["grid"])
-    if n % grid.steps:
-        nearest = max(1, round(n / grid.steps)) * grid.steps
-        raise UsageError(
-            f"n={n} is no multiple of {grid.steps}, the steps on {grid.rows} x {grid.columns} ranks; take n={nearest}"
-        )
-    numbers = parameters["numbers"]
-    if numbers in ("integer", "bfloat16") and n > EXACT_UP_TO:
-        raise UsageError(f"numbers={numbers} is exact up to n={EXACT_UP_TO}, not n={n}; take numbers=real")
-    if parameters.get("memory") == "device":
-        _check_device(parameters)
-    elif numbers == "bfloat16":
-        raise UsageError("numbers=bfloat16 needs memory=device; take it, or numbers=integer")
-    if parameters["skew"] == "moved" and parameters["source"] != "in_place":
-        raise UsageError(
-            "skew=moved goes with source=in_place: rank 0 and files give each rank what it needs first; "
-            "leave skew or source out"
-        )
-
-
-def _check_device(parameters: Parameters) -> None:
-    if parameters["skew"] == "moved" or parameters["source"] != "in_place":
-        raise UsageError(
-            "memory=device goes with skew=in_place and source=in_place: inputs are made on the CPU and copied to where "
-            "step 0 needs them; leave skew and source out"
-        )
-    if parameters["variant"] not in ON_DEVICES:
-        raise UsageError(
-            f"variant={parameters['variant']} has no form for memory=device; these have: {', '.join(ON_DEVICES)}"
-        )
-
-
 # cuBLAS on one GPU, by numbers; a data-centre GPU of some years ago. Integers are multiplied as doubles.
 DEVICE_FLOPS_PER_S = {"real": 5e12, "integer": 5e12, "bfloat16": 80e12}
 
 
 @dataclass(frozen=True)
 class CannonCost:
-    """Assumed speeds of a slow machine, as in `plan.cost.CostModel`."""
+    """Assumed speeds of a slow machine, as in `P2pCost`."""
 
     cell_s: float = 0.03  # windows, requests, the record
     flops_per_s: float = 45e9  # dgemm of one core
@@ -97,9 +57,9 @@ class CannonCost:
     upload_element_s: float = 2e-9  # made on the CPU, copied through pinned memory, once a cell
 
 
-def cannon_seconds(parameters: Parameters, ranks: int, cost: CannonCost | None = None) -> float:
+def cannon_seconds(parameters: Parameters, ranks: int) -> float:
     """Seconds that one cell takes in one launch, where each rank has a core."""
-    cost = cost or CannonCost()
+    cost = CannonCost()
     if parameters.get("memory") == "device":
         return _device_seconds(parameters, ranks, cost)
     n = int(parameters["n"])
@@ -126,8 +86,14 @@ def repetitions(parameters: Parameters) -> int:
 
 
 def intervals(parameters: Parameters, ranks: int) -> int:
-    """Most intervals of one rank in one repetition (engine/experiments/cannon/contest.cpp, most_intervals)."""
+    """Most intervals of one rank in one repetition (engine/studies/cannon/contest.cpp, most_intervals)."""
     steps = grid_of(ranks, parameters["grid"]).steps
     pieces = int(parameters["n"]) // steps // int(parameters["piece"]) + 1
     besides = 12
     return steps * (besides + 2 * pieces) + besides
+
+
+def cannon_recorded_bytes(parameters: Parameters, ranks: int) -> int:
+    """Upper estimate of what one cell writes in one launch, bytes."""
+    samples = repetitions(parameters) * intervals(parameters, ranks)
+    return ranks * (PARTS * (2 * BLOCK_BYTES + EVENT_BYTES) + samples * SAMPLE_BYTES)

@@ -23,7 +23,7 @@ Curve = Sequence[tuple[int, float]]  # (n, share), ascending n
 
 
 def critical_n(group: Group, measured: Measured, points: Sequence[CannonPoint]) -> dict[str, CriticalN]:
-    """CRITICAL of docs/results.md for each of SHARES.
+    """CRITICAL of docs/reference/results.md for each of SHARES.
 
     Args: points: of the reference, ascending n.
     """

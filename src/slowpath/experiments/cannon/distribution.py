@@ -21,7 +21,7 @@ PARTS = ("distribute", "gather")
 def distribution(
     groups: Sequence[Group], ranks: int, measured: Measured, entries: Entries, effect: float
 ) -> list[CannonDistribution]:
-    """DISTRIBUTION of docs/results.md: cells whose inputs are moved, each with its twin whose inputs are not."""
+    """Cells whose inputs are moved, each with its twin whose inputs are not."""
     twins = {_facts(group, IN_PLACE): group for group in groups if _source(group) == IN_PLACE}
     found = []
     for group in groups:

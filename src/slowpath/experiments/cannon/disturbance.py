@@ -2,7 +2,8 @@
 """Which repetitions something else disturbed: processors taken away, other load on the node. Pure.
 
 None is dropped: they are counted, and the value over all repetitions stands beside the one over clean ones. On a shared
-machine ratios of medians over all repetitions vary by a factor, over clean ones by a few percent (docs/cannon.md).
+machine ratios of medians over all repetitions vary by a factor, over clean ones by a few percent
+(docs/studies/cannon.md).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part `cannon` of results.json (docs/results.md). Pure."""
+"""The part `cannon` of results.json (docs/reference/results.md). Pure."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from slowpath.experiments.cannon.critical import critical_n
 from slowpath.experiments.cannon.distribution import distribution
 from slowpath.experiments.cannon.groups import Group, groups
 from slowpath.experiments.cannon.hidden import with_hidden
+from slowpath.experiments.cannon.observed import EXPERIMENT, Observed
 from slowpath.experiments.cannon.own import own_cost
 from slowpath.experiments.cannon.points import Entries, Measured, Own, point
 from slowpath.experiments.cannon.timeline import Timeline
@@ -61,7 +62,9 @@ def _group(
     group: Group, plan: Plan, measurements: Measurements, entries: Entries, whys: Mapping[int | None, str]
 ) -> CannonGroup:
     measured, effect = measurements.by_series, plan.minimum_effect
-    own = own_cost(group, measurements.launches_of, measurements.cannon.stamps)
+    observed = measurements.observers.get(EXPERIMENT)
+    observed = observed if isinstance(observed, Observed) else Observed()
+    own = own_cost(group, measurements.launches_of, observed.stamps)
     variants = [_variant(group, variant, measured, entries, whys, effect, own) for variant in group.variants]
     points = {(one.variant, p.n): p for one in variants for p in one.points}
     across = [variant for variant in group.variants if ACROSS_NODES.get(variant)]
@@ -88,7 +91,7 @@ def _group(
         best_across_nodes=best_across,
         advice=said,
         advice_reason=why_silent,
-        timelines=_timelines(group, measurements.cannon.timelines, setup["grid"]),
+        timelines=_timelines(group, observed.timelines, setup["grid"]),
     )
 
 
@@ -145,9 +148,7 @@ def _repetitions(cells: Iterable[CellResult]) -> GroupRepetitions | None:
     return GroupRepetitions(all=sum(every for every, _ in known), clean=sum(clean for _, clean in known))
 
 
-def _timelines(
-    group: Group, timelines: Mapping[int, Timeline], grid: CannonGrid | None
-) -> list[CannonTimeline]:
+def _timelines(group: Group, timelines: Mapping[int, Timeline], grid: CannonGrid | None) -> list[CannonTimeline]:
     """Each variant's, for the largest n and for one in the middle."""
     shape = (grid.rows, grid.columns) if grid else None
     sizes = sorted({group.n[-1], group.n[(len(group.n) - 1) // 2]})
@@ -164,7 +165,7 @@ def _timelines(
                     multiply_s=one.length_s,
                     one_clock=one.one_clock,
                     intervals=one.intervals,
-                    waits=waits(one.intervals, shape) if one.one_clock else [],
+                    waits=tuple(waits(one.intervals, shape)) if one.one_clock else (),
                     reason=one.reason,
                 )
             )

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.plan import Cell
+from slowpath.core.roles import is_effort
 from slowpath.experiments.cannon.observed import EXPERIMENT
+from slowpath.experiments.cannon.parameters import ROLES
 
-# How often and how carefully a cell is measured may differ between sizes, and makes it no other thing.
-MEASURING = ("repetitions", "warmups", "quiet_wait_s", "validate")
 _AXES = ("variant", "n")
 
 
@@ -56,7 +56,8 @@ def _group(members: dict[tuple[str, int], Cell], label: str) -> Group:
 
 
 def _shared(cell: Cell) -> dict[str, str]:
-    return {name: value for name, value in cell.parameters.items() if name not in (*_AXES, *MEASURING)}
+    """Effort may differ between sizes, and makes a cell no other thing."""
+    return {name: value for name, value in cell.parameters.items() if name not in _AXES and not is_effort(ROLES, name)}
 
 
 def _facts(cell: Cell) -> dict[str, str]:

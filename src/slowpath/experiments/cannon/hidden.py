@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of what the reference exposes a variant hides, and what moving the inputs costs next to multiplying. Pure."""
+"""How much of the exposed time of the reference a variant hides, and what moving its inputs costs. Pure."""
 
 from __future__ import annotations
 

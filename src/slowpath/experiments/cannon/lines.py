@@ -14,8 +14,8 @@ _CAUSES = {"switched": "by a lost processor", "loaded": "by other load on the no
 
 
 def cannon_lines(cannon: CannonResults | None, cells: Sequence[CellResult]) -> list[Line]:
-    """Lines of the verdict (docs/results.md): the advice of the group with most variants under each MPI, environment
-    and placement, and a warning where launches stand for disturbed repetitions.
+    """Lines of the verdict: the advice of the group with most variants under each MPI, environment and placement,
+    and a warning where launches stand for disturbed repetitions.
     """
     if cannon is None:
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of the experiment cannon: one multiplication and its parts. Definitions: docs/metrics.md. Pure."""
+"""Metrics of the experiment cannon: one multiplication and its parts. Definitions: docs/reference/metrics.md. Pure."""
 
 from __future__ import annotations
 

@@ -49,10 +49,8 @@ class Observed:
             clean = found.clean if isinstance(found, Disturbance) else None
             self.timelines[cell] = timeline(runs, job, launch, clean)
 
-    def repetitions(self, cell: int, experiment: str) -> tuple[RepetitionCounts | None, str | None]:
-        """`repetitions` and `repetitions_reason` of a cell (docs/results.md)."""
-        if experiment != EXPERIMENT:
-            return None, f"experiment {experiment} does not tell disturbed repetitions apart"
+    def repetitions(self, cell: int) -> tuple[RepetitionCounts | None, str | None]:
+        """`repetitions` and `repetitions_reason` of a cell (docs/reference/results.md)."""
         told = self.disturbances.get(cell)
         if not told:
             return None, self.why_not.get(cell, "no launch measured the cell")

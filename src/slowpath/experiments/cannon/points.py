@@ -55,7 +55,7 @@ def compare(over: Rounds, under: Rounds, minimum_effect: float) -> ContrastEstim
 def point(
     group: Group, variant: str, n: int, measured: Measured, entries: Entries, effect: float, own: Own
 ) -> CannonPoint:
-    """POINT of docs/results.md.
+    """POINT of docs/reference/results.md.
 
     Args: entries: cells as in results.json; this one has multiply_s.  effect: smallest relative difference that counts.
           own: what the launches say of the tool itself.
@@ -136,7 +136,7 @@ def _ratio(name: str, found: ContrastEstimate | None, variant: str, other: str) 
 
 
 def value_of(found: ContrastEstimate) -> Value:
-    """A ratio as VALUE of docs/results.md."""
+    """A ratio as VALUE of docs/reference/results.md."""
     return Value(
         value=found.ratio, interval=found.interval, interval_kind=found.kind, level=found.level, launches=found.n
     )

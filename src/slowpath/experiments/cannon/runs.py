@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A launch's repetitions of one cell: what every rank did when, part by part. Pure.
 
-A block's field `part` says what its samples span (docs/record.md); each repetition has the same number of intervals of
-a part.
+A block's field `part` says what its samples span (docs/internals/record.md); each repetition has the same number of
+intervals of a part.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from slowpath.experiments.measured.series import NO_SAMPLES, NS, Absent, Block
 from slowpath.stats.inputs import Floats
 
 TOTAL, DGEMM, GENERATE = 0, 1, 10
-# Number in the record -> name; engine/experiments/cannon/timeline.hpp.
+# Number in the record -> name; engine/studies/cannon/timeline.hpp.
 PARTS: dict[int, str] = {
     TOTAL: "total",
     DGEMM: "dgemm",

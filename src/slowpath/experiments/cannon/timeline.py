@@ -21,7 +21,7 @@ MOST_INTERVALS = 4000  # of one repetition in results.json; the record holds the
 
 @dataclass(frozen=True)
 class Timeline:
-    """One repetition. intervals: as in docs/results.md, by rank and begin; empty where `reason` says why."""
+    """One repetition. intervals: as in docs/reference/results.md, by rank and begin; empty where `reason` says why."""
 
     launch: int
     repetition: int

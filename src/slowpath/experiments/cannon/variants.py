@@ -9,7 +9,7 @@ LIBRARY = "pdgemm"  # what a program would call instead of any style; compared w
 ALONE = "dgemm_alone"  # rank 0's local multiplications while the other ranks sleep: one core alone
 YARDSTICKS = (CEILING, LIBRARY, ALONE)
 
-# Variant -> whether it runs with ranks on several nodes; engine/experiments/cannon/variants/.
+# Variant -> whether it runs with ranks on several nodes; engine/studies/cannon/variants/.
 ACROSS_NODES: dict[str, bool] = {
     CEILING: True,
     REFERENCE: True,

@@ -23,7 +23,7 @@ def waits(
     """The waits of one repetition, by rank and time.
 
     Args:
-        intervals: one repetition of a TIMELINE (docs/results.md) on one clock.
+        intervals: one repetition of a TIMELINE (docs/reference/results.md) on one clock.
         grid: rows and columns of the ranks, in row-major order; None: not known, then every rank is a candidate.
         least: share of the repetition below which a wait is left out.
     """
@@ -46,9 +46,7 @@ def waits(
         # Whoever came after the wait was over was not waited for.
         until_s, last = max((a for a in arrivals if a[0] <= one.end_s), default=(one.begin_s, one.rank))
         if until_s - one.begin_s >= least * length_s:
-            found.append(
-                TimelineWait(rank=one.rank, last=last, step=one.step, begin_s=one.begin_s, until_s=until_s)
-            )
+            found.append(TimelineWait(rank=one.rank, last=last, step=one.step, begin_s=one.begin_s, until_s=until_s))
     return found
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of slowpath-ipc: the steps in which a GPU allocation is shared with another process (docs/ipc.md). Pure."""
+"""Metrics of slowpath-ipc: the steps of sharing a GPU allocation with another process (docs/reference/ipc.md). Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cell's ESTIMATE objects (docs/results.md) from its launches. Pure."""
+"""A cell's ESTIMATE objects (docs/reference/results.md) from its launches. Pure."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from slowpath.core.cpu_list import parse_cpu_list
 from slowpath.record.events import Intervals, Rank, Repetitions
 
 _NOT_TOLD = "the record does not say which processors the ranks may use"
@@ -50,7 +51,7 @@ def why_cores_are_shared(ranks: Sequence[Rank]) -> str | None:
         return _NOT_TOLD
     by_host: dict[str, list[frozenset[int]]] = {}
     for rank in ranks:
-        allowed = _processors(rank.cpus_allowed)
+        allowed = parse_cpu_list(rank.cpus_allowed)
         if not allowed:
             return _NOT_TOLD
         by_host.setdefault(rank.host, []).append(allowed)
@@ -59,17 +60,6 @@ def why_cores_are_shared(ranks: Sequence[Rank]) -> str | None:
             several = f"{running} processor{'s' * (running > 1)}"
             return f"{len(sets)} ranks of {host} can run on {several} at a time: while one waits, another one computes"
     return None
-
-
-def _processors(text: str | None) -> frozenset[int]:
-    """Of the kernel's list format, `0-1,4`; empty where it can't be read."""
-    found: set[int] = set()
-    for part in (text or "").split(","):
-        first, dash, last = part.strip().partition("-")
-        if not (first.isdigit() and (last if dash else first).isdigit()):
-            return frozenset()
-        found.update(range(int(first), int(last if dash else first) + 1))
-    return frozenset(found)
 
 
 def _placed(sets: Sequence[frozenset[int]]) -> int:

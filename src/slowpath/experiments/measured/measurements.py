@@ -1,74 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every launch of a run, reduced: what cells and contrasts are made from."""
+"""Every launch of a run, reduced: what cells and contrasts are made from. `experiments.measure` fills it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
 
-from slowpath.core.plan import Cell, Plan
-from slowpath.core.twins import twins_of
-from slowpath.experiments.cannon.observed import EXPERIMENT as CANNON
-from slowpath.experiments.cannon.observed import Observed
-from slowpath.experiments.measured.load import LaunchRecord, first_good_launches
-from slowpath.experiments.measured.reduce import Reduced, reduce
-from slowpath.experiments.measured.series import Absent, Block
-from slowpath.experiments.metrics import derive
-from slowpath.experiments.p2p.who_pays import Split, splits
-
-_WITNESSED = "witnessed launches count calls, which takes time: their times stand for nothing"
-_BELOW_THE_CLOCK = "a sample is not above 0 ns: it is shorter than a step of the clock"
+from slowpath.core.cell_results import RepetitionCounts
+from slowpath.core.plan import Cell
+from slowpath.core.twins import Twins
+from slowpath.experiments.measured.job import Job
+from slowpath.experiments.measured.load import LaunchRecord
+from slowpath.experiments.measured.reduce import Reduced
+from slowpath.experiments.measured.series import Block
+from slowpath.experiments.p2p.who_pays import Split
 
 
+class Observer(Protocol):
+    """What an experiment gathers from all launches in addition to its metrics."""
+
+    def add(self, cell: int, launch: int, blocks: Sequence[Block], job: Job) -> None:
+        """One launch's blocks of a cell of this experiment."""
+
+    def repetitions(self, cell: int) -> tuple[RepetitionCounts | None, str | None]:
+        """`repetitions` and `repetitions_reason` of a cell (docs/reference/results.md)."""
+
+
+@dataclass
 class Measurements:
-    """By cell, metric and phase, then by round: the launch's number and its reduced samples.
-
-    absent: (cell, metric) -> why it is in no launch.  splits: (cell, phase) -> one Split a launch.
-    no_split: cell -> why it has none.  cannon: of that experiment's cells.  launches_of: cell -> the launches that
-    measured it.  twins: witnessed cells, which have no times, and whose they count for.
+    """twins        witnessed cells, which have no times, and whose they count for
+    by_series    cell, metric and phase, then round -> the launch's number and its reduced samples
+    absent       (cell, metric) -> why it is in no launch
+    splits       (cell, phase) -> one Split a launch
+    no_split     cell -> why it has none
+    launches_of  cell -> the launches that measured it
+    observers    experiment -> what it gathered
     """
 
-    def __init__(self, plan: Plan, launches: Sequence[LaunchRecord]) -> None:
-        self.by_series: dict[tuple[int, str, str], dict[int, tuple[int, Reduced]]] = {}
-        self.absent: dict[tuple[int, str], str] = {}
-        self.splits: dict[tuple[int, str], list[Split]] = {}
-        self.no_split: dict[int, str] = {}
-        self.cannon = Observed()
-        self.launches_of: dict[int, list[LaunchRecord]] = {}
-        cells = {cell.cell: cell for cell in plan.cells}
-        self.twins = twins_of(plan)
-        chosen = first_good_launches(launches)
-        for launch in launches:
-            numbers = [number for number in chosen[launch.info.launch] if number in cells]
-            for number, blocks in launch.cell_blocks(numbers).items():
-                self.launches_of.setdefault(number, []).append(launch)
-                if number in self.twins.witnessed:
-                    self.no_split[number] = _WITNESSED
-                    continue
-                self._add_metrics(cells[number], launch, blocks)
-                self._add_split(cells[number], launch, blocks)
-                if cells[number].experiment == CANNON:
-                    self.cannon.add(number, launch.info.launch, blocks, launch.job(number))
-        measured = {(cell, metric) for cell, metric, _ in self.by_series}
-        self.absent = {key: why for key, why in self.absent.items() if key not in measured}
+    twins: Twins
+    by_series: dict[tuple[int, str, str], dict[int, tuple[int, Reduced]]] = field(default_factory=dict)
+    absent: dict[tuple[int, str], str] = field(default_factory=dict)
+    splits: dict[tuple[int, str], list[Split]] = field(default_factory=dict)
+    no_split: dict[int, str] = field(default_factory=dict)
+    launches_of: dict[int, list[LaunchRecord]] = field(default_factory=dict)
+    observers: dict[str, Observer] = field(default_factory=dict)
 
-    def _add_metrics(self, cell: Cell, launch: LaunchRecord, blocks: Sequence[Block]) -> None:
-        derived = derive(cell.experiment, cell.parameters, blocks, launch.job(cell.cell))
-        for metric, found in derived.items():
-            if isinstance(found, Absent):
-                self.absent[cell.cell, metric] = found.reason
-                continue
-            for phase, series in found.items():
-                reduced = reduce(series)
-                if reduced is None:
-                    self.absent[cell.cell, metric] = _BELOW_THE_CLOCK
-                    continue
-                rounds = self.by_series.setdefault((cell.cell, metric, phase), {})
-                rounds[launch.info.round] = (launch.info.launch, reduced)
-
-    def _add_split(self, cell: Cell, launch: LaunchRecord, blocks: Sequence[Block]) -> None:
-        found = splits(cell.parameters, blocks, launch.job(cell.cell))
-        if isinstance(found, Absent):
-            self.no_split[cell.cell] = found.reason
-            return
-        for phase, one in found.items():
-            self.splits.setdefault((cell.cell, phase), []).append(one)
+    def repetitions(self, cell: Cell) -> tuple[RepetitionCounts | None, str | None]:
+        """`repetitions` and `repetitions_reason` of a cell (docs/reference/results.md)."""
+        observer = self.observers.get(cell.experiment)
+        if observer is None:
+            return None, f"experiment {cell.experiment} does not tell disturbed repetitions apart"
+        return observer.repetitions(cell.cell)

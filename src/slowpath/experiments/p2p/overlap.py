@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of the pattern overlap of p2p: messages both ways while both sides compute. Defined in docs/metrics.md. Pure.
+"""Metrics of the pattern overlap of p2p: messages both ways while both sides compute. Pure.
 
-A block's part says what its samples span: communication alone, computation alone, both at once (docs/record.md).
+Definitions: docs/reference/metrics.md.
+
+A block's part says what its samples span: communication alone, computation alone, both at once
+(docs/internals/record.md).
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def splits(parameters: Mapping[str, str], blocks: Sequence[Block], job: Job) -> 
 
 
 def statement(launches: Sequence[Split], one_way_s: float) -> WhoPays:
-    """One phase over launches (docs/results.md): means of the launches' shares, which still add up to 1.
+    """One phase over launches (docs/reference/results.md): means of the launches' shares, which still add up to 1.
 
     Args: launches: at least one.  one_way_s: the cell's estimate, of which the shares are taken.
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of the experiment put: bursts of one-sided operations. Definitions: docs/metrics.md. Pure.
+"""Metrics of the experiment put: bursts of one-sided operations. Definitions: docs/reference/metrics.md. Pure.
 
-A block's field `allocation` says what its samples span (docs/record.md): whole bursts, or the puts and the
+A block's field `allocation` says what its samples span (docs/internals/record.md): whole bursts, or the puts and the
 synchronisation of single bursts apart.
 """
 

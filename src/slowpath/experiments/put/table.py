@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part `put` of results.json: which cells differ only in who puts, and how far each is from the empty call. Pure."""
+"""The part `put` of results.json: cells that differ in who puts alone, and how far each is from the empty call. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from slowpath.core.cell_results import CellResult, InstructionRegion, MetricEstimate
 from slowpath.core.put_results import PutCondition, PutPart, PutResults, PutRow, PutRung, PutSplit, RateShare
 from slowpath.core.results import ContrastResult
+from slowpath.core.roles import is_effort
 from slowpath.experiments.put.designs import EMPTY_CALLS, ORDER, design_of
+from slowpath.experiments.put.parameters import ROLES
 
 EXPERIMENT = "put"
 METRIC = "time_per_put_s"
-_WHO = ("design", "call", "checks", "rung")
-_HOW_MEASURED = ("pattern", "instructions", "samples", "time_limit_s", "warmup_s", "validate")
+_NOT_SET = ("design", "call", "checks", "rung", "pattern")
 
 
 def build_put(cells: Sequence[CellResult], contrasts: Sequence[ContrastResult]) -> PutResults | None:
@@ -55,7 +56,9 @@ def _with_loop(cell: CellResult) -> float | None:
 
 
 def _settings(cell: CellResult) -> dict[str, str]:
-    given = {name: value for name, value in cell.parameters.items() if name not in _WHO + _HOW_MEASURED}
+    given = {
+        name: value for name, value in cell.parameters.items() if name not in _NOT_SET and not is_effort(ROLES, name)
+    }
     return {**given, "environment": cell.environment, "placement": cell.placement}
 
 
@@ -84,9 +87,7 @@ def _designs(cells: Sequence[CellResult]) -> int:
     return len({_who(cell) for cell in cells})
 
 
-def _condition(
-    cells: Sequence[CellResult], usual: dict[str, str], contrasts: Sequence[ContrastResult]
-) -> PutCondition:
+def _condition(cells: Sequence[CellResult], usual: dict[str, str], contrasts: Sequence[ContrastResult]) -> PutCondition:
     settings = _settings(cells[0])
     differs = {name: value for name, value in settings.items() if usual.get(name) != value}
     return PutCondition(settings=settings, differs=differs, rows=_rows(cells, contrasts))
@@ -128,9 +129,7 @@ def _has_interval(share: RateShare | None) -> bool:
     return share is not None and share.interval is not None
 
 
-def _of_empty(
-    cell: CellResult, empty: Sequence[CellResult], contrasts: Sequence[ContrastResult]
-) -> RateShare | None:
+def _of_empty(cell: CellResult, empty: Sequence[CellResult], contrasts: Sequence[ContrastResult]) -> RateShare | None:
     """The rate over the empty call's: from a contrast of the same launches, else of the two values alone."""
     numbers = {one.cell for one in empty}
     if cell.cell in numbers or not empty:

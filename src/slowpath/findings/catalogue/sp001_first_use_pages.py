@@ -29,7 +29,7 @@ RULE = Rule(
     "'pages', with the cost of a page. Explained when page faults or system time grow alike.",
     remedy="Pad communication buffers to 2 MiB, or preload libslowpath-pad.so; keep buffers.",
     false_alarms="Touching memory for the first time inside the message (touch=none) costs by pages too: SP012.",
-    sources=("docs/gpu-results.md", "docs/padding.md", "NVIDIA open-gpu-kernel-modules, uvm_map_external.c"),
+    sources=("docs/results/gpu.md", "docs/studies/padding.md", "NVIDIA open-gpu-kernel-modules, uvm_map_external.c"),
     observe=observe,
     cause="Whoever maps or pins the buffer at its first use works page by page.",
     witnesses=first_use_witness,

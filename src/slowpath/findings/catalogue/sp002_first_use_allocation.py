@@ -31,7 +31,7 @@ RULE = Rule(
     "or page faults account for the excess.",
     remedy="Send from a communication buffer of its own that is no longer than needed, and keep it.",
     false_alarms="With buffers as long as their messages, allocation and message can't be told apart: no law is named.",
-    sources=("docs/laws.md", "MPICH src/mpid/ch4/shm/ipc"),
+    sources=("docs/internals/laws.md", "MPICH src/mpid/ch4/shm/ipc"),
     observe=observe,
     cause="The whole allocation is mapped or registered at its first use.",
     witnesses=first_use_witness,

@@ -30,10 +30,10 @@ RULE = Rule(
     "keeps 16 GPU mappings, others more or fewer.",
     needs="The same messages with growing numbers of live buffers: law 'live buffers' with the capacity as its "
     "limit. Explained when system time accounts for the excess.",
-    remedy="Use fewer buffers, or a larger cache (docs/remedies.md names each library's variable).",
+    remedy="Use fewer buffers, or a larger cache (docs/reference/remedies.md names each library's variable).",
     false_alarms="Many buffers also leave the processor's caches; that grows by steps of their sizes and costs no "
     "system time.",
-    sources=("docs/gpu-results.md", "docs/ipc.md"),
+    sources=("docs/results/gpu.md", "docs/reference/ipc.md"),
     observe=observe,
     cause="A cache of handles or registrations holds fewer entries than there are buffers in use.",
     witnesses=cost_witness,

@@ -28,7 +28,7 @@ RULE = Rule(
     "Explained when system time or counted calls change at the same n.",
     remedy="Keep few buffers and use them often; send some messages before the time that counts.",
     false_alarms="Processors that raise their clock make early messages slower too, but gradually.",
-    sources=("MPICH src/mpid/ch4/shm/ipc/xpmem", "docs/laws.md"),
+    sources=("MPICH src/mpid/ch4/shm/ipc/xpmem", "docs/internals/laws.md"),
     observe=observe,
     cause="The library takes another path from the n-th use of a buffer on.",
     witnesses=cost_witness,

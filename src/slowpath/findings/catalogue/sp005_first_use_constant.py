@@ -39,7 +39,7 @@ RULE = Rule(
     "excess. Without such a sweep the finding stands without a law and lists what it may be.",
     remedy="Keep communication buffers, and send one message from each before the time that counts.",
     false_alarms="Cold caches make any first message a little slower; below 1.25 nothing is said without a law.",
-    sources=("docs/metrics.md", "docs/laws.md"),
+    sources=("docs/reference/metrics.md", "docs/internals/laws.md"),
     observe=observe,
     cause="The library sets something up at the first use of a buffer, whatever its length.",
     witnesses=first_use_witness,

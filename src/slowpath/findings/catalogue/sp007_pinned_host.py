@@ -59,7 +59,7 @@ RULE = Rule(
     "observed under the pinned buffers and system time accounts for the excess.",
     remedy="Send from pageable memory on huge pages, or register it (cudaHostRegister) in place of cudaMallocHost.",
     false_alarms="Logs that do not say how they were launched can differ in binding or path as well.",
-    sources=("docs/gpu-results.md", "vm_insert_page, Linux mm/memory.c"),
+    sources=("docs/results/gpu.md", "vm_insert_page, Linux mm/memory.c"),
     observe=observe,
     cause="The kernel copies pinned memory page by page, since it stands on small pages.",
     witnesses=witnesses,

@@ -83,7 +83,7 @@ RULE = Rule(
     "excess, and the calls of a single copy were counted or a law of pages holds.",
     remedy="Allocate on 2 MiB boundaries and call madvise(MADV_HUGEPAGE), or run with transparent huge pages on.",
     false_alarms="Where messages are copied through shared memory, small pages cost TLB misses alone: not explained.",
-    sources=("process_vm_readv(2)", "madvise(2)", "docs/metrics.md"),
+    sources=("process_vm_readv(2)", "madvise(2)", "docs/reference/metrics.md"),
     observe=observe,
     cause="The kernel handles a single copy page by page, and small pages are many.",
     witnesses=witnesses,

@@ -71,7 +71,7 @@ RULE = Rule(
     "of process_vm_readv carry the message on one side alone.",
     remedy="Allow it (ptrace_scope 0, the container's seccomp profile) and unset what turns it off.",
     false_alarms="Libraries that never copy once by default (Intel MPI) show no difference, and no finding.",
-    sources=("process_vm_readv(2)", "ptrace(2), ptrace_scope", "docs/launching.md"),
+    sources=("process_vm_readv(2)", "ptrace(2), ptrace_scope", "docs/reference/launching.md"),
     observe=observe,
     cause="Messages are copied through shared memory on one side, and from process to process on the other.",
     witnesses=witnesses,

@@ -71,9 +71,9 @@ RULE = Rule(
     "shared memory module sends messages through the network's stack.",
     needs="The same messages in the user's environment and on the network's path. Explained when counted bytes "
     "through sockets, or calls of a single copy, differ between the two.",
-    remedy="Unset what forces the path; docs/remedies.md has each library's variables.",
+    remedy="Unset what forces the path; docs/reference/remedies.md has each library's variables.",
     false_alarms="MPICH's MPIR_CVAR_NO_LOCAL alone leaves UCX its own shared memory: then it hardly differs.",
-    sources=("docs/launching.md", "docs/metrics.md"),
+    sources=("docs/reference/launching.md", "docs/reference/metrics.md"),
     observe=observe,
     cause="Messages take the network's stack on one side and the library's own path on the other.",
     witnesses=witnesses,

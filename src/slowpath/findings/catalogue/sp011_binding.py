@@ -76,7 +76,7 @@ RULE = Rule(
     "each and share one need no second placement: what else was measured there is folded into this finding.",
     remedy="Bind each rank to a core of its own (mpiexec -bind-to core, srun --cpu-bind=cores).",
     false_alarms="Two cores that share a cache are faster than two that do not: a placement can be slower by distance.",
-    sources=("docs/launching.md", "MPI-4.1 section 11.6.2"),
+    sources=("docs/reference/launching.md", "MPI-4.1 section 11.6.2"),
     observe=observe,
     cause="Ranks share a processor, or are taken off theirs.",
     witnesses=witnesses,

@@ -56,7 +56,7 @@ RULE = Rule(
     "Explained by page faults in the number of the message's pages, or system time.",
     remedy="Write every page from the rank that uses it before the first message.",
     false_alarms="With huge pages there is one fault for 512 small pages; the excess is smaller and still there.",
-    sources=("set_mempolicy(2)", "docs/engine-interface.md, touch"),
+    sources=("set_mempolicy(2)", "docs/reference/engine-interface.md, touch"),
     observe=observe,
     cause="The message faults its pages in.",
     witnesses=witnesses,

@@ -49,10 +49,10 @@ RULE = Rule(
     why="The threshold was set for another machine, memory or number of ranks, or by a variable.",
     needs="Messages of 8 lengths or more: law 'segments' with the switch as its limit, refined to the byte. "
     "Explained when one of the library's control variables (MPI_T) has that value.",
-    remedy="Move the threshold by the library's variable (docs/remedies.md) and measure again.",
+    remedy="Move the threshold by the library's variable (docs/reference/remedies.md) and measure again.",
     false_alarms="Every protocol pays for what the next one saves: a small step where two protocols cost the same is "
     "right.",
-    sources=("MPI-4.1 section 15.3", "docs/laws.md"),
+    sources=("MPI-4.1 section 15.3", "docs/internals/laws.md"),
     observe=observe,
     cause="The library changes its protocol at this length.",
     witnesses=witnesses,

@@ -52,9 +52,10 @@ RULE = Rule(
     why="The question costs 0.1 to 1 us and more with some drivers; a cache of answers may be off or miss.",
     needs="Host messages of 4 lengths or more with GPU support, or its cache, on and off: law 'constant' for "
     "the difference.",
-    remedy="Turn GPU support off for programs without GPU buffers (docs/remedies.md), or update library and driver.",
+    remedy="Turn GPU support off for programs without GPU buffers (docs/reference/remedies.md), or update library "
+    "and driver.",
     false_alarms="Variables that choose other transports as well change more than the detection.",
-    sources=("docs/gpu-mpi.md", "UCX: UCX_MEMTYPE_CACHE"),
+    sources=("docs/how-to/gpu-mpi.md", "UCX: UCX_MEMTYPE_CACHE"),
     observe=observe,
     cause="The library asks the GPU's driver about each host buffer.",
     hypotheses=("the library asks the GPU's driver about each buffer", "GPU support brings other transports with it"),

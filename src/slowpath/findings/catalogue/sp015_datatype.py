@@ -70,7 +70,7 @@ RULE = Rule(
     "when counted calls or system time grow with the blocks.",
     remedy="Pack with MPI_Pack or a loop and send the contiguous copy, or make blocks longer.",
     false_alarms="A copy into one block costs, too: compare with packing, not with data that were contiguous anyway.",
-    sources=("MPI-4.1 chapter 5", "docs/engine-interface.md"),
+    sources=("MPI-4.1 chapter 5", "docs/reference/engine-interface.md"),
     observe=observe,
     cause="The library handles the datatype block by block.",
     witnesses=witnesses,

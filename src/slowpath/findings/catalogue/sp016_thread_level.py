@@ -58,7 +58,7 @@ RULE = Rule(
     "locks differ; a free lock leaves no trace.",
     remedy="Ask MPI_Init_thread for MPI_THREAD_FUNNELED or SERIALIZED where one thread at a time calls MPI.",
     false_alarms="Some libraries grant less than was asked for: then both sides are the same.",
-    sources=("MPI-4.1 section 11.6.2", "docs/engine-interface.md"),
+    sources=("MPI-4.1 section 11.6.2", "docs/reference/engine-interface.md"),
     observe=observe,
     cause="Calls take locks under MPI_THREAD_MULTIPLE.",
     witnesses=witnesses,

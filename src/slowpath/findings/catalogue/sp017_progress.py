@@ -48,7 +48,7 @@ RULE = Rule(
     "MPI_Test in the computation let the message move.",
     remedy="Call MPI_Test now and then, or turn on the library's progress thread if a core is free for it.",
     false_alarms="A copy that the same processor must do can't be hidden: at full memory bandwidth nothing overlaps.",
-    sources=("MPI-4.1 section 3.7", "docs/metrics.md"),
+    sources=("MPI-4.1 section 3.7", "docs/reference/metrics.md"),
     observe=observe,
     cause="The library moves messages only inside MPI calls.",
     witnesses=witnesses,

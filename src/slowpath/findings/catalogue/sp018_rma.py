@@ -43,7 +43,7 @@ RULE = Rule(
     "puts go through sockets.",
     remedy="Allocate windows with MPI_Win_allocate, use predefined datatypes, or send two-sided messages.",
     false_alarms="A put includes its share of the synchronisation: with few puts a burst that is most of it.",
-    sources=("MPI-4.1 chapter 12", "docs/put.md"),
+    sources=("MPI-4.1 chapter 12", "docs/reference/put.md"),
     observe=observe,
     cause="Puts are carried out as messages that the other side handles.",
     witnesses=witnesses,

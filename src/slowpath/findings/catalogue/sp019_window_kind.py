@@ -55,7 +55,7 @@ def witnesses(evidence: Evidence, seen: Observation) -> Leg:
 
 
 def instructions(cell: Cell) -> float | None:
-    """Of one put of the counted burst and its share of what ends that burst (docs/results.md); None: not counted."""
+    """Of one put of the counted burst and of its burst's end (docs/reference/results.md); None: not counted."""
     counted: Mapping[str, Any] = cell.get("instructions") or {}
     put, end = counted.get("put"), counted.get("synchronisation")
     if not put or not put.get("total") or not put.get("calls") or not put.get("launches"):
@@ -77,7 +77,7 @@ RULE = Rule(
     "instructions for each put differ by a quarter or more.",
     remedy="MPI_Win_allocate, the info key that the finding names, MPI_Win_lock_all once and MPI_Win_flush.",
     false_alarms="Synchronisations differ in what they promise: fences synchronise all ranks, a flush only completes.",
-    sources=("MPI-4.1 sections 12.2 and 12.5", "docs/put.md"),
+    sources=("MPI-4.1 sections 12.2 and 12.5", "docs/reference/put.md"),
     observe=observe,
     cause="The library takes a longer way for puts into this window.",
     witnesses=witnesses,

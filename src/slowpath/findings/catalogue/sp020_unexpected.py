@@ -53,7 +53,7 @@ RULE = Rule(
     remedy="Post receives before the other side can send (MPI_Irecv early, persistent receives).",
     false_alarms="A late receive of a long message includes the transfer: that is the program's lateness, not a slow "
     "path.",
-    sources=("MPI-4.1 section 3.5", "docs/engine-interface.md, posted"),
+    sources=("MPI-4.1 section 3.5", "docs/reference/engine-interface.md, posted"),
     observe=observe,
     cause="The library keeps the message in a buffer of its own and copies it once more.",
     witnesses=witnesses,

@@ -41,7 +41,7 @@ RULE = Rule(
     "when its processor was taken away more often.",
     remedy="Bind ranks to cores of their own, leave a core for the system, or leave the node out.",
     false_alarms="A rank on another socket or node is slower by distance: compare ranks at equal distance.",
-    sources=("docs/engine-interface.md, peer", "docs/launching.md"),
+    sources=("docs/reference/engine-interface.md, peer", "docs/reference/launching.md"),
     observe=observe,
     cause="Something else runs on the slow rank's processor.",
     witnesses=witnesses,

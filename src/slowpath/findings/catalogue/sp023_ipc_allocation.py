@@ -59,7 +59,7 @@ RULE = Rule(
     "from host memory.",
     remedy="Send from a communication buffer of its own, from cudaMalloc; let each rank see all GPUs of the node.",
     false_alarms="Short messages are slower from any GPU memory: look at lengths from 64 KiB on.",
-    sources=("MPICH src/mpid/ch4/shm/ipc/gpu", "docs/gpu-memory.md", "docs/gpu-mpi.md"),
+    sources=("MPICH src/mpid/ch4/shm/ipc/gpu", "docs/reference/gpu-memory.md", "docs/how-to/gpu-mpi.md"),
     observe=observe,
     cause="The whole GPU allocation is mapped at its first use.",
     witnesses=witnesses,

@@ -40,9 +40,9 @@ RULE = Rule(
     "a buffer that was freed has left.",
     needs="First and later messages on the network's path, over several lengths: law 'pages', 'bytes' or "
     "'allocation'. Explained by calls of ioctl, page faults or system time at first alone.",
-    remedy="Keep communication buffers; see that the registration cache is on (docs/remedies.md).",
+    remedy="Keep communication buffers; see that the registration cache is on (docs/reference/remedies.md).",
     false_alarms="TCP needs no registration: there a slow first message has another cause, and no witness agrees.",
-    sources=("fi_mr(3), FI_MR_CACHE_MONITOR", "docs/laws.md"),
+    sources=("fi_mr(3), FI_MR_CACHE_MONITOR", "docs/internals/laws.md"),
     observe=observe,
     cause="Memory is registered with the network card at the first use of a buffer.",
     witnesses=witnesses,

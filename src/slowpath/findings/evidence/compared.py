@@ -73,7 +73,7 @@ def from_contrast(contrast: Contrast, cells: Mapping[int, Cell]) -> Compared | N
 
 
 # The least that a law has to make of a difference. Many cells and laws are looked at, and over a hundred runs some fit
-# noise: lower ends of 1.04 to 1.08 in 4 of 60 clean runs (docs/plants.md).
+# noise: lower ends of 1.04 to 1.08 in 4 of 60 clean runs (docs/results/plants.md).
 LAW_RATIO = 1.1
 
 

@@ -2,7 +2,7 @@
 """First messages from fresh buffers that take longer than later ones, and the law of the excess. Pure.
 
 Several rules name the same thing by its law, so it is looked at once: over allocations at a fixed message first, over
-messages next; what no line shows is left without a law. docs/findings.md.
+messages next; what no line shows is left without a law. docs/reference/findings.md.
 """
 
 from __future__ import annotations

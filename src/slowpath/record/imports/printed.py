@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.errors import RecordError
-from slowpath.record.folder import read_bytes, write_atomically
+from slowpath.core.files import read_bytes, write_atomically
 from slowpath.record.imports.table_plan import Planned
 
 PRINTED_SCHEMA = 1

@@ -10,9 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from slowpath import __version__
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.plan import Plan
+from slowpath.core.version import __version__
 from slowpath.record.folder import RUN_SCHEMA, RunInfo
 
 MAX_LOG_BYTES = 64 * 2**20

@@ -61,7 +61,7 @@ class Table:
 
     @property
     def operations(self) -> int:
-        """By how many the engine divides a sample of this pattern (docs/record.md)."""
+        """By how many the engine divides a sample of this pattern (docs/internals/record.md)."""
         if self.measure == "ping_pong":
             return 2
         if self.measure == "windowed":

@@ -12,15 +12,9 @@ from pathlib import Path
 
 import msgspec
 
+from slowpath.core.files import write_atomically
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
-from slowpath.record.folder import (
-    LaunchInfo,
-    create_run_folder,
-    launch_folder,
-    write_atomically,
-    write_launch,
-    write_run,
-)
+from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
 from slowpath.record.imports.printed import write_printed
 from slowpath.record.imports.source import cannot_write, run_info
 from slowpath.record.imports.table import Table, TableLog

@@ -118,7 +118,11 @@ def _distribution(group: CannonGroup) -> Figure | None:
     for point in points(group, name):
         parts = point.parts_s
         rows.append(
-            [str(point.n), *(fmt.time(parts.get(part)) for part in ("distribute", "gather", "dgemm")), fmt.percent(point.moved_ratio)]
+            [
+                str(point.n),
+                *(fmt.time(parts.get(part)) for part in ("distribute", "gather", "dgemm")),
+                fmt.percent(point.moved_ratio),
+            ]
         )
     table = Table(["n", "Inputs to the ranks", "Product back", "Multiplying", "Both over multiplying"], rows)
     where = f"{fmt.plural(group.ranks, 'rank')}, mean over ranks, of {variant_name(name)}"

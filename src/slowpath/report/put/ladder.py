@@ -94,7 +94,7 @@ def _joined(texts: Sequence[tuple[str, str]]) -> str:
 
 
 def _step(kind: _Kind, one: PutRung, mpis: Sequence[str], first: int) -> Step | None:
-    """A bar from the rung below to this one; from 0 for the first rung, of no length where the rung below is missing."""
+    """From the rung below to this one; from 0 for the first rung, of no length where the rung below is missing."""
     value, added = kind.of(one)
     if value is None:
         return None

@@ -23,8 +23,8 @@ def _figure(grid: str, split: PutSplit) -> Figure:
         (one.function, one.library, one.per_call, one.ratio) for one in split.parts[:SHOWN]
     ]
     if rest := split.parts[SHOWN:]:
-        ratio = sum(one.ratio or 0.0 for one in rest)
-        entries.append((fmt.plural(len(rest), "other function"), "", sum(one.per_call for one in rest), ratio))
+        shares = sum(one.ratio or 0.0 for one in rest)
+        entries.append((fmt.plural(len(rest), "other function"), "", sum(one.per_call for one in rest), shares))
     scale = ladder.scale_of([Step(0, 0.0, per_call) for _, _, per_call, _ in entries], [])
     rows = []
     for function, library, per_call, ratio in entries:

@@ -172,7 +172,9 @@ def _instructions(grid: str, rows: Sequence[Row], mpis: Sequence[str], where: st
     shown = _rows(groups, tracks, _count_words)
     for one, bar in zip(STUDY, old, strict=False):
         words = f"{one.instructions} instructions, in the earlier study"
-        shown.append(FigureRow(f"History: {one.design}", -1, bars.track(bar, scale, grid, words), f"{one.instructions}"))
+        shown.append(
+            FigureRow(f"History: {one.design}", -1, bars.track(bar, scale, grid, words), f"{one.instructions}")
+        )
     axis = bars.axis(scale, grid, lambda tick: f"{tick:g}", "Instructions axis, logarithmic")
     numbers = [[row.name, row.mpi, _count_words(row)] for group in groups for row in group]
     table = Table(["Who puts", "In launches of", "Instructions"], numbers)

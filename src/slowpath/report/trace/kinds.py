@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from slowpath.core.plan import Cell
 from slowpath.experiments.cannon.runs import PARTS, TOTAL
 from slowpath.experiments.measured.series import Block
+from slowpath.experiments.registry import EXPERIMENTS, experiment_named
 from slowpath.record.events import Intervals
 from slowpath.report.trace.model import Span
 
@@ -19,8 +20,6 @@ _OWN = ("dgemm", "copy", "generate")  # parts that need no MPI; the others are c
 class Kind:
     """How the blocks of one kind of cell become spans: (cell, blocks of one rank, ranks, steps) -> spans."""
 
-    experiment: str
-    pattern: str
     spans: Callable[[Cell, Sequence[Block], int, Sequence[Intervals]], list[Span]]
 
 
@@ -65,10 +64,16 @@ def _times(block: Block) -> list[tuple[int, int]]:
     return list(zip(block.start_ns.tolist(), ends.tolist(), strict=True))
 
 
-KINDS: tuple[Kind, ...] = (Kind("cannon", "multiply", _multiply), Kind("p2p", "one_way", _one_way))
+# By the names that experiments give (`Experiment.timelines`).
+KINDS: dict[str, Kind] = {"multiplication": Kind(_multiply), "messages": Kind(_one_way)}
 
 
 def kind_of(experiment: str, parameters: Mapping[str, str]) -> Kind | None:
     """The entry for a cell; None: its samples say how long, not when."""
-    pattern = parameters.get("pattern")
-    return next((kind for kind in KINDS if (kind.experiment, kind.pattern) == (experiment, pattern)), None)
+    name = experiment_named(experiment).timelines.get(parameters.get("pattern", ""))
+    return None if name is None else KINDS[name]
+
+
+def with_times() -> str:
+    """Whose samples say when, in words: `p2p pattern=one_way and cannon pattern=multiply`."""
+    return " and ".join(f"{one.name} pattern={pattern}" for one in EXPERIMENTS for pattern in one.timelines)

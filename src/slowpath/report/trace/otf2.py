@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from slowpath.record.folder import write_atomically
+from slowpath.core.files import write_atomically
 from slowpath.report.trace import otf2_bytes as raw
 from slowpath.report.trace.model import Row, Span, Trace, edges
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slowpath.record.folder import write_atomically
+from slowpath.core.files import write_atomically
 from slowpath.report.trace.model import Row, Span, Trace, edges
 
 NAME = "trace.perfetto-trace"

@@ -13,10 +13,10 @@ from slowpath.core.plan import Cell
 from slowpath.experiments.measured.load import LaunchRecord, load_launch
 from slowpath.record.folder import LaunchInfo, read_launches, read_run
 from slowpath.record.plan_files import read_plan
-from slowpath.report.trace.kinds import KINDS, kind_of
+from slowpath.report.trace.kinds import kind_of, with_times
 from slowpath.report.trace.model import Row, Span, Trace
 
-_WITH_TIMES = " and ".join(f"{kind.experiment} pattern={kind.pattern}" for kind in KINDS)
+_WITH_TIMES = with_times()
 
 
 def read_trace(run: Path, cell: int | None = None, launch: int | None = None) -> Trace:

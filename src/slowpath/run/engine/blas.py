@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which BLAS the engine's build may find: an engine is kept for each.
 
-CMake chooses (engine/blas/CMakeLists.txt): the system's first, else that of the PyPI package scipy-openblas32. Asking
-CMake before every run would take seconds, so what it could choose from stands in for its choice.
+CMake chooses (engine/studies/blas/CMakeLists.txt): the system's first, else that of the PyPI package scipy-openblas32.
+Asking CMake before every run would take seconds, so what it could choose from stands in for its choice.
 """
 
 from __future__ import annotations

@@ -38,11 +38,11 @@ from slowpath.run.engine.pairing import require_pair
 from slowpath.run.engine.toolchain import Compiler, find_cmake, find_compiler
 
 BUILD_LIMIT_S = 900.0
-BLAS_LINE = re.compile(r"^-- BLAS: (?!none)(.+)$", re.MULTILINE)  # engine/blas/CMakeLists.txt
+BLAS_LINE = re.compile(r"^-- BLAS: (?!none)(.+)$", re.MULTILINE)  # engine/studies/blas/CMakeLists.txt
 ERROR_LINE = re.compile(r"\berror: |^CMake Error|undefined reference|No space left")
 # Kept beside the engine when the source builds them: the original reproducers' commands, the driver-level experiment,
 # the library that pads allocations of programs that can't be changed, what `slowpath count` works with, what plants
-# slow paths (docs/plants.md), and the BLAS.
+# slow paths (docs/results/plants.md), and the BLAS.
 OTHER_PROGRAMS = (
     "gpudirect_p2p_overalloc",
     "intranode_pinned_host_comm",

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 import msgspec
 
@@ -42,6 +43,23 @@ class Engine:
 
     program: Path
     note: EngineNote
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What run.json says of it."""
+        return {"key": self.note.key, "compiler": self.note.compiler, "path": str(self.program)}
+
+
+class UsableEngine(Protocol):
+    """An engine that can be started: one that this version built, or one that an earlier run recorded."""
+
+    @property
+    def program(self) -> Path:
+        """What is started."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What run.json says of it: key, compiler, path."""
 
 
 def engines_folder(environ: Mapping[str, str] | None = None) -> Path:

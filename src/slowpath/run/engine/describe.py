@@ -14,13 +14,13 @@ import msgspec
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.mpi.probe import output_of
-from slowpath.run.engine.cache import Engine
+from slowpath.run.engine.cache import UsableEngine
 
 KEPT = "describe.json"
 
 
-def describe(engine: Engine, environ: Mapping[str, str]) -> dict[str, Any]:
-    """The engine's description (docs/engine-interface.md). Raises EnvironmentFailure if it can't be had."""
+def describe(engine: UsableEngine, environ: Mapping[str, str]) -> dict[str, Any]:
+    """The engine's description (docs/reference/engine-interface.md). Raises EnvironmentFailure if it can't be had."""
     kept = engine.program.parent / KEPT
     with contextlib.suppress(OSError, msgspec.DecodeError):
         return msgspec.json.decode(kept.read_bytes(), type=dict[str, Any])

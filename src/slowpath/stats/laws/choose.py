@@ -43,7 +43,7 @@ class Choice:
 
 
 def choose(sweep: Sweep, laws: Sequence[Law] = LAWS, minimum_effect: float = MINIMUM_EFFECT) -> Choice:
-    """The law of a sweep among `laws`, or why there is none to name. docs/laws.md has the rules one by one."""
+    """The law of a sweep among `laws`, or why there is none to name. Rules: docs/internals/laws.md."""
     centre = curve(sweep)
     fits, not_fitted = _fit_all(sweep, centre, laws)
     if not fits:

@@ -2,7 +2,7 @@
 """Time by the pages with which an allocation is mapped, where its own alignment decides how large they are.
 
 What maps a foreign allocation takes the largest page that divides its length and its base: a remainder of one byte
-turns 2 MiB pages into 4 KiB ones (docs/gpu-results.md). Each page size has a cost of its own, since the work for a page
+turns 2 MiB pages into 4 KiB ones (docs/results/gpu.md). Each page size has a cost of its own, since the work for a page
 is not the same at every size. Which sizes there are is read from the sweep: alignments are divided into classes, and a
 class maps with the least alignment in it. A limit between two classes is known as well as the sampled alignments
 bracket it.

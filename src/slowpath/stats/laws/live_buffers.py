@@ -2,7 +2,7 @@
 """A step where more buffers are in use than a cache of handles or registrations holds.
 
 Buffers used in turn miss a cache with least-recently-used replacement either never or every time, so the cost does not
-grow: it begins. Known capacities: docs/laws.md.
+grow: it begins. Known capacities: docs/internals/laws.md.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lines of a process's file (docs/counting.md), and from addresses to places in files."""
+"""The lines of a process's file (docs/studies/counting.md), and from addresses to places in files."""
 
 from __future__ import annotations
 

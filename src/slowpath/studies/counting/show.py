@@ -18,7 +18,7 @@ MOST_VALUES = 8
 
 
 def as_json(counts: Sequence[ProcessCount], function: str, exit_code: int) -> str:
-    """One object: docs/counting.md."""
+    """One object: docs/studies/counting.md."""
     return msgspec.json.encode(
         {"schema": 1, "function": function, "exit_code": exit_code, "processes": [_object(count) for count in counts]}
     ).decode()

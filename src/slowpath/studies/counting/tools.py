@@ -12,9 +12,9 @@ import msgspec
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.resources import data_folder
-from slowpath.mpi.find import LAUNCHER_NAMES, find_mpi
-from slowpath.run.engine.build import engine_for
+from slowpath.run.choose import launcher_in
 from slowpath.run.engine.cache import list_engines, source_hash
+from slowpath.run.libraries import one_library
 from slowpath.studies.counting.read import Name, Place
 
 VARIABLE = "SLOWPATH_COUNT_TOOLS"
@@ -64,5 +64,4 @@ def find_tools(command: Sequence[str], environ: Mapping[str, str], tell: Callabl
     for engine in list_engines(environ):
         if engine.note.source == source and (engine.program.parent / NAMER).is_file():
             return Tools(engine.program.parent)
-    launcher = command[0] if Path(command[0]).name.split(".")[0] in LAUNCHER_NAMES and "/" in command[0] else None
-    return Tools(engine_for(find_mpi(launcher, environ), environ, tell).program.parent)
+    return Tools(one_library(launcher_in(command), environ, tell).engine.program.parent)

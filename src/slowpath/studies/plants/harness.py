@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.errors import Interrupted, SlowpathError, UsageError
-from slowpath.record.folder import write_atomically
+from slowpath.core.files import write_atomically
 from slowpath.studies.plants.measure import Ground
 from slowpath.studies.plants.plant import Measured
 from slowpath.studies.plants.score import Baseline, false_alarms, score
@@ -67,7 +67,7 @@ def _check_folder(out: Path, ground: Ground, trials: Sequence[Trial]) -> None:
         before = told["mpi"], told["command"], told["drawn"]
     except (OSError, msgspec.DecodeError, KeyError, TypeError):
         raise UsageError(f"{out}: holds no plants that can be gone on with; name a new folder with --out") from None
-    if before != (ground.mpi.identity, list(ground.command), _drawn(trials)):
+    if before != (ground.library.identity, list(ground.command), _drawn(trials)):
         why = "was begun with another seed, count, MPI or budget"
         raise UsageError(f"{out}: {why}; give the same again, or name a new folder with --out")
 
@@ -79,7 +79,7 @@ def _write(
     told = {
         "schema": 1,
         "seed": seed,
-        "mpi": ground.mpi.identity,
+        "mpi": ground.library.identity,
         "command": list(ground.command),
         "drawn": _drawn(trials),
         "counts": counts(scored),

@@ -11,17 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowpath.analyse.build import build_results
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.diagnose.conclude import conclude
+from slowpath.diagnose import concluded as diagnoses
 from slowpath.diagnose.records import FILE as DIAGNOSIS
-from slowpath.diagnose.records import read_diagnosis
-from slowpath.mpi.find import find_mpi
-from slowpath.mpi.mpi import Mpi
-from slowpath.mpi.network import network_is_up
-from slowpath.mpi.settings import Resolved, resolve
-from slowpath.plan.campaign import load
-from slowpath.run.engine.build import engine_for
+from slowpath.run.libraries import Library, one_library
+from slowpath.run.prepare import varied_parameters
 from slowpath.studies.plants.classes import PlantClass
 from slowpath.studies.plants.plant import Measured, Plant
 
@@ -33,10 +27,13 @@ LIMIT_S = 1800.0
 
 @dataclass(frozen=True)
 class Ground:
-    """Where plants grow. command: arguments of slowpath that end in a folder with diagnosis.json."""
+    """Where plants grow.
 
-    mpi: Mpi
-    library: Path
+    preloaded: the library that delays calls.  command: arguments of slowpath that end in a folder with diagnosis.json.
+    """
+
+    library: Library
+    preloaded: Path
     command: Sequence[str]
 
     def variables(self, plant: Plant | None) -> dict[str, str]:
@@ -44,9 +41,9 @@ class Ground:
         if plant is None:
             return {}
         if plant.law is not None:
-            preloaded = [str(self.library), *filter(None, [os.environ.get("LD_PRELOAD")])]
+            preloaded = [str(self.preloaded), *filter(None, [os.environ.get("LD_PRELOAD")])]
             return {"LD_PRELOAD": ":".join(preloaded), VARIABLE: plant.law}
-        found, why_not = _resolved(plant.setting or "", self.mpi)
+        found, why_not = self.library.resolve(plant.setting or "")
         if why_not is not None:
             raise EnvironmentFailure(why_not)
         return found
@@ -66,7 +63,7 @@ class Ground:
             "slowpath.cli",
             *self.command,
             "--mpi",
-            str(self.mpi.mpiexec),
+            str(self.library.mpi.mpiexec),
             "--out",
             str(folder),
         ]
@@ -85,32 +82,23 @@ class Ground:
 
 def concluded(folder: Path) -> Measured | None:
     """What the rules say of the diagnosis in a folder; None: there is none, or it is not over."""
-    if not (folder / DIAGNOSIS).is_file():
-        return None
-    diagnosis = read_diagnosis(folder)
-    if diagnosis.status not in ("named", "settled", "budget"):
-        return None
-    steps = [(step, build_results(folder / step.folder)) for step in diagnosis.steps]
-    return Measured(conclude(steps, diagnosis.forced), steps[0][1])
+    found = diagnoses.concluded(folder)
+    return None if found is None else Measured(*found)
 
 
 def prepare(mpi: str | None, command: Sequence[str]) -> Ground:
     """The MPI, and the library built for it.  Raises: EnvironmentFailure, UsageError."""
-    found = find_mpi(mpi)
-    library = engine_for(found).program.parent / LIBRARY
-    if not library.is_file():
-        raise EnvironmentFailure(f"{library} is missing; build the engine anew: slowpath engine build --rebuild")
-    return Ground(found, library, command)
+    found = one_library(mpi, os.environ, lambda _: None)
+    preloaded = found.engine.program.parent / LIBRARY
+    if not preloaded.is_file():
+        raise EnvironmentFailure(f"{preloaded} is missing; build the engine anew: slowpath engine build --force")
+    return Ground(found, preloaded, command)
 
 
-def unavailable(one: PlantClass, mpi: Mpi) -> str | None:
+def unavailable(one: PlantClass, library: Library) -> str | None:
     """Why a class of plants does not grow here; None: it does."""
-    varied = {name for group in load(SURVEY).cells for name in group.parameters}
+    varied = varied_parameters(SURVEY)
     for name in one.needs:
         if name not in varied:
             return f"the survey does not vary {name}"
-    return None if one.setting is None else _resolved(one.setting, mpi)[1]
-
-
-def _resolved(setting: str, mpi: Mpi) -> Resolved:
-    return resolve(setting, mpi.name, mpi.version, mpi.transport, network_is_up())
+    return None if one.setting is None else library.resolve(one.setting)[1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a diagnosis made of a plant. Pure: findings in, a verdict out. docs/plants.md has the rules."""
+"""What a diagnosis made of a plant. Pure: findings in, a verdict out. docs/results/plants.md has the rules."""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 """An engine that measures nothing and does to each cell what its parameter `behave` says.
 
 behave: ok, skip, wrong (wrong bytes), crash, once (crash, but not in the next launch), hang, error (exit 4), orphan
-(leaves a process behind, then hangs), starved (skipped for want of memory, but not in the next launch).
+(leaves a process behind, then hangs), starved (skipped for want of memory, but not in the next launch), slow, wait
+(until the run folder has a file `go`).
 The variables FAKE_INIT=fail|hang and FAKE_JUNK=1 act before any cell.
 """
 
@@ -19,12 +20,21 @@ from pathlib import Path
 
 plan = Path(sys.argv[sys.argv.index("--plan") + 1])
 out = Path(sys.argv[sys.argv.index("--out") + 1])
+
+
+def hang() -> None:
+    """Tell it to the tests, for whose watchdog time passes from now on."""
+    (out / "hangs").touch()
+    time.sleep(1000)
+
+
 if os.environ.get("FAKE_INIT") == "fail":
     sys.exit("Fatal error in internal_Init: no network")
 if os.environ.get("FAKE_INIT") == "hang":
-    time.sleep(1000)
+    hang()
 if os.environ.get("FAKE_JUNK"):
-    print("\x00\xff junk \x1b[31m" * 100)
+    # Flushed: a crash loses what is still in a buffer, here as in a library of C.
+    print("\x00\xff junk \x1b[31m" * 100, flush=True)
 events = (out / "events.jsonl").open("a", buffering=1)
 
 
@@ -75,9 +85,11 @@ for line in plan.read_text().splitlines():
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], start_new_session=True)
     if behave in ("hang", "orphan"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        time.sleep(1000)
+        hang()
     if behave == "slow":
         time.sleep(0.4)
+    while behave == "wait" and not (out.parents[1] / "go").exists():
+        time.sleep(0.02)
     if behave == "wrong":
         end(cell, "failed", "3 wrong bytes, the first at 17")
         code = 1

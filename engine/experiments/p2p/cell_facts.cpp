@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "p2p/cell_facts.hpp"
+
+namespace slowpath::p2p {
+namespace {
+
+std::string too_few(const std::string& parameter, std::int64_t needed, int ranks) {
+    return parameter + " needs " + std::to_string(needed) + " ranks, the job has " + std::to_string(ranks);
+}
+
+/// Saturates, since lengths up to 2^63 - 1 are valid.
+std::int64_t product(std::int64_t a, std::int64_t b) {
+    std::int64_t made = 0;
+    return __builtin_mul_overflow(a, b, &made) ? INT64_MAX : made;
+}
+
+/// [sender, receiver].
+template <class Bytes>
+std::string both_sides(Bytes&& bytes) {
+    const std::array<std::string, 2> items{std::to_string(bytes(Side::sender)),
+                                           std::to_string(bytes(Side::receiver))};
+    return json_array(items);
+}
+
+}  // namespace
+
+std::optional<std::string> too_few_ranks(const Config& config, int ranks) {
+    if (config.pattern == Pattern::windowed && 2 * config.pairs > ranks)
+        return too_few("pairs=" + std::to_string(config.pairs), 2 * config.pairs, ranks);
+    if (config.pattern != Pattern::windowed && config.peer && *config.peer >= ranks)
+        return too_few("peer=" + std::to_string(*config.peer), *config.peer + 1, ranks);
+    return std::nullopt;
+}
+
+std::optional<std::string> known_obstacle(const Assignment& assignment, std::optional<int> ranks) {
+    return ranks ? too_few_ranks(configure(assignment), *ranks) : std::nullopt;
+}
+
+bool yields(const Assignment& assignment, std::string_view metric) {
+    const Config config = configure(assignment);
+    if (config.pattern != Pattern::one_way) return true;
+    if (config.barrier_inside) return metric == "send_barrier_s";
+    if (config.posted != Posted::together) return metric == "receive_s";
+    return metric != "send_barrier_s";
+}
+
+void derive(const Assignment& assignment, std::optional<int>, JsonObject& to) {
+    const Config config = configure(assignment);
+    const auto held = static_cast<std::int64_t>(config.directions().size()) * config.live_buffers;
+    to.integer("blocks", config.layout.blocks).integer("extent_bytes", config.layout.extent_bytes());
+    to.raw("span_bytes", both_sides([&](Side side) { return config.span_bytes(side); }));
+    to.raw("buffer_bytes", both_sides([&](Side side) { return config.side(side).buffer_bytes; }));
+    to.raw("allocation_bytes", both_sides([&](Side side) { return config.side(side).allocation_bytes(); }));
+    to.raw("held_bytes",
+           both_sides([&](Side side) { return product(held, config.side(side).allocation_bytes()); }));
+}
+
+}  // namespace slowpath::p2p

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "p2p/endpoint.hpp"
+
+#include "core/json.hpp"
+#include "core/pattern.hpp"
+#include "mpi/agree.hpp"
+#include "p2p/device.hpp"
+
+namespace slowpath::p2p {
+namespace {
+
+std::int64_t integer_of(const std::byte* address) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address));
+}
+
+void unsigned_or_null(JsonObject& event, std::string_view key, std::optional<std::size_t> value) {
+    if (value)
+        event.unsigned_integer(key, *value);
+    else
+        event.null(key);
+}
+
+}  // namespace
+
+memory::Request request_for(const Context& context, const Config& config, Side side) {
+    const SideConfig& memory = config.side(side);
+    return {.kind = memory.kind,
+            .pages = memory.pages,
+            .bytes = static_cast<std::size_t>(memory.allocation_bytes()),
+            .offset_bytes = static_cast<std::size_t>(memory.offset_bytes),
+            .touch = config.touch,
+            .device = device_for(memory, context.session.node_rank())};
+}
+
+Endpoint::Endpoint(Context& context, const Config& config)
+    : context_(context),
+      config_(config),
+      roles_(roles_of(config, context.session.rank(), context.session.size())),
+      encoding_(config),
+      barrier_(context.session.control(), roles_.ranks) {}
+
+std::optional<std::string> Endpoint::allocate_encoding() {
+    if (!roles_.side) return std::nullopt;
+    return encoding_.allocate(request_for(context_, config_, *roles_.side));
+}
+
+Endpoint::Held Endpoint::allocate() {
+    memory::Buffer fresh(request_for(context_, config_, *roles_.side));
+    const bool reused =
+        context_.addresses.note(reinterpret_cast<std::uintptr_t>(fresh.base()), fresh.bytes());
+    return {std::move(fresh), reused};
+}
+
+std::optional<std::string> Endpoint::renew(std::int64_t set) {
+    if (!roles_.side) return std::nullopt;
+    set_ = set;
+    live_.clear();
+    std::int64_t alive = 0;
+    try {
+        for (; alive < config_.live_buffers; ++alive) {
+            Pair& fresh = live_.emplace_back();
+            for (const Side from : config_.directions())
+                fresh[from == Side::sender ? 0 : 1].emplace(allocate());
+        }
+    } catch (const std::exception& error) {
+        live_.clear();
+        if (config_.live_buffers == 1) return error.what();
+        return std::string(error.what()) + " (" + std::to_string(alive) + " of " +
+               std::to_string(config_.live_buffers) +
+               " live_buffers were there; ask for fewer or shorter ones)";
+    }
+    close_ring();
+    choose(0);
+    return std::nullopt;
+}
+
+void Endpoint::close_ring() {
+    ring_.assign(live_.size(), {});
+    for (std::size_t i = 0; i < live_.size(); ++i) {
+        auto& [forth, back] = live_[i];
+        ring_[i] = {forth ? forth->buffer.data() : nullptr, back ? back->buffer.data() : nullptr,
+                    &ring_[(i + 1) % live_.size()]};
+    }
+}
+
+void Endpoint::choose(std::int64_t index) {
+    chosen_ = static_cast<std::size_t>(index);
+    next_buffer_ = &ring_[chosen_];
+    allocation_ = set_ * config_.live_buffers + index;
+}
+
+void Endpoint::record_allocations() {
+    for (const Side from : config_.directions()) record_allocation(from);
+}
+
+void Endpoint::record_allocation(Side from) {
+    const SideConfig& memory = config_.side(*roles_.side);
+    const memory::Buffer& buffer = held(from).buffer;
+    const memory::Observed observed = buffer.observe();
+    JsonObject event;
+    event.integer("cell", context_.cell)
+        .integer("rank", context_.session.rank())
+        .integer("index", allocation_);
+    event.text("role", roles_.side == from ? "send" : "receive").text("memory", memory::name(memory.kind));
+    event.text("mpi_memory_kind", observed.mpi_memory_kind).text("pages_asked", memory::name(memory.pages));
+    event.text("pages_observed", observed.pages);
+    unsigned_or_null(event, "huge_bytes", observed.huge_bytes);
+    event.unsigned_integer("page_bytes", observed.page_bytes).integer("base", integer_of(buffer.base()));
+    event.integer("address", integer_of(buffer.data())).unsigned_integer("allocation_bytes", buffer.bytes());
+    event.integer("offset_bytes", memory.offset_bytes).boolean("reused_address", held(from).reused_address);
+    if (observed.device)
+        event.integer("device", *observed.device);
+    else
+        event.null("device");
+    unsigned_or_null(event, "range_bytes", observed.range_bytes);
+    unsigned_or_null(event, "granularity_bytes", observed.granularity_bytes);
+    context_.record.events += "allocation " + event.fields() + "\n";
+}
+
+std::uint64_t Endpoint::seed(std::uint64_t number, Side from) const {
+    const int sender = roles_.side == from ? context_.session.rank() : roles_.peer;
+    std::uint64_t made = mix(context_.seed, context_.cell);
+    made = mix(made, static_cast<std::uint64_t>(allocation_));
+    made = mix(made, static_cast<std::uint64_t>(sender));
+    return mix(made, number);
+}
+
+void Endpoint::prepare(std::uint64_t number, Side from) {
+    const Payload payload(config_, *roles_.side);
+    // Poison first on both: it also marks the bytes around the message.
+    payload.poison(held(from).buffer, seed(number, from));
+    if (roles_.side == from) payload.fill(held(from).buffer, seed(number, from));
+}
+
+void Endpoint::compare(std::uint64_t number, Side from, const char* when) {
+    if (roles_.side == from) return;
+    const Payload::Result result =
+        Payload(config_, *roles_.side).compare(held(from).buffer, seed(number, from));
+    compared_bytes += result.compared_bytes;
+    wrong_bytes += result.wrong_bytes;
+    if (!result.first_wrong || first_wrong) return;
+    first_wrong = "wrong payload: " + std::to_string(result.wrong_bytes) + " of " +
+                  std::to_string(result.compared_bytes) + " bytes, the first at index " +
+                  std::to_string(*result.first_wrong) + " of the message, on rank " +
+                  std::to_string(context_.session.rank()) + ", allocation " + std::to_string(allocation_) +
+                  ", " + when;
+}
+
+/// A first message touches the chosen buffer, what comes later touches all.
+bool Endpoint::any_address_reused(Phase phase) const {
+    for (std::size_t i = 0; i < live_.size(); ++i) {
+        if (phase == Phase::first && i != chosen_) continue;
+        for (const std::optional<Held>& memory : live_[i])
+            if (memory && memory->reused_address) return true;
+    }
+    return false;
+}
+
+void Endpoint::begin_block(std::int64_t capacity) {
+    samples_.start(static_cast<std::size_t>(capacity));
+    context_.calls.begin();
+    block_witness_ = read_witness();
+    block_begin_ns_ = context_.clock.now_ns();
+}
+
+void Endpoint::end_block(Phase phase, std::uint32_t batch_of_block, std::int64_t first_sample,
+                         bool with_starts) {
+    const Witness after = read_witness();
+    end_calls(phase, static_cast<std::int64_t>(samples_.size() * batch_of_block));
+    if (samples_.size() == 0) return;
+    BlockHeader header = block_header(phase, batch_of_block, first_sample);
+    if (any_address_reused(phase)) header.flags |= block_flag::reused_address;
+    store_witness(header, block_witness_, after);
+    append_block(context_.record.blocks, header, samples_.durations_ns(),
+                 with_starts ? samples_.begins_ns() : std::span<const std::int64_t>{});
+}
+
+void Endpoint::end_calls(Phase phase, std::int64_t operations) {
+    context_.calls.end(phase, operations);
+}
+
+void Endpoint::add_part(Phase phase, std::uint32_t batch_of_block, std::int64_t first_sample,
+                        std::uint64_t part, const Samples& samples) {
+    BlockHeader header = block_header(phase, batch_of_block, first_sample);
+    header.part = part;
+    append_block(context_.record.blocks, header, samples.durations_ns());
+}
+
+BlockHeader Endpoint::block_header(Phase phase, std::uint32_t batch_of_block,
+                                   std::int64_t first_sample) const {
+    BlockHeader header;
+    header.cell = context_.cell;
+    header.launch = context_.launch;
+    header.rank = static_cast<std::uint32_t>(context_.session.rank());
+    header.phase = phase;
+    header.batch = batch_of_block;
+    header.allocation = static_cast<std::uint32_t>(allocation_);
+    header.t0_ns = block_begin_ns_;
+    header.seq0 = static_cast<std::uint64_t>(first_sample);
+    return header;
+}
+
+std::int64_t Endpoint::decide(std::int64_t mine) const {
+    return mpi::decision_of_first(context_.session.control(), roles_.ranks, mine);
+}
+
+}  // namespace slowpath::p2p

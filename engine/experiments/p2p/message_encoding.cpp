@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "p2p/message_encoding.hpp"
+
+#include <numeric>
+#include <vector>
+
+#include "mpi/check.hpp"
+
+namespace slowpath::p2p {
+namespace {
+
+/// What programs send in blocks is numbers; only blocks that hold no whole ones are made of bytes.
+struct Element {
+    MPI_Datatype type;
+    int bytes;
+};
+
+Element element_of(const Layout& layout) {
+    if (layout.block_bytes % 8 == 0) return {MPI_DOUBLE, 8};
+    return {MPI_BYTE, 1};
+}
+
+MPI_Datatype vector_of(const Layout& layout) {
+    const Element element = element_of(layout);
+    const auto stride = static_cast<int>(layout.stride_bytes / element.bytes);
+    MPI_Datatype made = MPI_DATATYPE_NULL;
+    mpi::check(
+        MPI_Type_vector(static_cast<int>(layout.blocks), static_cast<int>(layout.block_bytes / element.bytes),
+                        stride, element.type, &made),
+        "MPI_Type_vector");
+    return made;
+}
+
+/// The same places as a vector's, listed one by one.
+MPI_Datatype indexed_of(const Layout& layout) {
+    const Element element = element_of(layout);
+    const auto stride = static_cast<int>(layout.stride_bytes / element.bytes);
+    const std::vector<int> lengths(static_cast<std::size_t>(layout.blocks),
+                                   static_cast<int>(layout.block_bytes / element.bytes));
+    std::vector<int> places(lengths.size());
+    for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int>(i) * stride;
+    MPI_Datatype made = MPI_DATATYPE_NULL;
+    mpi::check(
+        MPI_Type_indexed(static_cast<int>(layout.blocks), lengths.data(), places.data(), element.type, &made),
+        "MPI_Type_indexed");
+    return made;
+}
+
+}  // namespace
+
+MessageEncoding::MessageEncoding(const Config& config)
+    : message_bytes_(config.message_bytes), packs_(config.packs) {
+    if (config.datatype == Datatype::contiguous && !config.packs) return;
+    type_ = config.datatype == Datatype::indexed ? indexed_of(config.layout) : vector_of(config.layout);
+    mpi::check(MPI_Type_commit(&type_), "MPI_Type_commit");
+    if (packs_) mpi::check(MPI_Pack_size(1, type_, MPI_COMM_WORLD, &packed_bytes_), "MPI_Pack_size");
+}
+
+MessageEncoding::~MessageEncoding() {
+    if (type_ != MPI_DATATYPE_NULL) MPI_Type_free(&type_);
+}
+
+std::optional<std::string> MessageEncoding::allocate(memory::Request like) {
+    if (!packs_) return std::nullopt;
+    like.bytes = static_cast<std::size_t>(packed_bytes_);
+    like.offset_bytes = 0;
+    like.touch = true;
+    try {
+        packed_.emplace(like);
+    } catch (const std::exception& error) {
+        return "memory to pack in: " + std::string(error.what());
+    }
+    return std::nullopt;
+}
+
+}  // namespace slowpath::p2p

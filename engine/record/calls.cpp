@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record/calls.hpp"
+
+#include <dlfcn.h>
+
+#include "core/json.hpp"
+
+namespace slowpath {
+namespace {
+
+std::string counts_json(const std::vector<slowpath_witness_number>& numbers) {
+    JsonObject counts;
+    for (const slowpath_witness_number& number : numbers) {
+        JsonObject one;
+        one.unsigned_integer("calls", number.calls);
+        if (number.has_bytes != 0)
+            one.unsigned_integer("bytes", number.bytes);
+        else
+            one.null("bytes");
+        counts.raw(number.name, one.unsigned_integer("failed", number.failed).str());
+    }
+    return counts.str();
+}
+
+}  // namespace
+
+CallLedger::CallLedger()
+    : read_(reinterpret_cast<decltype(read_)>(dlsym(RTLD_DEFAULT, "slowpath_witness_read"))) {}
+
+CallLedger::Numbers CallLedger::now() const {
+    Numbers numbers(read_(nullptr, 0));
+    read_(numbers.data(), numbers.size());
+    return numbers;
+}
+
+void CallLedger::begin() {
+    if (witnessed()) before_ = now();
+}
+
+void CallLedger::end(Phase phase, std::int64_t operations) {
+    if (!witnessed() || operations == 0) return;
+    const Numbers after = now();
+    Sum& sum = sums_[static_cast<std::size_t>(phase)];
+    sum.operations += operations;
+    if (sum.numbers.empty()) {
+        sum.numbers = after;
+        for (slowpath_witness_number& number : sum.numbers) number.calls = number.failed = number.bytes = 0;
+    }
+    for (std::size_t i = 0; i < after.size(); ++i) {
+        sum.numbers[i].calls += after[i].calls - before_[i].calls;
+        sum.numbers[i].failed += after[i].failed - before_[i].failed;
+        sum.numbers[i].bytes += after[i].bytes - before_[i].bytes;
+    }
+}
+
+std::string CallLedger::take(std::uint32_t cell, int rank) {
+    std::string lines;
+    for (std::size_t phase = 0; phase < sums_.size(); ++phase) {
+        const Sum& sum = sums_[phase];
+        if (sum.operations == 0) continue;
+        JsonObject event;
+        event.integer("cell", cell).integer("rank", rank).text("phase", phase_names[phase]);
+        event.integer("operations", sum.operations).raw("counts", counts_json(sum.numbers));
+        lines += "calls " + event.fields() + "\n";
+    }
+    sums_ = {};
+    return lines;
+}
+
+}  // namespace slowpath

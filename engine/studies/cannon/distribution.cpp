@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cannon/distribution.hpp"
+
+#include <stdexcept>
+
+#include "cannon/distribution_file.hpp"
+#include "cannon/strips.hpp"
+#include "mpi/check.hpp"
+
+namespace slowpath::cannon {
+namespace {
+
+class InPlace : public Distribution {
+  public:
+    InPlace(Stage& stage, const Inputs& inputs) : stage_(stage), inputs_(inputs) {}
+    void bring(Placement placement, double* a, double* b) override {
+        const Layout& layout = stage_.layout;
+        stage_.timeline.timed(Part::generate, 0, [&] {
+            inputs_.fill_a(layout, a_class(layout, placement), a);
+            inputs_.fill_b(layout, b_class(layout, placement), b);
+        });
+    }
+    void take(const double*) override {}
+    bool timed() const override { return false; }
+
+  private:
+    Stage& stage_;
+    Inputs inputs_;
+};
+
+/// Rank 0 holds all strips of all ranks, one after the other, so that each message is contiguous: what a
+/// careful program with central input does.  n^2 elements three times on rank 0, which is the point of the
+/// comparison.
+class Root : public Distribution {
+  public:
+    Root(Stage& stage, const Inputs& inputs) : stage_(stage), inputs_(inputs) {
+        mpi::check(MPI_Comm_size(stage.communicator, &size_), "MPI_Comm_size");
+        mpi::check(MPI_Comm_rank(stage.communicator, &rank_), "MPI_Comm_rank");
+        if (rank_ != 0) return;
+        a_ = std::make_unique<Memory>(size_ * stage.layout.a_elements());
+        b_ = std::make_unique<Memory>(size_ * stage.layout.b_elements());
+        c_ = std::make_unique<Memory>(size_ * stage.layout.c_elements());
+    }
+
+    void bring(Placement placement, double* a, double* b) override {
+        if (rank_ == 0) stage_.timeline.timed(Part::generate, 0, [&] { make_all(placement); });
+        stage_.timeline.timed(Part::distribute, 0, [&] {
+            scatter(a_.get(), a, stage_.layout.a_elements());
+            scatter(b_.get(), b, stage_.layout.b_elements());
+        });
+    }
+    void take(const double* c) override {
+        stage_.timeline.timed(Part::gather, 0, [&] {
+            const StripType type(stage_.layout.c_elements());
+            mpi::check(MPI_Gather(c, 1, type.get(), c_ ? c_->data() : nullptr, 1, type.get(), 0,
+                                  stage_.communicator),
+                       "MPI_Gather");
+        });
+    }
+
+  private:
+    void make_all(Placement placement) {
+        Layout of = stage_.layout;
+        for (int rank = 0; rank < size_; ++rank) {
+            of.row = rank / of.columns;
+            of.column = rank % of.columns;
+            inputs_.fill_a(of, a_class(of, placement), a_->data() + rank * of.a_elements());
+            inputs_.fill_b(of, b_class(of, placement), b_->data() + rank * of.b_elements());
+        }
+    }
+    void scatter(const Memory* from, double* to, std::int64_t elements) {
+        const StripType type(elements);
+        mpi::check(MPI_Scatter(from != nullptr ? from->data() : nullptr, 1, type.get(), to, 1, type.get(), 0,
+                               stage_.communicator),
+                   "MPI_Scatter");
+    }
+
+    Stage& stage_;
+    Inputs inputs_;
+    int size_ = 1;
+    int rank_ = 0;
+    std::unique_ptr<Memory> a_, b_, c_;  ///< rank 0 only
+};
+
+}  // namespace
+
+const char* name(Source source) {
+    switch (source) {
+        case Source::in_place:
+            return "in_place";
+        case Source::root:
+            return "root";
+        case Source::file:
+            return "file";
+    }
+    throw std::logic_error("unnamed source");
+}
+
+int a_class(const Layout& layout, Placement placement) {
+    return (layout.column + (placement == Placement::skewed ? layout.row : 0)) % layout.columns;
+}
+
+int b_class(const Layout& layout, Placement placement) {
+    return (layout.row + (placement == Placement::skewed ? layout.column : 0)) % layout.rows;
+}
+
+std::unique_ptr<Distribution> make_distribution(Source source, Stage& stage, const Inputs& inputs,
+                                                const std::string& folder) {
+    switch (source) {
+        case Source::in_place:
+            return std::make_unique<InPlace>(stage, inputs);
+        case Source::root:
+            return std::make_unique<Root>(stage, inputs);
+        case Source::file:
+            return std::make_unique<TileFiles>(stage, inputs, folder);
+    }
+    throw std::logic_error("unknown source");
+}
+
+}  // namespace slowpath::cannon

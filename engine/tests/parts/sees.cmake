@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# Whose headers can be included by a file that is compiled with FOLDERS (joined by |).
+# In: COMPILER, FOLDERS, HEADERS (one of each part, PART/NAME), EXPECTED (parts), PROBE (a file to write).
+string(REPLACE "|" ";" FOLDERS "${FOLDERS}")
+set(text "")
+foreach(header ${HEADERS})
+    string(REGEX REPLACE "/.*" "" part ${header})
+    string(APPEND text "#if __has_include(\"${header}\")\nsees_${part}\n#endif\n")
+endforeach()
+file(WRITE ${PROBE} "${text}")
+list(TRANSFORM FOLDERS PREPEND -I)
+execute_process(COMMAND ${COMPILER} -E -P ${FOLDERS} ${PROBE} OUTPUT_VARIABLE seen RESULT_VARIABLE code)
+if(NOT code EQUAL 0)
+    message(FATAL_ERROR "the compiler failed")
+endif()
+string(REGEX MATCHALL "sees_[a-z0-9]+" seen "${seen}")
+list(TRANSFORM seen REPLACE "sees_" "")
+list(SORT seen)
+list(SORT EXPECTED)
+if(NOT seen STREQUAL EXPECTED)
+    message(FATAL_ERROR "expected to be seen: ${EXPECTED}; seen: ${seen}")
+endif()

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The findings of results.json: a slow path by name, with its evidence (docs/reference/findings.md). Pure."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from slowpath.core.contrast_results import VerdictWord
+from slowpath.core.result import Count, Interval, NotNegative, Phase, Positive, Result, Text, means
+
+
+class LawCoefficient(Result, frozen=True, kw_only=True):
+    """One term of a law."""
+
+    name: Annotated[str, means("of the term")]
+    per: Annotated[str | None, means("for each what it is paid; null: once")]
+    unit: Annotated[str, means("of its value")]
+    value: Annotated[float, means("in that unit")]
+    interval: Annotated[Interval | None, means("in that unit")]
+    interval_kind: Annotated[str, means("how the interval was made, or why there is none")]
+
+
+class LimitBracket(Result, frozen=True, kw_only=True, omit_defaults=True):
+    """A limit of a law: it lies above `above` and not above `up_to`. What has a default only a diagnosis finds out."""
+
+    covariate: Annotated[str, means("in which the limit lies")]
+    above: Annotated[float, means("last value that is known to lie before it")]
+    up_to: Annotated[float, means("first value that is known to lie beyond it")]
+    rising: Annotated[bool | None, means("whether it takes longer beyond it; absent: not measured")] = None
+    unclear: Annotated[bool, means("points inside show no limit")] = False
+    confirmed: Annotated[bool, means("exact, and measured a second time")] = False
+    attributed_to: Annotated[str | None, means("variable that moves it")] = None
+    attribution: Annotated[str | None, means("what setting that variable to another value showed")] = None
+
+
+class LawResult(Result, frozen=True, kw_only=True):
+    """A law as a finding carries it."""
+
+    name: Annotated[str | None, means("null: no law may be named, and refused gives the reason")]
+    formula: Annotated[str | None, means("with its terms by name")]
+    coefficients: Annotated[list[LawCoefficient], means("its terms")]
+    brackets: Annotated[list[LimitBracket], means("where a limit lies")]
+    residual_ratio: Annotated[NotNegative | None, means("relative error, root mean square over points")]
+    left_out_ratio: Annotated[NotNegative | None, means("relative error at points left out of the fit")]
+    runner_up: Annotated[str | None, means("the next best law")]
+    refused: Annotated[str | None, means("why no law is named")]
+    separating: Annotated[list[dict[str, float]], means("points (covariate -> value) that would separate candidates")]
+    points: Annotated[Count, means("that were fitted")]
+    launches: Annotated[Count, means("at each point")]
+    text: Annotated[Text, means("one line")]
+
+
+class Leg(Result, frozen=True, kw_only=True):
+    """One of the three legs of a finding."""
+
+    state: Annotated[Literal["shown", "missing", "refuted"], means("what the data say of it")]
+    text: Annotated[Text, means("what is shown, or what is missing and what would supply it")]
+    evidence: Annotated[list[Text], means("what it rests on")]
+
+
+class Legs(Result, frozen=True, kw_only=True):
+    """What a finding rests on."""
+
+    observed: Annotated[Leg, means("it is slow")]
+    explained: Annotated[Leg, means("something else than time names the cause")]
+    proven: Annotated[Leg, means("taking the cause away removes it")]
+
+
+class RemovedRatio(Result, frozen=True, kw_only=True):
+    """The share of the gap that a remedy removed."""
+
+    value: Annotated[float, means("1: all of it; negative: the gap grew")]
+    interval: Annotated[Interval | None, means("of the value")]
+
+
+class Snippet(Result, frozen=True, kw_only=True):
+    """Lines to copy."""
+
+    shell: Annotated[str | None, means("for a shell or a job script; null: none")] = None
+    modulefile: Annotated[str | None, means("for a modulefile; null: none")] = None
+    code: Annotated[str | None, means("for the program; null: none")] = None
+
+
+class SideEffect(Result, frozen=True, kw_only=True):
+    """A cell that a remedy made slower or faster."""
+
+    where: Annotated[str, means("the cell, in words")]
+    ratio: Annotated[float, means("with the remedy over without")]
+    interval: Annotated[Interval | None, means("of the ratio")]
+    verdict: Annotated[VerdictWord, means("what the remedy made it")]
+
+
+class RemedyResult(Result, frozen=True, kw_only=True):
+    """A remedy of a finding, tried or not."""
+
+    name: Annotated[Text, means("as in the table of remedies")]
+    text: Annotated[Text, means("what to do")]
+    snippet: Annotated[Snippet, means("lines to copy")]
+    removed_ratio: Annotated[RemovedRatio | None, means("share of the gap that it removed; null: not tried")]
+    side_effects: Annotated[list[str | SideEffect], means("what to watch, and what a trial measured")]
+    verdict: Annotated[Literal["proven", "partial", "not tried", "no effect", "worse"], means("what trying it showed")]
+    reason: Annotated[str, means("what the verdict rests on")]
+
+
+class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"affects_default": "usual"}):
+    """A slow path by name, with its evidence (docs/reference/findings.md)."""
+
+    id: Annotated[
+        str,
+        Meta(pattern="^SP[0-9]{3}:[0-9a-f]{8}$"),
+        means("rule, and a hash of library, environment, placement and what it is about; the same over runs"),
+    ]
+    rule: Annotated[str, Meta(pattern="^SP[0-9]{3}$"), means("that made it")]
+    title: Annotated[Text, means("of the rule")]
+    text: Annotated[Text, means("one sentence with numbers and interval")]
+    about: Annotated[Text, means("what it is about, in words that stay the same over runs")]
+    where: Annotated[str, means("under which conditions, in words")]
+    mpi: Annotated[str | None, means("short name as in run.mpis; null: several, or not reported")]
+    environment: Annotated[str | None, means("null: several, or not reported")]
+    placement: Annotated[str | None, means("null: several, or not reported")]
+    status: Annotated[Literal["observed", "explained", "proven"], means("which legs are shown")]
+    affects_default: Annotated[
+        bool | None,
+        means(
+            "true: users who change nothing are on the slow side; false: on the fast side; null: neither is theirs, "
+            "or not reported"
+        ),
+    ]
+    ratio: Annotated[Positive | None, means("slow over usual; null: nothing usual was measured")]
+    interval: Annotated[Interval | None, means("of the ratio")]
+    excess_s: Annotated[float | None, means("slow minus usual, for each operation; null: nothing usual was measured")]
+    metric: Annotated[str, means("of the strongest member")]
+    phase: Annotated[Phase, means("of the strongest member")]
+    law: Annotated[LawResult | None, means("null: nothing to fit")]
+    legs: Annotated[Legs, means("what it rests on")]
+    missing: Annotated[list[Text], means("which leg is missing, and what would supply it")]
+    cause: Annotated[str | None, means("null unless explained")]
+    hypotheses: Annotated[list[Text], means("what the cause may be, until it is explained")]
+    contrasts: Annotated[list[str], means("ids of contrasts on which it rests")]
+    cells: Annotated[list[Count], means("all cells on which it rests")]
+    slow_cells: Annotated[list[Count], means("the first is the one that the text is about")]
+    fast_cells: Annotated[list[Count], means("the first is the one that the text is about")]
+    merged: Annotated[list[str], means("ids of findings folded into it")]
+    doubts: Annotated[list[str], means("what speaks against it")]
+    remedies: Annotated[list[RemedyResult], means("those that fit, the proven first")]
+    next: Annotated[list[Text], means("what would be measured next")]
+    run: Annotated[str | None, means("of a diagnosis: the step that showed it; absent: the survey")] = None

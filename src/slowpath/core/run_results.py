@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run of results.json: who, when, where, with what. Pure."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from slowpath.core.result import Count, NotNegative, Result, Text, means
+
+
+class LibraryVariable(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"kind": "class"}):
+    """A variable of the MPI tool information interface (MPI-4.1 chapter 15), as rank 0 read it."""
+
+    name: Annotated[str, means("as the library spells it")]
+    value: Annotated[bool | int | float | str | list[int | float] | None, means("what it holds; null: see reason")]
+    type: Annotated[str, means("its MPI datatype")]
+    description: Annotated[str, means("by the library itself")]
+    reason: Annotated[Text | None, means("why value is null")] = None
+    kind: Annotated[str | None, means("class of a performance variable")] = None
+    by_environment: Annotated[
+        dict[str, Any] | None, means("environment -> its value, where that is not the first environment's")
+    ] = None
+
+
+class UcxProtocol(Result, frozen=True, kw_only=True):
+    """A row of UCX's own table of protocols, of witnessed launches."""
+
+    environment: Annotated[str, means("of the launch that printed it")]
+    scope: Annotated[str, means("which endpoints it is about, as UCX words it")]
+    operation: Annotated[str, means("what is sent, as UCX words it")]
+    first_bytes: Annotated[float, means("shortest message of this protocol")]
+    last_bytes: Annotated[float | None, means("longest message; null: no upper end")]
+    how: Annotated[str, means("the protocol")]
+    transports: Annotated[str, means("what carries it")]
+
+
+class MpiResult(Result, frozen=True, kw_only=True, omit_defaults=True):
+    """One MPI of the run; of one that is not there, its name and why."""
+
+    mpi: Annotated[str | None, means("short name, as cells have it; null in imported and old runs")]
+    unavailable: Annotated[str | None, means("why it is not there; its cells are skipped")]
+    library: Annotated[str | None, means("what MPI_Get_library_version returns")] = None
+    standard: Annotated[str | None, means("version of the MPI standard")] = None
+    control_variables: Annotated[
+        list[LibraryVariable] | None, means("of MPI_T; only where launches were witnessed")
+    ] = None
+    control_variables_reason: Annotated[str | None, means("why there are none")] = None
+    performance_variables: Annotated[
+        list[LibraryVariable] | None, means("of MPI_T; only where launches were witnessed")
+    ] = None
+    performance_variables_reason: Annotated[str | None, means("why there are none")] = None
+    protocols: Annotated[list[UcxProtocol] | None, means("UCX's; only where launches were witnessed")] = None
+    name: Annotated[str | None, means("library: mpich, openmpi, intelmpi, ...")] = None
+    version: Annotated[str | None, means("of the library")] = None
+    transport: Annotated[str | None, means("ucx, ofi, ...; absent: not known")] = None
+    vendor: Annotated[str | None, means("the line by which it names itself")] = None
+    mpiexec: Annotated[str | None, means("path of the launcher")] = None
+    launcher: Annotated[str | None, means("kind of the launcher: hydra, prte, slurm, ...")] = None
+    abi: Annotated[str | None, means("ABI of the shared library")] = None
+    standard_abi: Annotated[bool | None, means("whether it offers the ABI of MPI-5")] = None
+    prefix: Annotated[str | None, means("folder in which it is installed")] = None
+    source: Annotated[str | None, means("how it was found")] = None
+    env: Annotated[dict[str, str] | None, means("variables that its launcher and ranks get")] = None
+    engine: Annotated[dict[str, Any] | None, means("its engine: compiler, flags, path")] = None
+
+
+class EnvironmentResult(Result, frozen=True, kw_only=True):
+    """Variables that launches get on top of the user's own. One entry holds for one MPI, or for all."""
+
+    name: Annotated[str, means("as cells have it")]
+    mpi: Annotated[str | None, means("the MPI for which this entry holds; null: every MPI of the run")]
+    setting: Annotated[str | None, means("name of the state in words of no library, as single_copy_off")]
+    variables: Annotated[dict[str, str], means("that are set")]
+    unset: Annotated[list[str], means("taken out of the user's own variables")]
+    witness: Annotated[bool, means("its launches count calls; their times are not used")]
+    unavailable: Annotated[str | None, means("why this MPI can't be put into this state")]
+
+    @property
+    def as_found(self) -> bool:
+        """Whether it leaves the user's variables and the library's state alone."""
+        return not (self.variables or self.unset or self.setting)
+
+
+class RankPlace(Result, frozen=True, kw_only=True):
+    """Where one rank of the first launch was."""
+
+    rank: Annotated[int, means("0, 1, ...")]
+    host: Annotated[str, means("name of its node")]
+    cpus_allowed: Annotated[str | None, means("processors that it may use, as 0-3,8; null: not reported")]
+    cpu: Annotated[int | None, means("processor on which it was; null: not reported")]
+
+
+class PlacementResult(Result, frozen=True, kw_only=True, omit_defaults=True):
+    """Where ranks were asked to go, and where they were found."""
+
+    name: Annotated[str, means("as cells have it")]
+    bind: Annotated[str, means("what each rank is bound to: core, socket, none, ...")]
+    spread: Annotated[str | None, means("how ranks share a node, as one_per_socket")] = None
+    nodes: Annotated[int | None, means("how many are asked for")] = None
+    ranks_per_node: Annotated[int | None, means("how many are asked for")] = None
+    hosts: Annotated[list[str] | None, means("nodes asked for by name")] = None
+    observed: Annotated[list[RankPlace], means("ranks of its first launch")]
+    differs: Annotated[list[str], means("what of it the ranks of any launch did not find")]
+
+
+class LaunchCounts(Result, frozen=True, kw_only=True):
+    """Launches of the run."""
+
+    planned: Annotated[Count, means("in the plan")]
+    done: Annotated[Count, means("that ended well")]
+    failed: Annotated[Count, means("that did not")]
+
+
+class RunResult(Result, frozen=True, kw_only=True):
+    """Who, when, where, with what."""
+
+    id: Annotated[str, means("unique name of the run")]
+    folder: Annotated[str, means("path of the run folder, as it was named on the command line")]
+    campaign: Annotated[str, means("short name of the campaign")]
+    title: Annotated[str, means("of the campaign")]
+    started: Annotated[str | None, means("ISO 8601; null: an imported run whose logs do not state it")]
+    finished: Annotated[str | None, means("ISO 8601; null: it did not end, or logs do not state it")]
+    wall_s: Annotated[NotNegative | None, means("from start to end")]
+    seed: Annotated[int | None, means("of the order of launches; null: imported")]
+    engine: Annotated[str | None, means("version of the engine; null: an imported log")]
+    slowpath: Annotated[str, means("version that measured or imported")]
+    imported: Annotated[bool, means("it comes from logs of other programs")]
+    mpi: Annotated[MpiResult, means("the first of mpis that is there")]
+    mpis: Annotated[list[MpiResult], Meta(min_length=1), means("in the plan's order")]
+    machine: Annotated[dict[str, Any], means("as run.json has it")]
+    launches: Annotated[LaunchCounts, means("how many")]
+    rounds: Annotated[Count, means("how often each cell is measured")]
+    status: Annotated[Literal["running", "complete", "interrupted", "partial"], means("partial: something failed")]
+    command: Annotated[list[str] | None, means("how to run it again")]
+    environments: Annotated[list[EnvironmentResult], means("in the campaign's order")]
+    placements: Annotated[list[PlacementResult], means("in the campaign's order")]
+    quantum_ns: Annotated[NotNegative | None, means("coarsest clock of any rank; null: not known")]

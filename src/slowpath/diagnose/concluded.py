@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a diagnosis found, concluded anew from its folder: for those who judge diagnoses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from slowpath.analyse.build import build_results
+from slowpath.core.results import Results
+from slowpath.diagnose.conclude import conclude
+from slowpath.diagnose.records import FILE, read_diagnosis
+
+Concluded = tuple[Sequence[Mapping[str, Any]], Results]
+
+
+def concluded(folder: Path) -> Concluded | None:
+    """Findings of the whole diagnosis and results of its survey; None: there is none in this folder, or it is not over.
+
+    Raises: RecordError: the folder is damaged.
+    """
+    if not (folder / FILE).is_file():
+        return None
+    diagnosis = read_diagnosis(folder)
+    if diagnosis.status not in ("named", "settled", "budget"):
+        return None
+    steps = [(step, build_results(folder / step.folder)) for step in diagnosis.steps]
+    return conclude(steps, diagnosis.forced), steps[0][1]

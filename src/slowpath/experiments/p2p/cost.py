@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a cell of the experiment `p2p` costs in time, roughly. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slowpath.experiments.p2p.layout import TOGETHER, allocation_bytes, side_values
+
+_DEVICE_KINDS = ("device", "device_pool", "device_vmm")
+
+
+@dataclass(frozen=True)
+class P2pCost:
+    """Assumed speeds of a slow machine of 2 cores."""
+
+    cell_s: float = 0.002  # agreement, gathering and flushing of one cell
+    allocation_s: float = 0.0001  # one fresh allocation and its release
+    touch_s_per_byte: float = 0.3e-9  # first write: 5 ms for 16 MiB in small pages
+    check_s_per_byte: float = 1.0e-9  # filling, poisoning and comparing
+    message_s: float = 10e-6
+    message_bytes_per_s: float = 4e9
+    device_bytes_per_s: float = 20e9
+    batch_s: float = 5e-6  # a batch lasts at least 100 clock quanta
+    fewest_samples: int = 8
+
+
+_COST = P2pCost()
+
+
+def p2p_seconds(p: Mapping[str, str], ranks: int) -> float:
+    """Seconds that one cell takes in one launch."""
+    message = int(p["message_bytes"])
+    touched = max(_touched_bytes(p, side) for side in (0, 1))
+    fresh = _COST.allocation_s + touched * _COST.touch_s_per_byte
+    if p["validate"] == "on":
+        fresh += message * _COST.check_s_per_byte
+    bytes_per_s = _COST.device_bytes_per_s if p["memory"] in _DEVICE_KINDS else _COST.message_bytes_per_s
+    one = _COST.message_s + message / bytes_per_s
+    live = int(p.get("live_buffers", "1"))  # an engine from before they could be several has no such parameter
+    if p["pattern"] == "one_way":
+        moving = live * int(p["messages"]) * (one + _late_s(p)) + int(p.get("queue", "0")) * _COST.message_s
+    else:
+        operation = one * _messages_of_an_operation(p)
+        sampled = int(p["samples"]) * max(operation, _COST.batch_s)
+        steady = max(_COST.fewest_samples * operation, min(float(p["time_limit_s"]), sampled))
+        moving = steady + max(4 * operation, float(p["warmup_s"]))
+    return _COST.cell_s + int(p["allocations"]) * (live * fresh + moving)
+
+
+def _messages_of_an_operation(p: Mapping[str, str]) -> int:
+    """overlap: one each way, alone, and then as long again alone and together with as much computing, at worst."""
+    return {"ping_pong": 2, "overlap": 8}.get(p["pattern"]) or int(p["in_flight"])
+
+
+def _late_s(p: Mapping[str, str]) -> float:
+    """By which the receiver is late on purpose (engine/experiments/p2p/late_receive.cpp)."""
+    if p.get("posted", TOGETHER) == TOGETHER:
+        return 0.0
+    return 10e-6 + min(40e-6 + int(p["message_bytes"]) / 4e9, 1e-3)
+
+
+def _touched_bytes(parameters: Mapping[str, str], side: int) -> int:
+    """Bytes that the CPU writes before the first message; device memory is not touched."""
+    if parameters["touch"] != "write" or side_values(parameters["memory"])[side] in _DEVICE_KINDS:
+        return 0
+    return allocation_bytes(parameters, side)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The experiment `p2p`: two-sided messages."""
+
+from __future__ import annotations
+
+from slowpath.experiments.experiment import Experiment, Pattern, SideEffect
+from slowpath.experiments.metric import EXPOSED, Metric
+from slowpath.experiments.p2p.cost import p2p_seconds
+from slowpath.experiments.p2p.layout import receiver_of, with_blocks
+from slowpath.experiments.p2p.metrics import one_way, ping_pong, windowed
+from slowpath.experiments.p2p.overlap import overlap
+from slowpath.experiments.p2p.who_pays import splits
+
+_PING_PONG = (
+    Metric("half_round_trip_latency_s", "s", "lower", "half of one round trip, seen by rank 0", bandwidth=True),
+)
+_ONE_WAY = (
+    Metric(
+        "one_way_s", "s", "lower", "from the start of MPI_Send to the end of MPI_Recv, on one clock", bandwidth=True
+    ),
+    Metric("send_s", "s", "lower", "inside MPI_Send"),
+    Metric("receive_s", "s", "lower", "inside MPI_Recv"),
+    Metric("send_barrier_s", "s", "lower", "MPI_Send and the MPI_Barrier after it, seen by rank 0"),
+)
+_WINDOWED = (
+    Metric(
+        "time_per_message_s",
+        "s",
+        "lower",
+        "one message of a window of messages, all pairs",
+        bandwidth=True,
+        message_rate=True,
+    ),
+)
+_OVERLAP = (
+    Metric("communication_s", "s", "lower", "a message each way at once, started and waited for", bandwidth=True),
+    Metric("compute_s", "s", "lower", "computing about as long, with no message under way"),
+    Metric("overlapped_s", "s", "lower", "messages started, computing, messages waited for"),
+    EXPOSED,
+    Metric("exposed_communication_ratio", "1", "lower", "the part of the communication that computing does not hide"),
+)
+
+# Short messages, some about where protocols change, and long ones.
+_HARMED = SideEffect(
+    axes=("environment", "placement", "pages", "memory"),
+    parameters={"pattern": "ping_pong", "message_bytes": ["8", "65536", "1048576"]},
+    metric="half_round_trip_latency_s",
+)
+
+P2P = Experiment(
+    name="p2p",
+    patterns=(
+        Pattern("ping_pong", ping_pong, _PING_PONG),
+        Pattern("one_way", one_way, _ONE_WAY),
+        Pattern("windowed", windowed, _WINDOWED),
+        Pattern("overlap", overlap, _OVERLAP),
+    ),
+    roles={
+        "pattern": "setting",
+        "memory": "setting",
+        "pages": "setting",
+        "device": "setting",
+        "message_bytes": "covariate",
+        "datatype": "setting",
+        "blocks": "covariate",
+        "block_bytes": "covariate",
+        "pack": "setting",
+        "buffer_bytes": "covariate",
+        "overalloc_bytes": "covariate",
+        "offset_bytes": "covariate",
+        "allocations": "effort",
+        "live_buffers": "covariate",
+        "messages": "effort",
+        "synchronise": "setting",
+        "posted": "setting",
+        "queue": "covariate",
+        "in_flight": "covariate",
+        "pairs": "setting",
+        "peer": "setting",
+        "progress": "setting",
+        "samples": "effort",
+        "time_limit_s": "effort",
+        "warmup_s": "effort",
+        "touch": "setting",
+        "validate": "effort",
+    },
+    seconds=p2p_seconds,
+    shown=with_blocks,
+    receiver=receiver_of,
+    split=splits,
+    timelines={"one_way": "messages"},
+    brief={"samples": "60", "time_limit_s": "0.01", "warmup_s": "0.003"},
+    side_effects=(_HARMED,),
+)

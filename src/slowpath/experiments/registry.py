@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every experiment, in the order in which pages list them, and what follows from the list."""
+
+from __future__ import annotations
+
+from slowpath.core.roles import Roles
+from slowpath.experiments.cannon.experiment import CANNON
+from slowpath.experiments.experiment import Experiment
+from slowpath.experiments.ipc.experiment import IPC
+from slowpath.experiments.metric import Metric
+from slowpath.experiments.p2p.experiment import P2P
+from slowpath.experiments.printed import PRINTED
+from slowpath.experiments.put.experiment import PUT
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    P2P,
+    PUT,
+    CANNON,
+    IPC,
+    PRINTED,
+)
+
+METRICS: dict[str, Metric] = {metric.name: metric for one in EXPERIMENTS for metric in one.metrics}
+ROLES: Roles = {name: role for one in EXPERIMENTS for name, role in one.roles.items()}
+
+
+def experiment_named(name: str) -> Experiment:
+    """The experiment of this name; one of which nothing but the name is known where there is none."""
+    return next((one for one in EXPERIMENTS if one.name == name), Experiment(name))

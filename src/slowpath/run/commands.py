@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exact command line and variables of one launch."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slowpath.core.plan import Launch, Plan
+from slowpath.mpi.launchers import Command, Launcher, command, launcher_named
+from slowpath.mpi.mpi import Mpi
+from slowpath.record.folder import launch_folder
+from slowpath.run.cores import allocated_nodes, allowed_cores
+from slowpath.run.libraries import Library
+from slowpath.run.placing import cores_for, place_of
+from slowpath.run.witness import witness_variables
+
+
+@dataclass(frozen=True)
+class MpiCommands:
+    """The launch commands of one MPI: everything that stays the same during a run.
+
+    environ: the user's own environment.  cores: those that the ranks may use, on all nodes together.
+    """
+
+    mpi: Mpi
+    engine: Path
+    environ: Mapping[str, str]
+    cores: int
+    launcher: Launcher = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "launcher", launcher_named(self.mpi.launcher))
+
+    def command(self, plan: Plan, planned: Launch, out: Path) -> Command:
+        """Command of one launch; `variables` are all that it sets on top of the user's environment."""
+        environment = plan.environment(planned.environment, planned.mpi)
+        placement = next(p for p in plan.placements if p.name == planned.placement)
+        variables = environment.variables
+        if environment.witness:
+            variables = witness_variables(self.engine, out, variables, self.environ)
+        made = command(
+            self.launcher,
+            str(self.mpi.mpiexec),
+            self.mpi.name,
+            plan.ranks,
+            placement.bind,
+            variables,
+            [str(self.engine), "--plan", str(out / "plan.txt"), "--out", str(out)],
+            cores_for(placement, self.cores, allocated_nodes(self.environ)),
+            self.environ,
+            place_of(placement),
+        )
+        # env(1) takes a variable out of what the launcher inherits, and so out of what it passes on to the ranks.
+        without = [word for name in environment.unset for word in ("-u", name)]
+        argv = ("env", *without, *made.argv) if without else made.argv
+        return Command(argv, {**self.mpi.env, **made.variables})
+
+
+@dataclass(frozen=True)
+class RunCommands:
+    """Launch commands of each MPI of a run, by its short name; the only one also serves a plan that names no MPI."""
+
+    by_mpi: Mapping[str, MpiCommands]
+
+    def command(self, plan: Plan, planned: Launch, out: Path) -> Command:
+        """Command of one launch, as its MPI has it."""
+        return self.of(planned).command(plan, planned, out)
+
+    def of(self, planned: Launch) -> MpiCommands:
+        """Those of this launch's MPI."""
+        return self._first if planned.mpi is None else self.by_mpi[planned.mpi]
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The user's own environment."""
+        return self._first.environ
+
+    @property
+    def cores(self) -> int:
+        """Cores that the ranks may use, on all nodes together."""
+        return self._first.cores
+
+    @property
+    def _first(self) -> MpiCommands:
+        return next(iter(self.by_mpi.values()))
+
+
+Commands = MpiCommands | RunCommands
+
+
+def commands_for(libraries: Sequence[Library], environ: Mapping[str, str]) -> RunCommands:
+    """The launch commands of these MPIs on this machine or allocation."""
+    cores = allowed_cores() * allocated_nodes(environ)
+    return RunCommands({one.name: MpiCommands(one.mpi, one.engine.program, dict(environ), cores) for one in libraries})
+
+
+def shell_line(made: Command) -> str:
+    """The command as a line to paste into a shell."""
+    variables = [f"{name}={shlex.quote(value)}" for name, value in sorted(made.variables.items())]
+    return " ".join([*variables, shlex.join(made.argv)])
+
+
+def command_lines(commands: Commands, plan: Plan, run: Path) -> list[str]:
+    """One shell line for each planned launch, in their order."""
+    return [shell_line(commands.command(plan, launch, launch_folder(run, launch.launch))) for launch in plan.launches]

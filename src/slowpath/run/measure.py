@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From what is prepared to a measured run folder: create, measure, resume."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from slowpath.core.errors import EnvironmentFailure, Interrupted
+from slowpath.core.files import write_atomically
+from slowpath.core.plan import Plan
+from slowpath.core.version import __version__
+from slowpath.plan.space import require_space
+from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_run, write_run
+from slowpath.record.plan_files import write_plan
+from slowpath.run.commands import Commands
+from slowpath.run.execute import Execution, Result, RunLimits
+from slowpath.run.interrupt import stop_signals
+from slowpath.run.libraries import Tell, mpi_facts
+from slowpath.run.machine import machine_facts
+from slowpath.run.prepare import Prepared
+from slowpath.run.progress import Progress
+from slowpath.run.reopen import reopen
+from slowpath.run.schedule import Schedule
+
+
+def new_folder(kind: str, out: Path | None) -> Path:
+    """An empty folder: `out`, or slowpath-runs/KIND-YYYYMMDD-HHMMSS.  Raises: EnvironmentFailure: it is taken."""
+    return create_run_folder(kind, out)
+
+
+def create(prepared: Prepared, out: Path | None, command: list[str]) -> Path:
+    """The run folder with everything that is known before the first launch.
+
+    Args: command: how to run it again, for run.json.
+    Raises: EnvironmentFailure: the folder is taken, or the disk is full or read-only.
+    """
+    run = create_run_folder(prepared.plan.campaign, out)
+    require_space(run, prepared.plan)
+    write_atomically(run / "campaign.toml", prepared.campaign_text)
+    write_plan(run / "plan.json", prepared.plan)
+    write_run(run, _run_info(run, prepared, command))
+    return run
+
+
+def measure(
+    run: Path,
+    plan: Plan,
+    commands: Commands,
+    limits: RunLimits,
+    progress: Progress,
+    schedule: Schedule | None = None,
+) -> Result:
+    """Run all that is left of `plan`, then write how the run ended into run.json.
+
+    Raises: Interrupted, EnvironmentFailure (every launch failed, or the disk refuses); all that was measured is kept.
+    """
+    begun = time.monotonic()
+    execution = Execution(run, plan, commands, limits, progress, schedule)
+    with stop_signals():
+        result = execution.execute()
+    info = read_run(run)
+    write_run(
+        run,
+        msgspec.structs.replace(
+            info,
+            status=result.status,
+            finished=_now(),
+            wall_s=(info.wall_s or 0.0) + time.monotonic() - begun,
+            notes=[*info.notes, *result.notes],
+        ),
+    )
+    if result.status == "interrupted":
+        raise Interrupted(f"stopped; what was measured is kept. Go on with: slowpath resume {run}")
+    if result.launches and not result.launches_ok and not result.cells_ok:
+        raise EnvironmentFailure(
+            f"no launch succeeded: {result.first_reason or 'see the launches'}; output is kept in {run / 'launches'}; "
+            "see also: slowpath doctor"
+        )
+    return result
+
+
+def measure_prepared(run: Path, prepared: Prepared, limits: RunLimits, progress: Progress) -> Result:
+    """Measure what `create` made a folder for.  Raises: as `measure`."""
+    return measure(run, prepared.plan, prepared.commands, limits, progress)
+
+
+def resume(run: Path, environ: Mapping[str, str], tell: Tell, limits: RunLimits, progress: Progress) -> Result:
+    """Measure what is left of a run that was cut off, with the same MPIs and engines.
+
+    Raises: RecordError, EnvironmentFailure: as `reopen`; else as `measure`.
+    """
+    plan, commands, schedule = reopen(run, environ, tell)
+    return measure(run, plan, commands, limits, progress, schedule)
+
+
+def measured_s(run: Path) -> float:
+    """Wall time that was spent on a run so far, seconds.  Raises: RecordError."""
+    return read_run(run).wall_s or 0.0
+
+
+def _run_info(run: Path, prepared: Prepared, command: list[str]) -> RunInfo:
+    every = [library.facts for library in prepared.libraries]
+    machine = machine_facts(prepared.commands.environ)
+    machine["engine"] = every[0]["engine"]
+    return RunInfo(
+        schema=RUN_SCHEMA,
+        id=run.absolute().name,
+        campaign=prepared.plan.campaign,
+        title=prepared.plan.title,
+        campaign_sha256=hashlib.sha256(prepared.campaign_text).hexdigest(),
+        started=_now(),
+        slowpath=__version__,
+        engine=prepared.engine,
+        seed=prepared.plan.seed,
+        ranks=prepared.plan.ranks,
+        command=command,
+        mpi=mpi_facts(prepared.libraries[0].mpi),
+        machine=machine,
+        notes=list(prepared.notes),
+        mpis=every,
+    )
+
+
+def _now() -> str:
+    return datetime.now().astimezone().isoformat(timespec="seconds")

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that is decided before the first launch, whoever asks: a campaign's name, its text, or a plan.
+
+With `run.measure` this is all that other parts need to measure something: prepare, create, measure.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from slowpath.core.plan import Plan
+from slowpath.core.twins import twins_of
+from slowpath.mpi.allocation import find_allocation
+from slowpath.mpi.launchers import launcher_named
+from slowpath.plan.campaign import Campaign, decode, load, shipped
+from slowpath.plan.check import CheckCells
+from slowpath.plan.cost import Cost, estimate, fit_budget
+from slowpath.plan.expand import expand
+from slowpath.plan.order import order_launches
+from slowpath.run.choose import choose_mpis
+from slowpath.run.commands import RunCommands, commands_for
+from slowpath.run.cores import allocated_nodes
+from slowpath.run.engine.check import checker
+from slowpath.run.engine.describe import describe
+from slowpath.run.libraries import Library, Tell, build_all
+from slowpath.run.placing import nodes_of, unavailable_placement
+from slowpath.run.witness import unavailable
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is to be measured, and with what.
+
+    campaign_text  campaign.toml of the run folder, byte for byte
+    libraries      the MPIs with their engines, the first one first
+    engine         version of the engine as it describes itself; None: it was not asked
+    notes          for the user and for run.json
+    """
+
+    plan: Plan
+    campaign_text: bytes
+    libraries: tuple[Library, ...]
+    commands: RunCommands
+    engine: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def cost(self) -> Cost:
+        """Estimated cost of the whole plan; `node_s` for all nodes of the allocation."""
+        return estimate(self.plan, allocated_nodes(self.commands.environ))
+
+
+def prepare(
+    campaign_name: str,
+    environ: Mapping[str, str],
+    tell: Tell,
+    mpi_option: str | None = None,
+    ranks: int | None = None,
+    rounds: int | None = None,
+    seed: int | None = None,
+    budget_s: float | None = None,
+) -> Prepared:
+    """Campaign, MPIs, engines and plan of a run.  Raises: UsageError, EnvironmentFailure."""
+    campaign = load(campaign_name)
+    libraries = build_all(choose_mpis(mpi_option, campaign.mpi, environ), environ, tell)
+    first = libraries.usable[0]
+    # All engines are built from one source, so that what one describes and accepts holds for all.
+    description = describe(first.engine, first.mpi.environ(environ))
+    planned_for = libraries.planned_for
+    nodes = nodes_of(find_allocation(environ))
+    plan = expand(campaign, description, planned_for, _seed(seed), ranks, rounds, nodes, checker_of(first, environ))
+    plan = without_unavailable_witnesses(without_unavailable_bindings(plan, libraries.usable), libraries.usable)
+    notes = list(libraries.notes)
+    if budget_s is not None:
+        plan, note = fit_budget(plan, budget_s)
+        notes += [note] if note else []
+    return _prepared(plan, campaign, libraries.usable, description, environ, tuple(notes))
+
+
+def prepare_text(
+    text: str, source: str, library: Library, description: Mapping[str, Any], environ: Mapping[str, str]
+) -> Prepared:
+    """A campaign that a program wrote, for one MPI that is already known.
+
+    Args: source: what errors call the text.  description: as the library's engine describes itself.
+    Raises: UsageError: the engine does not know what the campaign asks for.
+    """
+    campaign = decode(text.encode(), source)
+    nodes = nodes_of(find_allocation(environ))
+    check = checker_of(library, environ)
+    plan = expand(campaign, dict(description), [library.in_use], _seed(None), nodes=nodes, check=check)
+    plan = without_unavailable_bindings(plan, [library])
+    return _prepared(plan, campaign, (library,), description, environ)
+
+
+def prepare_plan(
+    plan: Plan,
+    campaign_text: bytes,
+    libraries: Sequence[Library],
+    environ: Mapping[str, str],
+    notes: Sequence[str] = (),
+) -> Prepared:
+    """A plan that a program made; one without launches gets `plan.rounds` rounds of them, in random order.
+
+    Args: libraries: under the names by which the plan's cells call their MPIs.
+    """
+    if not plan.launches:
+        plan = msgspec.structs.replace(plan, launches=order_launches(plan.cells, plan.rounds, plan.seed))
+    return Prepared(plan, campaign_text, tuple(libraries), commands_for(libraries, environ), notes=tuple(notes))
+
+
+def checker_of(library: Library, environ: Mapping[str, str]) -> CheckCells:
+    """The engine of `library` as the judge of cells."""
+    return checker(library.engine, library.mpi.environ(environ))
+
+
+def shipped_text(name: str) -> str:
+    """The text of a shipped campaign.  Raises: KeyError: there is none of that name."""
+    return shipped()[name].read_text(encoding="utf-8")
+
+
+def varied_parameters(campaign_name: str) -> set[str]:
+    """Names of all parameters of the engine that a campaign sets.  Raises: UsageError."""
+    return {name for group in load(campaign_name).cells for name in group.parameters}
+
+
+def new_seed() -> int:
+    """31 random bits: short enough to type again with --seed."""
+    return secrets.randbits(31)
+
+
+def _seed(given: int | None) -> int:
+    return new_seed() if given is None else given
+
+
+def _prepared(
+    plan: Plan,
+    campaign: Campaign,
+    libraries: tuple[Library, ...],
+    description: Mapping[str, Any],
+    environ: Mapping[str, str],
+    notes: tuple[str, ...] = (),
+) -> Prepared:
+    engine = str(description.get("engine"))
+    return Prepared(plan, campaign.text, libraries, commands_for(libraries, environ), engine, notes)
+
+
+def without_unavailable_bindings(plan: Plan, libraries: Sequence[Library]) -> Plan:
+    """`plan` with the cells skipped whose binding their MPI's launcher can't be asked for."""
+    reasons = {
+        (library.name, placement.name): reason
+        for library in libraries
+        for placement in plan.placements
+        if (reason := unavailable_placement(launcher_named(library.mpi.launcher), placement)) is not None
+    }
+    if not reasons:
+        return plan
+    cells = [
+        msgspec.structs.replace(cell, skip=cell.skip or reasons.get((cell.mpi or "", cell.placement)))
+        for cell in plan.cells
+    ]
+    launches = [launch for launch in plan.launches if (launch.mpi, launch.placement) not in reasons]
+    return msgspec.structs.replace(plan, cells=cells, launches=launches)
+
+
+def without_unavailable_witnesses(plan: Plan, libraries: Sequence[Library]) -> Plan:
+    """`plan` with the witnessed cells skipped whose engine can't be watched."""
+    witnessed = twins_of(plan).witnessed
+    reasons = {one.name: why for one in libraries if (why := unavailable(one.engine.program)) is not None}
+    skipped = {
+        cell.cell: reasons[cell.mpi or ""] for cell in plan.cells if witnessed & {cell.cell} and cell.mpi in reasons
+    }
+    if not skipped:
+        return plan
+    cells = [msgspec.structs.replace(cell, skip=cell.skip or skipped.get(cell.cell)) for cell in plan.cells]
+    launches = [launch for launch in plan.launches if not skipped.keys() & set(launch.cells)]
+    return msgspec.structs.replace(plan, cells=cells, launches=launches)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documentation: what its tools find and write, and every page in the site's navigation and index."""
+
+from __future__ import annotations
+
+import re
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+
+def tool(name: str) -> ModuleType:
+    """A program of tools/ as a module."""
+    loader = SourceFileLoader(name.replace("-", "_"), str(ROOT / "tools" / name))
+    spec = spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def check() -> ModuleType:
+    return tool("check-docs")
+
+
+def test_generated_tables_are_current_and_hold_every_entry() -> None:
+    generate = tool("generate-docs")
+    pages = {page: page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")}
+    stale = [str(page) for page, text in pages.items() if generate.current(text) != text]
+    assert not stale, "run: tools/generate-docs"
+    marks = re.findall(r"<!-- generated: ([\w-]+) -->", "\n".join(pages.values()))
+    assert sorted(marks) == sorted(generate.BLOCKS)
+    assert generate.current("<!-- generated: remedies -->\nold\n<!-- end -->").count("\n| ") == 2 + len(
+        generate.REMEDIES
+    )
+
+
+def test_a_source_that_names_a_page_that_is_not_there_is_a_fault(check: ModuleType) -> None:
+    there, gone = "docs/reference/" + "metrics.md", "docs/" + "metrics.md"
+    assert check.unknown_paths("a.py", f'"""See {there}."""') == []
+    assert check.unknown_paths("a.py", f'"""See {gone}."""') == [f"a.py: names {gone}, which is not there"]
+
+
+@pytest.mark.parametrize(
+    ("link", "fault"),
+    [
+        ("docs/index.md", None),
+        ("docs/index.md#how-to", None),
+        ("https://example.org/docs#x", None),
+        ("docs/index.md#nowhere", "no such heading"),
+        ("gone.md", "not there"),
+    ],
+)
+def test_a_link_of_the_readme_leads_somewhere(check: ModuleType, link: str, fault: str | None) -> None:
+    found = check.broken_links("README.md", f"[text]({link})")
+    assert bool(found) == bool(fault)
+    assert not fault or fault in found[0]
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")} - {"index.md"}
+    named = set(re.findall(r"\]\(([\w./-]+\.md)\)", index))
+    assert {page for page in pages if not page.startswith("reference/rules/SP")} == named
