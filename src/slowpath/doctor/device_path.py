@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slowpath.doctor.device_transfer import LIMIT_S, Transfer, transfer
-from slowpath.doctor.without_ipc import variables_without_ipc
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.ucx_report import in_words
+from slowpath.mpi.without_ipc import variables_without_ipc
 from slowpath.run.engine.cache import Engine
 
 Way = Literal["ipc", "staged"]

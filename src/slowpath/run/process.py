@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from slowpath.mpi.failure_line import failure_line, signal_in
 from slowpath.run.leftovers import MARKER, end_job
 from slowpath.run.stacks import save_stacks
-from slowpath.run.telling import signal_in, telling_line
 
 WAKE_S = 1.0
 # Hydra needs a moment to pass a signal on to its proxies and clean up /dev/shm.
@@ -209,7 +209,7 @@ def _outcome(code: int | None, stopped: tuple[str, str] | None, stdout: Path, st
     text = _tail(stderr) + "\n" + _tail(stdout)
     by = signal_in(code, text)
     ended = "failed" if code in DECIDED_EXITS and by is None else "crashed"
-    reason = telling_line(text) or (f"ended by {by}" if by else f"exit code {code} without a message")
+    reason = failure_line(text) or (f"ended by {by}" if by else f"exit code {code} without a message")
     return Outcome(ended, code, by, reason, wall_s)
 
 
