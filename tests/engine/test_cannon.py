@@ -22,7 +22,7 @@ from slowpath.run.engine.blas import PACKAGED, PLUGIN
 from slowpath.run.engine.cache import Engine
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies" / "cannon.md"
-FAULTS = Path(__file__).parents[2] / "engine" / "experiments" / "cannon" / "tests"
+FAULTS = Path(__file__).parents[2] / "engine" / "studies" / "cannon" / "tests"
 # Short, and no waiting for a quiet machine: it is the products that count.
 QUICK = "repetitions=2 quiet_wait_s=0"
 N = 48  # a multiple of the steps of every grid here

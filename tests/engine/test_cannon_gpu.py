@@ -18,7 +18,7 @@ from slowpath.experiments.cannon.runs import PARTS
 from slowpath.record.blocks import BlockIndex, read, scan
 
 ENGINE = Path(__file__).parents[2] / "engine"
-SOURCES = ENGINE / "experiments" / "cannon" / "gpu" / "tests"
+SOURCES = ENGINE / "studies" / "cannon" / "gpu" / "tests"
 STYLES = ("compute_only", "sendrecv", "isend_wait", "shared_copy", "shared_direct")
 MOVING = STYLES[1:4]
 NUMBERS = ("real", "integer", "bfloat16")

@@ -23,7 +23,7 @@ from slowpath.diagnose.said import said
 from slowpath.diagnose.survey import survey_text
 from slowpath.diagnose.together_judge import outcome_of, words
 from slowpath.findings.evidence.control_variables import control_variables
-from slowpath.findings.remedies.variables import Forced, forced_states
+from slowpath.mpi.forced import Forced, forced_states
 from slowpath.report import write_all
 from slowpath.run.execute import RunLimits
 from slowpath.run.libraries import Library as Built

@@ -11,7 +11,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import RecordError
 from slowpath.core.plan import Plan
 from slowpath.core.result import Result
-from slowpath.core.results import Line, SkippedRow
+from slowpath.core.results import ContrastResult, Line, SkippedRow
 from slowpath.core.roles import Roles
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.measurements import Measurements, Observer
@@ -44,7 +44,18 @@ class SideEffect:
     safe_values: tuple[str, ...] = ()  # of an axis: with these the cells cannot run, or cannot be harmed
 
 
-BuildStudy = Callable[[Plan, Measurements, Sequence[CellResult], Sequence[SkippedRow]], Result | None]
+@dataclass(frozen=True)
+class Concluded:
+    """What a study is built from. cells, contrasts, skipped: as in results.json."""
+
+    plan: Plan
+    measurements: Measurements
+    cells: Sequence[CellResult]
+    contrasts: Sequence[ContrastResult]
+    skipped: Sequence[SkippedRow]
+
+
+BuildStudy = Callable[[Concluded], Result | None]
 
 
 @dataclass(frozen=True)
@@ -52,7 +63,7 @@ class Study:
     """A section of its own in results.json, and the lines that it adds to the verdict.
 
     section  its name: the field of Results
-    build    (plan, measurements, cells, skipped) -> the section over all cells of the experiment; None: it has none
+    build    what was concluded -> the section over all cells of the experiment; None: it has none
     lines    (section, cells) -> lines of the verdict; [] where the section is None
     """
 

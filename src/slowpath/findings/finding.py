@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from slowpath.findings.remedies.registry import for_rule
+from slowpath.findings.remedies.registry import remedies_for
 from slowpath.findings.remedies.remedy import Remedy
 from slowpath.findings.remedies.snippet import snippet
 from slowpath.findings.rule import Leg, Observation, Rule
@@ -105,17 +105,33 @@ def _remedies(rule: Rule, observation: Observation, mpi: Mapping[str, Any]) -> l
     names = ", ".join(observation.exports or observation.unsets)
     own: list[Remedy] = []
     if observation.exports:
-        own = [Remedy(f"set {names}", f"Set {names}, as the fast side does.", (), variables=observation.exports)]
+        own = [
+            Remedy(
+                f"set {names}",
+                f"Set {names}, as the fast side does.",
+                (),
+                ("environment",),
+                variables=observation.exports,
+            )
+        ]
         table = tuple(one for one in table if not one.unset)
     elif observation.unsets:
         table = tuple(one for one in table if set(one.unset) <= set(observation.unsets))
         if not any(one.unset for one in table):
-            own = [Remedy(f"unset {names}", f"Unset {names}, which the slow side sets.", (), unset=observation.unsets)]
+            own = [
+                Remedy(
+                    f"unset {names}",
+                    f"Unset {names}, which the slow side sets.",
+                    (),
+                    ("environment",),
+                    unset=observation.unsets,
+                )
+            ]
     return [_untried(remedy, mpi) for remedy in (*own, *table)]
 
 
 def _fitting(code: str, mpi: Mapping[str, Any]) -> tuple[Remedy, ...]:
-    return for_rule(code, mpi.get("name") or "", mpi.get("version"), mpi.get("transport"))
+    return remedies_for(code, None, mpi.get("name") or "", mpi.get("version"), mpi.get("transport"))
 
 
 def _untried(remedy: Remedy, mpi: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from slowpath.core.cannon_results import (
     CannonResults,
     CannonTimeline,
     CannonVariant,
+    GroupRepetitions,
 )
 from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Plan
@@ -26,11 +27,13 @@ from slowpath.experiments.cannon.best import best_at
 from slowpath.experiments.cannon.critical import critical_n
 from slowpath.experiments.cannon.distribution import distribution
 from slowpath.experiments.cannon.groups import CellGroup, groups
+from slowpath.experiments.cannon.hidden import with_hidden
 from slowpath.experiments.cannon.observed import EXPERIMENT, Observed
 from slowpath.experiments.cannon.own import own_cost
 from slowpath.experiments.cannon.points import Entries, Measured, Own, point
 from slowpath.experiments.cannon.timeline import Timeline
 from slowpath.experiments.cannon.variants import ACROSS_NODES, CEILING, REFERENCE
+from slowpath.experiments.cannon.waits import waits
 from slowpath.experiments.measured.launch_context import why_cores_are_shared
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.measurements import Measurements
@@ -78,16 +81,17 @@ def _group(
         copy=group.copy,
         ranks=plan.ranks,
         **setup,
+        repetitions=_repetitions(entries[cell.cell] for cell in group.cells.values()),
         n=group.n,
         reference=REFERENCE,
         ceiling=CEILING,
-        variants=variants,
+        variants=with_hidden(variants, REFERENCE, setup["ranks_have_cores_reason"]),
         critical_n=critical_n(group, measured, [points[REFERENCE, n] for n in group.n if (REFERENCE, n) in points]),
         best=best,
         best_across_nodes=best_across,
         advice=sentence,
         advice_reason=why_silent,
-        timelines=_timelines(group, observed.timelines),
+        timelines=_timelines(group, observed.timelines, setup["grid"]),
     )
 
 
@@ -132,8 +136,21 @@ def _setup(group: CellGroup, launches_of: Mapping[int, Sequence[LaunchRecord]]) 
     }
 
 
-def _timelines(group: CellGroup, timelines: Mapping[int, Timeline]) -> list[CannonTimeline]:
+def _repetitions(cells: Iterable[CellResult]) -> GroupRepetitions | None:
+    """Of the cells that report how many were clean; a cell that was not measured has no multiply_s to stand for."""
+    known = [
+        (counts.all, counts.clean)
+        for cell in cells
+        if "multiply_s" in cell.metrics and (counts := cell.repetitions) and counts.clean is not None
+    ]
+    if not known:
+        return None
+    return GroupRepetitions(all=sum(every for every, _ in known), clean=sum(clean for _, clean in known))
+
+
+def _timelines(group: CellGroup, timelines: Mapping[int, Timeline], grid: CannonGrid | None) -> list[CannonTimeline]:
     """Each variant's, for the largest n and for one in the middle."""
+    shape = (grid.rows, grid.columns) if grid else None
     sizes = sorted({group.n[-1], group.n[(len(group.n) - 1) // 2]})
     found = []
     for (variant, n), cell in group.cells.items():
@@ -148,6 +165,7 @@ def _timelines(group: CellGroup, timelines: Mapping[int, Timeline]) -> list[Cann
                     multiply_s=one.length_s,
                     one_clock=one.one_clock,
                     intervals=one.intervals,
+                    waits=tuple(waits(one.intervals, shape)) if one.one_clock else (),
                     reason=one.reason,
                 )
             )

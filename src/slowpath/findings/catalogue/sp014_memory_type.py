@@ -10,18 +10,7 @@ from slowpath.findings.evidence.compared import Compared
 from slowpath.findings.evidence.differences import difference_law
 from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.rule import Observation, Rule
-
-# Variables that say whether a library looks for GPU memory at all, or remembers what it found.
-VARIABLES = frozenset(
-    {
-        "MPICH_GPU_SUPPORT_ENABLED",
-        "MPIR_CVAR_ENABLE_GPU",
-        "UCX_MEMTYPE_CACHE",
-        "OMPI_MCA_accelerator",
-        "I_MPI_OFFLOAD",
-        "PSM3_GPUDIRECT",
-    }
-)
+from slowpath.mpi.libraries import GPU_VARIABLES
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
@@ -34,11 +23,13 @@ def observe(evidence: Evidence) -> Sequence[Observation]:
 def _about(evidence: Evidence, one: Compared) -> bool:
     sides = [set(evidence.variables(cell).items()) for cell in (one.slow, one.fast)]
     changed = {name for name, _ in sides[0] ^ sides[1]}
-    return bool(changed) and changed <= VARIABLES and str(one.slow["parameters"].get("memory", "host")) == "host"
+    return bool(changed) and changed <= GPU_VARIABLES and str(one.slow["parameters"].get("memory", "host")) == "host"
 
 
 def _observation(evidence: Evidence, group: Sequence[Compared]) -> Observation:
-    names = sorted({n for cell in (group[0].slow, group[0].fast) for n in evidence.variables(cell) if n in VARIABLES})
+    names = sorted(
+        {n for cell in (group[0].slow, group[0].fast) for n in evidence.variables(cell) if n in GPU_VARIABLES}
+    )
     said = Said("A host message", f"in environment '{group[0].fast_value}'", f"{' '.join(names)}")
     return observation(evidence, group, said, lambda g: difference_law(g, ("message_bytes",), evidence.minimum_effect))
 
