@@ -15,7 +15,7 @@ import msgspec
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.files import write_atomically
 from slowpath.core.plan import Launch, Plan
-from slowpath.plan.cost import Progress as TimeLeft
+from slowpath.plan.cost import TimeLeft
 from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, settle, write_launch
 from slowpath.record.plan_files import engine_plan_text
 from slowpath.run.account import Account, read_account
