@@ -23,7 +23,7 @@ from slowpath.diagnose.witness import witness_campaign
 from slowpath.findings.remedies.registry import for_rule
 from slowpath.findings.remedies.remedy import Remedy
 from slowpath.findings.remedies.switches import for_library
-from slowpath.stats.laws.law import Bracket
+from slowpath.stats.laws.found import Bracket
 from slowpath.stats.laws.refine import is_exact
 
 Json = Mapping[str, Any]

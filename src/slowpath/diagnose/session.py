@@ -22,7 +22,7 @@ from slowpath.diagnose.records import SCHEMA, Diagnosis, Step, read_diagnosis, w
 from slowpath.diagnose.said import said
 from slowpath.diagnose.survey import survey_text
 from slowpath.diagnose.together_judge import outcome_of, words
-from slowpath.findings.evidence.control_variables import control_variables
+from slowpath.findings.gather.control_variables import control_variables
 from slowpath.findings.remedies.variables import Forced, forced_states
 from slowpath.report import write_all
 from slowpath.run.execute import RunLimits
