@@ -20,8 +20,9 @@ from slowpath.diagnose.refine import ROUNDS, narrow, times_of
 from slowpath.diagnose.sides import Sides
 from slowpath.findings.remedies.remedy import Remedy
 from slowpath.findings.remedies.snippet import modulefile_lines, shell_lines
-from slowpath.findings.remedies.switches import Switch
 from slowpath.findings.remedies.variables import EAGER
+from slowpath.mpi.applies import AppliesTo
+from slowpath.mpi.switches import SwitchVariable, variable_named
 from slowpath.stats.laws.found import Bracket
 
 MOST_HEADER_BYTES = 256  # by which a switch may lie from its variable's value
@@ -35,7 +36,7 @@ _EFFORT = {"samples": "60", "time_limit_s": "0.008", "warmup_s": "0.002"}
 class Suspect:
     """A variable whose value lies at a limit.  told_by: who says that it has this value."""
 
-    switch: Switch
+    switch: SwitchVariable
     value: int
     told_by: str
 
@@ -111,7 +112,7 @@ class Attribution:
 
 
 def suspects(
-    switches: Sequence[Switch],
+    switches: Sequence[SwitchVariable],
     limit: float,
     environ: Mapping[str, str],
     control_variables: Mapping[str, float],
@@ -124,7 +125,7 @@ def suspects(
     found: dict[str, Suspect] = {}
     known = {switch.control_variable or switch.variable: switch for switch in switches}
     for name, value in control_variables.items():
-        switch = known.get(name) or Switch(_variable(name, library), library, "a limit of the library", name)
+        switch = known.get(name) or _of_mpi_t(name, library)
         found[switch.variable] = Suspect(switch, round(value), "MPI_T")
     for switch in switches:
         told = switch.value(environ)
@@ -135,9 +136,9 @@ def suspects(
     return sorted(near, key=lambda one: abs(one.value - limit))
 
 
-def _variable(control_variable: str, library: str) -> str:
-    """The environment variable of a control variable: MPICH's have one name, Open MPI's a prefix more."""
-    return f"OMPI_MCA_{control_variable}" if library == "openmpi" else control_variable
+def _of_mpi_t(name: str, library: str) -> SwitchVariable:
+    """A control variable that no table knows."""
+    return SwitchVariable(variable_named(name, library), AppliesTo(library), "a limit of the library", name)
 
 
 def design(
@@ -257,9 +258,10 @@ def remedies_of(about: Mapping[str, Any], library: str) -> list[Remedy]:
         name=f"set {name}",
         text=f"Set {name}: {does}. {about['moved']} is what was tried.",
         rules=("SP013",),
+        axes=("environment",),
         control=EAGER,
         side_effects=SIDE_EFFECTS,
-        library=library or None,
+        applies=AppliesTo(library or None),
         variables={name: str(about["moved"])},
     )
     if not about["set_by_user"]:
@@ -268,9 +270,10 @@ def remedies_of(about: Mapping[str, Any], library: str) -> list[Remedy]:
         name=f"unset {name}",
         text=f"Unset {name}, which is {about['value']} in your environment: {does}.",
         rules=("SP013",),
+        axes=("environment",),
         control=EAGER,
         side_effects=SIDE_EFFECTS,
-        library=library or None,
+        applies=AppliesTo(library or None),
         unset=(name,),
     )
     return [unset, moved]

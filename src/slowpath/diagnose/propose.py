@@ -20,9 +20,9 @@ from slowpath.diagnose.pooled import same_trial
 from slowpath.diagnose.records import Step
 from slowpath.diagnose.sides import Sides, sides_of
 from slowpath.diagnose.witness import witness_campaign
-from slowpath.findings.remedies.registry import for_rule
+from slowpath.findings.remedies.registry import remedies_for
 from slowpath.findings.remedies.remedy import Remedy
-from slowpath.findings.remedies.switches import for_library
+from slowpath.mpi.switches import switches_of
 from slowpath.stats.laws.found import Bracket
 from slowpath.stats.laws.refine import is_exact
 
@@ -134,7 +134,7 @@ def _suspected(entry: Json, known: Known) -> bool:
     library = known.library
     values = [
         value
-        for one in for_library(library.name, library.version, library.transport)
+        for one in switches_of(library.name, library.version, library.transport)
         if one.variable in known.environ and (value := one.value(known.environ)) is not None
     ]
     return any(_holds(entry, value) for value in values)
@@ -154,7 +154,7 @@ def _tries(known: Known, finding: Json, bracket: Bracket) -> int:
 def _attributions(finding: Json, known: Known, sides: Sides, limits: Sequence[Json]) -> Iterator[Proposal]:
     tried = {step.about["variable"] for step in _made(known, "attribute", finding["id"])}
     library = known.library
-    switches = for_library(library.name, library.version, library.transport)
+    switches = switches_of(library.name, library.version, library.transport)
     for entry in limits:
         bracket = Bracket(entry["covariate"], entry["above"], entry["up_to"])
         if bracket.covariate != "message_bytes" or not entry.get("confirmed") or entry.get("attributed_to"):
@@ -203,7 +203,7 @@ def _open_trials(known: Known) -> Iterator[Proposal]:
 
 def _table(finding: Json, known: Known) -> tuple[Remedy, ...]:
     library = known.library
-    return for_rule(finding["rule"], library.name, library.version, library.transport)
+    return remedies_for(finding["rule"], None, library.name, library.version, library.transport)
 
 
 def _switched(finding: Json, known: Known, sides: Sides) -> Iterator[tuple[Remedy, Sides]]:
@@ -252,7 +252,7 @@ def _own_settings(known: Known) -> Iterator[Proposal]:
 def _own_switches(known: Known) -> Iterator[Proposal]:
     """A variable of the user's that sets a switch, where no finding has a limit near its value."""
     library = known.library
-    table = for_library(library.name, library.version, library.transport)
+    table = switches_of(library.name, library.version, library.transport)
     asked = {step.about["variable"] for step in known.steps if step.kind == "suspect"}
     limits = [entry for one in known.findings for entry in (one["law"] or {}).get("brackets", ())]
     for switch, value in suspect.own_switches(table, known.environ):
@@ -280,9 +280,7 @@ def _repeats(known: Known) -> Iterator[Proposal]:
 def _together(known: Known) -> Iterator[Proposal]:
     """Once for each set of cells and remedies that meet in them."""
     environ = frozenset(known.environ)
-    made = together.design(
-        known.findings, known.steps, known.others, environ, known.ranks, known.library.name, known.check
-    )
+    made = together.design(known.findings, known.steps, known.others, environ, known.ranks, known.library.name)
     done = [step.about["cases"] for step in known.steps if step.kind == "together"]
     if made is not None and made[0]["cases"] not in done:
         yield Proposal("together", *made, "proven remedies together: does each still help?")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from slowpath.diagnose.campaign_text import Contrast, Environment, contrast_text, environment_text
 from slowpath.diagnose.conclude import UNFORCED
-from slowpath.findings.remedies.variables import Forced
+from slowpath.mpi.forced import Forced
 
 _GPU = """
 [[cells]]

@@ -24,9 +24,9 @@ from slowpath.findings.evidence.compared import Ratio, ratio_of
 from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.lawfound import LawFound
 from slowpath.findings.finding import build
-from slowpath.findings.remedies.switches import Switch
 from slowpath.findings.rule import Leg, Observation
 from slowpath.findings.words import memory, ratio_words
+from slowpath.mpi.switches import SwitchVariable
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws import segments
 from slowpath.stats.laws.choose import MINIMUM_EFFECT
@@ -38,7 +38,9 @@ _REACH = 2 * MOST_HEADER_BYTES  # to either side of the value
 _BESIDE = 3  # points on either side of a break that its two times are medians of
 
 
-def own_switches(switches: Sequence[Switch], environ: Mapping[str, str]) -> Iterator[tuple[Switch, int]]:
+def own_switches(
+    switches: Sequence[SwitchVariable], environ: Mapping[str, str]
+) -> Iterator[tuple[SwitchVariable, int]]:
     """Variables that the user set, and their values in bytes."""
     for switch in switches:
         value = switch.value(environ) if switch.variable in environ else None
@@ -46,7 +48,9 @@ def own_switches(switches: Sequence[Switch], environ: Mapping[str, str]) -> Iter
             yield switch, value
 
 
-def suspect_campaign(switch: Switch, value: int, results: Json, ranks: int) -> tuple[dict[str, Any], Campaign] | None:
+def suspect_campaign(
+    switch: SwitchVariable, value: int, results: Json, ranks: int
+) -> tuple[dict[str, Any], Campaign] | None:
     """(about, campaign): ping-pongs around the value.
 
     Args:    results: of the survey, whose ping-pong over lengths is the cell.

@@ -111,11 +111,11 @@ def _toggle(sides: Sides, remedy: Remedy, environ: frozenset[str]) -> _Toggle | 
     under, slow = sides.slow_under, dict(sides.slow["parameters"])
     here = Environment(under.environment, under.variables, under.unset)
     places = {under.placement: under.bind}
-    if remedy.axis is not None and remedy.change is not None:
+    if remedy.parameter is not None and remedy.change is not None:
         changed = remedy.change(slow)
         if changed is None:
-            return f"it does not apply: {remedy.axis} is as it asks for, or this experiment has none"
-        return _Toggle(remedy.axis, slow[remedy.axis], changed[remedy.axis], (here,), places)
+            return f"it does not apply: {remedy.parameter} is as it asks for, or this experiment has none"
+        return _Toggle(remedy.parameter, slow[remedy.parameter], changed[remedy.parameter], (here,), places)
     if remedy.bind is not None:
         if under.bind == remedy.bind:
             return f"it does not apply: ranks are bound to a {remedy.bind} already"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How to take from an MPI the straight way between GPU memories, and nothing else: the reference of device_path. Pure.
 
-As launch/settings.py, but for the doctor alone: it is a probe, no state that a campaign would compare.
+As mpi/settings.py, but for the doctor alone: it is a probe, no state that a campaign would compare.
 """
 
 from __future__ import annotations

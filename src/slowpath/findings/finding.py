@@ -22,7 +22,7 @@ from slowpath.core.results import (
     RemedyResult,
     Snippet,
 )
-from slowpath.findings.remedies.registry import for_rule
+from slowpath.findings.remedies.registry import remedies_for
 from slowpath.findings.remedies.remedy import Remedy
 from slowpath.findings.remedies.snippet import snippet
 from slowpath.findings.rule import Observation, Rule, Support
@@ -30,6 +30,7 @@ from slowpath.stats.laws.found import Coefficient, FittedLaw, formula_words
 
 LEGS = ("observed", "explained", "proven")
 UNTRIED = "no remedy was tried in fresh interleaved pairs; run slowpath diagnose"
+_OWN = ("environment",)
 _NO_LAW = "points from which a law can be fitted: vary the length of the message or the allocation, 5 lengths or more"
 
 
@@ -74,7 +75,7 @@ def build(rule: Rule, seen: Observation, support: Support, mpi: MpiResult | None
         legs=legs,
         missing=_missing(legs),
         cause=rule.cause if shown else None,
-        hypotheses=[] if shown else list(seen.hypotheses or rule.hypotheses),
+        hypotheses=[] if shown else list(seen.hypotheses or rule.hypotheses or (rule.cause,)),
         contrasts=list(seen.contrasts),
         cells=list(seen.cells),
         slow_cells=list(seen.slow_cells),
@@ -132,24 +133,21 @@ def _explained(rule: Rule, seen: Observation, support: Support) -> Leg:
 
 
 def _remedies(rule: Rule, seen: Observation, mpi: MpiResult | None) -> list[RemedyResult]:
-    """Those of the table, with what sets or unsets the variables in which the two sides differ before them."""
-    table = _fitting(rule.code, mpi)
+    """Those of the table that fit the axis of the contrast, and before them what sets or unsets the variables in which
+    the two sides differ.
+    """
+    known = (mpi.name or "", mpi.version, mpi.transport) if mpi else ("", None, None)
+    table = remedies_for(rule.code, seen.axis, *known)
     names = ", ".join(seen.exports or seen.unsets)
     own: list[Remedy] = []
     if seen.exports:
-        own = [Remedy(f"set {names}", f"Set {names}, as the fast side does.", (), variables=seen.exports)]
+        own = [Remedy(f"set {names}", f"Set {names}, as the fast side does.", (), _OWN, variables=seen.exports)]
         table = tuple(one for one in table if not one.unset)
     elif seen.unsets:
         table = tuple(one for one in table if set(one.unset) <= set(seen.unsets))
         if not any(one.unset for one in table):
-            own = [Remedy(f"unset {names}", f"Unset {names}, which the slow side sets.", (), unset=seen.unsets)]
+            own = [Remedy(f"unset {names}", f"Unset {names}, which the slow side sets.", (), _OWN, unset=seen.unsets)]
     return [_untried(remedy, mpi) for remedy in (*own, *table)]
-
-
-def _fitting(code: str, mpi: MpiResult | None) -> tuple[Remedy, ...]:
-    return for_rule(
-        code, (mpi.name if mpi else None) or "", mpi.version if mpi else None, mpi.transport if mpi else None
-    )
 
 
 def _untried(remedy: Remedy, mpi: MpiResult | None) -> RemedyResult:

@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 
-from slowpath.findings.remedies.registry import for_rule
+from slowpath.findings.remedies.registry import remedies_for
 from slowpath.findings.rule import Rule
 
 WIDTH = 100
@@ -34,7 +34,7 @@ def text_page(rule: Rule) -> str:
     lines = [f"{rule.code}  {rule.title}", ""]
     for heading, text in _parts(rule):
         lines += _entry(heading, text)
-    names = [remedy.name for remedy in for_rule(rule.code)]
+    names = [remedy.name for remedy in remedies_for(rule.code)]
     if names:
         lines += _entry("Remedies", "; ".join(names), most=2)
     lines += _entry("Sources", "; ".join(rule.sources))

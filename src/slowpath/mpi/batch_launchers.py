@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import re
+
 from slowpath.mpi.launcher import BINDINGS, Launcher
 
 SRUN = Launcher(
     name="srun",
+    batch=True,
+    version_line=re.compile(r"^slurm (?:\S*-)?(\d[\w.]*)", re.MULTILINE),
+    rank_variables=("SLURM_PROCID",),
     ranks=("-n", "{ranks}"),
     bind={
         "core": ("--cpu-bind=cores",),
@@ -15,11 +20,15 @@ SRUN = Launcher(
         "none": ("--cpu-bind=none",),
     },
     fixed=("--export=ALL",),
+    # With the wrong one every rank starts as a job of its own, without a message.
+    pmi={"mpich": "--mpi=pmi2", "intelmpi": "--mpi=pmi2", "openmpi": "--mpi=pmix"},
+    pmi_chosen_by="SLURM_MPI_TYPE",
+    where_set={"SLURM_STEP_ID": ("--overlap",)},
     per_node=("-N", "{nodes}", "--ntasks-per-node={per_node}"),
     hosts=("--nodelist={hosts}",),
     map_by=("--distribution={map}",),
     maps={"core": "block:block", "socket": "block:cyclic"},
-    crowded=("--overcommit",),
+    oversubscribe=("--overcommit",),
     verified="Slurm 22.05, MPICH 5.0.2 by PMI2 and Open MPI 5.0.11 by PMIx, two nodes (tests/slurm)",
     traps=(
         "with a PMI that the library does not speak each rank starts alone, without a message: --mpi is said",
@@ -33,6 +42,9 @@ SRUN = Launcher(
 
 FLUX = Launcher(
     name="flux",
+    batch=True,
+    version_line=re.compile(r"^libflux-core:\s+(\d[\w.]*)", re.MULTILINE),  # from documentation, not run
+    rank_variables=("FLUX_TASK_RANK",),
     leading=("run",),
     ranks=("-n", "{ranks}"),
     bind={"core": ("-o", "cpu-affinity=per-task"), "none": ("-o", "cpu-affinity=off")},
@@ -47,6 +59,9 @@ FLUX = Launcher(
 
 PALS = Launcher(
     name="pals",
+    batch=True,
+    # It does not say its name: "mpiexec version 1.8.0 revision 0a1b2c" (E3SM's mache tells it so; not run here).
+    version_line=re.compile(r"^mpiexec version (\d[\w.]*) revision\b|\bPALS\b", re.MULTILINE),
     ranks=("-n", "{ranks}"),
     bind={kind: (f"--cpu-bind={kind}",) for kind in BINDINGS},
     per_node=("--ppn", "{per_node}"),
@@ -60,6 +75,8 @@ PALS = Launcher(
 
 APRUN = Launcher(
     name="aprun",
+    batch=True,
+    version_line=re.compile(r"^aprun \(ALPS\) (\d[\w.]*)", re.MULTILINE),  # from documentation, not run
     ranks=("-n", "{ranks}"),
     bind={"core": ("-cc", "cpu"), "numa": ("-cc", "numa_node"), "none": ("-cc", "none")},
     per_node=("-N", "{per_node}"),
@@ -73,6 +90,7 @@ APRUN = Launcher(
 
 JSRUN = Launcher(
     name="jsrun",
+    batch=True,
     ranks=("-n", "{ranks}", "-a", "1", "-c", "1"),  # resource sets, of one rank and one core each
     bind={"core": ("-b", "packed:1"), "none": ("-b", "none")},
     per_node=("-r", "{per_node}"),
@@ -87,6 +105,7 @@ JSRUN = Launcher(
 
 IBRUN = Launcher(
     name="ibrun",
+    batch=True,
     ranks=("-n", "{ranks}", "-o", "0"),
     bind={"none": ()},
     traps=(

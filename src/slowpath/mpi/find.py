@@ -16,7 +16,7 @@ from pathlib import Path
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.plan import LIBRARIES
-from slowpath.mpi.allocation import find_allocation
+from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.install.place import NAMES, installed_prefix, read_manifest
 from slowpath.mpi.mpi import WRAPPERS, Ask, Mpi, inspect
 from slowpath.mpi.probe import output_of

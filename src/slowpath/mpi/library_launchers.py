@@ -7,10 +7,15 @@ were taken without complaint; that they move ranks apart could not be seen, sinc
 
 from __future__ import annotations
 
+import re
+
 from slowpath.mpi.launcher import BINDINGS, Launcher
 
 HYDRA = Launcher(
     name="hydra",
+    library="mpich",
+    version_line=re.compile(r"HYDRA build details:.*?Version:\s+(\d[\w.]*)", re.DOTALL),
+    rank_variables=("PMI_RANK",),
     ranks=("-n", "{ranks}"),
     bind={kind: ("-bind-to", kind) for kind in BINDINGS},
     per_node=("-ppn", "{per_node}"),
@@ -28,6 +33,9 @@ HYDRA = Launcher(
 
 HYDRA_INTEL = Launcher(
     name="hydra-intel",
+    library="intelmpi",
+    version_line=re.compile(r"Intel\(R\) MPI Library.*?Version (\d[\w.]*)"),
+    rank_variables=("PMI_RANK",),
     ranks=("-n", "{ranks}"),
     bind=dict.fromkeys(BINDINGS, ()),
     bind_variables={
@@ -51,6 +59,9 @@ HYDRA_INTEL = Launcher(
 
 PRTERUN = Launcher(
     name="prterun",
+    library="openmpi",
+    version_line=re.compile(r"\((?:Open MPI|OpenRTE)\) ([5-9]\d*\.[\w.]*|[1-9]\d+\.[\w.]*)"),
+    rank_variables=("PMIX_RANK", "OMPI_COMM_WORLD_RANK"),
     ranks=("-n", "{ranks}"),
     bind={
         "core": ("--bind-to", "core"),
@@ -63,8 +74,8 @@ PRTERUN = Launcher(
     map_by=("--map-by", "{map}"),
     maps={"core": "core", "core_group": "l3cache", "numa": "numa", "socket": "package"},
     map_per_node="ppr:{per_node}:node",
-    crowded_map=":OVERSUBSCRIBE",
-    crowded_bind={"core": ("--bind-to", "core:overload-allowed")},
+    oversubscribe_map=":OVERSUBSCRIBE",
+    oversubscribe_bind={"core": ("--bind-to", "core:overload-allowed")},
     export=("-x", "{name}={value}"),
     exported=("OMPI_", "PRTE_MCA_", "PMIX_MCA_"),
     verified="Open MPI 5.0.11; nodes by name, too",
@@ -78,7 +89,10 @@ PRTERUN = Launcher(
 )
 
 ORTERUN = Launcher(
-    name="orterun",  # Open MPI 2 to 4
+    name="orterun",  # Open MPI 2 to 4, which calls itself OpenRTE when it is started as mpiexec
+    library="openmpi",
+    version_line=re.compile(r"\((?:Open MPI|OpenRTE)\) ([1-4]\.[\w.]*)"),
+    rank_variables=("PMIX_RANK", "OMPI_COMM_WORLD_RANK"),
     ranks=("-n", "{ranks}"),
     bind={kind: ("--bind-to", kind) for kind in BINDINGS},
     hosts=("--host", "{hosts}"),
@@ -86,8 +100,8 @@ ORTERUN = Launcher(
     map_by=("--map-by", "{map}"),
     maps={"core": "core", "core_group": "l3cache", "numa": "numa", "socket": "socket"},
     map_per_node="ppr:{per_node}:node",
-    crowded=("--oversubscribe",),
-    crowded_bind={"core": ("--bind-to", "core:overload-allowed")},
+    oversubscribe=("--oversubscribe",),
+    oversubscribe_bind={"core": ("--bind-to", "core:overload-allowed")},
     export=("-x", "{name}={value}"),
     exported=("OMPI_", "PMIX_MCA_"),
     verified="Open MPI 4.1.4, ranks, binding and environment; nodes and spread not run",

@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowpath.mpi.identify import BATCH_NAMES, STANDARD_SONAME, Identity, abi_of, identify, link_folders
+from slowpath.mpi.identify import Identity, identify, link_folders
 from slowpath.mpi.install.place import read_manifest, variables
+from slowpath.mpi.launchers import BATCH_NAMES
+from slowpath.mpi.libraries import STANDARD_SONAME, abi_of
 from slowpath.mpi.probe import output_of
 
 # C++ wrappers of MPI libraries; the last is that of the Cray programming environment.
@@ -25,7 +27,7 @@ class Mpi:
     version     as its launcher says, None if it doesn't
     source      how it was found: option, environment, campaign, PATH, embedded or installed (by slowpath mpi install)
     launcher    name in launchers.LAUNCHERS
-    abi         binary interface of the library that programs link (identify.ABI_OF_SONAME)
+    abi         binary interface of the library that programs link (libraries.ABI_OF_SONAME)
     env         variables it needs on top of the caller's environment
     transport   "ucx": all point-to-point messages go through UCX, so its settings hold; None: the library's own way
     variant     what sets it apart from others of its version, empty if nothing does

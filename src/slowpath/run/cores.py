@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from slowpath.mpi.allocation import find_allocation
+from slowpath.mpi.batch_systems import find_allocation
 
 
 def allowed_cores(system: Path = Path("/sys/devices/system/cpu")) -> int:

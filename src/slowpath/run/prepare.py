@@ -15,7 +15,7 @@ import msgspec
 
 from slowpath.core.plan import Plan
 from slowpath.core.twins import twins_of
-from slowpath.mpi.allocation import find_allocation
+from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.launchers import launcher_named
 from slowpath.plan.campaign import Campaign, decode, load, shipped
 from slowpath.plan.check import CheckCells

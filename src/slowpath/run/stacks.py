@@ -16,14 +16,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from slowpath.mpi.launchers import RANK_VARIABLES
 from slowpath.run.leftovers import marked_processes
 
-# As launchers and batch systems tell each rank who it is; the first that is set counts.
-RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "FLUX_TASK_RANK")
 MOST_RANKS = 16  # of one node; more tell nothing new
 ONE_LIMIT_S = 10.0
 ALL_LIMIT_S = 30.0
-FRAMES_TOLD = 4
+FRAMES_SHOWN = 4
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def innermost(text: str) -> str:
             break
     if not names:
         return "no frame could be read"
-    shown = names if len(names) <= FRAMES_TOLD else [*names[: FRAMES_TOLD - 1], "...", names[-1]]
+    shown = names if len(names) <= FRAMES_SHOWN else [*names[: FRAMES_SHOWN - 1], "...", names[-1]]
     return " < ".join(shown)
 
 

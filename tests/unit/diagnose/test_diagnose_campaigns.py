@@ -15,7 +15,7 @@ from slowpath.diagnose.conclude import UNFORCED
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.survey import survey_text
 from slowpath.findings.remedies.registry import find
-from slowpath.findings.remedies.variables import Forced
+from slowpath.mpi.forced import Forced
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode, shipped
 from slowpath.plan.cost import estimate

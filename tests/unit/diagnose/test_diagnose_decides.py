@@ -20,7 +20,7 @@ from slowpath.diagnose.propose import proposals
 from slowpath.diagnose.records import SCHEMA, Diagnosis, Step, read_diagnosis, write_diagnosis
 from slowpath.diagnose.said import said
 from slowpath.diagnose.text import render
-from slowpath.findings.remedies.switches import for_library
+from slowpath.mpi.switches import switches_of
 from slowpath.stats.laws.found import Bracket
 
 Json = dict[str, Any]
@@ -221,7 +221,7 @@ def test_no_jump_at_the_variable_s_value_is_said_and_not_asked_again(
 
 def test_a_variable_that_moves_nothing_is_ruled_out(survey: Json) -> None:
     bracket = Bracket("message_bytes", float(LIMIT), float(LIMIT + 1))
-    suspect = attribute.suspects(for_library("mpich", "5.0.2"), LIMIT, {CMA: str(LIMIT + 1)}, {}, "mpich")[0]
+    suspect = attribute.suspects(switches_of("mpich", "5.0.2"), LIMIT, {CMA: str(LIMIT + 1)}, {}, "mpich")[0]
     of = known([], survey)
     sides = conclude_sides(survey)
     about, campaign = attribute.design("SP013:0", suspect, bracket, sides, of.ranks, rising=False)
@@ -246,7 +246,7 @@ def conclude_sides(survey: Json) -> Any:
 
 
 def test_suspects_are_near_and_the_library_s_own_word_goes_first() -> None:
-    switches = for_library("mpich", "5.0.2")
+    switches = switches_of("mpich", "5.0.2")
     told = attribute.suspects(switches, LIMIT, {}, {CMA: 50021.0, "FAR": 70000.0, "OTHER": 50000.0}, "mpich")
     assert [(one.switch.variable, one.told_by) for one in told] == [(CMA, "MPI_T"), ("OTHER", "MPI_T")]
     assert attribute.suspects(switches, 16383, {}, {}, "mpich")[0].told_by == "its documentation"

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.mpi.allocation import TITLES, Allocation, find_allocation
+from slowpath.mpi.allocation import Allocation
+from slowpath.mpi.batch_systems import BATCH_SYSTEMS, find_allocation
 from slowpath.mpi.hostlist import expand_hostlist, names_in_file
+from slowpath.mpi.launchers import launcher_named
 
 
 @pytest.mark.parametrize(
@@ -122,4 +124,9 @@ def test_host_file_of_a_launcher(tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("n1:1\nn2:1\n")
     found = find_allocation({"HYDRA_HOST_FILE": str(tmp_path / "hosts")})
     assert found == Allocation("host file", None, 2, ("n1", "n2"))
-    assert found.title == TITLES["host file"]
+    assert found.title == "host file of a launcher"
+
+
+def test_the_launcher_of_every_batch_system_is_known() -> None:
+    for system in BATCH_SYSTEMS:
+        assert system.launcher is None or launcher_named(system.launcher).batch

@@ -11,7 +11,8 @@ import pytest
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.mpi import find
 from slowpath.mpi.find import find_all, find_mpi
-from slowpath.mpi.identify import abi_of, identify, link_folders
+from slowpath.mpi.identify import identify, link_folders
+from slowpath.mpi.libraries import abi_of
 from slowpath.mpi.mpi import needed_variables
 
 VERSIONS = {

@@ -6,9 +6,16 @@ from __future__ import annotations
 import pytest
 
 from slowpath.core.errors import UsageError
-from slowpath.mpi.identify import MARKS
 from slowpath.mpi.launcher import BINDINGS, NOT_RUN, SPREADS, Command, Launcher, Place
-from slowpath.mpi.launchers import LAUNCHERS, command, launcher_named, unavailable_binding, unavailable_place
+from slowpath.mpi.launchers import (
+    LAUNCHERS,
+    RANK_VARIABLES,
+    binding_line,
+    command,
+    launcher_named,
+    unavailable_binding,
+    unavailable_place,
+)
 
 PROGRAM = ["/e/slowpath-engine", "--plan", "p"]
 
@@ -42,10 +49,26 @@ def test_bindings_differ(launcher: Launcher) -> None:
     assert "none" in kinds
 
 
-def test_every_identified_launcher_exists() -> None:
-    for mark in MARKS:
-        assert launcher_named(mark.launcher)
-    assert launcher_named("mpiexec")
+def test_what_is_known_of_a_launcher_stands_in_its_row() -> None:
+    assert launcher_named("mpiexec").version_line is None
+    for launcher in LAUNCHERS:
+        assert not (launcher.library and launcher.batch), launcher.name
+        assert launcher.version_line or launcher.batch or launcher.name == "mpiexec"
+    assert RANK_VARIABLES == ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "FLUX_TASK_RANK")
+
+
+@pytest.mark.parametrize(
+    ("library", "line"),
+    [
+        ("mpich", "mpiexec -bind-to core"),
+        ("openmpi", "mpiexec --bind-to core"),
+        ("intelmpi", "export I_MPI_PIN=on I_MPI_PIN_DOMAIN=core"),
+        ("unknown", None),
+        ("", None),
+    ],
+)
+def test_a_binding_as_a_line_for_a_shell(library: str, line: str | None) -> None:
+    assert binding_line(library, "core") == line
 
 
 def test_hydra() -> None:
@@ -120,7 +143,7 @@ def test_srun_leaves_the_users_choice() -> None:
 
 
 def test_unknown_launcher() -> None:
-    with pytest.raises(UsageError, match="known are hydra"):
+    with pytest.raises(UsageError, match="known are hydra-intel, prterun"):
         launcher_named("nope")
 
 

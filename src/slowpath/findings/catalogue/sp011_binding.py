@@ -48,7 +48,6 @@ def _shared(evidence: Evidence, one: SharedPlacement) -> Observation:
         excess_s=None,
         affects_default=True,
         cells=numbers,
-        axis="placement",
         evidence=tuple(lines),
         slow_cells=numbers,
     )

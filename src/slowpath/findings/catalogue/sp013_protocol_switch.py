@@ -42,7 +42,6 @@ def _observation(evidence: Evidence, one: ProtocolSwitch) -> Observation:
         f"{ratio_words(one.ratio)}: {times}, for a message of {high}.",
         affects_default=evidence.is_default(one.cells[0]),
         cells=tuple(cell.cell for cell in one.cells),
-        axis="message_bytes",
         law=one.law,
         evidence=(f"{ratio_words(one.ratio)}: both sides' lines, launch by launch",),
     )

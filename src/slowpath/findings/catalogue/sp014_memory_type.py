@@ -9,19 +9,7 @@ from slowpath.findings.evidence.evidence import Evidence, Slowdown
 from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.evidence.words import parameter
 from slowpath.findings.rule import Observation, Rule
-
-# Variables that decide whether a library looks for GPU memory at all, or remembers what it found.
-VARIABLES = frozenset(
-    {
-        "MPICH_GPU_SUPPORT_ENABLED",
-        "MPIR_CVAR_ENABLE_GPU",
-        "UCX_MEMTYPE_CACHE",
-        "OMPI_MCA_accelerator",
-        "I_MPI_OFFLOAD",
-        "PSM3_GPUDIRECT",
-    }
-)
-
+from slowpath.mpi.libraries import GPU_VARIABLES
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
     """Contrasts of environments that differ in such a variable alone, for host memory."""
@@ -33,12 +21,12 @@ def observe(evidence: Evidence) -> Sequence[Observation]:
 def _about(evidence: Evidence, one: Slowdown) -> bool:
     slow, fast = (set(evidence.variables(cell).items()) for cell in (one.slow, one.fast))
     changed = {name for name, _ in slow ^ fast}
-    return bool(changed) and changed <= VARIABLES and parameter(one.slow, "memory", "host") == "host"
+    return bool(changed) and changed <= GPU_VARIABLES and parameter(one.slow, "memory", "host") == "host"
 
 
 def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
     top = group[0]
-    names = sorted({n for cell in (top.slow, top.fast) for n in evidence.variables(cell) if n in VARIABLES})
+    names = sorted({n for cell in (top.slow, top.fast) for n in evidence.variables(cell) if n in GPU_VARIABLES})
     wording = Wording(
         f"{{size}}host messages in environment '{top.slow_value}'", f"in '{top.fast_value}'", " ".join(names)
     )

@@ -35,7 +35,6 @@ def _exposed(evidence: Evidence, one: ExposedMessage) -> Observation:
         f"{ratio_words(one.ratio)} as long as the longer one alone: {times_words(one)}.",
         affects_default=evidence.is_default(one.slow),
         cells=(one.slow.cell,),
-        axis="progress",
         evidence=(f"exposed share {share}, {one.share_interval_kind}",),
     )
 

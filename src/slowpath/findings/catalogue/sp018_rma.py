@@ -27,7 +27,6 @@ def _observation(evidence: Evidence, one: SlowPut) -> Observation:
         f"length: {times_words(one)}.",
         affects_default=evidence.is_default(one.slow),
         cells=(one.slow.cell, one.fast.cell),
-        axis="window",
         evidence=(f"{ratio_words(one.ratio)}: {one.slow.label} over {one.fast.label}",),
     )
 

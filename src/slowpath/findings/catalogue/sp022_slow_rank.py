@@ -27,7 +27,6 @@ def _observation(evidence: Evidence, one: SlowPeer) -> Observation:
         f"{times_words(one)}.",
         affects_default=evidence.is_default(one.slow),
         cells=tuple(cell.cell for cell in one.cells),
-        axis="peer",
         evidence=(f"{ratio_words(one.ratio)} of the median of {len(one.cells) - 1} other ranks, launch by launch",),
     )
 

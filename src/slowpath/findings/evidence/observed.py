@@ -151,7 +151,7 @@ def _first_use(evidence: Evidence, use: FirstUse) -> Observation:
         affects_default=None if evidence.imported else evidence.is_default(use.slow),
         cells=tuple(cell.cell for cell in use.cells),
         contrasts=use.contrasts,
-        axis="phase" if later else None,
+        axis="phase" if later and use.contrasts else None,
         law=use.law,
         evidence=(f"{ratio_words(use.ratio)} as long as {against}: {named}",),
         doubts=doubts if evidence.imported else (),
@@ -191,7 +191,6 @@ def _growth(evidence: Evidence, wording: GrowthWording, one: Growth) -> Observat
         phase=one.phase,
         affects_default=None,
         cells=tuple(cell.cell for cell in one.cells),
-        axis=wording.covariate,
         law=one.law,
         evidence=(f"{ratio_words(one.ratio)}: pairs of launches of two cells",),
     )

@@ -16,7 +16,8 @@ REMEDIES = (
     Remedy(
         "bind to cores",
         "Bind each rank to a core of its own.",
-        ("SP011", "SP012", "SP022"),
+        ("SP011", "SP022"),
+        ("placement",),
         _CALL,
         side_effects=("threads of a rank share its core unless more are given to it",),
         sources=("docs/reference/launching.md",),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from slowpath.findings.remedies.remedy import Control, Parameters, Remedy, set_to
+from slowpath.mpi.applies import AppliesTo
 
 
 def _predefined(parameters: Parameters) -> Mapping[str, str] | None:
@@ -18,10 +19,11 @@ REMEDIES = (
         "MPI_Win_allocate",
         "Allocate the window's memory with MPI_Win_allocate, so that ranks of a node reach it themselves.",
         ("SP018", "SP019"),
+        ("window",),
         Control("memory from MPI_Win_allocate_shared is within reach of both ranks already", without="allocate_shared"),
         ("memory comes from the library's shared segment, which may be limited (/dev/shm)",),
         ("MPI-4.1 section 12.2.2", "docs/reference/put.md"),
-        axis="window",
+        parameter="window",
         change=set_to("window", "allocate"),
         code="MPI_Win_allocate(bytes, unit, info, comm, &memory, &window);  /* in place of MPI_Win_create */",
     ),
@@ -29,6 +31,7 @@ REMEDIES = (
         "complete puts at once",
         "Give the window the info key perf_preference=lat.",
         ("SP019",),
+        ("window_info",),
         Control(
             "a compare-and-swap has to be carried out at once whatever the key says",
             experiment="put",
@@ -37,9 +40,8 @@ REMEDIES = (
         ),
         ("puts between nodes may get slower, since none is put off any more",),
         ("docs/reference/put.md, Info keys of windows",),
-        library="mpich",
-        first=(5,),
-        axis="window_info",
+        applies=AppliesTo("mpich", ">=5"),
+        parameter="window_info",
         change=set_to("window_info", "latency"),
         code='MPI_Info_create(&info);\nMPI_Info_set(info, "perf_preference", "lat");  /* for MPI_Win_allocate */',
     ),
@@ -47,10 +49,11 @@ REMEDIES = (
         "lock all once",
         "Call MPI_Win_lock_all once and MPI_Win_flush after each burst.",
         ("SP018", "SP019"),
+        ("synchronise",),
         Control("MPI_Win_flush_local under MPI_Win_lock_all holds no lock of its own either", without="flush_local"),
         (),
         ("MPI-4.1 section 12.5", "docs/reference/put.md"),
-        axis="synchronise",
+        parameter="synchronise",
         change=set_to("synchronise", "flush_all"),
         code="MPI_Win_lock_all(0, window);\n/* puts */ MPI_Win_flush(target, window);",
     ),
@@ -58,10 +61,11 @@ REMEDIES = (
         "predefined datatype",
         "Put contiguous runs with a predefined datatype.",
         ("SP015", "SP018"),
+        ("datatype",),
         Control("the same bytes by MPI_Put_c with a predefined datatype have no blocks either", without="large_count"),
         (),
         ("docs/reference/put.md",),
-        axis="datatype",
+        parameter="datatype",
         change=_predefined,
         code="MPI_Put(data, count, MPI_DOUBLE, target, place, count, MPI_DOUBLE, window);",
     ),

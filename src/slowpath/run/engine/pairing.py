@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.mpi.identify import ABI_OF_SONAME, STANDARD_SONAME
+from slowpath.mpi.libraries import ABI_OF_SONAME, STANDARD_SONAME
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import STANDARD_ABI as STANDARD
 from slowpath.run.engine.elf import Dynamic, dynamic

@@ -10,33 +10,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slowpath.mpi.settings import version_tuple
+from slowpath.mpi.applies import AppliesTo
 
 
 @dataclass(frozen=True)
-class Switch:
+class SwitchVariable:
     """One variable. control_variable: what MPI_T calls it; None: as the variable.  default_bytes: None: not fixed.
 
     multiple_bytes: other values than multiples of it make the library fail.
     """
 
     variable: str
-    library: str
+    applies: AppliesTo
     does: str
     control_variable: str | None = None
     default_bytes: int | None = None
-    first: tuple[int, ...] = (0,)
-    below: tuple[int, ...] | None = None
-    transport: str | None = None
     multiple_bytes: int = 1
     verified: str = ""
-
-    def fits(self, library: str | None, version: str | None, transport: str | None = None) -> bool:
-        """Whether this library has it."""
-        number = version_tuple(version)
-        if library != self.library or (self.transport or None) != (transport or None) or number is None:
-            return False
-        return number >= self.first and (self.below is None or number < self.below)
 
     def value(self, environ: Mapping[str, str]) -> int | None:
         """Bytes that hold now: the user's own, else the default; None: not known."""
@@ -44,72 +34,67 @@ class Switch:
         return int(given) if given.isdigit() else self.default_bytes if not given else None
 
 
-SWITCHES: tuple[Switch, ...] = (
-    Switch(
+SWITCHES: tuple[SwitchVariable, ...] = (
+    SwitchVariable(
         "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD",
-        "mpich",
+        AppliesTo("mpich", ">=4.2"),
         "messages from this length on are copied once, by CMA",
         default_bytes=16384,
-        first=(4, 2),
         verified="MPICH 5.0.2: at 50021 the switch lies after 50020 B, at 44519 after 44518 B, by ping-pongs",
     ),
-    Switch(
+    SwitchVariable(
         "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE",
-        "mpich",
+        AppliesTo("mpich", ">=4"),
         "messages up to about this length fit into one cell of shared memory",
         default_bytes=69632,
-        first=(4,),
         multiple_bytes=64,
     ),
-    Switch(
+    SwitchVariable(
         "MPIR_CVAR_CH4_IPC_GPU_P2P_THRESHOLD",
-        "mpich",
+        AppliesTo("mpich", ">=4"),
         "allocations from this length on are mapped by the other process",
         default_bytes=1048576,
-        first=(4,),
     ),
-    Switch(
+    SwitchVariable(
         "OMPI_MCA_btl_sm_eager_limit",
-        "openmpi",
+        AppliesTo("openmpi", ">=5"),
         "messages up to this length, header included, are sent at once",
         control_variable="btl_sm_eager_limit",
         default_bytes=4096,
-        first=(5,),
     ),
-    Switch(
+    SwitchVariable(
         "OMPI_MCA_btl_vader_eager_limit",
-        "openmpi",
+        AppliesTo("openmpi", ">=2,<5"),
         "messages up to this length, header included, are sent at once",
         control_variable="btl_vader_eager_limit",
         default_bytes=4096,
-        first=(2,),
-        below=(5,),
     ),
-    Switch(
+    SwitchVariable(
         "OMPI_MCA_btl_tcp_eager_limit",
-        "openmpi",
+        AppliesTo("openmpi", ">=2"),
         "messages up to this length, header included, are sent at once over TCP",
         control_variable="btl_tcp_eager_limit",
         default_bytes=65536,
-        first=(2,),
     ),
-    Switch(
+    SwitchVariable(
         "UCX_RNDV_THRESH",
-        "openmpi",
+        AppliesTo("openmpi", ">=4", "ucx"),
         "messages from this length on are agreed on before they are moved",
-        first=(4,),
-        transport="ucx",
     ),
-    Switch(
+    SwitchVariable(
         "I_MPI_SHM_CELL_FWD_SIZE",
-        "intelmpi",
+        AppliesTo("intelmpi", ">=2019"),
         "size of a cell of shared memory",
         default_bytes=65472,
-        first=(2019,),
     ),
 )
 
 
-def for_library(library: str | None, version: str | None, transport: str | None = None) -> tuple[Switch, ...]:
+def switches_of(library: str | None, version: str | None, transport: str | None = None) -> tuple[SwitchVariable, ...]:
     """Those that this library has."""
-    return tuple(switch for switch in SWITCHES if switch.fits(library, version, transport))
+    return tuple(switch for switch in SWITCHES if switch.applies.fits(library, version, transport))
+
+
+def variable_named(control_variable: str, library: str) -> str:
+    """The environment variable of an MPI_T control variable: MPICH's have one name, Open MPI's a prefix more."""
+    return f"OMPI_MCA_{control_variable}" if library == "openmpi" else control_variable
