@@ -44,7 +44,7 @@ class JobLimits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended. ended: ok, failed (it said so), crashed, hung, interrupted, not started.
+    """How a job ended. ended: ok, failed (it reported so), crashed, hung, interrupted, not started.
 
     return_code is the launcher's, negative for a signal as in subprocess, None if it could not be started.
     """
@@ -65,11 +65,11 @@ def run_job(
     limits: JobLimits,
     stacks: Path | None = None,
 ) -> Outcome:
-    """Start `argv`, wait for its end, and end it by force where a limit or Ctrl-C says so.
+    """Start `argv`, wait for its end, and end it by force at a limit or Ctrl-C.
 
     stdout, stderr: files that take its output whole.  watch: files that grow as long as it makes progress.
     stacks: takes the stacks of a job that hangs (slowpath.run.stacks).
-    Ctrl-C does not reach the job (it has its own session); it ends the wait, and the outcome says interrupted.
+    Ctrl-C does not reach the job (it has its own session); it ends the wait, and the outcome is interrupted.
     A second one while the job is being ended skips the grace period. If this process dies, the launcher gets SIGTERM.
     """
     job = uuid.uuid4().hex
@@ -176,7 +176,7 @@ def _end(process: subprocess.Popen[bytes], job: str, gently: bool) -> None:
     grace_s = GRACE_S if gently else 0.5
     while True:
         try:
-            # Once collected, its id may be another's: then only the marker tells.
+            # Once collected, its id may be another's: then only the marker is sure.
             end_job(process.pid if process.returncode is None else None, job, grace_s)
             process.wait(UNKILLABLE_S)
             return

@@ -9,7 +9,7 @@ from pathlib import Path
 from slowpath.mpi.ucx_report import LOG_FILE, VARIABLES
 from slowpath.record.witness import UCX_LOGS
 
-LIBRARY = "libslowpath-witness.so"  # beside the engine in the cache
+LIBRARY = "libslowpath-witness.so"  # next to the engine in the cache
 PRELOAD = "LD_PRELOAD"
 
 
