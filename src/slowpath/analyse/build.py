@@ -17,7 +17,7 @@ from slowpath.analyse.outcomes import skipped_rows
 from slowpath.analyse.placed import placement_lines
 from slowpath.analyse.source import read_recorded
 from slowpath.analyse.verdict import judge
-from slowpath.core.results import RESULTS_SCHEMA, Finding, Results
+from slowpath.core.results import RESULTS_SCHEMA, Results
 from slowpath.experiments.experiment import Concluded
 from slowpath.experiments.measure import measure
 from slowpath.experiments.measured.load import LaunchRecord
@@ -61,7 +61,7 @@ def build_results(run: Path) -> Results:
         skipped=skipped,
         notes=[*info.notes, *(note for launch in launches for note in launch.notes), *_noted(launches, info.notes)],
     )
-    return msgspec.structs.replace(results, findings=msgspec.convert(findings(results), list[Finding]))
+    return msgspec.structs.replace(results, findings=findings(results))
 
 
 def _suspects(launches: Sequence[LaunchRecord]) -> dict[int, list[str]]:

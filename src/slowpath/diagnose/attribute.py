@@ -23,7 +23,7 @@ from slowpath.findings.remedies.snippet import modulefile_lines, shell_lines
 from slowpath.findings.remedies.variables import EAGER
 from slowpath.mpi.applies import AppliesTo
 from slowpath.mpi.switches import SwitchVariable, variable_named
-from slowpath.stats.laws.law import Bracket
+from slowpath.stats.laws.found import Bracket
 
 MOST_HEADER_BYTES = 256  # by which a switch may lie from its variable's value
 RAISED_RATIO, LOWERED_RATIO = 1.13, 0.89  # far enough to be seen, near enough to cross no other switch

@@ -13,7 +13,7 @@ from slowpath.diagnose.records import Step
 from slowpath.diagnose.refine import narrow, times_of
 from slowpath.findings.evaluate import findings as findings_of
 from slowpath.findings.finding import with_trial
-from slowpath.stats.laws.law import Bracket
+from slowpath.stats.laws.found import Bracket
 from slowpath.stats.laws.refine import is_exact
 
 Json = dict[str, Any]

@@ -23,7 +23,7 @@ from slowpath.diagnose.witness import witness_campaign
 from slowpath.findings.remedies.registry import remedies_for
 from slowpath.findings.remedies.remedy import Remedy
 from slowpath.mpi.switches import switches_of
-from slowpath.stats.laws.law import Bracket
+from slowpath.stats.laws.found import Bracket
 from slowpath.stats.laws.refine import is_exact
 
 Json = Mapping[str, Any]
@@ -280,9 +280,7 @@ def _repeats(known: Known) -> Iterator[Proposal]:
 def _together(known: Known) -> Iterator[Proposal]:
     """Once for each set of cells and remedies that meet in them."""
     environ = frozenset(known.environ)
-    made = together.design(
-        known.findings, known.steps, known.others, environ, known.ranks, known.library.name, known.check
-    )
+    made = together.design(known.findings, known.steps, known.others, environ, known.ranks, known.library.name)
     done = [step.about["cases"] for step in known.steps if step.kind == "together"]
     if made is not None and made[0]["cases"] not in done:
         yield Proposal("together", *made, "proven remedies together: does each still help?")

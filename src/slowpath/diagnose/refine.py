@@ -16,7 +16,7 @@ import numpy as np
 from slowpath.diagnose.campaign_text import Campaign, Environment, Group
 from slowpath.diagnose.sides import Condition
 from slowpath.stats.inputs import Floats
-from slowpath.stats.laws.law import Bracket
+from slowpath.stats.laws.found import Bracket
 from slowpath.stats.laws.refine import next_values
 
 AT_ONCE = 15

@@ -22,14 +22,14 @@ from slowpath.diagnose.records import SCHEMA, Diagnosis, Step, read_diagnosis, w
 from slowpath.diagnose.said import said
 from slowpath.diagnose.survey import survey_text
 from slowpath.diagnose.together_judge import outcome_of, words
-from slowpath.findings.evidence.control_variables import control_variables
+from slowpath.findings.gather.control_variables import control_variables
 from slowpath.mpi.forced import Forced, forced_states
 from slowpath.report import write_all
 from slowpath.run.execute import RunLimits
 from slowpath.run.libraries import Library as Built
 from slowpath.run.measure import create, measure_prepared, measured_s, new_folder
 from slowpath.run.measure import resume as resume_run
-from slowpath.run.prepare import Prepared, checker_of, prepare_text, shipped_text
+from slowpath.run.prepare import Prepared, prepare_text, shipped_text
 from slowpath.run.progress import Progress
 
 Tell = Callable[[str], None]
@@ -126,7 +126,6 @@ class Session:
             RANKS,
             limits_told(self._measured),
             others,
-            checker_of(self._setup.built, self._setup.environ),
         )
 
     def _next(self) -> Proposal | None:

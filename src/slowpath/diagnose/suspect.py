@@ -30,7 +30,7 @@ from slowpath.mpi.switches import SwitchVariable
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws import segments
 from slowpath.stats.laws.choose import MINIMUM_EFFECT
-from slowpath.stats.laws.law import Bracket
+from slowpath.stats.laws.found import Bracket
 
 Json = Mapping[str, Any]
 METRIC, PHASE = "half_round_trip_latency_s", "steady"

@@ -21,7 +21,7 @@ def _parts(rule: Rule) -> list[tuple[str, str]]:
         ("What it is", rule.what),
         ("How it shows", rule.shows),
         ("Why", rule.why),
-        ("How it is told", rule.needs),
+        ("How it is found", rule.needs),
         ("How to fix", rule.remedy),
         ("False alarms", rule.false_alarms),
         ("Out of reach", rule.out_of_reach),

@@ -21,7 +21,7 @@ from slowpath.plan.campaign import decode, shipped
 from slowpath.plan.cost import estimate
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
-from slowpath.stats.laws.law import Bracket
+from slowpath.stats.laws.found import Bracket
 
 Json = dict[str, Any]
 MPICH = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]

@@ -21,7 +21,7 @@ from slowpath.diagnose.records import SCHEMA, Diagnosis, Step, read_diagnosis, w
 from slowpath.diagnose.said import said
 from slowpath.diagnose.text import render
 from slowpath.mpi.switches import switches_of
-from slowpath.stats.laws.law import Bracket
+from slowpath.stats.laws.found import Bracket
 
 Json = dict[str, Any]
 CMA = "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from slowpath.diagnose.refine import MOST_STEPS_TO_THE_BYTE, narrow, points
-from slowpath.stats.laws.law import Bracket
+from slowpath.stats.laws.found import Bracket
 from slowpath.stats.laws.refine import is_exact
 
 

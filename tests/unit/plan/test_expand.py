@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from slowpath.core.cell_check import Verdict
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Cell, Plan
-from slowpath.plan.check import Verdict
 from slowpath.plan.contrasts import coordinates
 
 ENVIRONMENTS = """

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from planted_results import KIB, MIB, Planted, placement, witness
 from plants import HALF, ONE_WAY, PLANTS, transfer_s
 
+from slowpath.core.results import Finding, Leg, RemedyResult, Snippet
 from slowpath.findings.evaluate import findings
-from slowpath.findings.evidence.compared import from_contrast
+from slowpath.findings.evidence.evidence import Place
 from slowpath.findings.finding import build, with_trial
+from slowpath.findings.gather.contrasts import slowdown
 from slowpath.findings.registry import RULES, find
-from slowpath.findings.rule import Leg, Observation, Place
+from slowpath.findings.rule import Observation, Support
 
 
 def planted(code: str, seed: int = 1) -> Planted:
@@ -20,7 +23,7 @@ def planted(code: str, seed: int = 1) -> Planted:
     return run
 
 
-def only(run: Planted) -> dict:
+def only(run: Planted) -> Finding:
     found = findings(run.results())
     assert len(found) == 1
     return found[0]
@@ -59,7 +62,11 @@ def test_system_time_of_waiting_does_not(how: str) -> None:
     for cell in run.cells:
         pages = int(cell["parameters"]["message_bytes"]) // 4096 if cell["parameters"]["pages"] == "small" else 0
         each_s = 3e-6 if how.startswith("far") else 3.8e-7
-        calls = {"sched_yield": {"calls_per_op": 900.0, "bytes_per_op": 0}} if how == "it yields" else None
+        calls = (
+            {"sched_yield": {"calls_per_op": 900.0, "bytes_per_op": 0, "failed_per_op": 0.0}}
+            if how == "it yields"
+            else None
+        )
         cell["witness"] = witness("steady", 1e-6 + pages * each_s, calls=calls)
         if how == "both sides":
             cell["witness"]["steady"]["send"] = cell["witness"]["steady"]["receive"]
@@ -69,10 +76,10 @@ def test_system_time_of_waiting_does_not(how: str) -> None:
 def test_a_sender_that_was_counted_to_wait_does_not_hide_the_receiver_s_work() -> None:
     """Seen under MPICH: the kernel's time of the sender, which yields, grows as much as that of the copy."""
     run = planted("SP008")
-    yields = {"sched_yield": {"calls_per_op": 1200.0, "bytes_per_op": None}}
+    yields = {"sched_yield": {"calls_per_op": 1200.0, "bytes_per_op": None, "failed_per_op": 0.0}}
     for cell in run.cells:
         pages = int(cell["parameters"]["message_bytes"]) // 4096 if cell["parameters"]["pages"] == "small" else 0
-        copied = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": 4096.0 * pages}}
+        copied = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": 4096.0 * pages, "failed_per_op": 0.0}}
         cell["witness"] = witness("steady", 1e-6 + pages * 3.8e-7, calls=copied)
         cell["witness"]["steady"]["send"] = witness("steady", 1e-6 + pages * 4e-7, calls=yields)["steady"]["receive"]
     one = only(run)
@@ -80,7 +87,7 @@ def test_a_sender_that_was_counted_to_wait_does_not_hide_the_receiver_s_work() -
     assert any("while the sender yields" in line for line in one["legs"]["explained"]["evidence"])
 
 
-def one_length(calls: dict | None) -> dict:
+def one_length(calls: dict | None) -> Finding:
     run = Planted()
     sides = []
     for kind, steady in (("huge", 2e-3), ("small", 4e-3)):
@@ -92,7 +99,7 @@ def one_length(calls: dict | None) -> dict:
 
 
 def test_where_no_law_of_pages_holds_the_counted_copies_have_to_say_it() -> None:
-    counted = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": 16 * MIB}}
+    counted = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": 16 * MIB, "failed_per_op": 0.0}}
     explained = one_length(counted)
     assert explained["status"] == "explained"
     assert any(text.endswith("ns at 16 MiB") for text in explained["legs"]["observed"]["evidence"])
@@ -107,7 +114,7 @@ def test_a_law_is_needed_besides_the_witness() -> None:
     seen = Observation("x", Place("here"), "It is slow.", "one_way_s", "first", 2.0, (1.9, 2.1), 1e-5, True, (0,))
     rule = find("SP001")
     assert rule.needs_law
-    one = build(rule, seen, Leg("shown", "they agree", ("a line",)), {})
+    one = build(rule, seen, Support("shown", "they agree", ("a line",)), None)
     assert one["status"] == "observed"
     assert one["legs"]["explained"]["text"].startswith("no law")
     assert one["legs"]["explained"]["evidence"]
@@ -128,7 +135,7 @@ def test_single_copy_is_explained_by_its_calls(state: str, status: str) -> None:
     for cell in run.cells:
         length = int(cell["parameters"]["message_bytes"])
         moved = length if state == "on" and cell["environment"] == "default" else 0
-        calls = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": moved}}
+        calls = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": moved, "failed_per_op": 0.0}}
         cell["witness"] = witness("steady", 1e-6, calls=calls)
     one = only(run)
     assert one["status"] == status
@@ -231,24 +238,29 @@ def test_an_id_is_the_same_for_other_times_and_another_for_another_place() -> No
     assert only(run)["id"] != one
 
 
-def trial(state: str, verdict: str) -> dict:
-    remedy = {"name": "huge pages", "text": "t", "snippet": {}, "removed_ratio": None, "side_effects": []}
-    return {
-        "remedy": remedy | {"verdict": verdict, "reason": "r"},
-        "leg": {"state": state, "text": state, "evidence": ["e"]},
-    }
+def trial(state: str, verdict: str) -> tuple[RemedyResult, Leg]:
+    remedy = RemedyResult(
+        name="huge pages",
+        text="t",
+        snippet=Snippet(),
+        removed_ratio=None,
+        side_effects=[],
+        verdict=verdict,
+        reason="r",
+    )
+    return remedy, Leg(state=state, text=state, evidence=["e"])
 
 
 def test_only_a_trial_proves() -> None:
     one = only(planted("SP008"))
-    refuted = with_trial(one, trial("refuted", "no effect"))
+    refuted = with_trial(one, *trial("refuted", "no effect"))
     assert (refuted["status"], refuted["legs"]["proven"]["state"]) == ("observed", "refuted")
-    proven = with_trial(refuted, trial("shown", "proven"))
+    proven = with_trial(refuted, *trial("shown", "proven"))
     assert (proven["status"], proven["legs"]["proven"]["state"]) == ("proven", "shown")
     assert proven["remedies"][0]["verdict"] == "proven"
     assert len(proven["remedies"]) == len(one["remedies"])
     assert not any(text.startswith("proven") for text in proven["missing"])
-    still = with_trial(proven, trial("refuted", "no effect") | {})
+    still = with_trial(proven, *trial("refuted", "no effect"))
     assert still["status"] == "proven"
     assert one["status"] == "observed"  # the finding that was given is left as it was
 
@@ -268,9 +280,10 @@ def test_an_interval_that_reaches_into_the_minimum_effect_is_none() -> None:
 
 def test_a_control_is_never_compared() -> None:
     run = planted("SP009")
-    cells = {cell["cell"]: cell for cell in run.cells}
-    assert from_contrast(run.contrasts[0], cells) is not None
-    assert from_contrast(run.contrasts[0] | {"control": True}, cells) is None
+    results = run.results()
+    cells = {cell.cell: cell for cell in results.cells}
+    assert slowdown(results.contrasts[0], cells) is not None
+    assert slowdown(replace(results.contrasts[0], control=True), cells) is None
 
 
 def test_a_small_step_at_a_switch_is_no_slow_path() -> None:

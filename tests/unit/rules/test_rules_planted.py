@@ -7,10 +7,12 @@ import json
 from pathlib import Path
 
 import jsonschema
+import msgspec
 import pytest
 from planted_results import KIB, MIB, Planted, placement
 from plants import COSTS, HALF, PLANTS, environments, messages, repeat_gate, windows
 
+from slowpath.core.results import Finding
 from slowpath.findings.evaluate import findings
 from slowpath.findings.registry import RULES
 from slowpath.studies.plants.own_cost import own_cost
@@ -21,7 +23,7 @@ CODES = [rule.code for rule in RULES]
 SEEDS = (1, 2, 3)
 
 
-def found(code: str, slow: bool, seed: int) -> list[dict]:
+def found(code: str, slow: bool, seed: int) -> list[Finding]:
     run = Planted(seed)
     PLANTS[code](run, slow)
     return findings(run.results())
@@ -100,7 +102,7 @@ def test_ranks_that_share_the_only_processor_are_all_there_is_to_say() -> None:
     (only,) = findings(run.results())
     assert (only["rule"], only["ratio"], only["excess_s"], only["status"]) == ("SP011", None, None, "explained")
     schema = json.loads((Path(__file__).parents[3] / "schema" / "results.schema.json").read_text())
-    jsonschema.validate(only, {"$defs": schema["$defs"], "$ref": "#/$defs/finding"})
+    jsonschema.validate(msgspec.to_builtins(only), {"$defs": schema["$defs"], "$ref": "#/$defs/finding"})
     assert "rank 1 on 0 of n1" in only["text"]
     assert len(only["merged"]) >= 1
     run.placements = [placement("bound", "0", "1")]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from slowpath.findings.evidence.control_variables import control_variable, control_variables, variables_equal_to
+from slowpath.findings.gather.control_variables import control_variable, control_variables, variables_equal_to
 
 
 def row(name: str, value: Any, **more: Any) -> dict[str, Any]:

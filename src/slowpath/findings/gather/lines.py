@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
+import msgspec
 import numpy as np
 
-from slowpath.findings.evidence.compared import LAW_RATIO, Cell, Ratio, ratio_of
-from slowpath.findings.evidence.lawfound import LawFound, law_found
-from slowpath.findings.evidence.sweeps import along, sweeps
+from slowpath.core.cell_results import CellResult
+from slowpath.findings.evidence.evidence import LAW_RATIO, Ratio
+from slowpath.findings.gather.contrasts import ratio_of
+from slowpath.findings.gather.laws import fitted
+from slowpath.findings.gather.sweeps import along, sweeps
 from slowpath.stats import student
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.choose import Choice, choose
+from slowpath.stats.laws.found import FittedLaw
 from slowpath.stats.laws.law import Law
 from slowpath.stats.laws.registry import LAWS
 from slowpath.stats.laws.sweep import Sweep
@@ -23,7 +26,6 @@ from slowpath.stats.verdict import SIGNIFICANCE
 
 FEWEST_POINTS = 3
 FEWEST_EXCESSES = 0.5  # share of the launches in which a point must take longer to be one of an excess
-_POOLED = ("environment", "placement", "group")
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Line:
     """A sweep and the cells of its points, in their order."""
 
     sweep: Sweep
-    cells: tuple[Cell, ...]
+    cells: tuple[CellResult, ...]
     minimum_effect: float
 
     @cached_property
@@ -39,15 +41,15 @@ class Line:
         return choose(self.sweep, LAWS, self.minimum_effect)
 
     @property
-    def law(self) -> LawFound:
-        return law_found(self.choice, self.sweep.points, self.sweep.launches)
+    def law(self) -> FittedLaw:
+        return fitted(self.choice, self.sweep)
 
-    def among(self, laws: Sequence[Law]) -> LawFound:
+    def among(self, laws: Sequence[Law]) -> FittedLaw:
         """The law among some: where a rule's question leaves no others."""
-        return law_found(self.choose(laws), self.sweep.points, self.sweep.launches)
+        return fitted(self.choose(laws), self.sweep)
 
     def choose(self, laws: Sequence[Law]) -> Choice:
-        """What is to be said of these laws alone."""
+        """What can be concluded about these laws alone."""
         return choose(self.sweep, laws, self.minimum_effect)
 
     @cached_property
@@ -95,9 +97,9 @@ class Lines:
           condition: their points may stand in one sweep, which has then one launch.
     """
 
-    def __init__(self, cells: Sequence[Cell], minimum_effect: float, *, pooled: bool = False) -> None:
+    def __init__(self, cells: Sequence[CellResult], minimum_effect: float, *, pooled: bool = False) -> None:
         self._cells = [_plain(_pooled(cell) if pooled else cell) for cell in cells]
-        self._originals = {cell["cell"]: cell for cell in cells}
+        self._originals = {cell.cell: cell for cell in cells}
         self._minimum_effect = minimum_effect
         self._along: dict[tuple[tuple[str, ...], str], list[Line]] = {}
 
@@ -117,25 +119,25 @@ class Lines:
 
     @cached_property
     def _sweeps(self) -> list[Sweep]:
-        return sweeps({"cells": self._cells}, FEWEST_POINTS)
+        return sweeps(self._cells, FEWEST_POINTS)
 
     def _line(self, sweep: Sweep) -> Line:
         return Line(sweep, tuple(self._originals[number] for number in sweep.cells), self._minimum_effect)
 
 
-def _plain(cell: Cell) -> Cell:
-    """Without the length of a block where their number is told: one follows from the other and the message."""
-    parameters = cell["parameters"]
-    if "blocks" not in parameters or "block_bytes" not in parameters:
+def _plain(cell: CellResult) -> CellResult:
+    """Without the length of a block where their number is there: one follows from the other and the message."""
+    if "blocks" not in cell.parameters or "block_bytes" not in cell.parameters:
         return cell
-    return {**cell, "parameters": {k: v for k, v in parameters.items() if k != "block_bytes"}}
+    rest = {name: value for name, value in cell.parameters.items() if name != "block_bytes"}
+    return msgspec.structs.replace(cell, parameters=rest)
 
 
-def _pooled(cell: Cell) -> Cell:
-    return {**cell, **dict.fromkeys(_POOLED, "")}
+def _pooled(cell: CellResult) -> CellResult:
+    return msgspec.structs.replace(cell, environment="", placement="", group="")
 
 
-def excess(line: Line, fast: Sequence[Cell], phase: str) -> Line | None:
+def excess(line: Line, fast: Sequence[CellResult], phase: str) -> Line | None:
     """The line less what each point takes otherwise: in another phase, or in another cell of the same launches.
 
     Args:    fast: one cell for each point; phase: of these.
@@ -144,10 +146,10 @@ def excess(line: Line, fast: Sequence[Cell], phase: str) -> Line | None:
     """
     times, kept = [], []
     for point, cell in enumerate(fast):
-        estimate = _estimate(cell, line.sweep.metric, phase)
-        if estimate is None or len(estimate["launch_values"]) != line.sweep.launches:
+        estimate = cell.estimate(line.sweep.metric, phase)
+        if estimate is None or len(estimate.launch_values) != line.sweep.launches:
             continue
-        more = line.sweep.launch_s[:, point] - np.array(estimate["launch_values"], dtype=np.float64)
+        more = line.sweep.launch_s[:, point] - np.array(estimate.launch_values, dtype=np.float64)
         more[more <= 0] = np.nan
         if np.isfinite(more).mean() > FEWEST_EXCESSES:
             times.append(more)
@@ -160,8 +162,3 @@ def excess(line: Line, fast: Sequence[Cell], phase: str) -> Line | None:
     measured = np.isfinite(sweep.launch_s).any(axis=1)
     sweep = replace(sweep, launch_s=sweep.launch_s[measured])
     return replace(line, sweep=sweep, cells=tuple(line.cells[point] for point in kept))
-
-
-def _estimate(cell: Cell, metric: str, phase: str) -> Mapping[str, Any] | None:
-    found: Mapping[str, Any] | None = cell["metrics"].get(metric, {}).get("phases", {}).get(phase)
-    return found

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps out of results.json: cells that are equal but for numbers."""
+"""Sweeps out of results.json: cells that are equal but for numbers. Pure."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
+from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.sweep import Sweep
 
@@ -19,24 +19,21 @@ _EFFORT = frozenset(
 )
 # What decides which way a message goes, though it is spelled as a number.
 _SETTINGS = frozenset({"device", "exporter_device", "importer_device", "pairs", "peer", "copies", "seed"})
-_SETTING = ("group", "experiment", "mpi", "environment", "placement", "copy")
 _LENGTHS = ("sender_allocation_bytes", "receiver_allocation_bytes")
 _LIVE = "live"  # slowpath-ipc's name of live_buffers
 _UNIT = "s"
 
-Cell = Mapping[str, Any]
 
-
-def sweeps(results: Mapping[str, Any], fewest_points: int = FEWEST_POINTS) -> list[Sweep]:
+def sweeps(cells: Sequence[CellResult], fewest_points: int = FEWEST_POINTS) -> list[Sweep]:
     """Each metric in seconds and phase of each set of cells that differ in numbers alone, in the order of the cells.
 
-    Args: results: as docs/reference/results.md has it.  fewest_points: smaller sets are left out.
+    Args: fewest_points: smaller sets are left out.
     Nothing that differs in a name (a pattern, a memory kind, an environment, an MPI) is put into one sweep.
     """
     found = []
-    for setting, cells in _grouped(results["cells"]).items():
-        for metric, phase in _series(cells):
-            if (sweep := _sweep(cells, metric, phase, setting[0])) is not None and sweep.points >= fewest_points:
+    for same in _grouped(cells):
+        for metric, phase in _series(same):
+            if (sweep := _sweep(same, metric, phase)) is not None and sweep.points >= fewest_points:
                 found.append(sweep)
     return found
 
@@ -54,60 +51,60 @@ def _follows(name: str) -> bool:
     return name == "buffer_bytes" or name.endswith("allocation_bytes")
 
 
-def _grouped(cells: Sequence[Cell]) -> dict[tuple[str, ...], list[Cell]]:
-    groups: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
+def _grouped(cells: Sequence[CellResult]) -> list[list[CellResult]]:
+    groups: dict[tuple[str, ...], list[CellResult]] = defaultdict(list)
     for cell in cells:
-        if cell["metrics"]:
-            names = {k: v for k, v in cell["parameters"].items() if k not in _EFFORT and _number(k, v) is None}
-            setting = [cell[part] for part in _SETTING]
+        if cell.metrics:
+            names = {k: v for k, v in cell.parameters.items() if k not in _EFFORT and _number(k, v) is None}
+            setting = (cell.group, cell.experiment, cell.mpi, cell.environment, cell.placement, cell.copy)
             groups[tuple(str(part) for part in [*setting, sorted(names.items())])].append(cell)
-    return dict(groups)
+    return list(groups.values())
 
 
-def _series(cells: Sequence[Cell]) -> Iterator[tuple[str, str]]:
+def _series(cells: Sequence[CellResult]) -> Iterator[tuple[str, str]]:
     """Metrics in seconds and their phases, each once."""
     pairs = [
-        (metric, phase)
+        (metric, str(phase))
         for cell in cells
-        for metric, entry in cell["metrics"].items()
-        if entry["unit"] == _UNIT
-        for phase in entry["phases"]
+        for metric, entry in cell.metrics.items()
+        if entry.unit == _UNIT
+        for phase in entry.phases
     ]
     yield from dict.fromkeys(pairs)
 
 
-def _sweep(cells: Sequence[Cell], metric: str, phase: str, group: str) -> Sweep | None:
+def _sweep(cells: Sequence[CellResult], metric: str, phase: str) -> Sweep | None:
     """None when a launch can't be told from another: cells of one sweep that were measured in unlike many launches."""
-    there = [c for c in cells if phase in c["metrics"].get(metric, {}).get("phases", {})]
-    estimates = [c["metrics"][metric]["phases"][phase] for c in there]
-    launches = max(len(e["launch_values"]) for e in estimates)
-    kept = [(c, e) for c, e in zip(there, estimates, strict=True) if len(e["launch_values"]) == launches]
-    covariates = _covariates([cell["parameters"] for cell, _ in kept])
+    there = [(cell, found) for cell in cells if (found := cell.estimate(metric, phase)) is not None]
+    launches = max(len(found.launch_values) for _, found in there)
+    kept = [(cell, found) for cell, found in there if len(found.launch_values) == launches]
+    covariates = _covariates([cell.parameters for cell, _ in kept])
     if not covariates:
         return None
-    times: Floats = np.array([launch_times(c["metrics"][metric], phase) for c, _ in kept], dtype=np.float64).T
-    samples = np.array([e["samples"] for _, e in kept], dtype=np.int64)
-    numbers = tuple(int(cell["cell"]) for cell, _ in kept)
-    return Sweep(covariates, times, samples, group, metric, phase, _within([e for _, e in kept]), numbers)
+    times: Floats = np.array([launch_times(cell.metrics[metric], phase) for cell, _ in kept], dtype=np.float64).T
+    samples = np.array([found.samples for _, found in kept], dtype=np.int64)
+    within = _within([found for _, found in kept])
+    group, numbers = str(cells[0].group), tuple(cell.cell for cell, _ in kept)
+    return Sweep(covariates, times, samples, group, metric, phase, within, numbers)
 
 
-def launch_times(entry: Mapping[str, Any], phase: str) -> Sequence[float]:
+def launch_times(entry: MetricResult, phase: str) -> Sequence[float]:
     """What stands for each launch where a law is fitted, seconds: its median, of first messages that of the buffers
     which nothing disturbed (by_repetition).
 
     Args: entry: of a metric of a cell, which has this phase.
     """
-    medians: Sequence[float] = entry["phases"][phase]["launch_values"]
-    by_use = (entry.get("by_repetition") or {}).get("launch_values") if phase == "first" else None
+    medians = next(found for name, found in entry.phases.items() if name == phase).launch_values
+    by_use = entry.by_repetition.launch_values if phase == "first" and entry.by_repetition else None
     return [row[0] for row in by_use] if by_use and len(by_use) == len(medians) else medians
 
 
-def _within(estimates: Sequence[Mapping[str, Any]]) -> Floats | None:
+def _within(estimates: Sequence[MetricEstimate]) -> Floats | None:
     """Standard error of a launch's median; 1.2533 is the median's over the mean's for a normal law."""
-    spreads = [(e["within_ratio"], e["samples"] / e["launches"]) for e in estimates]
+    spreads = [(one.within_ratio, one.samples / one.launches) for one in estimates]
     if any(spread is None for spread, _ in spreads):
         return None
-    return np.array([1.2533 * spread / np.sqrt(n) for spread, n in spreads], dtype=np.float64)
+    return np.array([1.2533 * spread / np.sqrt(n) for spread, n in spreads if spread is not None], dtype=np.float64)
 
 
 def _number(name: str, value: str) -> float | None:
