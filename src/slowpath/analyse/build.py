@@ -21,7 +21,7 @@ from slowpath.core.results import RESULTS_SCHEMA, Results
 from slowpath.experiments.experiment import Concluded
 from slowpath.experiments.measure import measure
 from slowpath.experiments.measured.load import LaunchRecord
-from slowpath.experiments.registry import EXPERIMENTS
+from slowpath.experiments.registry import EXPERIMENTS, ROLES
 from slowpath.findings.evaluate import findings
 from slowpath.record.events import Note
 
@@ -61,7 +61,7 @@ def build_results(run: Path) -> Results:
         skipped=skipped,
         notes=[*info.notes, *(note for launch in launches for note in launch.notes), *_noted(launches, info.notes)],
     )
-    return msgspec.structs.replace(results, findings=findings(results))
+    return msgspec.structs.replace(results, findings=findings(results, ROLES))
 
 
 def _suspects(launches: Sequence[LaunchRecord]) -> dict[int, list[str]]:
