@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part `put` of results.json: cells that differ in who puts alone, and how far each is from the empty call. Pure."""
+"""The part `put` of results.json: cells that differ only in who puts, and how far each is from the empty call. Pure."""
 
 from __future__ import annotations
 
