@@ -11,6 +11,7 @@ from slowpath.findings.evidence.words import parameter
 from slowpath.findings.rule import Observation, Rule
 from slowpath.mpi.libraries import GPU_VARIABLES
 
+
 def observe(evidence: Evidence) -> Sequence[Observation]:
     """Contrasts of environments that differ in such a variable alone, for host memory."""
     found = [one for one in evidence.slowdowns("environment", phase="steady") if _about(evidence, one)]
