@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from slowpath.core.cell_check import CheckCells
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.plan import Plan
 from slowpath.plan.campaign import decode, load, shipped
-from slowpath.plan.check import CheckCells
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 from slowpath.run.engine.cache import Engine

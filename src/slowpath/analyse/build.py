@@ -17,6 +17,7 @@ from slowpath.analyse.outcomes import skipped_rows
 from slowpath.analyse.placed import placement_lines
 from slowpath.analyse.source import read_recorded
 from slowpath.core.results import RESULTS_SCHEMA, Results, Verdict
+from slowpath.experiments.experiment import Concluded
 from slowpath.experiments.measure import measure
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.registry import EXPERIMENTS
@@ -42,7 +43,8 @@ def build_results(run: Path) -> Results:
     unmeasured = sum(cell.status in ("skipped", "failed") for cell in cells)
     skipped = skipped_rows(plan, launches, run)
     studies = [one.study for one in EXPERIMENTS if one.study]
-    sections: dict[str, Any] = {study.section: study.build(plan, measurements, cells, skipped) for study in studies}
+    given = Concluded(plan, measurements, cells, contrasts, skipped)
+    sections: dict[str, Any] = {study.section: study.build(given) for study in studies}
     pairs = node_pairs(plan, measurements.by_series, {cell.cell: cell.label for cell in cells})
     about = run_entry(recorded, run)
     more = [line for study in studies for line in study.lines(sections[study.section], cells)]

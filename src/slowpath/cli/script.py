@@ -42,10 +42,10 @@ def command(
     It goes to stdout. The script runs the campaign in its allocation, and goes on with it where the batch system
     starts the job anew. Modules that are loaded now are loaded in the job, too.
     """
-    from slowpath.plan.campaign import load
+    from slowpath.run.prepare import campaign_named
     from slowpath.run.script.write import Asked, job_script, too_few_nodes
 
-    found = load(campaign)
+    found = campaign_named(campaign)
     script = script_for(scheduler) if scheduler else script_here(lambda name: shutil.which(name) is not None)
     options = [word for name, value in (("--mpi", mpi), ("--budget", budget)) if value for word in (name, value)]
     if budget:

@@ -51,6 +51,13 @@ class CannonPoint(Result, frozen=True, kw_only=True):
         NotNegative | None, means("making the inputs in place, outside the multiplication, over multiply_s")
     ]
     generate_ratio_reason: Annotated[str | None, means("why it is null")]
+    hidden_ratio: Annotated[
+        float | None, means("of what the reference exposes, the part that it does not; of two values, so no interval")
+    ] = None
+    hidden_ratio_reason: Annotated[str | None, means("why it is null")] = None
+    moved_ratio: Annotated[
+        NotNegative | None, means("distribute and gather over dgemm, all of parts_s; null: nothing was multiplied")
+    ] = None
 
 
 class CannonMissing(Result, frozen=True, kw_only=True):
@@ -101,6 +108,16 @@ class TimelineInterval(Result, frozen=True, kw_only=True):
     end_s: Annotated[float, means("when it ended")]
 
 
+class TimelineWait(Result, frozen=True, kw_only=True):
+    """One rank waited for another one, as their times show; the record names no partners."""
+
+    rank: Annotated[Count, means("that waited")]
+    last: Annotated[Count, means("rank that it waited for, the one that came last")]
+    step: Annotated[Count, means("of the algorithm, 0-based")]
+    begin_s: Annotated[float, means("when it began to wait")]
+    until_s: Annotated[float, means("when the other rank came")]
+
+
 class CannonTimeline(Result, frozen=True, kw_only=True):
     """One repetition of one variant, of median length."""
 
@@ -112,7 +129,17 @@ class CannonTimeline(Result, frozen=True, kw_only=True):
     multiply_s: Annotated[Positive, means("its length")]
     one_clock: Annotated[bool, means("false: the times of each rank begin at its own start")]
     intervals: Annotated[list[TimelineInterval], means("by rank and begin")]
+    waits: Annotated[
+        tuple[TimelineWait, ...], means("longer ones, by rank and time; read off the times of one_clock")
+    ] = ()
     reason: Annotated[str | None, means("why intervals is empty")]
+
+
+class GroupRepetitions(Result, frozen=True, kw_only=True):
+    """Repetitions of all cells of a group that report them, over all launches."""
+
+    all: Annotated[Count, means("all of them")]
+    clean: Annotated[Count, means("those that nothing disturbed")]
 
 
 class CannonGrid(Result, frozen=True, kw_only=True):
@@ -148,6 +175,7 @@ class CannonGroup(Result, frozen=True, kw_only=True):
     setup_reason: Annotated[str | None, means("why grid or blas is null")]
     ranks_have_cores: Annotated[bool, means("each rank has a core of its own")]
     ranks_have_cores_reason: Annotated[str | None, means("why not")]
+    repetitions: Annotated[GroupRepetitions | None, means("null: no cell reports which were clean")] = None
     n: Annotated[list[AtLeastOne], Meta(min_length=1), means("orders of the matrices, ascending")]
     reference: Annotated[str, means("what speed_up compares with: sendrecv_replace")]
     ceiling: Annotated[str, means("what over_compute compares with: compute_only")]

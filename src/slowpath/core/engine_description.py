@@ -103,14 +103,14 @@ def nearest(word: str, words: Iterable[str]) -> str:
 def expand_parameter(parameter: Parameter, written: list[str]) -> list[str]:
     """All values of a list whose items may be comma lists and ranges, in the engine's spelling, each once.
 
-    Raises: UsageError if a value is wrong, or stands there twice.
+    Raises: UsageError if a value is wrong, or is listed twice.
     """
     values: dict[str, None] = {}  # a set that keeps its order
     for item in written:
         for value in _split(parameter, item):
             spelled = spell_value(parameter, value)
             if spelled in values:
-                raise UsageError(f"'{value}' stands there twice; write each value once")
+                raise UsageError(f"'{value}' is listed twice; write each value once")
             values[spelled] = None
     return list(values)
 

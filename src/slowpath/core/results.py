@@ -33,6 +33,7 @@ from slowpath.core.finding_results import (
     SideEffect,
     Snippet,
 )
+from slowpath.core.put_results import PutResults
 from slowpath.core.result import Count, Result, Text, means
 from slowpath.core.run_results import (
     EnvironmentResult,
@@ -122,6 +123,7 @@ class Results(Result, frozen=True, kw_only=True):
     contrasts: Annotated[list[ContrastResult], means("comparisons of two cells")]
     findings: Annotated[list[Finding], means("slow paths, the strongest first")]
     cannon: Annotated[CannonResults | None, means("null: no cells of experiment cannon")]
+    put: Annotated[PutResults | None, means("null: no measured cells of experiment put")] = None
     node_pairs: Annotated[
         list[NodePairs], means("one for each group of cells that differ in their pair of nodes alone")
     ]

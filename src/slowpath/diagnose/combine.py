@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from slowpath.core.cell_check import CheckCells, nothing_checked
 from slowpath.core.plan import Cell
 from slowpath.diagnose.records import Step
 from slowpath.diagnose.sides import Condition, condition
 from slowpath.diagnose.trial import EFFECT
 from slowpath.findings.remedies.registry import REMEDIES
-from slowpath.plan.check import CheckCells, nothing_checked
 
 Json = Mapping[str, Any]
 JOB_AXES = ("environment", "placement")

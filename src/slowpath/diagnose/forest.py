@@ -9,6 +9,7 @@ from typing import Any
 
 from slowpath.report import format as fmt
 from slowpath.report.svg import contrast_forest
+from slowpath.report.svg.contrast_forest import Ratio
 from slowpath.stats.laws.choose import MINIMUM_EFFECT
 
 Json = Mapping[str, Any]
@@ -20,11 +21,11 @@ def forest(findings: Sequence[Json]) -> str:
     drawn = [one for one in findings if one["ratio"] is not None]
     if not drawn:
         return ""
-    scale = contrast_forest.scale_of([dict(one) for one in drawn])
+    scale = contrast_forest.scale_of([_drawn(one) for one in drawn])
     rows = "".join(
         f'<div class="row"><span class="name"><b><a href="#{escape(one["id"])}">{escape(one["rule"])}</a></b> '
         f"{escape(one['title'])}<small>{escape(one['where'] or '')}</small></span>"
-        f'<span class="box">{contrast_forest.track(_as_contrast(one), scale, _GRID)}</span>'
+        f'<span class="box">{contrast_forest.track(_drawn(one), scale, _GRID)}</span>'
         f'<span class="numbers"><b>{escape(fmt.ratio(one["ratio"], one["interval"]))}</b> {escape(one["status"])}'
         f"<small>{escape(_spread(one))}</small></span></div>"
         for one in drawn
@@ -37,15 +38,9 @@ def forest(findings: Sequence[Json]) -> str:
     )
 
 
-def _as_contrast(finding: Json) -> dict[str, Any]:
-    return {
-        "ratio": finding["ratio"],
-        "interval": finding["interval"],
-        "verdict": "slower",
-        "minimum_effect": MINIMUM_EFFECT,
-        "a": {"value": "what is usual"},
-        "b": {"value": finding["title"]},
-    }
+def _drawn(finding: Json) -> Ratio:
+    title = f"{finding['title']} against what is usual"
+    return Ratio(title, finding["ratio"], finding["interval"], "slower", MINIMUM_EFFECT)
 
 
 def _spread(finding: Json) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from slowpath.core.cell_check import CheckCells, nothing_checked
 from slowpath.diagnose.campaign_text import Campaign
 from slowpath.diagnose.records import Step
-from slowpath.plan.check import CheckCells, nothing_checked
 
 Json = Mapping[str, Any]
 

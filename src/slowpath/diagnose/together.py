@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from slowpath.core.cell_check import CheckCells, nothing_checked
 from slowpath.diagnose.campaign_text import Campaign, Contrast, Environment, Group
 from slowpath.diagnose.combine import JOB_AXES, Change, Proven, added_parameters, applied, combine, proven_remedies
 from slowpath.diagnose.records import Step
 from slowpath.diagnose.sides import Condition
 from slowpath.diagnose.trial import ROUNDS, SIDE
 from slowpath.findings.remedies.snippet import job_lines
-from slowpath.plan.check import CheckCells, nothing_checked
 
 Json = Mapping[str, Any]
 ALONE = "alone"

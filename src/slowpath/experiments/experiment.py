@@ -11,17 +11,17 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import RecordError
 from slowpath.core.plan import Plan
 from slowpath.core.result import Result
-from slowpath.core.results import Line, SkippedRow
+from slowpath.core.results import ContrastResult, Line, SkippedRow
 from slowpath.core.roles import Roles
-from slowpath.experiments.measured.job import Job
+from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.measurements import Measurements, Observer
 from slowpath.experiments.measured.recorded import recorded_bytes
-from slowpath.experiments.measured.series import Absent, Block, Derived
+from slowpath.experiments.measured.series import Absent, Derived, SampleBlock
 from slowpath.experiments.metric import Metric
 from slowpath.experiments.p2p.who_pays import Split
 
 Parameters = Mapping[str, str]
-Derive = Callable[[Parameters, Sequence[Block], Job], Derived]
+Derive = Callable[[Parameters, Sequence[SampleBlock], LaunchContext], Derived]
 _UNKNOWN_S = 0.1  # of a cell that nothing is known about
 
 
@@ -44,7 +44,18 @@ class SideEffect:
     safe_values: tuple[str, ...] = ()  # of an axis: with these the cells cannot run, or cannot be harmed
 
 
-BuildStudy = Callable[[Plan, Measurements, Sequence[CellResult], Sequence[SkippedRow]], Result | None]
+@dataclass(frozen=True)
+class Concluded:
+    """What a study is built from. cells, contrasts, skipped: as in results.json."""
+
+    plan: Plan
+    measurements: Measurements
+    cells: Sequence[CellResult]
+    contrasts: Sequence[ContrastResult]
+    skipped: Sequence[SkippedRow]
+
+
+BuildStudy = Callable[[Concluded], Result | None]
 
 
 @dataclass(frozen=True)
@@ -52,7 +63,7 @@ class Study:
     """A section of its own in results.json, and the lines that it adds to the verdict.
 
     section  its name: the field of Results
-    build    (plan, measurements, cells, skipped) -> the section over all cells of the experiment; None: it has none
+    build    what was concluded -> the section over all cells of the experiment; None: it has none
     lines    (section, cells) -> lines of the verdict; [] where the section is None
     """
 
@@ -84,7 +95,7 @@ def _last_rank(parameters: Parameters) -> int | None:
     return None
 
 
-def _not_split(parameters: Parameters, blocks: Sequence[Block], job: Job) -> Absent:
+def _not_split(parameters: Parameters, blocks: Sequence[SampleBlock], job: LaunchContext) -> Absent:
     return Absent("only pattern=one_way times both sides of a message")
 
 
@@ -107,7 +118,7 @@ class Experiment:
     study           its own section of results.json
     views           names of its sections of the report (report/studies.py)
     timelines       pattern -> name of the timeline that a trace of it shows (report/trace/kinds.py)
-    brief           effort of a short measurement beside another one
+    brief           effort of a short measurement next to another one
     side_effects    where a remedy might do harm
     """
 
@@ -119,7 +130,7 @@ class Experiment:
     recorded_bytes: Callable[[Parameters, int], int] = recorded_bytes
     shown: Callable[[Parameters], Parameters] = _as_they_are
     receiver: Callable[[Parameters], int | None] = _last_rank
-    split: Callable[[Parameters, Sequence[Block], Job], Mapping[str, Split] | Absent] = _not_split
+    split: Callable[[Parameters, Sequence[SampleBlock], LaunchContext], Mapping[str, Split] | Absent] = _not_split
     observer: Callable[[], Observer] | None = None
     synchronisation: int | None = None
     program: Program = ENGINE
@@ -134,7 +145,7 @@ class Experiment:
         """All that blocks are made into, pattern by pattern, each once."""
         return tuple(dict.fromkeys(metric for pattern in self.patterns for metric in pattern.metrics))
 
-    def derive(self, parameters: Parameters, blocks: Sequence[Block], job: Job) -> Derived:
+    def derive(self, parameters: Parameters, blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
         """All metrics of one cell in one launch.
 
         Args:    parameters: the engine's, as in plan.txt.  blocks: of that cell and launch, all ranks.

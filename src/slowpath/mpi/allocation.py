@@ -14,7 +14,7 @@ from slowpath.mpi.probe import output_of
 
 ReadLines = Callable[[str], list[str]]
 AskProgram = Callable[[Sequence[str], Mapping[str, str]], str | None]
-# Without a batch system the launchers' own host files say which nodes there are.
+# Without a batch system the launchers' own host files list the nodes.
 HOST_FILES = (
     "HYDRA_HOST_FILE",
     "I_MPI_HYDRA_HOST_FILE",
@@ -139,7 +139,7 @@ def of_grid_engine(around: Surroundings) -> Allocation | None:
 
 
 def of_cobalt(around: Surroundings) -> Allocation | None:
-    """Of the ALCF's machines until 2023 ("Running Jobs on XC40"): names only where COBALT_NODEFILE tells them."""
+    """Of the ALCF's machines until 2023 ("Running Jobs on XC40"): names only where COBALT_NODEFILE lists them."""
     environ = around.environ
     if not environ.get("COBALT_JOBID"):
         return None

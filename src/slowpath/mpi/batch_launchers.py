@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the launchers that belong to batch systems. Pure. Most could not be run here and say so."""
+"""Rows of the launchers that belong to batch systems. Pure. Those that were not run here are marked so."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ SRUN = Launcher(
     oversubscribe=("--overcommit",),
     verified="Slurm 22.05, MPICH 5.0.2 by PMI2 and Open MPI 5.0.11 by PMIx, two nodes (tests/slurm)",
     traps=(
-        "with a PMI that the library does not speak each rank starts alone, without a message: --mpi is said",
+        "with a PMI that the library does not speak each rank starts alone, without a message: --mpi is given",
         "since Slurm 22.05 a step takes no --cpus-per-task from sbatch: a rank gets one core, as placement core asks",
-        "passes the environment on unless SLURM_EXPORT_ENV says otherwise: --export=ALL is said",
-        "inside another step (srun --pty bash) a step waits for processors for ever: --overlap is said there",
-        "in a job of several nodes two ranks go to two nodes unless -N says otherwise",
+        "passes the environment on unless SLURM_EXPORT_ENV forbids it: --export=ALL is given",
+        "inside another step (srun --pty bash) a step waits for processors forever: --overlap is given there",
+        "in a job of several nodes two ranks go to two nodes unless -N is given",
         "--cpu-bind is refused or ignored where the site has no task/affinity or task/cgroup plugin",
     ),
 )
@@ -60,7 +60,7 @@ FLUX = Launcher(
 PALS = Launcher(
     name="pals",
     batch=True,
-    # It does not say its name: "mpiexec version 1.8.0 revision 0a1b2c" (E3SM's mache tells it so; not run here).
+    # It prints no name: "mpiexec version 1.8.0 revision 0a1b2c" (recognised as E3SM's mache does; not run here).
     version_line=re.compile(r"^mpiexec version (\d[\w.]*) revision\b|\bPALS\b", re.MULTILINE),
     ranks=("-n", "{ranks}"),
     bind={kind: (f"--cpu-bind={kind}",) for kind in BINDINGS},
@@ -68,7 +68,7 @@ PALS = Launcher(
     hosts=("--hosts={hosts}",),
     export=("--env", "{name}={value}"),
     traps=(
-        "it comes as mpiexec, beside no compiler wrapper, and knows none of MPICH's or Open MPI's options",
+        "it comes as mpiexec, without a compiler wrapper next to it, and knows none of MPICH's or Open MPI's options",
         "without --ppn the nodes of a job are filled one after the other",
     ),
 )

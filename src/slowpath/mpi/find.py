@@ -77,7 +77,7 @@ def _named(what: str, source: str, asked_by: str, environ: Mapping[str, str], as
         for path in _launchers_in(embedded_folders()):
             return inspect(path, "embedded", environ, ask)
         raise EnvironmentFailure(
-            f"{asked_by} {what}: no MPI is installed beside this Python ({sys.prefix}); "
+            f"{asked_by} {what}: no MPI is installed in this Python ({sys.prefix}); "
             "install it: pip install 'slowpath[mpich]'"
         )
     if what in NAMES:

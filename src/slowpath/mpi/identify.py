@@ -11,7 +11,7 @@ from slowpath.mpi.launchers import BATCH_NAMES, LAUNCHERS
 
 @dataclass(frozen=True)
 class Identity:
-    """What `mpiexec --version` says: library (mpich, openmpi, intelmpi, unknown), its version, its launcher."""
+    """What `mpiexec --version` reports: library (mpich, openmpi, intelmpi, unknown), its version, its launcher."""
 
     name: str
     version: str | None
@@ -22,7 +22,7 @@ class Identity:
 def identify(version_text: str, called: str = "") -> Identity:
     """The library whose launcher printed `version_text`; `unknown` with launcher `mpiexec` if nothing matches.
 
-    called: the launcher's file name, which tells those of batch systems that print no version.
+    called: the launcher's file name, by which those of batch systems are known that print no version.
     """
     first = next((line.strip() for line in version_text.splitlines() if line.strip()), "")
     for launcher in LAUNCHERS:

@@ -15,7 +15,7 @@ NOT_RUN = "not run"
 
 @dataclass(frozen=True)
 class Place:
-    """Where the ranks of a launch go, beside their binding; everything left out is the launcher's own choice.
+    """Where the ranks of a launch go, besides their binding; everything left out is the launcher's own choice.
 
     spread: one of SPREADS, ranks of one node.  per_node: ranks on each of `nodes`.  hosts: those nodes by name.
     """
@@ -31,9 +31,9 @@ class Launcher:
     """How one launcher spells things. Tokens may hold {ranks}, {nodes}, {per_node}, {hosts}, {map}, {name}, {value}.
 
     library         the MPI library that it comes with; "": it belongs to a batch system, or is not known
-    version_line    how it tells in `--version` which it is; its group is the library's version
+    version_line    how it names itself in `--version`; its group is the library's version
     batch           it is a batch system's: what it starts is the library of the compiler wrapper on the PATH
-    rank_variables  by which it tells each rank its number
+    rank_variables  in which each rank finds its number
     traps           what users fall into with this launcher, and what the row does about it
     verified        with what these tokens were run, and how; NOT_RUN: taken from the documentation alone
     leading         tokens before all others, such as a subcommand
@@ -49,7 +49,7 @@ class Launcher:
     oversubscribe_map   suffix of the mapping then
     oversubscribe_bind  tokens for each binding then, where they differ from `bind`
     pmi             tokens by library, for what it must speak with each; pmi_chosen_by: the variable by which the user
-                    has said so already
+                    has chosen already
     where_set       tokens that are needed where the caller's environment has a variable
     export          tokens that pass one variable to ranks on other nodes
     exported        prefixes of variables that the launcher passes on by itself

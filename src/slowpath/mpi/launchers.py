@@ -68,7 +68,7 @@ def unavailable_place(launcher: Launcher, place: Place) -> str | None:
     if place.per_node and not (launcher.per_node or launcher.map_per_node):
         return f"{launcher.name} can't be asked for a number of ranks on each node"
     if place.hosts and not launcher.hosts:
-        return f"{launcher.name} can't be told which nodes of the job to use"
+        return f"{launcher.name} can't be asked to use certain nodes of the job"
     return None
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The MPI libraries that Slowpath knows by name. Pure.
 
-What else is known of a library stands in tables beside this one, each row for the library, versions and transport that
-it states (mpi.applies): settings, tunings, switches; its launchers are in library_launchers.
+What else is known of a library is in the other tables of this part, each row for the library, versions and transport
+that it states (mpi.applies): settings, tunings, switches; its launchers are in library_launchers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Library:
 
     name           as everywhere in Slowpath, and in campaigns (core.plan.LIBRARIES)
     title          as it calls itself
-    abi            binary interface of the library that programs link, where no file name tells
+    abi            binary interface of the library that programs link, where no file name shows it
     prefixes       of environment variables that steer it
     gpu_variables  variables by which it looks for GPU memory at all, or remembers what it found
     """
@@ -61,7 +61,7 @@ STANDARD_SONAME = "libmpi_abi.so.1"  # MPI-5.0, chapter 20
 
 
 def abi_of(file_names: Iterable[str], library: str) -> str:
-    """Name of the binary interface, from the file names in the library folders; by library if none tells."""
+    """Name of the binary interface, from the file names in the library folders; by library if none shows it."""
     names = set(file_names)
     for soname, abi in ABI_OF_SONAME.items():
         if soname in names:

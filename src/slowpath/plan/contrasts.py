@@ -8,12 +8,13 @@ from collections.abc import Iterator
 
 import msgspec
 
+from slowpath.core.cell_check import Verdicts
 from slowpath.core.engine_description import DescribedExperiment, expand_parameter, nearest
 from slowpath.core.errors import UsageError
 from slowpath.core.labels import readable_value
 from slowpath.core.plan import LIBRARIES, Cell, Contrast, Side
 from slowpath.findings.remedies.advice import find_advice
-from slowpath.plan.check import Verdicts, require_metric
+from slowpath.plan.check import require_metric
 from slowpath.plan.tables import ContrastTable, scalars, wrong
 
 PHASES = ("steady", "first")

@@ -6,79 +6,151 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
-Json = Any
-# fmt: off
-CELL_FIELDS = ("cell", "key", "label", "group", "experiment", "parameters", "environment", "placement", "status",
-               "reason")
-ESTIMATE_FIELDS = ("value", "interval_low", "interval_high", "interval_kind", "level", "launches", "samples", "min",
-                   "p50", "p90", "p99", "p999", "p999_reason", "max", "within_ratio", "between_ratio",
-                   "outliers_mild", "outliers_severe", "severe_time_ratio", "quantum_ratio", "steady_class")
-END_FIELDS = ("validated_bytes", "wrong_bytes", "reproduce")
-SIDE_FIELDS = ("cell", "phase", "label", "value")
-CONTRAST_FIELDS = ("metric", "a_value_s", "b_value_s", "ratio", "interval_low", "interval_high", "interval_kind",
-                   "level", "verdict", "p", "p_adjusted", "family", "family_size", "minimum_effect", "launches",
-                   "within_launch", "interleaved", "control", "more_pairs", "remedy", "reproduce_a", "reproduce_b",
-                   "suspect")
-# fmt: on
+from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
+from slowpath.core.result import Interval
+from slowpath.core.results import ContrastResult, ContrastSide, Results
+
+T = TypeVar("T")
+Value = str | float | int | bool | None
+Columns = tuple[tuple[str, Callable[[T], Value]], ...]
+
+_CELL: Columns[CellResult] = (
+    ("cell", lambda cell: cell.cell),
+    ("key", lambda cell: cell.key),
+    ("label", lambda cell: cell.label),
+    ("group", lambda cell: cell.group),
+    ("experiment", lambda cell: cell.experiment),
+    ("parameters", lambda cell: json.dumps(cell.parameters, ensure_ascii=False, sort_keys=True)),
+    ("environment", lambda cell: cell.environment),
+    ("placement", lambda cell: cell.placement),
+    ("status", lambda cell: cell.status),
+    ("reason", lambda cell: cell.reason),
+)
+_METRIC: Columns[MetricResult] = (
+    ("unit", lambda metric: metric.unit),
+    ("better", lambda metric: metric.better),
+)
+_ESTIMATE: Columns[MetricEstimate] = (
+    ("value", lambda one: one.value),
+    ("interval_low", lambda one: _end(one.interval, 0)),
+    ("interval_high", lambda one: _end(one.interval, 1)),
+    ("interval_kind", lambda one: one.interval_kind),
+    ("level", lambda one: one.level),
+    ("launches", lambda one: one.launches),
+    ("samples", lambda one: one.samples),
+    ("min", lambda one: one.min),
+    ("p50", lambda one: one.p50),
+    ("p90", lambda one: one.p90),
+    ("p99", lambda one: one.p99),
+    ("p999", lambda one: one.p999),
+    ("p999_reason", lambda one: one.p999_reason),
+    ("max", lambda one: one.max),
+    ("within_ratio", lambda one: one.within_ratio),
+    ("between_ratio", lambda one: one.between_ratio),
+    ("outliers_mild", lambda one: one.outliers.mild),
+    ("outliers_severe", lambda one: one.outliers.severe),
+    ("severe_time_ratio", lambda one: one.outliers.severe_time_ratio),
+    ("quantum_ratio", lambda one: one.quantum_ratio),
+    ("steady_class", lambda one: one.steady_class),
+)
+_CELL_END: Columns[CellResult] = (
+    ("validated_bytes", lambda cell: cell.validated_bytes),
+    ("wrong_bytes", lambda cell: cell.wrong_bytes),
+    ("reproduce", lambda cell: cell.reproduce),
+)
+_CONTRAST: Columns[ContrastResult] = (
+    ("id", lambda one: one.id),
+    ("group", lambda one: one.group),
+    ("question", lambda one: one.question),
+    ("axis", lambda one: one.axis),
+)
+_SIDE: Columns[ContrastSide] = (
+    ("cell", lambda side: side.cell),
+    ("phase", lambda side: side.phase),
+    ("label", lambda side: side.label),
+    ("value", lambda side: side.value),
+)
+_CONTRAST_END: Columns[ContrastResult] = (
+    ("metric", lambda one: one.metric),
+    ("a_value_s", lambda one: one.a_value_s),
+    ("b_value_s", lambda one: one.b_value_s),
+    ("ratio", lambda one: one.ratio),
+    ("interval_low", lambda one: _end(one.interval, 0)),
+    ("interval_high", lambda one: _end(one.interval, 1)),
+    ("interval_kind", lambda one: one.interval_kind),
+    ("level", lambda one: one.level),
+    ("verdict", lambda one: one.verdict),
+    ("p", lambda one: one.p),
+    ("p_adjusted", lambda one: one.p_adjusted),
+    ("family", lambda one: one.family),
+    ("family_size", lambda one: one.family_size),
+    ("minimum_effect", lambda one: one.minimum_effect),
+    ("launches", lambda one: one.launches),
+    ("within_launch", lambda one: one.within_launch),
+    ("interleaved", lambda one: one.interleaved),
+    ("control", lambda one: one.control),
+    ("more_pairs", lambda one: one.more_pairs),
+    ("remedy", lambda one: one.remedy),
+    ("reproduce_a", lambda one: one.reproduce.a),
+    ("reproduce_b", lambda one: one.reproduce.b),
+    ("suspect", lambda one: "; ".join(one.suspect)),
+)
 
 
-def cells_csv(results: Json) -> str:
+def cells_csv(results: Results) -> str:
     """One row for each cell, metric and phase; a cell without a metric has one row, with its reason."""
-    header = (*CELL_FIELDS, "metric", "unit", "better", "phase", *ESTIMATE_FIELDS, *END_FIELDS)
-    return _table(header, (row for cell in results["cells"] for row in _cell_rows(cell)))
+    header = [*_names(_CELL), "metric", *_names(_METRIC), "phase", *_names(_ESTIMATE), *_names(_CELL_END)]
+    return _table(header, (row for cell in results.cells for row in _cell_rows(cell)))
 
 
-def _cell_rows(cell: Json) -> Iterator[Json]:
-    base = {name: cell.get(name) for name in (*CELL_FIELDS, *END_FIELDS)}
-    base["parameters"] = json.dumps(cell.get("parameters") or {}, ensure_ascii=False, sort_keys=True)
+def _cell_rows(cell: CellResult) -> Iterator[list[Value]]:
+    first, last = _values(_CELL, cell), _values(_CELL_END, cell)
     rows = [
-        base
-        | {"metric": name, "unit": metric["unit"], "better": metric["better"], "phase": phase}
-        | _estimate(estimate)
-        for name, metric in (cell.get("metrics") or {}).items()
-        for phase, estimate in metric["phases"].items()
+        [*first, name, *_values(_METRIC, metric), phase, *_values(_ESTIMATE, estimate), *last]
+        for name, metric in cell.metrics.items()
+        for phase, estimate in metric.phases.items()
     ]
-    yield from rows or [base]
+    nothing: list[Value] = [None] * (2 + len(_METRIC) + len(_ESTIMATE))
+    yield from rows or [[*first, *nothing, *last]]
 
 
-def _estimate(estimate: Json) -> Json:
-    outliers = estimate.get("outliers") or {}
-    low, high = estimate.get("interval") or (None, None)
-    flat = {"interval_low": low, "interval_high": high, "outliers_mild": outliers.get("mild")}
-    flat |= {"outliers_severe": outliers.get("severe"), "severe_time_ratio": outliers.get("severe_time_ratio")}
-    return {name: estimate.get(name) for name in ESTIMATE_FIELDS} | flat
-
-
-def contrasts_csv(results: Json) -> str:
+def contrasts_csv(results: Results) -> str:
     """One row for each contrast, b over a."""
-    sides = [f"{side}_{name}" for side in "ab" for name in SIDE_FIELDS]
-    header = ("id", "group", "question", "axis", *sides, *CONTRAST_FIELDS)
-    return _table(header, map(_contrast_row, results["contrasts"]))
+    sides = [f"{side}_{name}" for side in "ab" for name in _names(_SIDE)]
+    header = [*_names(_CONTRAST), *sides, *_names(_CONTRAST_END)]
+    return _table(header, map(_contrast_row, results.contrasts))
 
 
-def _contrast_row(contrast: Json) -> Json:
-    low, high = contrast.get("interval") or (None, None)
-    reproduce = contrast.get("reproduce") or {}
-    extra = {f"{side}_{name}": contrast[side].get(name) for side in "ab" for name in SIDE_FIELDS}
-    extra |= {"interval_low": low, "interval_high": high, "suspect": "; ".join(contrast.get("suspect") or ())}
-    return contrast | extra | {"reproduce_a": reproduce.get("a"), "reproduce_b": reproduce.get("b")}
+def _contrast_row(one: ContrastResult) -> list[Value]:
+    return [*_values(_CONTRAST, one), *_values(_SIDE, one.a), *_values(_SIDE, one.b), *_values(_CONTRAST_END, one)]
 
 
-def _table(header: Iterable[str], rows: Iterable[Json]) -> str:
+def _end(interval: Interval | None, place: int) -> float | None:
+    return interval[place] if interval else None
+
+
+def _names(columns: Columns[T]) -> list[str]:
+    return [name for name, _ in columns]
+
+
+def _values(columns: Columns[T], one: T) -> list[Value]:
+    return [value(one) for _, value in columns]
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> str:
     """RFC 4180, but with line feeds alone. Floats have the digits that it takes to read them back exactly."""
-    names = list(header)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(names)
+    writer.writerow(header)
     for row in rows:
-        writer.writerow([_field(row.get(name)) for name in names])
+        writer.writerow(map(_field, row))
     return out.getvalue()
 
 
-def _field(value: Any) -> str:
+def _field(value: Value) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 from markupsafe import Markup
 
+from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
 from slowpath.report import format as fmt
 
-Json = Any
+K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +52,25 @@ def heading(metric: str, *more: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def metrics_of(cell: Json, unit: str | None = None) -> Iterator[tuple[str, Json]]:
-    return ((n, m) for n, m in (cell.get("metrics") or {}).items() if unit is None or m["unit"] == unit)
+def metrics_of(cell: CellResult, unit: str | None = None) -> Iterator[tuple[str, MetricResult]]:
+    """Name and metric, those of one unit alone where it is given."""
+    return ((n, m) for n, m in cell.metrics.items() if unit is None or m.unit == unit)
 
 
-def grouped(cells: Sequence[Json], key: Callable[[Json], Any]) -> dict[Any, list[Json]]:
-    found: dict[Any, list[Json]] = {}
+def grouped(cells: Iterable[CellResult], key: Callable[[CellResult], K]) -> dict[K, list[CellResult]]:
+    """Cells by `key`, in the order in which each key first occurs."""
+    found: dict[K, list[CellResult]] = {}
     for cell in cells:
         found.setdefault(key(cell), []).append(cell)
     return found
 
 
-def main_metric(cell: Json) -> str | None:
+def main_metric(cell: CellResult) -> str | None:
     """The metric that stands for a cell in overviews: its first one in seconds."""
     return next((name for name, _ in metrics_of(cell, "s")), None)
 
 
-def shown_interval(estimate: Json, unit: str = "s") -> str:
+def shown_interval(estimate: MetricEstimate, unit: str = "s") -> str:
     """`[1.20, 1.27] ms, signed-rank 95 %`, or "no interval" and why."""
-    shown = fmt.quantity_interval(estimate.get("value"), unit, estimate.get("interval"))
-    return fmt.with_kind(shown, estimate.get("interval_kind"))
+    shown = fmt.quantity_interval(estimate.value, unit, estimate.interval)
+    return fmt.with_kind(shown, estimate.interval_kind)

@@ -6,19 +6,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from msgspec.structs import replace
 
+from slowpath.core.results import Results, Verdict
 from slowpath.report import format as fmt
 from slowpath.report import samples, view_cells, view_contrasts, view_curves, view_findings, view_run
-from slowpath.report.studies import study_sections
+from slowpath.report.studies import views_of
 from slowpath.report.svg import marks
 from slowpath.report.svg.element import element
 from slowpath.report.view_node_pairs import pair_figures
 
-TEMPLATES = Path(__file__).parent / "templates"
+HERE = Path(__file__).parent
+TEMPLATES = HERE / "templates"
 LEVELS = {
     "slow": ("slower", "Slow"),
     "ok": ("same", "OK"),
@@ -29,17 +31,16 @@ LEVELS = {
 
 @cache
 def _environment() -> Environment:
-    made = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
+    made = Environment(loader=FileSystemLoader([TEMPLATES, HERE]), autoescape=True, undefined=StrictUndefined,
                        trim_blocks=True, lstrip_blocks=True)  # fmt: skip
     made.globals.update(anchor=view_contrasts.anchor, badge=badge, levels=LEVELS, missing=fmt.MISSING)
     made.globals.update(micro=view_findings.with_micro)
     return made
 
 
-def _with_micro(verdict: dict[str, Any]) -> dict[str, Any]:
+def _with_micro(verdict: Verdict) -> Verdict:
     """The verdict with `µs` for the `us` of plain text."""
-    lines = [{**line, "text": view_findings.with_micro(line["text"])} for line in verdict["lines"]]
-    return {**verdict, "lines": lines}
+    return replace(verdict, lines=[replace(line, text=view_findings.with_micro(line.text)) for line in verdict.lines])
 
 
 def badge(verdict: str) -> Markup:
@@ -64,47 +65,47 @@ def _inline(name: str) -> Markup:
     return Markup("\n".join(line.strip() for line in lines if "SPDX" not in line))
 
 
-def _labels(results: Any) -> dict[int, str]:
+def _labels(results: Results) -> dict[int, str]:
     """Label of each cell, those that a verdict names first: the explorer opens with them and gives them up last."""
-    named = {line.get("contrast") for line in results["verdict"]["lines"]}
-    sides = [c[side]["cell"] for c in results["contrasts"] if c["id"] in named for side in ("b", "a")]
-    labels = {cell["cell"]: f"{cell['group']}: {cell['label']}" for cell in results["cells"]}
+    named = {line.contrast for line in results.verdict.lines}
+    sides = [side.cell for c in results.contrasts if c.id in named for side in (c.b, c.a)]
+    labels = {cell.cell: f"{cell.group}: {cell.label}" for cell in results.cells}
     return {cell: labels[cell] for cell in dict.fromkeys([*sides, *labels]) if cell in labels}
 
 
-def render_html(results: Any, series: Iterable[samples.Series] = ()) -> str:
+def render_html(results: Results, series: Iterable[samples.Series] = ()) -> str:
     """The whole page.
 
-    Args: results: as docs/reference/results.md.  series: raw samples for the explorer, which says if there are none.
+    Args: results: as docs/reference/results.md.  series: raw samples for the explorer, which says so if there are none.
     """
     groups = view_contrasts.groups(results)
     findings = view_findings.findings(results)
     witness_head, witness_rows = view_run.witnesses(results)
     page = _environment().get_template("report.html.j2")
     return page.render(
-        run=results["run"],
-        verdict=_with_micro(results["verdict"]),
+        run=results.run,
+        verdict=_with_micro(results.verdict),
         summary=view_run.summary(results),
         spread_note=view_run.spread_note(results),
-        status_note=view_run.status_note(results["run"]),
+        status_note=view_run.status_note(results.run),
         findings=findings,
         findings_headline=view_findings.headline(findings),
-        **study_sections(results),
+        studies=[(study, view) for study in views_of(results) if (view := study.page(results))],
         node_pairs=pair_figures(results),
         groups=groups,
-        known={contrast["id"] for contrast in results["contrasts"]},
+        known={contrast.id for contrast in results.contrasts},
         first=view_cells.first_figures(results),
         curves=view_curves.curve_figures(results),
         spread=view_cells.distribution_figures(results),
         skipped=view_run.skipped_groups(results),
         explorer=samples.explore(series, _labels(results)),
         embedded_json=embedded_json,
-        environment=view_run.environment(results["run"]),
-        run_command=view_run.run_command(results["run"]),
+        environment=view_run.environment(results.run),
+        run_command=view_run.run_command(results.run),
         commands=view_run.commands(results),
         witness_head=witness_head,
         witness_rows=witness_rows,
-        notes=results.get("notes") or [],
+        notes=results.notes,
         style=stylesheet(),
         script=_inline("explorer.js"),
     )

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of the report that experiments have for themselves, by the names that they give (`Experiment.views`)."""
+"""Sections of the report that belong to one experiment, by the names that experiments list (`Experiment.views`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+from slowpath.core.results import Results
 from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.report.cannon.text import cannon_lines
 from slowpath.report.cannon.view import cannon_view
@@ -14,29 +14,30 @@ from slowpath.report.put.text import put_lines
 from slowpath.report.put.view import put_view
 
 
-@dataclass(frozen=True)
-class StudyView:
-    """section: of results, what the template shows under the view's name; falsy: nothing.  lines: for a terminal."""
+@dataclass(frozen=True, slots=True)
+class View:
+    """A section. name: its id in the page.  title: in the navigation.  page: what its template shows; None: nothing.
 
-    section: Callable[[Any], Any]
-    lines: Callable[[Any], list[str]]
+    template: in this folder; it gets `page` as `view`.  lines: for a terminal, not wrapped; [] where there is nothing.
+    """
+
+    name: str
+    title: str
+    template: str
+    page: Callable[[Results], object | None]
+    lines: Callable[[Results], list[str]]
 
 
-VIEWS: dict[str, StudyView] = {
-    "put": StudyView(put_view, put_lines),
-    "cannon": StudyView(cannon_view, cannon_lines),
+VIEWS: dict[str, View] = {
+    view.name: view
+    for view in (
+        View("put", "Put", "put/put.html.j2", put_view, put_lines),
+        View("cannon", "Cannon", "cannon/cannon.html.j2", cannon_view, cannon_lines),
+    )
 }
 
 
-def study_sections(results: Any) -> dict[str, Any]:
-    """What the page shows of each view, by its name, in the order of the experiments."""
-    return {name: VIEWS[name].section(results) for name in _names()}
-
-
-def study_lines(results: Any) -> list[list[str]]:
-    """What a terminal shows of each view, in the order of the experiments; [] where it has nothing to show."""
-    return [VIEWS[name].lines(results) for name in _names()]
-
-
-def _names() -> list[str]:
-    return [name for experiment in EXPERIMENTS for name in experiment.views]
+def views_of(results: Results) -> list[View]:
+    """The sections of the experiments that occur, in the order of the experiments."""
+    occurring = {cell.experiment for cell in results.cells}
+    return [VIEWS[name] for one in EXPERIMENTS if one.name in occurring for name in one.views]

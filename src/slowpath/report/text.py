@@ -5,27 +5,23 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import PurePath
-from typing import Any
 
+from slowpath.core.results import ContrastResult, Results
 from slowpath.report import format as fmt
 from slowpath.report import view_run
-from slowpath.report.studies import study_lines
+from slowpath.report.studies import views_of
 from slowpath.report.text_findings import finding_lines
 from slowpath.report.view_contrasts import common, questions, title, word
 
 WIDTH = 100
 LEVELS = {"slow": "SLOW", "ok": "ok", "info": "note", "warning": "WARNING"}
 _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","})
-Json = Any
 
 
-def render_text(results: Json) -> str:
+def render_text(results: Results) -> str:
     """The report as text: verdict, contrasts, what was skipped, where the page is. Ends with a newline."""
-    parts = [
-        _verdict(results),
-        _lines(finding_lines(results)),
-        *(_lines(lines) for lines in study_lines(results)),
-    ]
+    parts = [_verdict(results), _lines(finding_lines(results))]
+    parts += [_lines(view.lines(results)) for view in views_of(results)]
     parts += [_contrasts(results), _skipped(results), _where(results)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -36,15 +32,15 @@ def _wrap(words: str, first: str = "", rest: str | None = None) -> str:
     return textwrap.fill(" ".join(lines), WIDTH, initial_indent=first, subsequent_indent=after, break_long_words=False)
 
 
-def _verdict(results: Json) -> str:
-    verdict = results["verdict"]
-    lines = [_wrap(verdict["headline"]), _wrap(", ".join(view_run.summary(results)))]
-    notes = (view_run.status_note(results["run"]), view_run.spread_note(results))
+def _verdict(results: Results) -> str:
+    verdict = results.verdict
+    lines = [_wrap(verdict.headline), _wrap(", ".join(view_run.summary(results)))]
+    notes = (view_run.status_note(results.run), view_run.spread_note(results))
     lines += [_wrap(note) for note in notes if note]
-    if results["run"].get("imported"):
+    if results.run.imported:
         lines.append(_wrap("Imported: the times come from a log, not from this program's engine."))
-    told = [_wrap(line["text"], f"  {LEVELS.get(line['level'], 'note'):<8} ") for line in verdict["lines"]]
-    return "\n".join(lines + (["", *told] if told else []))
+    shown = [_wrap(line.text, f"  {LEVELS[line.level]:<8} ") for line in verdict.lines]
+    return "\n".join(lines + (["", *shown] if shown else []))
 
 
 def _lines(found: list[str]) -> str:
@@ -53,22 +49,22 @@ def _lines(found: list[str]) -> str:
                      else line.translate(_PLAIN) for line in found)  # fmt: skip
 
 
-def _contrasts(results: Json) -> str:
-    found = results["contrasts"]
+def _contrasts(results: Results) -> str:
+    found = results.contrasts
     if not found:
         return ""
     rows = [_row(contrast) for contrast in found]
     head = ("verdict", "ratio", "interval", "b", "a", "b against a")
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(5)]
     lines = ["Contrasts: b against a; a ratio above 1 means that b takes longer.", _line(head, widths)]
-    groups: dict[str, list[tuple[Json, tuple[str, ...]]]] = {}
+    groups: dict[str, list[tuple[ContrastResult, tuple[str, ...]]]] = {}
     for contrast, row in zip(found, rows, strict=True):
-        groups.setdefault(contrast["group"], []).append((contrast, row))
+        groups.setdefault(contrast.group, []).append((contrast, row))
     for group, members in groups.items():
         asked = questions([contrast for contrast, _ in members])
         lines.append(_wrap(asked[0] if len(asked) == 1 else group, "  "))
         lines += [_line(row, widths) for _, row in members]
-    kinds = dict.fromkeys(c.get("interval_kind") for c in found if c.get("interval") and c.get("interval_kind"))
+    kinds = dict.fromkeys(c.interval_kind for c in found if c.interval and c.interval_kind)
     if kinds:
         lines.append(_wrap(f"Intervals: {', '.join(kinds)}.", "  "))
     lines += _without_interval(found) + _remedies(found)
@@ -80,43 +76,40 @@ def _line(row: tuple[str, ...], widths: list[int]) -> str:
     return _wrap(row[5], f"    {fixed}  ")
 
 
-def _row(contrast: Json) -> tuple[str, ...]:
-    ratio, interval = contrast.get("ratio"), contrast.get("interval")
+def _row(contrast: ContrastResult) -> tuple[str, ...]:
+    ratio, interval = contrast.ratio, contrast.interval
     cells = (
         word(contrast),
         fmt.ratio(ratio, interval),
         fmt.ratio_interval(ratio, interval) or "no interval",
-        fmt.time(contrast["b_value_s"]),
-        fmt.time(contrast["a_value_s"]),
+        fmt.time(contrast.b_value_s),
+        fmt.time(contrast.a_value_s),
         ": ".join(part for part in (title(contrast), common(contrast)) if part),
     )
     return tuple(cell.translate(_PLAIN) for cell in cells)
 
 
-def _without_interval(contrasts: list[Json]) -> list[str]:
-    whys = dict.fromkeys(
-        fmt.with_kind(None, c.get("interval_kind") or c.get("reason")) for c in contrasts if not c.get("interval")
-    )
+def _without_interval(contrasts: list[ContrastResult]) -> list[str]:
+    whys = dict.fromkeys(fmt.with_kind(None, c.interval_kind or c.reason) for c in contrasts if not c.interval)
     return [_wrap(f"{why[0].upper()}{why[1:]}.", "  ") for why in whys]
 
 
-def _remedies(contrasts: list[Json]) -> list[str]:
+def _remedies(contrasts: list[ContrastResult]) -> list[str]:
     """Remedies of the contrasts that found their second side slower or faster, each once."""
-    lines = dict.fromkeys(c["remedy"] for c in contrasts if c.get("remedy") and c["verdict"] in ("slower", "faster"))
+    lines = dict.fromkeys(c.remedy for c in contrasts if c.remedy and c.verdict in ("slower", "faster"))
     return ["", "Remedies to try:", *(f"  {line}" for line in lines)] if lines else []
 
 
-def _skipped(results: Json) -> str:
+def _skipped(results: Results) -> str:
     found = view_run.skipped_groups(results)
     if not found:
         return ""
     lines = ["Skipped and failed:"]
     for one in found:
-        log = f" ({one['log']})" if one["log"] else ""
-        lines.append(_wrap(f"{one['label']}: {one['reason']}{log}", f"  {one['status']:<8} "))
+        log = f" ({one.log})" if one.log else ""
+        lines.append(_wrap(f"{one.label}: {one.reason}{log}", f"  {one.status:<8} "))
     return "\n".join(lines)
 
 
-def _where(results: Json) -> str:
-    folder = results["run"].get("folder")
-    return f"Report: {PurePath(folder) / 'report.html'}" if folder else ""
+def _where(results: Results) -> str:
+    return f"Report: {PurePath(results.run.folder) / 'report.html'}" if results.run.folder else ""

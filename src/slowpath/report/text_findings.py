@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from slowpath.core.results import Results
 from slowpath.report.view_findings import FindingView, LegView, RemedyView, findings, headline
 
-Json = Any
 _MARKS = {"shown": "[x]", "missing": "[ ]", "refuted": "[!]"}
 MOST_REMEDIES = 2  # in the text; the page has them all
 
 
-def finding_lines(results: Json) -> list[str]:
+def finding_lines(results: Results) -> list[str]:
     """Lines, each indented as it is to stand; [] without findings."""
     found = findings(results)
     if not found:

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup
 
+from slowpath.core.cell_results import CellResult
+from slowpath.core.result import Interval
+from slowpath.core.results import ContrastResult, ContrastSide, Results
 from slowpath.report import format as fmt
 from slowpath.report.svg import contrast_forest, pairs
+from slowpath.report.svg.contrast_forest import Ratio
 from slowpath.report.svg.scale import LogScale
 
 WORDS = ("slower", "faster", "same", "undecided", "not measured")
@@ -62,58 +65,51 @@ class ContrastGroup:
     counts: str
 
 
-def interval_words(contrast: dict[str, Any]) -> str:
+def interval_words(contrast: ContrastResult) -> str:
     """`[2.55, 2.90], signed-rank 95 %`, or why there is none."""
-    shown = fmt.ratio_interval(contrast.get("ratio"), contrast.get("interval"))
-    return fmt.with_kind(shown, contrast.get("interval_kind") or contrast.get("reason"))
+    shown = fmt.ratio_interval(contrast.ratio, contrast.interval)
+    return fmt.with_kind(shown, contrast.interval_kind or contrast.reason)
 
 
-def word(contrast: dict[str, Any]) -> str:
+def word(contrast: ContrastResult) -> str:
     """The verdict, or that there is none."""
-    return contrast.get("verdict") or "not measured"
+    return contrast.verdict or "not measured"
 
 
-def _cell_interval(contrast: dict[str, Any], side: str, cells: dict[int, dict[str, Any]]) -> fmt.Interval:
+Cells = Mapping[int, CellResult]
+
+
+def _cell_interval(side: ContrastSide, metric: str, cells: Cells) -> Interval | None:
     """Interval of a side's own estimate, for rounding only."""
-    metric = cells.get(contrast[side]["cell"], {}).get("metrics", {}).get(contrast["metric"], {})
-    interval: fmt.Interval = metric.get("phases", {}).get(contrast[side]["phase"], {}).get("interval")
-    return interval
+    cell = cells.get(side.cell)
+    one = cell.estimate(metric, side.phase) if cell else None
+    return one.interval if one else None
 
 
-def _side(contrast: dict[str, Any], side: str, cells: dict[int, dict[str, Any]]) -> Side:
-    given = contrast[side]
-    return Side(
-        given["cell"],
-        str(given["value"]),
-        given["label"],
-        given["phase"],
-        fmt.time(contrast[f"{side}_value_s"], _cell_interval(contrast, side, cells)),
-        (contrast.get("reproduce") or {}).get(side),
-    )
+def _side(side: ContrastSide, value_s: float | None, metric: str, command: str | None, cells: Cells) -> Side:
+    shown = fmt.time(value_s, _cell_interval(side, metric, cells))
+    return Side(side.cell, side.value, side.label, side.phase, shown, command)
 
 
-def _facts(contrast: dict[str, Any]) -> list[tuple[str, str]]:
-    launches = contrast.get("launches") or 0
-    together = "in the same launches" if contrast.get("within_launch") else "in launches of their own"
-    mixed = (
-        "interleaved in random order" if contrast.get("interleaved") else "not interleaved: includes drift over time"
-    )
+def _facts(contrast: ContrastResult) -> list[tuple[str, str]]:
+    launches = contrast.launches
+    together = "in the same launches" if contrast.within_launch else "in launches of their own"
+    mixed = "interleaved in random order" if contrast.interleaved else "not interleaved: includes drift over time"
     facts = [
-        ("Metric", fmt.metric_name(contrast["metric"])),
-        ("Differs in", contrast["axis"].replace("_", " ")),
+        ("Metric", fmt.metric_name(contrast.metric)),
+        ("Differs in", contrast.axis.replace("_", " ")),
         ("Launch pairs", f"{launches}; both sides {together}, {mixed}" if launches else "none"),
     ]
-    if contrast.get("p") is not None:
-        adjusted = f"{contrast['p_adjusted']:.2g}" if contrast.get("p_adjusted") is not None else fmt.MISSING
-        family = f"{contrast.get('family_size') or fmt.MISSING} contrasts ({contrast.get('family') or 'no family'})"
-        facts.append(("p", f"{contrast['p']:.2g}; adjusted {adjusted} over {family}"))
-    if contrast.get("minimum_effect") is not None:
-        facts.append(("Called same", f"within {fmt.percent(contrast['minimum_effect'], 0)}"))
-    if contrast.get("reason"):
-        facts.append(("Why", contrast["reason"]))
-    if contrast.get("more_pairs"):
-        facts.append(("To decide", f"about {fmt.plural(contrast['more_pairs'], 'more launch pair')}"))
-    if contrast.get("control"):
+    if contrast.p is not None:
+        adjusted = f"{contrast.p_adjusted:.2g}" if contrast.p_adjusted is not None else fmt.MISSING
+        family = f"{contrast.family_size or fmt.MISSING} contrasts ({contrast.family or 'no family'})"
+        facts.append(("p", f"{contrast.p:.2g}; adjusted {adjusted} over {family}"))
+    facts.append(("Called same", f"within {fmt.percent(contrast.minimum_effect, 0)}"))
+    if contrast.reason:
+        facts.append(("Why", contrast.reason))
+    if contrast.more_pairs:
+        facts.append(("To decide", f"about {fmt.plural(contrast.more_pairs, 'more launch pair')}"))
+    if contrast.control:
         facts.append(("Control", "both sides are the same; expected: same"))
     return facts
 
@@ -123,75 +119,81 @@ def anchor(contrast_id: str) -> str:
     return "contrast-" + quote(contrast_id, safe="").replace("%", "_")
 
 
-def title(contrast: dict[str, Any]) -> str:
+def title(contrast: ContrastResult) -> str:
     """What is compared: `small against huge`; a bare number gets the name of what it is."""
-    values = [str(contrast[side]["value"]) for side in "ba"]
-    axis = contrast["axis"].replace("_", " ")
+    values = [side.value for side in (contrast.b, contrast.a)]
+    axis = contrast.axis.replace("_", " ")
     named = [f"{axis} {value}" if value.isdecimal() else value for value in values]
     return " against ".join(named)
 
 
-def common(contrast: dict[str, Any]) -> str:
+def common(contrast: ContrastResult) -> str:
     """What both sides have in common; their labels, if nothing was recorded and the title does not name them."""
-    a, b = contrast["a"], contrast["b"]
-    labels = list(dict.fromkeys(side["label"] for side in (b, a) if side["label"] != side["value"]))
-    first = ["first message"] if a["phase"] == b["phase"] == "first" else []
-    return ", ".join([found for found in [contrast.get("where") or " / ".join(labels)] if found] + first)
+    a, b = contrast.a, contrast.b
+    labels = list(dict.fromkeys(side.label for side in (b, a) if side.label != side.value))
+    first = ["first message"] if a.phase == b.phase == "first" else []
+    return ", ".join([found for found in [contrast.where or " / ".join(labels)] if found] + first)
 
 
-def questions(contrasts: Sequence[dict[str, Any]]) -> list[str]:
+def questions(contrasts: Sequence[ContrastResult]) -> list[str]:
     """The questions of a group, each once: one is its heading, several stand at their contrasts."""
-    return list(dict.fromkeys(contrast["question"] for contrast in contrasts))
+    return list(dict.fromkeys(contrast.question for contrast in contrasts))
 
 
-def _view(
-    contrast: dict[str, Any], cells: dict[int, dict[str, Any]], scale: LogScale, grid: str, opened: bool
-) -> ContrastView:
-    a, b = _side(contrast, "a", cells), _side(contrast, "b", cells)
+def _ratio(contrast: ContrastResult) -> Ratio:
+    """What the forest draws of it."""
+    return Ratio(
+        f"{contrast.b.value} against {contrast.a.value}",
+        contrast.ratio,
+        contrast.interval,
+        word(contrast),
+        contrast.minimum_effect,
+        contrast.interval_kind or contrast.reason or "no interval",
+    )
+
+
+def _view(contrast: ContrastResult, cells: Cells, scale: LogScale, grid: str, opened: bool) -> ContrastView:
+    metric, commands = contrast.metric, contrast.reproduce
     return ContrastView(
-        anchor(contrast["id"]),
+        anchor(contrast.id),
         title(contrast),
-        contrast["question"],
+        contrast.question,
         common(contrast),
         word(contrast),
-        fmt.ratio(contrast.get("ratio"), contrast.get("interval")),
+        fmt.ratio(contrast.ratio, contrast.interval),
         interval_words(contrast),
-        a,
-        b,
-        contrast_forest.track(contrast, scale, grid),
+        _side(contrast.a, contrast.a_value_s, metric, commands.a, cells),
+        _side(contrast.b, contrast.b_value_s, metric, commands.b, cells),
+        contrast_forest.track(_ratio(contrast), scale, grid),
         pairs.chart(contrast),
         _facts(contrast),
-        [(fmt.time(x), fmt.time(y)) for x, y in contrast.get("pairs") or ()],
-        contrast.get("remedy"),
-        list(contrast.get("suspect") or ()),
+        [(fmt.time(x), fmt.time(y)) for x, y in contrast.pairs],
+        contrast.remedy,
+        contrast.suspect,
         opened,
     )
 
 
-def _counts(contrasts: Sequence[dict[str, Any]]) -> str:
+def _counts(contrasts: Sequence[ContrastResult]) -> str:
     found = [(sum(word(c) == verdict for c in contrasts), verdict) for verdict in WORDS]
     return ", ".join(f"{count} {verdict}" for count, verdict in found if count)
 
 
-def groups(results: Any) -> list[ContrastGroup]:
+def groups(results: Results) -> list[ContrastGroup]:
     """All contrasts by the campaign's contrast they come from, in the order of the results."""
-    cells = {cell["cell"]: cell for cell in results["cells"]}
-    opened = {line.get("contrast") for line in results["verdict"]["lines"] if line["level"] == "slow"}
-    by_group: dict[str, list[dict[str, Any]]] = {}
-    for contrast in results["contrasts"]:
-        by_group.setdefault(contrast["group"], []).append(contrast)
+    cells = {cell.cell: cell for cell in results.cells}
+    opened = {line.contrast for line in results.verdict.lines if line.level == "slow"}
+    by_group: dict[str, list[ContrastResult]] = {}
+    for contrast in results.contrasts:
+        by_group.setdefault(contrast.group, []).append(contrast)
     return [_group(f"grid-{i}", name, rows, cells, opened) for i, (name, rows) in enumerate(by_group.items())]
 
 
 def _group(
-    grid: str,
-    name: str,
-    contrasts: list[dict[str, Any]],
-    cells: dict[int, dict[str, Any]],
-    opened: Iterable[str | None],
+    grid: str, name: str, contrasts: Sequence[ContrastResult], cells: Cells, opened: Collection[str | None]
 ) -> ContrastGroup:
-    scale = contrast_forest.scale_of(contrasts)
-    rows = [_view(contrast, cells, scale, grid, contrast["id"] in set(opened)) for contrast in contrasts]
+    scale = contrast_forest.scale_of([_ratio(contrast) for contrast in contrasts])
+    rows = [_view(contrast, cells, scale, grid, contrast.id in opened) for contrast in contrasts]
     asked = questions(contrasts)
     return ContrastGroup(
         name, asked[0] if len(asked) == 1 else name, contrast_forest.axis(scale, grid), rows, _counts(contrasts)

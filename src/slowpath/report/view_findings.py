@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from slowpath.core.cell_results import CellResult
+from slowpath.core.results import Finding, Leg, RemedyResult, Results, SideEffect
 from slowpath.report import format as fmt
 from slowpath.report import view_witness
 
-Json = Any
 LEGS = ("observed", "explained", "proven")
 _VERDICT = {"shown": "same", "missing": "undecided", "refuted": "slower"}  # whose mark stands for a leg
-_SHELLS = ("shell", "code", "modulefile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,55 +62,60 @@ class FindingView:
     counted: list[view_witness.Counted]
 
 
-def findings(results: Json) -> list[FindingView]:
+def findings(results: Results) -> list[FindingView]:
     """All findings, in the order of the results: those on the side of users who change nothing stand first there."""
-    cells = {cell["cell"]: cell for cell in results["cells"]}
-    return [_view(one, cells) for one in results.get("findings") or []]
+    cells = {cell.cell: cell for cell in results.cells}
+    return [_view(one, cells) for one in results.findings]
 
 
-def _view(one: Json, cells: dict[int, Json]) -> FindingView:
-    law = one.get("law")
+def _view(one: Finding, cells: Mapping[int, CellResult]) -> FindingView:
+    law, legs = one.law, one.legs
     return FindingView(
-        one["id"].replace(":", "-"),
-        one["rule"],
-        one["title"],
-        one["status"],
-        one.get("usual") is not False,
-        one["text"],
-        one["where"],
-        [_leg(name, one["legs"][name]) for name in LEGS],
-        law["text"] if law and law["name"] else None,
-        one.get("cause"),
-        list(one.get("hypotheses") or ()),
-        [_remedy(remedy) for remedy in one.get("remedies") or ()],
-        list(one.get("next") or ()),
-        list(one.get("contrasts") or ()),
-        list(one.get("doubts") or ()),
+        one.id.replace(":", "-"),
+        one.rule,
+        one.title,
+        one.status,
+        one.affects_default is not False,
+        one.text,
+        one.where,
+        [_leg("observed", legs.observed), _leg("explained", legs.explained), _leg("proven", legs.proven)],
+        law.text if law and law.name else None,
+        one.cause,
+        one.hypotheses,
+        [_remedy(remedy) for remedy in one.remedies],
+        one.next,
+        one.contrasts,
+        one.doubts,
         view_witness.of_finding(one, cells),
     )
 
 
-def _leg(name: str, leg: Json) -> LegView:
-    return LegView(name, leg["state"], _VERDICT.get(leg["state"], "undecided"), leg["text"], list(leg["evidence"]))
+def _leg(name: str, leg: Leg) -> LegView:
+    return LegView(name, leg.state, _VERDICT[leg.state], leg.text, leg.evidence)
 
 
-def _remedy(remedy: Json) -> RemedyView:
-    snippet = remedy.get("snippet") or {}
-    removed = remedy.get("removed_ratio")
+def _remedy(remedy: RemedyResult) -> RemedyView:
+    snippet = remedy.snippet
+    copied = (("shell", snippet.shell), ("code", snippet.code), ("modulefile", snippet.modulefile))
+    removed = remedy.removed_ratio
     words = None
-    if removed and removed.get("value") is not None:
-        interval = removed.get("interval")
+    if removed:
+        interval = removed.interval
         span = f" [{fmt.percent(interval[0], 0)}, {fmt.percent(interval[1], 0)}]" if interval else ""
-        words = f"{fmt.percent(removed['value'], 0)}{span} of the excess"
+        words = f"{fmt.percent(removed.value, 0)}{span} of the excess"
     return RemedyView(
-        remedy["name"],
-        remedy["verdict"],
-        remedy["text"],
+        remedy.name,
+        remedy.verdict,
+        remedy.text,
         words,
-        [(kind, snippet[kind]) for kind in _SHELLS if snippet.get(kind)],
-        list(remedy.get("side_effects") or ()),
-        remedy.get("reason") or "",
+        [(kind, text) for kind, text in copied if text],
+        [one if isinstance(one, str) else _side_effect(one) for one in remedy.side_effects],
+        remedy.reason,
     )
+
+
+def _side_effect(one: SideEffect) -> str:
+    return f"{one.where}: {one.verdict}, {fmt.ratio(one.ratio, one.interval)} with the remedy"
 
 
 def headline(found: list[FindingView]) -> str:

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from slowpath.core.cell_results import CallCounts, CellResult, RoleWitness
+from slowpath.core.result import Role
+from slowpath.core.results import Finding
 from slowpath.report import format as fmt
 
-Json = Any
 NOTHING = "nothing was counted"
 MOST_CALLS = 4  # of one side, those made most often
 _OPERATIONS = {
@@ -30,65 +32,65 @@ class Counted:
     calls: bool
 
 
-def counted(cell: Json, phase: str) -> str:
+def counted(cell: CellResult, phase: str) -> str:
     """`each message: receiver process_vm_readv 12, page faults 1; sender ...`, or why nothing was counted."""
-    roles = (cell.get("witness") or {}).get(phase) or {}
-    told = [f"{_SIDES.get(role, role)} {_side(cell, one)}" for role, one in roles.items() if isinstance(one, dict)]
-    unit = _OPERATIONS.get((cell.get("parameters") or {}).get("pattern", ""), "operation")
-    return f"each {unit}: {'; '.join(told)}" if told else f"{fmt.MISSING} {_why(cell)}"
+    shown = [f"{_SIDES[role]} {_side(cell, one)}" for role, one in _roles(cell, phase).items() if one]
+    unit = _OPERATIONS.get(cell.parameters.get("pattern", ""), "operation")
+    return f"each {unit}: {'; '.join(shown)}" if shown else f"{fmt.MISSING} {_why(cell)}"
 
 
-def has_calls(cell: Json, phase: str) -> bool:
+def has_calls(cell: CellResult, phase: str) -> bool:
     """Whether the calls of a side at least were counted."""
-    roles = (cell.get("witness") or {}).get(phase) or {}
-    return any((one or {}).get("calls") is not None for one in roles.values())
+    return any(one is not None and one.calls is not None for one in _roles(cell, phase).values())
 
 
-def calls_words(cell: Json, one: Json) -> str:
+def _roles(cell: CellResult, phase: str) -> Mapping[Role, RoleWitness | None]:
+    return (cell.witness or {}).get(phase, {})
+
+
+def calls_words(cell: CellResult, one: RoleWitness) -> str:
     """Calls of one side per operation, the most frequent first; a dash and why where they were not counted."""
-    calls = one.get("calls")
+    calls = one.calls
     if calls is None:
         return f"{fmt.MISSING} calls: {_why(cell)}"
-    made = sorted(((name, found) for name, found in calls.items() if found["calls_per_op"]), key=_often)
+    made = sorted(((name, found) for name, found in calls.items() if found.calls_per_op), key=_often)
     shown = [_call(name, found) for name, found in made[:MOST_CALLS]]
     more = [f"{len(made) - MOST_CALLS} other kinds"] if len(made) > MOST_CALLS else []
     return ", ".join([*shown, *more]) or "no call of those that are watched"
 
 
-def of_finding(finding: Json, cells: dict[int, Json]) -> list[Counted]:
+def of_finding(finding: Finding, cells: Mapping[int, CellResult]) -> list[Counted]:
     """Of the cells that stand for a finding's slow and fast side."""
-    phase = finding["phase"]
-    slow, fast = (next(iter(finding.get(f"{side}_cells") or ()), None) for side in ("slow", "fast"))
+    phase = finding.phase
+    slow, fast = next(iter(finding.slow_cells), None), next(iter(finding.fast_cells), None)
     places = [("slow", slow, phase), ("fast", fast, "steady" if fast == slow else phase)]
     return [
-        Counted(f"{side}: {cells[number]['label']}, {where}", counted(cells[number], where),
-                has_calls(cells[number], where))
+        Counted(f"{side}: {cell.label}, {where}", counted(cell, where), has_calls(cell, where))
         for side, number, where in places
-        if number in cells
-    ]  # fmt: skip
+        if number is not None and (cell := cells.get(number))
+    ]
 
 
-def _side(cell: Json, one: Json) -> str:
-    faults = [one.get(name) for name in ("minor_faults_per_op", "major_faults_per_op")]
-    known = [float(value) for value in faults if value is not None]
+def _side(cell: CellResult, one: RoleWitness) -> str:
+    known = [value for value in (one.minor_faults_per_op, one.major_faults_per_op) if value is not None]
     pages = _number(sum(known)) if known else f"{fmt.MISSING} (it stores no times)"
     return f"{calls_words(cell, one)}, page faults {pages}"
 
 
-def _often(entry: tuple[str, Json]) -> float:
-    return -float(entry[1]["calls_per_op"])
+def _often(entry: tuple[str, CallCounts]) -> float:
+    return -entry[1].calls_per_op
 
 
-def _call(name: str, found: Json) -> str:
-    length = found.get("bytes_per_op")
+def _call(name: str, found: CallCounts) -> str:
+    length = found.bytes_per_op
     moved = f" ({fmt.count_bytes(round(length))})" if length else ""
-    failed = f", {_number(found['failed_per_op'])} failed" if found.get("failed_per_op") else ""
-    return f"{name} {_number(found['calls_per_op'])}{moved}{failed}"
+    failed = f", {_number(found.failed_per_op)} failed" if found.failed_per_op else ""
+    return f"{name} {_number(found.calls_per_op)}{moved}{failed}"
 
 
 def _number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _why(cell: Json) -> str:
-    return cell.get("calls_reason") or cell.get("reason") or NOTHING
+def _why(cell: CellResult) -> str:
+    return cell.calls_reason or cell.reason or NOTHING

@@ -15,7 +15,7 @@ import msgspec
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.files import write_atomically
 from slowpath.core.plan import Launch, Plan
-from slowpath.plan.cost import Progress as TimeLeft
+from slowpath.plan.cost import TimeLeft
 from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, settle, write_launch
 from slowpath.record.plan_files import engine_plan_text
 from slowpath.run.account import Account, read_account
@@ -79,7 +79,7 @@ class Execution:
         status = "complete"
         try:
             while (task := self._schedule.next()) is not None:
-                self._tell(task)
+                self._show_progress(task)
                 if self._over_budget(time.monotonic() - begun):
                     status = "partial"
                     break
@@ -89,7 +89,7 @@ class Execution:
         except KeyboardInterrupt:
             status = "interrupted"
         finally:
-            self._tell(None)
+            self._show_progress(None)
             self._progress.close()
         if status == "complete" and self._schedule.dead:
             status = "partial"
@@ -173,8 +173,8 @@ class Execution:
             if info.reason and "no space left on device" in info.reason.lower():
                 raise disk_failure(OSError(errno.ENOSPC, "No space left on device"), self._run)
 
-    def _tell(self, task: Task | None) -> None:
-        """Tell how far the run is; planned launches without cells left are over."""
+    def _show_progress(self, task: Task | None) -> None:
+        """Show how far the run is; planned launches without cells left are over."""
         left = {launch.launch for launch in self._schedule.launches_left()}
         for launch in self._plan.launches:
             if launch.launch in self._todo - left:

@@ -43,7 +43,7 @@ class Library:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What run.json says of it: the MPI as ever, and its name and engine in this run."""
+        """What run.json states of it: the MPI, and its name and engine in this run."""
         return {"short_name": self.name, **mpi_facts(self.mpi), "engine": dict(self.engine.facts)}
 
 
@@ -62,7 +62,7 @@ class Libraries:
 
 
 def mpi_facts(mpi: Mpi) -> dict[str, Any]:
-    """What run.json says of an MPI."""
+    """What run.json states of an MPI."""
     return {
         "name": mpi.name,
         "version": mpi.version,

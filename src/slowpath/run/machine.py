@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What run.json says about the machine. A fact that can't be had is null."""
+"""What run.json states about the machine. A fact that can't be had is null."""
 
 from __future__ import annotations
 

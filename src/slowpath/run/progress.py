@@ -18,7 +18,7 @@ PLAIN_EVERY_S = 10.0
 
 
 class Progress(Protocol):
-    """What `execute` tells. `done` and `total` count planned launches; left_s is None while unknown."""
+    """What `execute` reports to. `done` and `total` count planned launches; left_s is None while unknown."""
 
     def step(self, done: int, total: int, left_s: float | None, what: str) -> None: ...
     def note(self, text: str) -> None: ...

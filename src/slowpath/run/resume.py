@@ -17,7 +17,7 @@ from slowpath.run.schedule import Schedule
 def schedule_after(run: Path, plan: Plan) -> Schedule:
     """Schedule of `plan` that knows all launches in the folder.
 
-    A launch that ended is taken as its launch.json says. A folder without launch.json was cut off in the middle, and
+    A launch that ended is taken as its launch.json states. A folder without launch.json was cut off in the middle, and
     one whose files don't bear it out was damaged since: both are marked and left, and the planned launch is run
     again, whole, under a new number.
     """

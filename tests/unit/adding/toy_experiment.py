@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from slowpath.experiments.experiment import Experiment, Pattern
-from slowpath.experiments.measured.job import Job
-from slowpath.experiments.measured.series import NO_SAMPLES, Block, Derived, per_operation
+from slowpath.experiments.measured.launch_context import LaunchContext
+from slowpath.experiments.measured.series import NO_SAMPLES, Derived, SampleBlock, per_operation
 from slowpath.experiments.metric import Metric
 
 _METRICS = (Metric("barrier_s", "s", "lower", "one MPI_Barrier, seen by rank 0", message_rate=True),)
 
 
-def barriers(p: Mapping[str, str], blocks: Sequence[Block], job: Job) -> Derived:
+def barriers(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
     """Batches of barriers, timed on rank 0."""
     return {"barrier_s": per_operation(blocks, 0, 1, batches=True) or NO_SAMPLES}
 

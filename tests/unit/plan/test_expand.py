@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from slowpath.core.cell_check import Verdict
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Cell, Plan
-from slowpath.plan.check import Verdict
 from slowpath.plan.contrasts import coordinates
 
 ENVIRONMENTS = """
@@ -121,7 +121,7 @@ def test_cells_of_an_environment_that_is_unavailable_are_skipped(plan_of: Callab
         (("pages =", "page ="), "key parameters.page: experiment p2p has no parameter 'page'; did you mean 'pages'?"),
         (('"huge",', '"hug",'), "'hug' is not one of default, small, huge, shared; did you mean 'huge'?"),
         (('"huge:small"', '"huge:small:huge"'), "3 sides"),
-        (('"huge:small"', '"small:small"'), "stands there twice"),
+        (('"huge:small"', '"small:small"'), "is listed twice"),
         (("pattern =", "messages = 0\npattern ="), "too small; messages begins at 1"),
         (("pattern =", "messages = true\npattern ="), "'on' is not a whole number"),
         (("pattern =", "samples = '8:9'\npattern ="), "has two sides but samples has one value"),
@@ -129,7 +129,7 @@ def test_cells_of_an_environment_that_is_unavailable_are_skipped(plan_of: Callab
         (("1MiB..16MiB*16", "1MiB:2MiB..3MiB+1"), "range with two sides"),
         (('"p2p"', '"p2"'), "key experiment: the engine has no experiment 'p2'; did you mean 'p2p'?"),
         (('"no single copy"]', '"no singel copy"]'), "no environment 'no singel copy'; did you mean"),
-        (('"no single copy"]', '"default"]'), "stands there twice"),
+        (('"no single copy"]', '"default"]'), "is listed twice"),
         (("1MiB..16MiB*16", "0..99999+1"), "the limit is 100000"),
         (("pattern =", "buffer_bytes = 'massage'\npattern ="), "did you mean 'message'?"),
     ],

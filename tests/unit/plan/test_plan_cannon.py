@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from slowpath.core.plan import Plan
-from slowpath.experiments.cannon.cost import Grid, grid_of, intervals
+from slowpath.experiments.cannon.cost import RankGrid, grid_of, intervals
 from slowpath.experiments.cannon.experiment import CANNON as CANNON_EXPERIMENT
 from slowpath.experiments.cannon.variants import CEILING, LIBRARY, REFERENCE
 from slowpath.plan.campaign import load
@@ -25,17 +25,17 @@ CANNON = '[[cells]]\nname = "c"\nexperiment = "cannon"\n[cells.parameters]\n'
 @pytest.mark.parametrize(
     ("ranks", "shape", "grid", "steps"),
     [
-        (1, "auto", Grid(1, 1), 1),
-        (2, "auto", Grid(1, 2), 2),
-        (4, "auto", Grid(2, 2), 2),
-        (6, "auto", Grid(2, 3), 6),
-        (7, "auto", Grid(1, 7), 7),
-        (8, "auto", Grid(2, 4), 4),
-        (16, "auto", Grid(4, 4), 4),
-        (12, "ring", Grid(1, 12), 12),
+        (1, "auto", RankGrid(1, 1), 1),
+        (2, "auto", RankGrid(1, 2), 2),
+        (4, "auto", RankGrid(2, 2), 2),
+        (6, "auto", RankGrid(2, 3), 6),
+        (7, "auto", RankGrid(1, 7), 7),
+        (8, "auto", RankGrid(2, 4), 4),
+        (16, "auto", RankGrid(4, 4), 4),
+        (12, "ring", RankGrid(1, 12), 12),
     ],
 )
-def test_grids_are_those_of_the_engine(ranks: int, shape: str, grid: Grid, steps: int) -> None:
+def test_grids_are_those_of_the_engine(ranks: int, shape: str, grid: RankGrid, steps: int) -> None:
     assert grid_of(ranks, shape) == grid
     assert grid_of(ranks, shape).steps == steps
 

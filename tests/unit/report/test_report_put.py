@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from slowpath.report.put.designs import PIECES
 
 from slowpath.report import render_html, render_text
-from slowpath.report.put.designs import PIECES
 from slowpath.report.put.history import STUDY
 from slowpath.report.put.rows import conditions
 from slowpath.report.put.view import put_view

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from slowpath.core.cannon_results import CannonResults
 from slowpath.experiments.cannon.cost import cannon_recorded_bytes, cannon_seconds
 from slowpath.experiments.cannon.entry import build_cannon
 from slowpath.experiments.cannon.lines import cannon_lines
 from slowpath.experiments.cannon.metrics import MEANINGS, multiply
 from slowpath.experiments.cannon.observed import EXPERIMENT, Observed
 from slowpath.experiments.cannon.parameters import ROLES
-from slowpath.experiments.experiment import Experiment, Pattern, Study
+from slowpath.experiments.experiment import Concluded, Experiment, Pattern, Study
 from slowpath.experiments.metric import EXPOSED, Metric
 
 _METRICS = (
@@ -19,6 +20,11 @@ _METRICS = (
     Metric("exposed_ratio", "1", "lower", "the part of all ranks' time that is no local multiplication"),
 )
 
+
+def _study(found: Concluded) -> CannonResults | None:
+    return build_cannon(found.plan, found.measurements, found.cells, found.skipped)
+
+
 CANNON = Experiment(
     name=EXPERIMENT,
     patterns=(Pattern("multiply", multiply, _METRICS),),
@@ -26,7 +32,7 @@ CANNON = Experiment(
     seconds=cannon_seconds,
     recorded_bytes=cannon_recorded_bytes,
     observer=Observed,
-    study=Study("cannon", build_cannon, cannon_lines),
+    study=Study("cannon", _study, cannon_lines),
     views=("cannon",),
     timelines={"multiply": "multiplication"},
 )

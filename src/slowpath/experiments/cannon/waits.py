@@ -8,27 +8,18 @@ a synchronisation is collective, every rank is a candidate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+
+from slowpath.core.cannon_results import TimelineInterval, TimelineWait
 
 COMMUNICATION = ("issue", "wait", "copy", "synchronise", "skew", "distribute", "gather")
 BLOCKING = ("wait", "synchronise")
 LEAST = 0.02  # of the whole multiplication: shorter waits are left out
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """`rank` waited from begin_s until `last`, the rank that came last, began its part at until_s."""
-
-    rank: int
-    last: int
-    step: int
-    begin_s: float
-    until_s: float
-
-
-def waits(intervals: Sequence[Mapping[str, Any]], grid: tuple[int, int] | None, least: float = LEAST) -> list[Wait]:
+def waits(
+    intervals: Sequence[TimelineInterval], grid: tuple[int, int] | None, least: float = LEAST
+) -> list[TimelineWait]:
     """The waits of one repetition, by rank and time.
 
     Args:
@@ -36,26 +27,26 @@ def waits(intervals: Sequence[Mapping[str, Any]], grid: tuple[int, int] | None, 
         grid: rows and columns of the ranks, in row-major order; None: not known, then every rank is a candidate.
         least: share of the repetition below which a wait is left out.
     """
-    inside = [one for one in intervals if one["part"] not in ("generate", "total")]
+    inside = [one for one in intervals if one.part not in ("generate", "total")]
     if not inside:
         return []
-    length_s = max(one["end_s"] for one in inside) - min(one["begin_s"] for one in inside)
+    length_s = max(one.end_s for one in inside) - min(one.begin_s for one in inside)
     came: dict[tuple[int, int], float] = {}
     for one in inside:
-        if one["part"] in COMMUNICATION:
-            key = one["rank"], one["step"]
-            came[key] = min(came.get(key, one["begin_s"]), one["begin_s"])
-    ranks = sorted({one["rank"] for one in inside})
+        if one.part in COMMUNICATION:
+            key = one.rank, one.step
+            came[key] = min(came.get(key, one.begin_s), one.begin_s)
+    ranks = sorted({one.rank for one in inside})
     found = []
     for one in inside:
-        if one["part"] not in BLOCKING:
+        if one.part not in BLOCKING:
             continue
-        candidates = _candidates(one["rank"], one["part"], ranks, grid)
-        arrivals = [(came[rank, one["step"]], rank) for rank in candidates if (rank, one["step"]) in came]
+        candidates = _candidates(one.rank, one.part, ranks, grid)
+        arrivals = [(came[rank, one.step], rank) for rank in candidates if (rank, one.step) in came]
         # Whoever came after the wait was over was not waited for.
-        until_s, last = max((a for a in arrivals if a[0] <= one["end_s"]), default=(one["begin_s"], one["rank"]))
-        if until_s - one["begin_s"] >= least * length_s:
-            found.append(Wait(one["rank"], last, one["step"], one["begin_s"], until_s))
+        until_s, last = max((a for a in arrivals if a[0] <= one.end_s), default=(one.begin_s, one.rank))
+        if until_s - one.begin_s >= least * length_s:
+            found.append(TimelineWait(rank=one.rank, last=last, step=one.step, begin_s=one.begin_s, until_s=until_s))
     return found
 
 

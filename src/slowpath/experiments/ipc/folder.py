@@ -2,7 +2,7 @@
 """A folder that slowpath-ipc wrote, read as a run: no launcher and no campaign were there to write run and plan.
 
 One folder with events.jsonl and samples.blk is one launch; a folder that holds several of these, of the same sweep, is
-a run of as many launches. What would stand in the plan is said by the events: each cell begins with its parameters.
+a run of as many launches. What would stand in the plan is in the events: each cell begins with its parameters.
 """
 
 from __future__ import annotations

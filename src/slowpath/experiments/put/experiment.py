@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from slowpath.experiments.experiment import Experiment, Pattern, SideEffect
+from slowpath.core.put_results import PutResults
+from slowpath.experiments.experiment import Concluded, Experiment, Pattern, SideEffect, Study
 from slowpath.experiments.measured.recorded import recorded_bytes
 from slowpath.experiments.metric import Metric
 from slowpath.experiments.put.cost import put_seconds
 from slowpath.experiments.put.metrics import SYNCHRONISATION, burst
+from slowpath.experiments.put.parameters import ROLES
+from slowpath.experiments.put.table import EXPERIMENT, build_put
 
 _METRICS = (
     Metric(
@@ -42,33 +45,20 @@ _HARMED = SideEffect(
 )
 _PARTS = 3  # whole bursts, puts alone, synchronisation alone
 
+
+def _study(found: Concluded) -> PutResults | None:
+    return build_put(found.cells, found.contrasts)
+
+
 PUT = Experiment(
-    name="put",
+    name=EXPERIMENT,
     patterns=(Pattern("burst", burst, _METRICS),),
     beside=_COUNTED,
-    roles={
-        "pattern": "setting",
-        "design": "setting",
-        "call": "setting",
-        "checks": "setting",
-        "rung": "covariate",
-        "operation": "setting",
-        "window": "setting",
-        "synchronise": "setting",
-        "datatype": "setting",
-        "message_bytes": "covariate",
-        "puts": "covariate",
-        "window_info": "setting",
-        "order": "setting",
-        "instructions": "effort",
-        "samples": "effort",
-        "time_limit_s": "effort",
-        "warmup_s": "effort",
-        "validate": "effort",
-    },
+    roles=ROLES,
     seconds=put_seconds,
     recorded_bytes=partial(recorded_bytes, parts=_PARTS),
     synchronisation=SYNCHRONISATION,
+    study=Study("put", _study, lambda found, cells: []),
     views=("put",),
     brief={"samples": "40", "time_limit_s": "0.004", "warmup_s": "0.001", "instructions": "0", "puts": "200"},
     side_effects=(_HARMED,),

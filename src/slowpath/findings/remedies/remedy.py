@@ -32,7 +32,7 @@ class Control:
 
 @dataclass(frozen=True)
 class Remedy:
-    """One line of the table. Exactly one of `variables` or `unset`, `change`, and `bind` says what is changed.
+    """One line of the table. Exactly one of `variables` or `unset`, `change`, and `bind` is what it changes.
 
     name         unique, for people: "huge pages"
     text         what to do, one sentence

@@ -33,7 +33,7 @@ REMEDIES = (
         ("SP019",),
         ("window_info",),
         Control(
-            "a compare-and-swap has to be carried out at once whatever the key says",
+            "a compare-and-swap has to be carried out at once whatever the key asks for",
             experiment="put",
             parameters={"design": "mpi", "operation": "compare_and_swap", "message_bytes": "8", "instructions": "0"},
             metric="time_per_put_s",

@@ -3,18 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from slowpath.core.cannon_results import CannonBest, CannonBlas, CannonGroup
+from slowpath.core.results import Results
 from slowpath.report import format as fmt
 from slowpath.report.cannon.curves import curve_figures
 from slowpath.report.cannon.parts import part_figures
 from slowpath.report.cannon.timelines import timeline_figures
 from slowpath.report.cannon.words import PARTS, variant_name
-from slowpath.report.figure import Figure, Json, Table
+from slowpath.report.figure import Figure, Table
 
 
 @dataclass(frozen=True, slots=True)
-class CannonGroup:
+class GroupView:
     """One group of results.json's `cannon`. legend: class and words of each part that occurs."""
 
     label: str
@@ -27,63 +30,63 @@ class CannonGroup:
     legend: list[tuple[str, str, str]]
 
 
-def cannon_view(results: Json) -> list[CannonGroup]:
+def cannon_view(results: Results) -> list[GroupView]:
     """The groups; [] in a run without cells of the experiment cannon."""
-    groups = (results.get("cannon") or {}).get("groups") or []
-    return [_group(group, number, results["cells"]) for number, group in enumerate(groups)]
+    groups = results.cannon.groups if results.cannon else []
+    return [_group(group, number) for number, group in enumerate(groups)]
 
 
-def _group(group: Json, number: int, cells: list[Json]) -> CannonGroup:
-    occurring = {part for one in group["variants"] for point in one["points"] for part in point["parts_s"]}
+def _group(group: CannonGroup, number: int) -> GroupView:
+    occurring = {part for one in group.variants for point in one.points for part in point.parts_s}
     legend = [(f"p-{part}", part, words) for part, words in PARTS.items() if part in occurring and part != "generate"]
-    advice = group["advice"] or f"{fmt.MISSING} no advice: {group['advice_reason']}"
-    return CannonGroup(group["label"], advice, _facts(group, cells), _best(group), curve_figures(group),
+    advice = group.advice or f"{fmt.MISSING} no advice: {group.advice_reason}"
+    return GroupView(group.label, advice, _facts(group), _best(group), curve_figures(group),
                        part_figures(group, number), timeline_figures(group), legend)  # fmt: skip
 
 
-def _facts(group: Json, cells: list[Json]) -> list[tuple[str, str]]:
-    grid, blas = group["grid"], group["blas"]
-    why = group["setup_reason"] or "not recorded"
-    facts = [("Ranks", str(group["ranks"]))]
-    facts.append(("Grid", f"{grid['rows']} × {grid['columns']}, {fmt.plural(grid['steps'], 'step')}" if grid
+def _facts(group: CannonGroup) -> list[tuple[str, str]]:
+    grid, blas = group.grid, group.blas
+    why = group.setup_reason or "not recorded"
+    facts = [("Ranks", str(group.ranks))]
+    facts.append(("Grid", f"{grid.rows} × {grid.columns}, {fmt.plural(grid.steps, 'step')}" if grid
                   else f"{fmt.MISSING} {why}"))  # fmt: skip
     facts.append(("BLAS", _blas(blas) if blas else f"{fmt.MISSING} {why}"))
     own = "each rank has its own, so exposed shares count"
-    facts.append(("Cores", own if group["ranks_have_cores"] else f"shared: {group['ranks_have_cores_reason']}"))
-    facts.append(("Repetitions", _disturbed(group, cells)))
+    facts.append(("Cores", own if group.ranks_have_cores else f"shared: {group.ranks_have_cores_reason}"))
+    facts.append(("Repetitions", _disturbed(group)))
     return facts
 
 
-def _blas(blas: Json) -> str:
+def _blas(blas: CannonBlas) -> str:
     known = [
-        blas["name"],
-        blas["core"] and f"for {blas['core']}",
-        blas["threads"] and fmt.plural(blas["threads"], "thread"),
+        blas.name,
+        blas.core and f"for {blas.core}",
+        blas.threads and fmt.plural(blas.threads, "thread"),
     ]
-    return ", ".join(str(one) for one in [*known, blas["compiled_for"]] if one)
+    return ", ".join(str(one) for one in [*known, blas.compiled_for] if one)
 
 
-def _disturbed(group: Json, cells: list[Json]) -> str:
+def _disturbed(group: CannonGroup) -> str:
     """How many repetitions of the group's cells were disturbed; they are counted, never dropped."""
-    members = {point["cell"] for one in group["variants"] for point in one["points"]}
-    told = [cell["repetitions"] for cell in cells if cell["cell"] in members and cell.get("repetitions")]
-    if not told:
-        return f"{fmt.MISSING} not told which were disturbed"
-    every, clean = sum(one["all"] for one in told), sum(one["clean"] for one in told)
-    return f"{every - clean} of {every} were disturbed; a launch stands for its clean ones where there are enough"
+    found = group.repetitions
+    if found is None:
+        return f"{fmt.MISSING} which were disturbed was not reported"
+    disturbed = f"{found.all - found.clean} of {found.all} were disturbed"
+    return f"{disturbed}; a launch stands for its clean ones where there are enough"
 
 
-def _best(group: Json) -> Table:
+def _best(group: CannonGroup) -> Table:
     rows = []
-    across = {one["n"]: one for one in group["best_across_nodes"]}
-    for one in group["best"]:
-        other = across.get(one["n"], {"variant": None, "reason": "not compared", "same": []})
-        rows.append([str(one["n"]), *_winner(one), *_winner(other)])
+    across: Mapping[int, CannonBest] = {one.n: one for one in group.best_across_nodes}
+    for one in group.best:
+        rows.append([str(one.n), *_winner(one), *_winner(across.get(one.n))])
     head = ["n", "Best", "Can't be told from it", "Best across nodes", "Can't be told from it"]
     return Table(head, rows)
 
 
-def _winner(one: Json) -> tuple[str, str]:
-    if one["variant"] is None:
-        return f"{fmt.MISSING} {one['reason']}", ""
-    return variant_name(one["variant"]), ", ".join(variant_name(name) for name in one["same"]) or "none"
+def _winner(one: CannonBest | None) -> tuple[str, str]:
+    if one is None:
+        return f"{fmt.MISSING} not compared", ""
+    if one.variant is None:
+        return f"{fmt.MISSING} {one.reason}", ""
+    return variant_name(one.variant), ", ".join(variant_name(name) for name in one.same) or "none"

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-Json = Any
+from slowpath.core.cannon_results import CannonGroup, CannonPoint
 
 # Panels of curves: variants that communicate alike.
 FAMILIES: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -44,7 +42,7 @@ def families(variants: list[str], most: int) -> list[tuple[str, list[str]]]:
     return [(title, names[start : start + most]) for title, names in groups for start in range(0, len(names), most)]
 
 
-def points(group: Json, variant: str) -> list[Json]:
+def points(group: CannonGroup, variant: str) -> list[CannonPoint]:
     """The measured points of a variant, by n."""
-    found: list[Json] = next((one["points"] for one in group["variants"] if one["variant"] == variant), [])
-    return sorted(found, key=lambda point: int(point["n"]))
+    found = next((one.points for one in group.variants if one.variant == variant), [])
+    return sorted(found, key=lambda point: point.n)

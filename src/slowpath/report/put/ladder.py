@@ -4,94 +4,109 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from slowpath.core.put_results import PutResults, PutRung
 from slowpath.report import format as fmt
-from slowpath.report.figure import Figure, Row, Table
-from slowpath.report.put.designs import piece
-from slowpath.report.put.rows import PutRow
+from slowpath.report.figure import Figure, Table
+from slowpath.report.figure import Row as FigureRow
+from slowpath.report.put.rows import Row
+from slowpath.report.put.words import piece
 from slowpath.report.svg import ladder
 from slowpath.report.svg.first_vs_later import short_time
 from slowpath.report.svg.ladder import Level, Step
 
-Value = Callable[[PutRow], float | None]
+Shown = Callable[[float], str]
 
 
-def _instructions(row: PutRow) -> float | None:
-    return None if row.inside is None else float(row.inside["median"])
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One of the two figures. of: value and what its piece adds, of a rung.  library: the same value of a library."""
 
-
-def _seconds(row: PutRow) -> float | None:
-    return None if row.estimate is None else float(row.estimate["value"])
-
-
-def ladder_figures(rows: Sequence[PutRow], mpis: Sequence[str]) -> list[Figure]:
-    """Both figures; those that no two rungs have a value for are left out."""
-    made = []
-    for grid, title, value, label, shown in (
-        ("grid-put-li", "Instructions in the call, piece by piece", _instructions, "{:g}".format, "{:g}".format),
-        ("grid-put-lt", "Time of a put, piece by piece", _seconds, _time_tick, fmt.time),
-    ):
-        figure = _figure(grid, title, rows, mpis, value, label, shown)
-        made += [figure] if figure else []
-    return made
+    grid: str
+    title: str
+    of: Callable[[PutRung], tuple[float | None, float | None]]
+    library: Callable[[Row], float | None]
+    tick: Shown
+    shown: Shown
 
 
 def _time_tick(seconds: float) -> str:
     return short_time(seconds) if seconds else "0"
 
 
-def _figure(
-    grid: str,
-    title: str,
-    rows: Sequence[PutRow],
-    mpis: Sequence[str],
-    value: Value,
-    label: Callable[[float], str],
-    shown: Callable[[float], str],
-) -> Figure | None:
-    rungs = sorted({row.rung for row in rows if row.design.kind == "ladder"})
-    known = {(row.rung, row.mpi): found for row in rows if row.design.kind == "ladder"
-             if (found := value(row)) is not None}  # fmt: skip
-    if len({rung for rung, _ in known}) < 2:
+_KINDS = (
+    _Kind(
+        "grid-put-li",
+        "Instructions in the call, piece by piece",
+        lambda rung: (rung.instructions, rung.instructions_added),
+        lambda row: row.inside.median if row.inside else None,
+        "{:g}".format,
+        "{:g}".format,
+    ),
+    _Kind(
+        "grid-put-lt",
+        "Time of a put, piece by piece",
+        lambda rung: (rung.time_s, rung.time_added_s),
+        lambda row: row.estimate.value if row.estimate else None,
+        _time_tick,
+        fmt.time,
+    ),
+)
+
+
+def ladder_figures(found: PutResults, rows: Sequence[Row], mpis: Sequence[str]) -> list[Figure]:
+    """Both figures; those that no two rungs have a value for are left out."""
+    return [figure for kind in _KINDS if (figure := _figure(kind, found.ladder, rows, mpis))]
+
+
+def _figure(kind: _Kind, rungs: Sequence[PutRung], rows: Sequence[Row], mpis: Sequence[str]) -> Figure | None:
+    if len({one.rung for one in rungs if kind.of(one)[0] is not None}) < 2:
         return None
-    levels = [Level(f"{row.words} of {row.mpi}" if row.mpi else row.words, found, mpis.index(row.mpi))
-              for row in rows if row.design.kind == "library" and (found := value(row)) is not None]  # fmt: skip
-    steps = {rung: _steps(rung, rungs, mpis, known) for rung in rungs}
+    levels = [Level(row.name, value, mpis.index(row.mpi))
+              for row in rows if row.kind == "library" and (value := kind.library(row)) is not None]  # fmt: skip
+    first = min(one.rung for one in rungs)
+    made: list[FigureRow] = []
+    numbers: list[list[str]] = []
+    by_rung: dict[int, list[PutRung]] = {}
+    for one in sorted(rungs, key=lambda one: (one.rung, mpis.index(one.mpi or ""))):
+        by_rung.setdefault(one.rung, []).append(one)
+    steps = {rung: [step for one in members if (step := _step(kind, one, mpis, first))]
+             for rung, members in by_rung.items()}  # fmt: skip
     scale = ladder.scale_of([step for found in steps.values() for step in found], levels)
-    made, numbers = [], []
-    for rung in rungs:
+    for rung, members in by_rung.items():
         words = f"{rung}: {piece(rung)}"
-        texts = [_said(step, rung, shown) for step in steps[rung]]
-        distinct = list(dict.fromkeys(texts))
-        told = (
-            "; ".join(distinct)
-            if len(distinct) < 2
-            else "; ".join(f"{mpis[step.series]} {said}" for step, said in zip(steps[rung], texts, strict=True))
-        )
-        track = ladder.track(steps[rung], scale, grid, f"{words}: {told or 'no value'}")
-        made.append(Row(words, -1, track, told or f"{fmt.MISSING} no value"))
-        numbers += [[words, mpis[step.series], shown(step.after), _added(step, rung, shown)] for step in steps[rung]]
-    reach = "; ".join(f"{level.name}: {shown(level.value)}" for level in levels)
+        known = [(one.mpi or "", *texts) for one in members if (texts := _texts(kind, one, first))]
+        shown = _joined([(mpi, with_it if rung == first else f"{with_it}, {adds}") for mpi, with_it, adds in known])
+        track = ladder.track(steps[rung], scale, kind.grid, f"{words}: {shown or 'no value'}")
+        made.append(FigureRow(words, -1, track, shown or f"{fmt.MISSING} no value"))
+        numbers += [[words, mpi, with_it, adds] for mpi, with_it, adds in known]
+    reach = "; ".join(f"{level.name}: {kind.shown(level.value)}" for level in levels)
     table = Table(["Piece", "In launches of", "With it", "It adds"], numbers)
-    where = f"upright lines are the libraries as they are: {reach}" if reach else "no library was measured beside it"
-    return Figure(title, where, table, ladder.axis(scale, grid, levels, label, title), made)
+    where = f"upright lines are the libraries as they are: {reach}" if reach else "no library was measured next to it"
+    return Figure(kind.title, where, table, ladder.axis(scale, kind.grid, levels, kind.tick, kind.title), made)
 
 
-def _steps(rung: int, rungs: list[int], mpis: Sequence[str], known: dict[tuple[int, str], float]) -> list[Step]:
-    place = rungs.index(rung)
-    found = []
-    for series, mpi in enumerate(mpis):
-        if (rung, mpi) not in known:
-            continue
-        before = known.get((rungs[place - 1], mpi)) if place else 0.0
-        found.append(Step(series, known[rung, mpi] if before is None else before, known[rung, mpi]))
-    return found
+def _joined(texts: Sequence[tuple[str, str]]) -> str:
+    """What the launches of each MPI show; once, where it is the same in all."""
+    distinct = list(dict.fromkeys(text for _, text in texts))
+    return "; ".join(distinct if len(distinct) < 2 else [f"{mpi} {text}" for mpi, text in texts])
 
 
-def _added(step: Step, rung: int, shown: Callable[[float], str]) -> str:
-    delta = step.after - step.before
-    return ("+" if delta >= 0 else "−") + shown(abs(delta)) if rung else fmt.MISSING + " the first rung"
+def _step(kind: _Kind, one: PutRung, mpis: Sequence[str], first: int) -> Step | None:
+    """From the rung below to this one; from 0 for the first rung, of no length where the rung below is missing."""
+    value, added = kind.of(one)
+    if value is None:
+        return None
+    before = 0.0 if one.rung == first else value if added is None else value - added
+    return Step(mpis.index(one.mpi or ""), before, value)
 
 
-def _said(step: Step, rung: int, shown: Callable[[float], str]) -> str:
-    return f"{shown(step.after)}, {_added(step, rung, shown)}" if rung else shown(step.after)
+def _texts(kind: _Kind, one: PutRung, first: int) -> tuple[str, str] | None:
+    """The value with this piece, and what the piece adds."""
+    value, added = kind.of(one)
+    if value is None:
+        return None
+    if added is None:
+        return kind.shown(value), f"{fmt.MISSING} the {'first rung' if one.rung == first else 'rung below is missing'}"
+    return kind.shown(value), ("+" if added >= 0 else "−") + kind.shown(abs(added))

@@ -6,19 +6,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
+from markupsafe import Markup
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.results import Results
 from slowpath.report import format as fmt
-from slowpath.report.figure import Figure, Row, Table, shown_interval
-from slowpath.report.put.designs import DESIGNS, KINDS
+from slowpath.report.figure import Figure, Table, shown_interval
+from slowpath.report.figure import Row as FigureRow
 from slowpath.report.put.history import STUDY
 from slowpath.report.put.ladder import ladder_figures
-from slowpath.report.put.rows import METRIC, Condition, PutRow, conditions, put_cells, region, steady
+from slowpath.report.put.rows import Row, inside, puts, rows_of, steady, where
 from slowpath.report.put.split import split_figures
+from slowpath.report.put.words import KINDS, WORDINGS
 from slowpath.report.svg import bars
 from slowpath.report.svg.bars import Bar
 
-Json = Any
 Numbers = tuple[str, str]  # a value, and what stands below it in small print
 NOT_COUNTED = f"{fmt.MISSING} not counted"
 
@@ -40,31 +43,32 @@ class PutView:
     others: Table | None
 
 
-def put_view(results: Json) -> PutView | None:
+def put_view(results: Results) -> PutView | None:
     """None in a run without cells of the experiment put that have a value."""
-    found = conditions(results)
-    cells = [cell for cell in put_cells(results) if steady(cell, METRIC)]
-    if not cells:
+    found = results.put
+    if found is None:
         return None
-    mpis = list(dict.fromkeys(cell.get("mpi") or "" for cell in cells))
-    charts = [figure for place, condition in enumerate(found) for figure in _charts(place, condition, mpis)]
-    compared = [row for condition in found for row in condition.rows]
-    first = found[0].rows if found else []
-    listed = [row for row in first if row.design.kind != "ladder"]
-    kinds = list(dict.fromkeys((row.estimate or {}).get("interval_kind") or "no reason" for row in listed))
-    of_ratios = {row.of_empty.interval_kind for row in listed if row.of_empty and row.of_empty.interval}
+    cells = [results.cell(number) for number in found.cells]
+    mpis = list(dict.fromkeys(cell.mpi or "" for cell in cells))
+    tables = [(where(condition), rows_of(condition, results)) for condition in found.conditions]
+    charts = [figure for place, (words, rows) in enumerate(tables) for figure in _charts(place, words, rows, mpis)]
+    first = tables[0][1] if tables else []
+    listed = [row for row in first if row.kind != "ladder"]
+    kinds = list(dict.fromkeys(row.estimate.interval_kind for row in listed if row.estimate))
+    shares = [row.found.of_empty for row in listed]
+    of_ratios = {share.interval_kind for share in shares if share and share.interval}
     return PutView(
         [mpi or "this MPI" for mpi in mpis],
         kinds,
         sorted(of_ratios),
-        [(design.words, design.meaning) for design in DESIGNS if design.meaning],
+        [(wording.words, wording.meaning) for wording in WORDINGS.values() if wording.meaning],
         _HEAD,
         [_numbers(row, len(kinds) > 1, len(of_ratios) > 1) for row in listed],
         charts,
-        ladder_figures(first, mpis),
-        split_figures(compared),
+        ladder_figures(found, first, mpis),
+        split_figures(found),
         _history(),
-        _others(cells, {row.cell["cell"] for row in first}),
+        _others(cells, {row.cell.cell for row in first}),
     )
 
 
@@ -72,142 +76,137 @@ _HEAD = ["Who puts", "Instructions in the call", "With call site and loop", "Tim
 _HEAD += ["Rate over empty call's", "Synchronisation of a burst"]
 
 
-def _numbers(row: PutRow, tell_kind: bool, tell_kind_of_ratio: bool) -> list[Numbers]:
-    where = "" if row.design.kind == "library" or not row.mpi else f"in launches of {row.mpi}"
-    whole = _whole(row.cell)
-    share = _share(row, tell_kind_of_ratio)
-    return [(name(row), where), inside(row.cell), whole, *_costs(row.cell, tell_kind), share, synchronisation(row.cell)]
+def _numbers(row: Row, with_kind: bool, with_kind_of_ratio: bool) -> list[Numbers]:
+    launches = "" if row.kind == "library" or not row.mpi else f"in launches of {row.mpi}"
+    share = _share(row, with_kind_of_ratio)
+    costs = _costs(row.cell, with_kind)
+    return [(row.name, launches), _inside(row.cell), _whole(row), *costs, share, _synchronisation(row.cell)]
 
 
-def _whole(cell: Json) -> Numbers:
+def _whole(row: Row) -> Numbers:
     """Instructions of a put with its call site and loop."""
-    counted = region(cell, "put")
-    if counted is None:
+    if row.calls is None:
         return NOT_COUNTED, ""
-    loop, one = counted.get("loop_per_put"), (counted.get("per_call") or {}).get("stepped") or {"median": 0}
-    return (f"{fmt.MISSING} not told" if loop is None else f"{loop + one['median']:.1f}"), ""
+    whole = row.found.instructions_with_loop
+    return (f"{fmt.MISSING} not reported" if whole is None else f"{whole:.1f}"), ""
 
 
-def _costs(cell: Json, tell_kind: bool = True) -> tuple[Numbers, Numbers]:
+def _costs(cell: CellResult, with_kind: bool = True) -> tuple[Numbers, Numbers]:
     """Time and rate, each with its interval."""
-    one = steady(cell, METRIC) or {}
-    value, between = one.get("value"), one.get("interval")
-    rate, ends = one.get("message_rate_per_s"), one.get("message_rate_interval")
-    shown = shown_interval(one) if tell_kind else fmt.quantity_interval(value, "s", between) or shown_interval(one)
+    one = steady(cell)
+    if one is None:
+        return (fmt.MISSING, "no interval"), (fmt.MISSING, "no interval")
+    rate, ends = one.message_rate_per_s, one.message_rate_interval
+    own = None if with_kind else fmt.quantity_interval(one.value, "s", one.interval)
     turned = fmt.quantity_interval(rate, "1/s", ends) or "no interval"
-    return (fmt.time(value, between), shown), (fmt.quantity(rate, "1/s", ends), turned)
+    return (fmt.time(one.value, one.interval), own or shown_interval(one)), (fmt.quantity(rate, "1/s", ends), turned)
 
 
-def inside(cell: Json) -> Numbers:
+def _inside(cell: CellResult) -> Numbers:
     """Median and range of the instructions inside a call; or why there are none."""
-    counted = region(cell, "put")
+    counted, one = puts(cell), inside(cell)
     if counted is None:
         return NOT_COUNTED, ""
-    one = (counted.get("per_call") or {}).get("stepped")
     if one is None:
         return f"{fmt.MISSING} nothing is called", ""
-    calls = fmt.plural(counted["calls"], "call")
-    return f"{one['median']:g}", f"{one['min']} to {one['max']} in {calls}" if one["min"] != one[
-        "max"
-    ] else f"all {calls}"
+    calls = fmt.plural(counted.calls, "call")
+    return f"{one.median:g}", f"{one.min} to {one.max} in {calls}" if one.min != one.max else f"all {calls}"
 
 
-def synchronisation(cell: Json) -> Numbers:
+def _synchronisation(cell: CellResult) -> Numbers:
     """Time and instructions of what ends a burst, apart from the puts."""
-    one, counted = steady(cell, "synchronisation_s"), region(cell, "synchronisation")
-    shown = fmt.time(one["value"], one.get("interval")) if one else f"{fmt.MISSING} not timed apart"
-    return shown, f"{counted['total']['stepped']:g} instructions" if counted else "not counted"
+    one = cell.estimate("synchronisation_s", "steady")
+    counted = cell.instructions.synchronisation if cell.instructions else None
+    shown = fmt.time(one.value, one.interval) if one else f"{fmt.MISSING} not timed apart"
+    return shown, f"{counted.total.stepped:g} instructions" if counted else "not counted"
 
 
-def _share(row: PutRow, tell_kind: bool) -> Numbers:
-    share = row.of_empty
+def _share(row: Row, with_kind: bool) -> Numbers:
+    share = row.found.of_empty
     if share is None:
-        is_empty = row.design.name.startswith("empty_call")
+        is_empty = row.found.design.startswith("empty_call")
         return fmt.MISSING, "it is the empty call" if is_empty else "no empty call was measured"
     ends = fmt.ratio_interval(share.ratio, share.interval)
-    told = ends if ends and not tell_kind else fmt.with_kind(ends, share.interval_kind)
-    return fmt.ratio(share.ratio, share.interval), told
+    shown = ends if ends and not with_kind else fmt.with_kind(ends, share.interval_kind)
+    return fmt.ratio(share.ratio, share.interval), shown
 
 
-def _charts(place: int, condition: Condition, mpis: Sequence[str]) -> list[Figure]:
-    rows = [row for row in condition.rows if row.design.kind != "ladder"]
-    kinds = {row.design.kind for row in rows}
+def _charts(place: int, words: str, every: Sequence[Row], mpis: Sequence[str]) -> list[Figure]:
+    rows = [row for row in every if row.kind != "ladder"]
+    kinds = {row.kind for row in rows}
     title = ", ".join(KINDS[kind].lower() for kind in KINDS if kind in kinds)
-    where = condition.where or "the usual put"
+    caption = f"{title}; {words or 'the usual put'}"
     made = []
     if any(row.calls for row in rows):
-        made.append(_instructions(f"grid-put-i{place}", rows, mpis, f"{title}; {where}", history=place == 0))
+        made.append(_instructions(f"grid-put-i{place}", rows, mpis, caption, history=place == 0))
     if any(row.estimate for row in rows):
-        made.append(_rates(f"grid-put-r{place}", rows, mpis, f"{title}; {where}"))
+        made.append(_rates(f"grid-put-r{place}", rows, mpis, caption))
     return made
 
 
-def _by_words(rows: Sequence[PutRow]) -> list[list[PutRow]]:
+def _by_words(rows: Sequence[Row]) -> list[list[Row]]:
     """Rows that the chart draws together: one design in the launches of several MPIs. Libraries stay apart."""
 
-    def key(row: PutRow) -> tuple[str, str]:
-        return row.words, row.mpi if row.design.kind == "library" else ""
+    def key(row: Row) -> tuple[str, str]:
+        return row.words, row.mpi if row.kind == "library" else ""
 
     return [list(group) for _, group in groupby(rows, key)]
 
 
-def name(row: PutRow) -> str:
-    """What a row is called: a library by its MPI, everything else by its design."""
-    return f"{row.words} of {row.mpi}" if row.design.kind == "library" and row.mpi else row.words
-
-
-def _rows(groups: list[list[PutRow]], tracks: list[Any], said: Callable[[PutRow], str]) -> list[Row]:
+def _rows(groups: list[list[Row]], tracks: Sequence[Markup], said: Callable[[Row], str]) -> list[FigureRow]:
     made = []
     for group, track in zip(groups, tracks, strict=True):
         texts = list(dict.fromkeys(said(row) for row in group))
         values = texts[0] if len(texts) == 1 else "; ".join(f"{row.mpi} {said(row)}" for row in group)
-        made.append(Row(name(group[0]), group[0].cell["cell"], track, values))
+        made.append(FigureRow(group[0].name, group[0].cell.cell, track, values))
     return made
 
 
-def _instructions(grid: str, rows: Sequence[PutRow], mpis: Sequence[str], where: str, history: bool) -> Figure:
+def _instructions(grid: str, rows: Sequence[Row], mpis: Sequence[str], where: str, history: bool) -> Figure:
     groups = _by_words([row for row in rows if row.calls])
     drawn = [[_count_bar(row, mpis) for row in group] for group in groups]
     old = [[Bar(None, float(one.instructions))] for one in STUDY] if history else []
     scale = bars.scale_of([*drawn, *old])
-    tracks = [bars.track(bar, scale, grid, f"{name(group[0])}: {said_count(group[0])} instructions")
+    tracks = [bars.track(bar, scale, grid, f"{group[0].name}: {_count_words(group[0])} instructions")
               for bar, group in zip(drawn, groups, strict=True)]  # fmt: skip
-    shown = _rows(groups, tracks, said_count)
+    shown = _rows(groups, tracks, _count_words)
     for one, bar in zip(STUDY, old, strict=False):
         words = f"{one.instructions} instructions, in the earlier study"
-        shown.append(Row(f"History: {one.design}", -1, bars.track(bar, scale, grid, words), f"{one.instructions}"))
+        shown.append(
+            FigureRow(f"History: {one.design}", -1, bars.track(bar, scale, grid, words), f"{one.instructions}")
+        )
     axis = bars.axis(scale, grid, lambda tick: f"{tick:g}", "Instructions axis, logarithmic")
-    numbers = [[name(row), row.mpi, said_count(row)] for group in groups for row in group]
+    numbers = [[row.name, row.mpi, _count_words(row)] for group in groups for row in group]
     table = Table(["Who puts", "In launches of", "Instructions"], numbers)
     return Figure("Instructions of a put", where, table, axis, shown)
 
 
-def said_count(row: PutRow) -> str:
+def _count_words(row: Row) -> str:
     """The chart's words: inside the call, and all of it."""
-    whole = "its loop was not counted" if row.with_loop is None else f"{row.with_loop:.1f} with its loop"
-    one = row.inside
+    known, one = row.found.instructions_with_loop, row.inside
+    whole = "its loop was not counted" if known is None else f"{known:.1f} with its loop"
     if one is None:
         return f"all inlined; {whole}"
-    spread = f", {one['min']} to {one['max']}" if one["min"] != one["max"] else ""
-    return f"{one['median']:g}{spread}; {whole}"
+    spread = f", {one.min} to {one.max}" if one.min != one.max else ""
+    return f"{one.median:g}{spread}; {whole}"
 
 
-def _count_bar(row: PutRow, mpis: Sequence[str]) -> Bar:
+def _count_bar(row: Row, mpis: Sequence[str]) -> Bar:
     one = row.inside
-    spread = (float(one["min"]), float(one["max"])) if one and one["min"] != one["max"] else None
-    return Bar(mpis.index(row.mpi), one["median"] if one else None, spread, row.with_loop)
+    spread = (float(one.min), float(one.max)) if one and one.min != one.max else None
+    return Bar(mpis.index(row.mpi), one.median if one else None, spread, row.found.instructions_with_loop)
 
 
-def _rates(grid: str, rows: Sequence[PutRow], mpis: Sequence[str], where: str) -> Figure:
+def _rates(grid: str, rows: Sequence[Row], mpis: Sequence[str], where: str) -> Figure:
     groups = _by_words([row for row in rows if row.estimate])
     drawn = [[_rate_bar(row, mpis) for row in group] for group in groups]
     scale = bars.scale_of(drawn)
-    tracks = [bars.track(bar, scale, grid, f"{name(group[0])}: {_said_rate(group[0])}")
+    tracks = [bars.track(bar, scale, grid, f"{group[0].name}: {_rate_words(group[0])}")
               for bar, group in zip(drawn, groups, strict=True)]  # fmt: skip
     axis = bars.axis(scale, grid, _rate_tick, "Rate axis, puts per second, logarithmic")
-    numbers = [[name(row), row.mpi, " ".join(_costs(row.cell)[1])] for group in groups for row in group]
+    numbers = [[row.name, row.mpi, " ".join(_costs(row.cell)[1])] for group in groups for row in group]
     table = Table(["Who puts", "In launches of", "Puts per second"], numbers)
-    return Figure("Rate of puts", where, table, axis, _rows(groups, tracks, _said_rate))
+    return Figure("Rate of puts", where, table, axis, _rows(groups, tracks, _rate_words))
 
 
 def _rate_tick(tick: float) -> str:
@@ -215,16 +214,14 @@ def _rate_tick(tick: float) -> str:
     return f"{float(shown):g} {unit}"
 
 
-def _said_rate(row: PutRow) -> str:
-    one = row.estimate or {}
-    return fmt.quantity(one.get("message_rate_per_s"), "1/s", one.get("message_rate_interval"))
+def _rate_words(row: Row) -> str:
+    one = row.estimate
+    return fmt.quantity(one.message_rate_per_s, "1/s", one.message_rate_interval) if one else fmt.MISSING
 
 
-def _rate_bar(row: PutRow, mpis: Sequence[str]) -> Bar:
-    one = row.estimate or {}
-    low, high = one.get("message_rate_interval") or (None, None)
-    spread = (low, high) if low is not None and high is not None else None
-    return Bar(mpis.index(row.mpi), one.get("message_rate_per_s"), spread)
+def _rate_bar(row: Row, mpis: Sequence[str]) -> Bar:
+    one = row.estimate
+    return Bar(mpis.index(row.mpi), one.message_rate_per_s if one else None, one.message_rate_interval if one else None)
 
 
 def _history() -> Table:
@@ -232,11 +229,11 @@ def _history() -> Table:
     return Table(["Design", "Instructions of a put", "Puts per second, then and there", "What it was"], rows)
 
 
-def _others(cells: Sequence[Json], shown: set[int]) -> Table | None:
+def _others(cells: Sequence[CellResult], shown: set[int]) -> Table | None:
     """Everything that the first table leaves out: windows, info keys, synchronisations, datatypes, sizes."""
     rows = []
     for cell in cells:
-        if cell["cell"] not in shown:
-            numbers = [inside(cell), *_costs(cell), synchronisation(cell)]
-            rows.append([cell["label"], *("; ".join(part for part in one if part) for one in numbers)])
+        if cell.cell not in shown:
+            numbers = [_inside(cell), *_costs(cell), _synchronisation(cell)]
+            rows.append([cell.label, *("; ".join(part for part in one if part) for one in numbers)])
     return Table(["Cell", _HEAD[1], _HEAD[3], _HEAD[4], _HEAD[6]], rows) if rows else None

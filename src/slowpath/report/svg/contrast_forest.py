@@ -4,21 +4,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from slowpath.core.result import Interval
 from slowpath.report import format as fmt
 from slowpath.report.svg import marks
 from slowpath.report.svg.element import element, picture
 from slowpath.report.svg.scale import LogScale, spanning
 
 
-def scale_of(contrasts: Sequence[dict[str, Any]]) -> LogScale:
-    """One axis for `contrasts`, with 1 on it."""
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """One ratio to draw. minimum_effect: as 0.03; band around 1.  no_interval: why there is none."""
+
+    title: str
+    ratio: float | None
+    interval: Interval | None
+    verdict: str
+    minimum_effect: float
+    no_interval: str = "no interval"
+
+
+def scale_of(ratios: Sequence[Ratio]) -> LogScale:
+    """One axis for `ratios`, with 1 on it."""
     values: list[float | None] = [1.0]
-    for contrast in contrasts:
-        values += [contrast.get("ratio"), *(contrast.get("interval") or ())]
+    for one in ratios:
+        values += [one.ratio, *(one.interval or ())]
     return LogScale(*(spanning(values, least=1.6) or (0.8, 1.25)))
 
 
@@ -38,23 +51,17 @@ def axis(scale: LogScale, grid: str) -> Markup:
     return picture(content, *words, height=22, class_="axis")
 
 
-def track(contrast: dict[str, Any], scale: LogScale, grid: str) -> Markup:
-    """One contrast: band of no effect, interval, marker of its verdict. Without a ratio, only the axis."""
-    ratio, interval = contrast.get("ratio"), contrast.get("interval")
-    effect = contrast.get("minimum_effect") or 0.0
-    low, high = scale(max(1 - effect, 1e-9)), scale(1 + effect)
+def track(one: Ratio, scale: LogScale, grid: str) -> Markup:
+    """One ratio: band of no effect, interval, marker of its verdict. Without a ratio, only the axis."""
+    low, high = scale(max(1 - one.minimum_effect, 1e-9)), scale(1 + one.minimum_effect)
     content = element(
         "rect", x=marks.percent(low), width=marks.percent(high - low), y=0, height=marks.TRACK_HEIGHT, class_="band"
     )
     content += marks.used(grid)
-    verdict = contrast.get("verdict") or "not measured"
-    if interval:
-        content += marks.bar(scale(interval[0]), scale(interval[1]), f"interval {verdict}")
-    if ratio is not None:
-        content += marks.shape(scale(ratio), verdict)
-    shown = fmt.ratio(ratio, interval)
-    spread = (
-        fmt.ratio_interval(ratio, interval) or contrast.get("interval_kind") or contrast.get("reason") or "no interval"
-    )
-    title = f"{contrast['b']['value']} against {contrast['a']['value']}: {verdict}"
-    return picture(content, title, f"Ratio {shown}, {spread}", height=marks.TRACK_HEIGHT, class_="track")
+    if one.interval:
+        content += marks.bar(scale(one.interval[0]), scale(one.interval[1]), f"interval {one.verdict}")
+    if one.ratio is not None:
+        content += marks.shape(scale(one.ratio), one.verdict)
+    words = f"Ratio {fmt.ratio(one.ratio, one.interval)}, "
+    words += fmt.ratio_interval(one.ratio, one.interval) or one.no_interval
+    return picture(content, f"{one.title}: {one.verdict}", words, height=marks.TRACK_HEIGHT, class_="track")

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup
 
+from slowpath.core.cell_results import MetricEstimate
 from slowpath.report import format as fmt
 from slowpath.report.svg import marks
 from slowpath.report.svg.element import element, picture
 from slowpath.report.svg.scale import LogScale, spanning
 
-QUANTILES = (("p50", "50"), ("p90", "90"), ("p99", "99"), ("p999", "99.9"))
 _LINES = 3  # dots are spread over so many lines, so that equal ones stay apart
 _TAIL_BEGINS, _LAUNCHES_END = 52.0, 42.0  # percent of the track
 
@@ -30,17 +29,16 @@ class Scales:
     tail: LogScale
 
 
-def _relative(estimate: dict[str, Any], values: Sequence[float | None]) -> list[float]:
-    centre = estimate.get("value")
-    return [value / centre for value in values if value is not None] if centre else []
+def _relative(estimate: MetricEstimate, values: Sequence[float]) -> list[float]:
+    return [value / estimate.value for value in values] if estimate.value else []
 
 
-def scales_of(estimates: Sequence[dict[str, Any]]) -> Scales:
+def scales_of(estimates: Sequence[MetricEstimate]) -> Scales:
     """Axes for everything that the tracks of `estimates` show."""
     medians, tails = [1.0], [1.0]
     for one in estimates:
-        medians += _relative(one, [*(one.get("launch_values") or ()), *(one.get("interval") or ())])
-        tails += _relative(one, (one.get("min"), one.get("max")))
+        medians += _relative(one, [*one.launch_values, *(one.interval or ())])
+        tails += _relative(one, (one.min, one.max))
     left, right = spanning(medians, least=1.1, margin=1.01), spanning(tails, least=2.0, margin=1.05)
     return Scales(
         LogScale(*(left or (0.9, 1.1)), 0.0, _LAUNCHES_END), LogScale(*(right or (0.5, 2.0)), _TAIL_BEGINS, 100.0)
@@ -67,43 +65,46 @@ def _tail_ticks(scales: Scales) -> list[float]:
     return scales.tail.ticks(5)
 
 
-def track(estimate: dict[str, Any], unit: str, scales: Scales, grid: str) -> Markup:
+def track(estimate: MetricEstimate, unit: str, scales: Scales, grid: str) -> Markup:
     """Left: launch medians over the interval. Right: from the smallest to the largest sample, quantiles as ticks."""
     content = marks.used(grid)
     content += _launches(estimate, scales.launches) + _samples(estimate, scales.tail)
-    title = f"Median {fmt.quantity(estimate.get('value'), unit, estimate.get('interval'))}"
+    title = f"Median {fmt.quantity(estimate.value, unit, estimate.interval)}"
     return picture(content, title, describe(estimate, unit), height=marks.TRACK_HEIGHT, class_="track")
 
 
-def _launches(estimate: dict[str, Any], scale: LogScale) -> str:
-    interval = _relative(estimate, estimate.get("interval") or ())
+def _launches(estimate: MetricEstimate, scale: LogScale) -> str:
+    interval = _relative(estimate, estimate.interval or ())
     content = marks.bar(scale(interval[0]), scale(interval[1]), "interval spread", 15) if interval else ""
-    content += _tick(scale(1.0), 4, 26, "centre") if estimate.get("value") else ""
+    content += _tick(scale(1.0), 4, 26, "centre") if estimate.value else ""
     dots = "".join(
         element("circle", cx=marks.percent(scale(value)), cy=9 + 6 * (index % _LINES), r=3)
-        for index, value in enumerate(_relative(estimate, estimate.get("launch_values") or ()))
+        for index, value in enumerate(_relative(estimate, estimate.launch_values))
     )
     return content + element("g", dots, class_="dot launch")
 
 
-def _samples(estimate: dict[str, Any], scale: LogScale) -> str:
-    ends = _relative(estimate, (estimate.get("min"), estimate.get("max")))
+def _samples(estimate: MetricEstimate, scale: LogScale) -> str:
+    ends = _relative(estimate, (estimate.min, estimate.max))
     content = marks.bar(scale(ends[0]), scale(ends[1]), "range", 15) if len(ends) == 2 else ""
     content += "".join(_tick(scale(end), 12, 18, "end") for end in ends)
-    for name, _ in QUANTILES[1:]:
-        content += "".join(
-            _tick(scale(value), 8, 22, "quantile") for value in _relative(estimate, (estimate.get(name),))
-        )
-    return content + (_tick(scale(1.0), 4, 26, "centre") if estimate.get("value") else "")
+    quantiles = _relative(estimate, [value for _, value in _quantiles(estimate)])
+    content += "".join(_tick(scale(value), 8, 22, "quantile") for value in quantiles)
+    return content + (_tick(scale(1.0), 4, 26, "centre") if estimate.value else "")
+
+
+def _quantiles(estimate: MetricEstimate) -> list[tuple[str, float]]:
+    """Those above the median that it has, by their name in per cent."""
+    found = (("90", estimate.p90), ("99", estimate.p99), ("99.9", estimate.p999))
+    return [(name, value) for name, value in found if value is not None]
 
 
 def _tick(x: float, top: int, bottom: int, class_: str) -> str:
     return element("line", x1=marks.percent(x), x2=marks.percent(x), y1=top, y2=bottom, class_=class_)
 
 
-def describe(estimate: dict[str, Any], unit: str) -> str:
+def describe(estimate: MetricEstimate, unit: str) -> str:
     """The quantiles in words."""
-    known = [
-        f"{name} %: {fmt.quantity(estimate.get(key), unit)}" for key, name in QUANTILES if estimate.get(key) is not None
-    ]
-    return f"{fmt.plural(len(estimate.get('launch_values') or ()), 'launch')}. " + ", ".join(known)
+    median = [("50", estimate.p50)] if estimate.p50 is not None else []
+    known = [f"{name} %: {fmt.quantity(value, unit)}" for name, value in [*median, *_quantiles(estimate)]]
+    return f"{fmt.plural(len(estimate.launch_values), 'launch')}. " + ", ".join(known)

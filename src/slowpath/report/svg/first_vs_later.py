@@ -4,21 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from markupsafe import Markup
 
+from slowpath.core.cell_results import MetricEstimate
 from slowpath.report import format as fmt
 from slowpath.report.svg import marks
 from slowpath.report.svg.element import element, picture
 from slowpath.report.svg.scale import LogScale, spanning
 
 
-def scale_of(estimates: Sequence[dict[str, Any]]) -> LogScale:
+def scale_of(estimates: Sequence[MetricEstimate]) -> LogScale:
     """One axis of time for all `estimates` and their intervals."""
     values: list[float | None] = []
     for one in estimates:
-        values += [one.get("value"), *(one.get("interval") or ())]
+        values += [one.value, *(one.interval or ())]
     return LogScale(*(spanning(values, least=3.0, margin=1.15) or (1e-6, 1e-3)))
 
 
@@ -37,20 +37,16 @@ def short_time(tick_s: float) -> str:
     return f"{float(number):g} {unit}"
 
 
-def track(first: dict[str, Any], steady: dict[str, Any], scale: LogScale, grid: str) -> Markup:
+def track(first: MetricEstimate, steady: MetricEstimate, scale: LogScale, grid: str) -> Markup:
     """One cell: both phases with their intervals, joined."""
-    content = marks.used(grid)
-    a, b = steady["value"], first["value"]
-    if a is not None and b is not None:
-        content += marks.bar(scale(a), scale(b), "join")
+    a, b = steady.value, first.value
+    content = marks.used(grid) + marks.bar(scale(a), scale(b), "join")
     for one, kind in ((steady, "steady"), (first, "first")):
-        if one.get("interval"):
-            content += marks.bar(scale(one["interval"][0]), scale(one["interval"][1]), f"interval {kind}")
-    if a is not None:
-        content += marks.dot(scale(a), "dot steady", 4.5)
-    if b is not None:
-        content += element("circle", cx=marks.percent(scale(b)), cy=marks.MIDDLE, r=5, class_="dot first")
-    words = f"First {fmt.time(b, first.get('interval'))}, later {fmt.time(a, steady.get('interval'))}"
+        if one.interval:
+            content += marks.bar(scale(one.interval[0]), scale(one.interval[1]), f"interval {kind}")
+    content += marks.dot(scale(a), "dot steady", 4.5)
+    content += element("circle", cx=marks.percent(scale(b)), cy=marks.MIDDLE, r=5, class_="dot first")
+    words = f"First {fmt.time(b, first.interval)}, later {fmt.time(a, steady.interval)}"
     return picture(
         content, words, "Hollow: first message. Filled: later messages.", height=marks.TRACK_HEIGHT, class_="track"
     )

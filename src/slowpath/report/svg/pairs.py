@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from markupsafe import Markup
 
+from slowpath.core.results import ContrastResult
 from slowpath.report import format as fmt
 from slowpath.report.svg.element import element, number, picture, text
 from slowpath.report.svg.first_vs_later import short_time
@@ -23,19 +21,19 @@ def _shorten(words: str, most: int = 20) -> str:
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
-def chart(contrast: dict[str, Any]) -> Markup | None:
+def chart(contrast: ContrastResult) -> Markup | None:
     """The picture of a contrast's pairs, seconds on a logarithmic axis; None without pairs."""
-    pairs: Sequence[Sequence[float]] = contrast.get("pairs") or ()
+    pairs = contrast.pairs
     ends = spanning((value for pair in pairs for value in pair), least=1.15)
     if ends is None:
         return None
     scale = LogScale(*ends, _FRAME.bottom, _FRAME.top)
     content = _FRAME.y_axis(scale, short_time, 5)
     lines = "".join(f"M{_LEFT} {number(scale(a))}L{_RIGHT} {number(scale(b))}" for a, b in pairs)
-    content += element("path", d=lines, class_=f"pair {contrast.get('verdict') or 'undecided'}")
+    content += element("path", d=lines, class_=f"pair {contrast.verdict or 'undecided'}")
     for x, side, class_ in ((_LEFT, 0, "dot a"), (_RIGHT, 1, "dot b")):
         content += "".join(element("circle", cx=x, cy=float(scale(pair[side])), r=3.5, class_=class_) for pair in pairs)
-    sides = (str(contrast["a"]["value"]), str(contrast["b"]["value"]))
+    sides = (contrast.a.value, contrast.b.value)
     for x, words in zip((_LEFT, _RIGHT), sides, strict=True):
         content += text(_shorten(words), x, _FRAME.bottom + 20, "middle", "label")
     longer = sum(b > a for a, b in pairs)

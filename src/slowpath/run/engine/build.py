@@ -40,7 +40,7 @@ from slowpath.run.engine.toolchain import Compiler, find_cmake, find_compiler
 BUILD_LIMIT_S = 900.0
 BLAS_LINE = re.compile(r"^-- BLAS: (?!none)(.+)$", re.MULTILINE)  # engine/studies/blas/CMakeLists.txt
 ERROR_LINE = re.compile(r"\berror: |^CMake Error|undefined reference|No space left")
-# Kept beside the engine when the source builds them: the original reproducers' commands, the driver-level experiment,
+# Kept next to the engine when the source builds them: the original reproducers' commands, the driver-level experiment,
 # the library that pads allocations of programs that can't be changed, what `slowpath count` works with, what plants
 # slow paths (docs/results/plants.md), and the BLAS.
 OTHER_PROGRAMS = (
@@ -169,7 +169,7 @@ class Tools:
 
 
 def _build_into(folder: Path, source: Path, mpicxx: Path, tools: Tools, note: EngineNote) -> Engine:
-    """Build beside `folder` and rename into place, so that a half-built engine is never seen."""
+    """Build next to `folder` and rename into place, so that a half-built engine is never seen."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     log = folder.parent / f"{folder.name}.log"

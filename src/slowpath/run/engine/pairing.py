@@ -54,7 +54,7 @@ def why_not(program: Path, mpi: Mpi, environ: Mapping[str, str]) -> str | None:
 
 
 def require_pair(program: Path, mpi: Mpi, environ: Mapping[str, str]) -> None:
-    """Raises: EnvironmentFailure: the engine can't run under this MPI; says why."""
+    """Raises: EnvironmentFailure: the engine can't run under this MPI, and why."""
     if reason := why_not(program, mpi, environ):
         raise EnvironmentFailure(f"the engine {program} can't run under {mpi.identity}: {reason}")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a launch says about its ranks, and about one cell beside the samples. Pure."""
+"""What a launch says about its ranks, and about one cell in addition to the samples. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from slowpath.core.cpu_list import parse_cpu_list
 from slowpath.record.events import Intervals, Rank, Repetitions
 
-_NOT_TOLD = "the record does not say which processors the ranks may use"
+_NOT_RECORDED = "the record does not say which processors the ranks may use"
 
 
 @dataclass(frozen=True)
-class Job:
+class LaunchContext:
     """One launch, for one cell.
 
     size: ranks.  one_clock: rank 0 and the last rank share a node, hence CLOCK_MONOTONIC.  one_node: all ranks do.
@@ -24,7 +24,7 @@ class Job:
     size: int
     one_clock: bool
     one_node: bool = True
-    shared_cores: str | None = _NOT_TOLD
+    shared_cores: str | None = _NOT_RECORDED
     repetitions: tuple[Repetitions, ...] = ()
     intervals: tuple[Intervals, ...] = ()
     hosts: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class Job:
     @property
     def take_turns(self) -> bool:
         """Ranks are known to share processors, so that the kernel switches between them."""
-        return self.shared_cores not in (None, _NOT_TOLD)
+        return self.shared_cores not in (None, _NOT_RECORDED)
 
 
 def why_cores_are_shared(ranks: Sequence[Rank]) -> str | None:
@@ -48,12 +48,12 @@ def why_cores_are_shared(ranks: Sequence[Rank]) -> str | None:
     Ranks that may use several processors are taken to be spread as well as can be.
     """
     if not ranks:
-        return _NOT_TOLD
+        return _NOT_RECORDED
     by_host: dict[str, list[frozenset[int]]] = {}
     for rank in ranks:
         allowed = parse_cpu_list(rank.cpus_allowed)
         if not allowed:
-            return _NOT_TOLD
+            return _NOT_RECORDED
         by_host.setdefault(rank.host, []).append(allowed)
     for host, sets in by_host.items():
         if (running := _placed(sets)) < len(sets):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The telling line of real failures."""
+"""The line that says why, out of real failures."""
 
 from __future__ import annotations
 
 import pytest
 
-from slowpath.run.telling import MAX_CHARACTERS, signal_in, telling_line
+from slowpath.mpi.failure_line import MAX_CHARACTERS, failure_line, signal_in
 
 HYDRA_ABORT = """
 ===================================================================================
@@ -53,17 +53,17 @@ ENGINE = "warning: something failed before\nslowpath-engine: error: MPI_Send: tr
         ("just this\n\n", "just this"),
     ],
 )
-def test_telling_line(text: str, part: str) -> None:
-    assert part in (telling_line(text) or "")
+def test_failure_line(text: str, part: str) -> None:
+    assert part in (failure_line(text) or "")
 
 
 def test_nothing_to_tell() -> None:
-    assert telling_line("") is None
-    assert telling_line("-----\n=====\n") is None
+    assert failure_line("") is None
+    assert failure_line("-----\n=====\n") is None
 
 
 def test_line_is_not_endless() -> None:
-    assert len(telling_line("error " + "x" * 10000) or "") == MAX_CHARACTERS
+    assert len(failure_line("error " + "x" * 10000) or "") == MAX_CHARACTERS
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one line of a failed job's output that tells why. Pure."""
+"""The one line of a failed job's output that says why, as MPI libraries and launchers put it. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 MAX_CHARACTERS = 300
 
 # Best first: what the engine says itself, then what MPI libraries, launchers and the loader are known to say.
-TELLING = (
+PATTERNS = (
     re.compile(r"slowpath-engine: error: .*"),
     re.compile(r"error while loading shared libraries.*"),
     re.compile(r"No components were able to be opened.*"),
@@ -27,10 +27,10 @@ TELLING = (
 EMPTY = re.compile(r"^[-=*\s#|]*$|YOU CAN IGNORE|CLEANING UP|typically refers|FAQ page|End of error message")
 
 
-def telling_line(text: str) -> str | None:
-    """The line that tells most about a failure; the last line that says anything if none is known; None if empty."""
+def failure_line(text: str) -> str | None:
+    """The line that says why a job failed; its last line that says anything if none is known; None if empty."""
     lines = [line.strip() for line in text.splitlines() if not EMPTY.search(line)]
-    for pattern in TELLING:
+    for pattern in PATTERNS:
         for line in lines:
             if pattern.search(line):
                 return line[:MAX_CHARACTERS]
