@@ -20,7 +20,7 @@ from slowpath.core.results import RESULTS_SCHEMA, Results, Verdict
 from slowpath.experiments.experiment import Concluded
 from slowpath.experiments.measure import measure
 from slowpath.experiments.measured.load import LaunchRecord
-from slowpath.experiments.registry import EXPERIMENTS
+from slowpath.experiments.registry import EXPERIMENTS, ROLES
 from slowpath.findings.conclude import conclude
 from slowpath.findings.evaluate import findings
 from slowpath.record.events import Note
@@ -61,7 +61,7 @@ def build_results(run: Path) -> Results:
         skipped=skipped,
         notes=[*info.notes, *(note for launch in launches for note in launch.notes), *_noted(launches, info.notes)],
     )
-    found = findings(results)
+    found = findings(results, ROLES)
     concluded = conclude(contrasts, found, unmeasured, offers=offers(plan), more=more)
     return msgspec.structs.replace(results, verdict=concluded.verdict, contrasts=concluded.contrasts, findings=found)
 

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from slowpath.core.errors import RecordError, UsageError
-from slowpath.core.roles import ParameterRole
 from slowpath.core.units import expand_values, parse_bytes, parse_count, parse_seconds
 
 
@@ -23,7 +22,6 @@ class Parameter(msgspec.Struct, frozen=True):
     name: str
     type: str  # bytes | count | seconds | choice | flag
     default: str
-    role: ParameterRole | None = None  # None: the engine is from before parameters stated theirs
     unit: str | None = None
     minimum: str | None = None
     maximum: str | None = None
@@ -39,9 +37,6 @@ class DescribedMetric(msgspec.Struct, frozen=True):
     unit: str = "s"
     pattern: str | None = None
     meaning: str = ""
-    better: str | None = None
-    bandwidth: bool = False
-    message_rate: bool = False
 
 
 class DescribedExperiment(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ import numpy as np
 from slowpath.diagnose.pooled import with_earlier
 from slowpath.diagnose.records import Step
 from slowpath.diagnose.refine import narrow, times_of
+from slowpath.experiments.registry import ROLES
 from slowpath.findings.evaluate import findings as findings_of
 from slowpath.findings.finding import with_trial
 from slowpath.stats.laws.found import Bracket
@@ -61,7 +62,7 @@ def _applied(
 
 
 def _findings(results: Mapping[str, Any], forced: Sequence[Mapping[str, str]]) -> list[Json]:
-    return [_user_s_own(one, forced) for one in findings_of(as_forced(results, forced))]
+    return [_user_s_own(one, forced) for one in findings_of(as_forced(results, forced), ROLES)]
 
 
 def with_witness(base: Mapping[str, Any], witnessed: Mapping[str, Any]) -> Json:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from slowpath.core.results import Finding, MpiResult, PlacementResult, Results
+from slowpath.core.roles import Roles
 from slowpath.findings.evidence.evidence import CLEAR_RATIO
 from slowpath.findings.evidence.user_state import UserState
 from slowpath.findings.finding import build
@@ -19,13 +20,15 @@ from slowpath.findings.registry import RULES
 from slowpath.findings.rule import Observation, Rule
 
 
-def findings(results: Results, rules: Sequence[Rule] = RULES, user_state: UserState | None = None) -> list[Finding]:
+def findings(
+    results: Results, roles: Roles, rules: Sequence[Rule] = RULES, user_state: UserState | None = None
+) -> list[Finding]:
     """All findings of a run, the strongest first; none of them proven.
 
-    Args: results: `findings` of it is not read.  rules: to ask.
+    Args: results: `findings` of it is not read.  roles: of the parameters of its cells.  rules: to ask.
           user_state: a slow state that the user's variables force, where they are known to.
     """
-    evidence = Gathered(results, user_state)
+    evidence = Gathered(results, roles, user_state)
     found = [
         build(rule, observation, rule.witnesses(evidence, observation), _mpi(evidence, observation))
         for rule in rules

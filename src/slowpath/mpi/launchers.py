@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from slowpath.core.errors import UsageError
-from slowpath.mpi.batch_launchers import APRUN, FLUX, IBRUN, JSRUN, PALS, SRUN
+from slowpath.mpi.batch_launchers import BATCH_LAUNCHERS
 from slowpath.mpi.launcher import BINDINGS, Command, Launcher, Place
-from slowpath.mpi.library_launchers import HYDRA, HYDRA_INTEL, ORTERUN, OTHER, PRTERUN
+from slowpath.mpi.library_launchers import LIBRARY_LAUNCHERS, OTHER
 
 __all__ = [
     "BATCH_NAMES",
@@ -25,9 +25,7 @@ __all__ = [
     "unavailable_place",
 ]
 
-# The first whose version_line matches is it. Intel's is a Hydra, too, but binds by variables of its own, so it stands
-# before MPICH's. Of one library's launchers the newest stands first.
-LAUNCHERS = (HYDRA_INTEL, PRTERUN, ORTERUN, HYDRA, SRUN, FLUX, APRUN, PALS, JSRUN, IBRUN, OTHER)
+LAUNCHERS = (*LIBRARY_LAUNCHERS, *BATCH_LAUNCHERS, OTHER)
 BATCH_NAMES = tuple(launcher.name for launcher in LAUNCHERS if launcher.batch)
 RANK_VARIABLES = tuple(dict.fromkeys(name for launcher in LAUNCHERS for name in launcher.rank_variables))
 ANYWHERE = Place()

@@ -4,44 +4,27 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from support.copies import changed, copy_of_sources, python
+
 HERE = Path(__file__).parent
-
-
-def changed(path: Path, old: str, new: str) -> None:
-    text = path.read_text()
-    assert text.count(old) == 1
-    path.write_text(text.replace(old, new))
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sources, with the experiment `toy`."""
-    copy = tmp_path_factory.mktemp("copy")
-    for folder in ("src", "schema", "campaigns", "tools", "docs"):
-        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__", "*.png"))
+    copy = copy_of_sources(tmp_path_factory.mktemp("copy"))
     experiments = copy / "src" / "slowpath" / "experiments"
     shutil.copy(HERE / "toy_experiment.py", experiments / "toy.py")
     registry = experiments / "registry.py"
     changed(registry, "\nEXPERIMENTS:", "from slowpath.experiments.toy import TOY\n\nEXPERIMENTS:")
     changed(registry, "    PRINTED,\n", "    PRINTED,\n    TOY,\n")
     return copy
-
-
-def python(copy: Path, *argv: str | Path) -> str:
-    environ = {**os.environ, "PYTHONPATH": str(copy / "src")}
-    done = subprocess.run([sys.executable, *argv], env=environ, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from planted_results import KIB, MIB, Planted, placement, witness
 from plants import HALF, ONE_WAY, PLANTS, transfer_s
 
 from slowpath.core.results import Finding, Leg, RemedyResult, Snippet
+from slowpath.experiments.registry import ROLES
 from slowpath.findings.evaluate import findings
 from slowpath.findings.evidence.evidence import Place
 from slowpath.findings.finding import build, with_trial
@@ -24,7 +25,7 @@ def planted(code: str, seed: int = 1) -> Planted:
 
 
 def only(run: Planted) -> Finding:
-    found = findings(run.results())
+    found = findings(run.results(), ROLES)
     assert len(found) == 1
     return found[0]
 
@@ -199,11 +200,11 @@ def test_controls_and_undecided_contrasts_are_no_findings() -> None:
     run = planted("SP009")
     for contrast in run.contrasts:
         contrast["control"] = True
-    assert findings(run.results()) == []
+    assert findings(run.results(), ROLES) == []
     run = planted("SP009")
     for contrast in run.contrasts:
         contrast["verdict"] = "undecided"
-    assert findings(run.results()) == []
+    assert findings(run.results(), ROLES) == []
 
 
 def test_a_difference_within_the_minimum_effect_is_none() -> None:
@@ -215,7 +216,7 @@ def test_a_difference_within_the_minimum_effect_is_none() -> None:
             times = {ONE_WAY: {"steady": transfer_s(length) * factor}}
             sides.append((run.cell(times, message_bytes=length, pages=kind, also=also), kind))
         run.contrast("pages", ONE_WAY, *sides)
-    assert findings(run.results()) == []
+    assert findings(run.results(), ROLES) == []
 
 
 def test_one_cause_is_one_finding() -> None:
@@ -225,7 +226,7 @@ def test_one_cause_is_one_finding() -> None:
     assert only(run)["rule"] == "SP001"
     run = planted("SP001")
     PLANTS["SP004"](run, True)
-    rules = [one["rule"] for one in findings(run.results())]
+    rules = [one["rule"] for one in findings(run.results(), ROLES)]
     assert rules[0] == "SP001"
 
 
@@ -275,7 +276,7 @@ def test_an_interval_that_reaches_into_the_minimum_effect_is_none() -> None:
     run = planted("SP009")
     for contrast in run.contrasts:
         contrast["interval"][0] = 1.02
-    assert findings(run.results()) == []
+    assert findings(run.results(), ROLES) == []
 
 
 def test_a_control_is_never_compared() -> None:
@@ -292,4 +293,4 @@ def test_a_small_step_at_a_switch_is_no_slow_path() -> None:
         length = 2**power
         more = 0.1 * transfer_s(16 * KIB) if length > 16 * KIB else 0.0
         run.cell({HALF: {"steady": transfer_s(length) + more}}, pattern="ping_pong", message_bytes=length)
-    assert findings(run.results()) == []
+    assert findings(run.results(), ROLES) == []

@@ -10,6 +10,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.findings.evidence.evidence import Evidence, Slowdown
 from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.evidence.witness import sides
+from slowpath.findings.evidence.words import PUT
 from slowpath.findings.rule import Observation, Rule, Support
 
 _PLACES = {"window": "window of kind", "window_info": "window with info", "synchronise": "synchronisation by"}
@@ -22,7 +23,7 @@ def observe(evidence: Evidence) -> Sequence[Observation]:
     """Contrasts of windows of one operation, whichever side is slower."""
     found = []
     for axis in _PLACES:
-        there = [one for one in evidence.slowdowns(axis, phase="steady") if one.slow.experiment == "put"]
+        there = [one for one in evidence.slowdowns(axis, phase="steady") if PUT in one.slow.metrics]
         groups = grouped(there, lambda one: (one.slow_value, one.fast_value, *place_key(one.slow)))
         found += [_observation(evidence, axis, group) for group in groups]
     return found

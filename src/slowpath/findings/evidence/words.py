@@ -11,7 +11,9 @@ from slowpath.core.units import format_bytes, format_ratio, format_time
 from slowpath.findings.evidence.evidence import Difference, Ratio, Slowdown
 
 # Of the metrics of one cell the first of these speaks.
-SPEAKING = ("one_way_s", "half_round_trip_latency_s", "send_barrier_s", "time_per_message_s", "time_per_put_s")
+OF_MESSAGES = ("one_way_s", "half_round_trip_latency_s", "send_barrier_s", "time_per_message_s")
+PUT = "time_per_put_s"
+SPEAKING = (*OF_MESSAGES, PUT)
 SMALL_PAGE_BYTES, HUGE_PAGE_BYTES = 4096, 2 * 2**20
 _DEVICE = ("device", "device_pool", "device_vmm", "managed")
 _PAGE_OF = {"small": SMALL_PAGE_BYTES, "shared": SMALL_PAGE_BYTES, "huge": HUGE_PAGE_BYTES}
@@ -77,7 +79,8 @@ def memory(cells: Iterable[CellResult]) -> str:
 
 
 def _default(cell: CellResult) -> str:
-    return "device" if cell.experiment == "ipc" else "host"
+    """An experiment with a GPU that exports is about GPU memory alone."""
+    return "device" if "exporter_device" in cell.parameters else "host"
 
 
 def is_device(cell: CellResult) -> bool:

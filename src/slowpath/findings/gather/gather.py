@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import EnvironmentResult, Results
+from slowpath.core.roles import Roles
 from slowpath.findings.evidence.evidence import (
     ControlVariable,
     ExposedMessage,
@@ -37,8 +38,9 @@ NETWORK = "network_path"
 class Gathered:
     """An `Evidence`. The laws of a line are chosen once, and only where a rule asks."""
 
-    def __init__(self, results: Results, user_state: UserState | None = None) -> None:
+    def __init__(self, results: Results, roles: Roles, user_state: UserState | None = None) -> None:
         self._results = results
+        self._roles = roles
         self._user_state = user_state
         self.run = results.run
         self._environments = [_as_used(entry, user_state) for entry in results.run.environments]
@@ -71,7 +73,7 @@ class Gathered:
 
     @cached_property
     def _lines(self) -> Lines:
-        return Lines(self._results.cells, self.minimum_effect, pooled=self.imported)
+        return Lines(self._results.cells, self.minimum_effect, self._roles, pooled=self.imported)
 
     def lines(self, *covariates: str, phase: str, metrics: Iterable[str]) -> list[Line]:
         """Sweeps in which one of these covariates varies and nothing else that does not follow from it."""

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.roles import Roles
 from slowpath.findings.evidence.evidence import LAW_RATIO, Ratio
 from slowpath.findings.gather.contrasts import ratio_of
 from slowpath.findings.gather.laws import fitted
@@ -93,14 +94,18 @@ class Line:
 class Lines:
     """All lines of a set of cells.
 
-    Args: pooled: the cells are imported logs, each a launch and a condition of its own, which say nothing of that
+    Args: roles: of their parameters.
+          pooled: the cells are imported logs, each a launch and a condition of its own, which say nothing of that
           condition: their points may stand in one sweep, which has then one launch.
     """
 
-    def __init__(self, cells: Sequence[CellResult], minimum_effect: float, *, pooled: bool = False) -> None:
+    def __init__(
+        self, cells: Sequence[CellResult], minimum_effect: float, roles: Roles, *, pooled: bool = False
+    ) -> None:
         self._cells = [_plain(_pooled(cell) if pooled else cell) for cell in cells]
         self._originals = {cell.cell: cell for cell in cells}
         self._minimum_effect = minimum_effect
+        self._roles = roles
         self._along: dict[tuple[tuple[str, ...], str], list[Line]] = {}
 
     def along(self, covariates: Sequence[str], phase: str) -> list[Line]:
@@ -119,7 +124,7 @@ class Lines:
 
     @cached_property
     def _sweeps(self) -> list[Sweep]:
-        return sweeps(self._cells, FEWEST_POINTS)
+        return sweeps(self._cells, self._roles, FEWEST_POINTS)
 
     def _line(self, sweep: Sweep) -> Line:
         return Line(sweep, tuple(self._originals[number] for number in sweep.cells), self._minimum_effect)

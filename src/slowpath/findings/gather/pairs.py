@@ -10,12 +10,12 @@ import numpy as np
 
 from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.findings.evidence.evidence import CLEAR_RATIO, ExposedMessage, Ratio, SlowPeer, SlowPut
-from slowpath.findings.evidence.words import SPEAKING, number, parameter
+from slowpath.findings.evidence.words import PUT, SPEAKING, number, parameter
 from slowpath.findings.gather.contrasts import ratio_of
 
 FEWEST_RANKS = 3
 FAR = 2.0  # lower end of the ratio from which on a put is far below a message
-PUT, MESSAGE = "time_per_put_s", "time_per_message_s"
+MESSAGE = "time_per_message_s"
 EXPOSED_RATIO, EXPOSED = "exposed_communication_ratio", "exposed_s"
 ALONE, COMPUTE, BOTH = "communication_s", "compute_s", "overlapped_s"
 LITTLE = 0.5  # of the communication that stays exposed; more is no overlap worth the name
@@ -84,7 +84,7 @@ def slow_puts(cells: Sequence[CellResult], minimum_effect: float) -> list[SlowPu
 def _is_put(cell: CellResult) -> bool:
     p: Mapping[str, str] = cell.parameters
     plain = p.get("operation", "put") in ("put", "rput") and p.get("design", "mpi") == "mpi"
-    return cell.experiment == "put" and plain and PUT in cell.metrics and int(p.get("puts", "1000")) > 1
+    return PUT in cell.metrics and plain and int(p.get("puts", "1000")) > 1
 
 
 def _message(cells: Iterable[CellResult], put: CellResult) -> CellResult | None:

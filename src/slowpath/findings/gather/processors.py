@@ -9,7 +9,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.cpu_list import parse_cpu_list
 from slowpath.core.results import PlacementResult, RankPlace
 from slowpath.findings.evidence.evidence import Processors, SharedPlacement
-from slowpath.findings.evidence.words import SPEAKING
+from slowpath.findings.evidence.words import OF_MESSAGES
 
 
 def allowed(ranks: Sequence[RankPlace]) -> Processors | None:
@@ -47,7 +47,7 @@ def shared_placements(placements: Sequence[PlacementResult], cells: Sequence[Cel
         timed = [
             (value, metric, cell)
             for cell in cells
-            if cell.placement == place.name and cell.experiment == "p2p" and (fact := _speaking(cell)) is not None
+            if cell.placement == place.name and (fact := _speaking(cell)) is not None
             for metric, value in [fact]
         ]
         if place.bind == "core" and timed:
@@ -59,8 +59,8 @@ def shared_placements(placements: Sequence[PlacementResult], cells: Sequence[Cel
 
 
 def _speaking(cell: CellResult) -> tuple[str, float] | None:
-    """The metric that speaks for a cell, and its value, seconds."""
-    for name in SPEAKING:
+    """The metric that speaks for a cell in which messages were timed, and its value, seconds."""
+    for name in OF_MESSAGES:
         if (estimate := cell.estimate(name, "steady")) is not None:
             return name, estimate.value
     return None

@@ -9,31 +9,28 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
+from slowpath.core.roles import Roles, is_effort
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.sweep import Sweep
 
 FEWEST_POINTS = 3
-# How long and how often is measured is no property of what is measured.
-_EFFORT = frozenset(
-    {"samples", "time_limit_s", "warmup_s", "warmups", "repetitions", "allocations", "messages", "validate"}
-)
-# What decides which way a message goes, though it is spelled as a number.
-_SETTINGS = frozenset({"device", "exporter_device", "importer_device", "pairs", "peer", "copies", "seed"})
 _LENGTHS = ("sender_allocation_bytes", "receiver_allocation_bytes")
 _LIVE = "live"  # slowpath-ipc's name of live_buffers
 _UNIT = "s"
 
 
-def sweeps(cells: Sequence[CellResult], fewest_points: int = FEWEST_POINTS) -> list[Sweep]:
+def sweeps(cells: Sequence[CellResult], roles: Roles, fewest_points: int = FEWEST_POINTS) -> list[Sweep]:
     """Each metric in seconds and phase of each set of cells that differ in numbers alone, in the order of the cells.
 
-    Args: fewest_points: smaller sets are left out.
-    Nothing that differs in a name (a pattern, a memory kind, an environment, an MPI) is put into one sweep.
+    Args: roles: of parameters; the value of one that is not among them decides.  fewest_points: smaller sets are left
+          out.
+    Nothing that differs in a setting (a pattern, a memory kind, an environment, an MPI) is put into one sweep, whether
+    a word or a number spells it. Effort, how long and how often is measured, is no property of what is measured.
     """
     found = []
-    for same in _grouped(cells):
+    for same in _grouped(cells, roles):
         for metric, phase in _series(same):
-            if (sweep := _sweep(same, metric, phase)) is not None and sweep.points >= fewest_points:
+            if (sweep := _sweep(same, roles, metric, phase)) is not None and sweep.points >= fewest_points:
                 found.append(sweep)
     return found
 
@@ -51,13 +48,13 @@ def _follows(name: str) -> bool:
     return name == "buffer_bytes" or name.endswith("allocation_bytes")
 
 
-def _grouped(cells: Sequence[CellResult]) -> list[list[CellResult]]:
+def _grouped(cells: Sequence[CellResult], roles: Roles) -> list[list[CellResult]]:
     groups: dict[tuple[str, ...], list[CellResult]] = defaultdict(list)
     for cell in cells:
         if cell.metrics:
-            names = {k: v for k, v in cell.parameters.items() if k not in _EFFORT and _number(k, v) is None}
-            setting = (cell.group, cell.experiment, cell.mpi, cell.environment, cell.placement, cell.copy)
-            groups[tuple(str(part) for part in [*setting, sorted(names.items())])].append(cell)
+            settings = [item for item in cell.parameters.items() if _is_setting(*item, roles)]
+            place = (cell.group, cell.experiment, cell.mpi, cell.environment, cell.placement, cell.copy)
+            groups[tuple(str(part) for part in [*place, sorted(settings)])].append(cell)
     return list(groups.values())
 
 
@@ -73,12 +70,12 @@ def _series(cells: Sequence[CellResult]) -> Iterator[tuple[str, str]]:
     yield from dict.fromkeys(pairs)
 
 
-def _sweep(cells: Sequence[CellResult], metric: str, phase: str) -> Sweep | None:
+def _sweep(cells: Sequence[CellResult], roles: Roles, metric: str, phase: str) -> Sweep | None:
     """None when a launch can't be told from another: cells of one sweep that were measured in unlike many launches."""
     there = [(cell, found) for cell in cells if (found := cell.estimate(metric, phase)) is not None]
     launches = max(len(found.launch_values) for _, found in there)
     kept = [(cell, found) for cell, found in there if len(found.launch_values) == launches]
-    covariates = _covariates([cell.parameters for cell, _ in kept])
+    covariates = _covariates([cell.parameters for cell, _ in kept], roles)
     if not covariates:
         return None
     times: Floats = np.array([launch_times(cell.metrics[metric], phase) for cell, _ in kept], dtype=np.float64).T
@@ -107,9 +104,13 @@ def _within(estimates: Sequence[MetricEstimate]) -> Floats | None:
     return np.array([1.2533 * spread / np.sqrt(n) for spread, n in spreads if spread is not None], dtype=np.float64)
 
 
-def _number(name: str, value: str) -> float | None:
+def _is_setting(name: str, value: str, roles: Roles) -> bool:
+    return not is_effort(roles, name) and _number(name, value, roles) is None
+
+
+def _number(name: str, value: str, roles: Roles) -> float | None:
     """None: no number, or one that names a thing. A side's value may stand as SENDER:RECEIVER."""
-    if name in _SETTINGS:
+    if roles.get(name) == "setting":
         return None
     parts = str(value).split(":")
     if name == "buffer_bytes" and all(part == "message" or part.isdecimal() for part in parts):
@@ -117,9 +118,9 @@ def _number(name: str, value: str) -> float | None:
     return float(parts[0]) if len(parts) <= 2 and all(part.isdecimal() for part in parts) else None
 
 
-def _covariates(parameters: Sequence[Mapping[str, str]]) -> dict[str, Floats]:
+def _covariates(parameters: Sequence[Mapping[str, str]], roles: Roles) -> dict[str, Floats]:
     """What varies; allocations as one length where the two sides' are alike everywhere."""
-    rows = [_lengths(one) | _plain(one) for one in parameters]
+    rows = [_lengths(one) | _plain(one, roles) for one in parameters]
     names = [name for name in rows[0] if all(name in row for row in rows)]
     columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in names}
     if all(row.get(_LENGTHS[0]) == row.get(_LENGTHS[1]) for row in rows) and _LENGTHS[0] in columns:
@@ -131,13 +132,13 @@ def _covariates(parameters: Sequence[Mapping[str, str]]) -> dict[str, Floats]:
     return varied
 
 
-def _plain(parameters: Mapping[str, str]) -> dict[str, float]:
+def _plain(parameters: Mapping[str, str], roles: Roles) -> dict[str, float]:
     """Numbers that both sides share."""
     found = {}
     for name, value in parameters.items():
-        if name in _EFFORT or name in ("buffer_bytes", "overalloc_bytes", "allocation_bytes", "pad_to_bytes"):
+        if is_effort(roles, name) or name in ("buffer_bytes", "overalloc_bytes", "allocation_bytes", "pad_to_bytes"):
             continue
-        if (number := _number(name, value)) is not None and ":" not in value:
+        if (number := _number(name, value, roles)) is not None and ":" not in value:
             found["live_buffers" if name == _LIVE else name] = number
     return found
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slowpath.core.results import Results
+from slowpath.core.roles import Roles
 from slowpath.findings.gather.gather import Gathered
 from slowpath.findings.gather.lines import Line, excess
 from slowpath.stats.laws import allocation, blocks, constant, granules, message, queue
@@ -30,17 +31,18 @@ _OVER: Mapping[str, tuple[Law, str]] = {
 _EXCESSES = ("bytes", "constant")
 
 
-def own_cost(finding: Finding, planted: Results, clean: Results, per: str | None) -> float | None:
+def own_cost(finding: Finding, planted: Results, clean: Results, per: str | None, roles: Roles) -> float | None:
     """Seconds per `per` in the clean run; None where the law knows no such sweep, or the clean run lacks it.
 
     Args: planted, clean: results.json of the run with the finding, and of one without a plant.
+          roles: of the parameters of their cells.
     """
     name = (finding["law"] or {}).get("name")
     if name is None or name not in _OVER:
         return None
     law, covariate = _OVER[name]
     keys = {cell.cell: cell.key for cell in planted.cells}
-    evidence = Gathered(clean)
+    evidence = Gathered(clean, roles)
     slow = next((c for c in clean.cells if c.key == keys.get(finding["slow_cells"][0])), None)
     if slow is None:
         return None

@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any, Literal
 
 from slowpath.core.results import Results
+from slowpath.experiments.registry import ROLES
 from slowpath.studies.plants.own_cost import own_cost
 from slowpath.studies.plants.plant import Measured, Truth
 
@@ -59,7 +60,7 @@ class Baseline:
 
     def cost_s(self, one: Finding, planted: Results, per: str | None) -> float:
         """What the library takes by the finding's law anyway: median over the runs, 0 where none knows."""
-        known = [own_cost(one, planted, run.results, per) for run in self._runs]
+        known = [own_cost(one, planted, run.results, per, ROLES) for run in self._runs]
         found = [value for value in known if value is not None]
         return float(median(found)) if found else 0.0
 

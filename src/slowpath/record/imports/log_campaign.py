@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from slowpath.core.plan import Cell, Plan
+from slowpath.core.toml import table_text
 from slowpath.record.imports.log import Log
-from slowpath.record.imports.source import campaign_head
+from slowpath.record.imports.source import campaign_head, printable
 
 _MEASURES = "It measures the same messages with this program's engine, under the launch conditions of this machine."
 
@@ -25,14 +25,9 @@ def campaign_text(plan: Plan, logs: Sequence[Log]) -> str:
 
 
 def _group(log: Log, label: str, cells: Sequence[Cell]) -> str:
-    # JSON text is TOML text for printable strings; a file's stem may hold anything.
-    lines = [f"# from {json.dumps(log.path.name)}", "[[cells]]", f"name = {json.dumps(_printable(label))}",
-             f"experiment = {json.dumps(cells[0].experiment)}", "[cells.parameters]"]  # fmt: skip
+    parameters: dict[str, str | list[str]] = {}
     for name in cells[0].parameters:
         values = list(dict.fromkeys(cell.parameters[name] for cell in cells))
-        lines.append(f"{name} = {json.dumps(values[0] if len(values) == 1 else values)}")
-    return "\n".join(lines) + "\n"
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in text)[:80]
+        parameters[name] = values[0] if len(values) == 1 else values
+    group = {"name": printable(label), "experiment": cells[0].experiment, "parameters": parameters}
+    return table_text("cells", group, [f"from {printable(log.path.name)}"])
