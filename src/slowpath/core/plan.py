@@ -104,7 +104,7 @@ class Contrast(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     a: Side
     b: Side
     control: bool = False  # nothing differs: expected "same"
-    remedy: str | None = None
+    remedy: str | None = None  # id of a remedy; in plans of earlier versions the sentence itself
     explains: bool = False  # says what something costs and where time goes; never a slow path in itself
 
 

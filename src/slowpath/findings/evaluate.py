@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Finding, MpiResult, PlacementResult, Results
 from slowpath.core.roles import Roles
+from slowpath.findings.evidence.evidence import CLEAR_RATIO
 from slowpath.findings.evidence.user_state import UserState
 from slowpath.findings.finding import build
 from slowpath.findings.gather.control_variables import library
@@ -17,8 +18,6 @@ from slowpath.findings.gather.processors import crowded
 from slowpath.findings.merge import merged
 from slowpath.findings.registry import RULES
 from slowpath.findings.rule import Observation, Rule
-
-WORTH_REPORTING_RATIO = 1.25
 
 
 def findings(
@@ -43,10 +42,10 @@ def findings(
 def _is_reported(evidence: Gathered, observation: Observation) -> bool:
     """Not where a cell that was compared with itself came out as different: this machine shows effects of that size.
 
-    What only a state costs that nobody chose is reported from WORTH_REPORTING_RATIO on.
+    What only a state costs that nobody chose is reported from CLEAR_RATIO on.
     """
     interval = observation.interval
-    least = max(evidence.control_ratio, WORTH_REPORTING_RATIO if observation.affects_default is False else 1.0)
+    least = max(evidence.control_ratio, CLEAR_RATIO if observation.affects_default is False else 1.0)
     return interval is None or interval[0] > least
 
 

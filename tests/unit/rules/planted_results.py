@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+import support.results
 from slowpath.core import cell_results, results
 from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
 from slowpath.core.result import Result
@@ -109,37 +110,18 @@ def _cell(cell: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _whole_metric(metric: Mapping[str, Any]) -> dict[str, Any]:
-    made = _whole(MetricResult, {"first_slow": None, "by_repetition": None}, **metric)
+    made = _whole(MetricResult, _METRIC, **metric)
     made["phases"] = {name: _whole(MetricEstimate, _ESTIMATE, **one) for name, one in metric["phases"].items()}
     return made
 
 
-_ESTIMATE: Mapping[str, Any] = {
-    "level": 0.95, "location": 0.5, "cut_samples": 0, "p50": None, "p90": None, "p99": None, "p999": None,
-    "p999_reason": None, "min": 0.0, "max": 0.0, "outliers": {"mild": 0, "severe": 0, "severe_time_ratio": 0.0},
-    "steady_class": None, "between_ratio": None, "modes": None, "batch": 1, "quantum_ratio": None,
-}  # fmt: skip
-_CELL: Mapping[str, Any] = {
-    "absent": {}, "who_pays": None, "who_pays_reason": None, "instructions_reason": None, "repetitions": None,
-    "repetitions_reason": None, "witnessed": False, "calls_reason": None, "validated_bytes": None, "wrong_bytes": None,
-    "reproduce": None,
-}  # fmt: skip
+_CELL = msgspec.to_builtins(support.results.a_cell())
+_METRIC = msgspec.to_builtins(support.results.a_metric())
+_ESTIMATE = msgspec.to_builtins(support.results.an_estimate())
+_CONTRAST = msgspec.to_builtins(support.results.a_contrast())
+_RUN = msgspec.to_builtins(support.results.a_run())
+_RESULTS = msgspec.to_builtins(support.results.results())
 _ALLOCATIONS: Mapping[str, Any] = {"count": 1, "reused_address": 0, "huge_ratio": None, "mpi_memory_kinds": []}
-_CONTRAST: Mapping[str, Any] = {
-    "interval_kind": None, "level": 0.95, "reason": None, "p": None, "p_adjusted": None, "family": None,
-    "family_size": None, "launches": LAUNCHES, "pairs": [], "within_launch": False, "interleaved": True,
-    "more_pairs": None, "remedy": None, "reproduce": {"a": None, "b": None},
-}  # fmt: skip
-_RUN: Mapping[str, Any] = {
-    "id": "planted", "folder": "planted", "campaign": "planted", "title": "Planted", "started": None, "finished": None,
-    "wall_s": None, "seed": None, "engine": None, "slowpath": "0", "imported": False, "machine": {},
-    "launches": {"planned": LAUNCHES, "done": LAUNCHES, "failed": 0}, "rounds": LAUNCHES, "status": "complete",
-    "command": None, "quantum_ns": None,
-}  # fmt: skip
-_RESULTS: Mapping[str, Any] = {
-    "schema": 1, "verdict": {"headline": "", "lines": []}, "findings": [], "cannon": None, "node_pairs": [],
-    "skipped": [], "notes": [],
-}  # fmt: skip
 
 
 def _environment(name: str) -> dict[str, Any]:

@@ -26,8 +26,8 @@ _CONDITION, _PLACEMENT = "as run", "as run"
 _PROCESSES = 2
 _MINIMUM_EFFECT = 0.03
 _TITLE = "GPU memory shared between two processes, below MPI"
-_ROUND_UP = "Round the length of device allocations up to a multiple of 2 MiB, or preload libslowpath-pad.so."
-# Each value of the sweep against the first one: what is asked, and what helps where the other value is the slower one.
+_ROUND_UP = "pad to 2 MiB"
+# Each value of the sweep against the first one: what is asked, and the remedy where the other value is the slower one.
 _AXES = {
     "overalloc_bytes": ("Does opening a handle take longer when the allocation is longer than asked for?", _ROUND_UP),
     "pad_to_bytes": ("Does padding the allocation change what opening its handle takes?", None),

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from slowpath.core.cell_results import CellResult, MetricResult
-from slowpath.findings.evidence.evidence import LAW_RATIO, Growth, LateFastPath, ProtocolSwitch
+from slowpath.findings.evidence.evidence import CLEAR_RATIO, LAW_RATIO, Growth, LateFastPath, ProtocolSwitch
 from slowpath.findings.evidence.words import SPEAKING, memory
 from slowpath.findings.gather.contrasts import ratio_of
 from slowpath.findings.gather.laws import named
@@ -22,7 +22,6 @@ from slowpath.stats.laws.sweep import Sweep, make_sweep
 MESSAGE = "message_bytes"
 GROWTH_METRICS = (*SPEAKING, "receive_s")
 SWITCH_METRICS = ("half_round_trip_latency_s", "one_way_s", "send_barrier_s", "time_per_message_s")
-CLEAR_RATIO = 1.25  # of a switch
 WIDEST = 4.0  # of a bracket: further away the lines of both sides say nothing of its ends
 FEWEST = 4  # messages from a buffer: two before and two behind the opening
 # The second message follows a pause in which the first one's payload is compared, so that it meets colder caches than

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult
-from slowpath.findings.evidence.evidence import LAW_RATIO, FirstUse, Payer, Ratio, Slowdown
+from slowpath.findings.evidence.evidence import CLEAR_RATIO, LAW_RATIO, FirstUse, Payer, Ratio, Slowdown
 from slowpath.findings.evidence.words import SMALL_PAGE_BYTES
 from slowpath.findings.gather.contrasts import ratio_of
 from slowpath.findings.gather.laws import with_bound
@@ -27,7 +27,6 @@ MESSAGE = "message_bytes"
 # also holds what the other rank is late by, so that patterns of round trips say nothing of first messages.
 METRICS = ("one_way_s", "send_barrier_s", "ipc_open_s")
 VISIT_S = 1e-9  # less than any processor or kernel spends on a page that it looks at; the cheapest seen took 20 ns
-CLEAR_RATIO = 1.25  # a first message meets cold caches everywhere; below, without a law, nothing is reported
 _PAYERS: Mapping[str | None, Payer] = {
     "granules": "pages",
     "pages": "pages",
@@ -206,6 +205,7 @@ def _over_messages(sources: Sources) -> Iterator[FirstUse]:
         by = _PAYERS.get(law.name if law else None, "unknown")
         worst = max(beyond, key=lambda i: ratios[i][0].value)
         ratio, contrast = ratios[worst]
+        # A first message meets cold caches everywhere.
         if by == "unknown" and ratio.value < CLEAR_RATIO:
             continue
         cells = tuple(line.cells[i] for i in beyond)

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from slowpath.core.cell_results import CellResult, MetricEstimate
-from slowpath.findings.evidence.evidence import ExposedMessage, Ratio, SlowPeer, SlowPut
+from slowpath.findings.evidence.evidence import CLEAR_RATIO, ExposedMessage, Ratio, SlowPeer, SlowPut
 from slowpath.findings.evidence.words import PUT, SPEAKING, number, parameter
 from slowpath.findings.gather.contrasts import ratio_of
 
 FEWEST_RANKS = 3
-CLEAR_RATIO = 1.25  # of a rank over the others
 FAR = 2.0  # lower end of the ratio from which on a put is far below a message
 MESSAGE = "time_per_message_s"
 EXPOSED_RATIO, EXPOSED = "exposed_communication_ratio", "exposed_s"

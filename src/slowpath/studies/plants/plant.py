@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from slowpath.core.results import Results
+
 
 @dataclass(frozen=True)
 class Truth:
@@ -43,4 +45,4 @@ class Measured:
     """What a diagnosis left. findings: of the whole of it.  results: of its survey."""
 
     findings: Sequence[Mapping[str, Any]]
-    results: Any
+    results: Results

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Literal
 
+from slowpath.core.results import Results
 from slowpath.experiments.registry import ROLES
 from slowpath.studies.plants.own_cost import own_cost
 from slowpath.studies.plants.plant import Measured, Truth
@@ -57,7 +58,7 @@ class Baseline:
         """Whether it was named before anything was planted, and was about as large."""
         return self.lists(one) and float(one["excess_s"] or 0.0) <= GROWN * self._excess_s[key_of(one)]
 
-    def cost_s(self, one: Finding, planted: Mapping[str, Any], per: str | None) -> float:
+    def cost_s(self, one: Finding, planted: Results, per: str | None) -> float:
         """What the library takes by the finding's law anyway: median over the runs, 0 where none knows."""
         known = [own_cost(one, planted, run.results, per, ROLES) for run in self._runs]
         found = [value for value in known if value is not None]
@@ -100,7 +101,7 @@ def score(truth: Truth, measured: Measured, baseline: Baseline) -> Score:
     return Score("abstained", why, beside)
 
 
-def _miss(truth: Truth, one: Finding, results: Any, baseline: Baseline) -> str | None:
+def _miss(truth: Truth, one: Finding, results: Results, baseline: Baseline) -> str | None:
     """What is not right about a finding of the right rule; it begins with "no" where the finding does not say."""
     if truth.limit is not None and (why := _limit_miss(truth.limit, one)) is not None:
         return why
@@ -118,7 +119,7 @@ def _limit_miss(limit: tuple[str, float], one: Finding) -> str | None:
     return f"its limit lies in {said}, planted after {old:.12g}"
 
 
-def _cost_miss(cost: tuple[str | None, float], one: Finding, results: Any, baseline: Baseline) -> str | None:
+def _cost_miss(cost: tuple[str | None, float], one: Finding, results: Results, baseline: Baseline) -> str | None:
     """A cost adds to what the library takes there anyway, which is taken off."""
     per, planted = cost
     terms = [term for term in _terms(one) if term["per"] == per]
