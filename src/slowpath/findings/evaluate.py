@@ -8,6 +8,7 @@ from typing import Any
 
 from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.shared_processors import folded
+from slowpath.findings.evidence.user_state import UserState
 from slowpath.findings.finding import Finding, build
 from slowpath.findings.merge import merged
 from slowpath.findings.registry import RULES
@@ -16,12 +17,13 @@ from slowpath.findings.rule import Observation, Rule
 WORTH_TELLING_RATIO = 1.25
 
 
-def findings(results: Any, rules: Sequence[Rule] = RULES) -> list[Finding]:
+def findings(results: Any, rules: Sequence[Rule] = RULES, user_state: UserState | None = None) -> list[Finding]:
     """All findings of a run, the strongest first; none of them proven.
 
     Args: results: as docs/reference/results.md has it; `findings` of it is not read.  rules: to ask.
+          user_state: a slow state that the user's variables force, where they are known to.
     """
-    evidence = Evidence(results)
+    evidence = Evidence(results, user_state)
     found = [
         build(rule, observation, rule.witnesses(evidence, observation), _mpi(evidence, observation))
         for rule in rules

@@ -9,6 +9,7 @@ from typing import Any
 
 from slowpath.findings.evidence.compared import DECIDED, Cell, Compared, Contrast, from_contrast
 from slowpath.findings.evidence.lines import Line, Lines
+from slowpath.findings.evidence.user_state import UserState
 from slowpath.findings.rule import Place
 from slowpath.stats.laws.choose import MINIMUM_EFFECT
 
@@ -18,8 +19,9 @@ Results = Mapping[str, Any]
 class Evidence:
     """results.json as rules read it. The laws of a line are chosen once, and only where a rule asks."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: Results, user_state: UserState | None = None) -> None:
         self.results = results
+        self.user_state = user_state
         self.run: Mapping[str, Any] = results["run"]
         self.cells: dict[int, Cell] = {cell["cell"]: cell for cell in results["cells"]}
         self.contrasts: Sequence[Contrast] = results["contrasts"]
@@ -76,24 +78,45 @@ class Evidence:
         return {}
 
     def setting(self, cell: Cell) -> str | None:
-        """The library-neutral name of its environment's state, as "network_path"; None: none was asked for."""
-        found: str | None = self.environment(cell).get("setting")
+        """The library-neutral name of its environment's state, as "network_path"; None: neither the plan nor the user's
+        variables ask for one."""
+        user = self._user_state_of(cell)
+        if user is not None:
+            return user.state
+        found: str | None = None if self._without_user(cell) else self.environment(cell).get("setting")
         return found
 
     def variables(self, cell: Cell) -> Mapping[str, str]:
-        """Variables that its environment sets."""
-        found: Mapping[str, str] = self.environment(cell).get("variables") or {}
+        """Variables that its environment sets; those of the user that force a state count as set."""
+        user = self._user_state_of(cell)
+        if user is not None:
+            return user.variables
+        found: Mapping[str, str] = {} if self._without_user(cell) else self.environment(cell).get("variables") or {}
         return found
 
     def as_found(self, cell: Cell) -> bool:
-        """Whether its environment is the library's own: nothing set and nothing unset."""
+        """Whether its environment is the library's own: nothing set and nothing unset, or the user's variables taken
+        away."""
+        if self._without_user(cell):
+            return True
         entry = self.environment(cell)
-        return not (entry.get("variables") or entry.get("unset") or entry.get("setting"))
+        return not (self.variables(cell) or entry.get("unset") or self.setting(cell))
 
     def users_own(self, cell: Cell) -> bool:
         """Whether its environment is what users have who change nothing, with what they had exported before."""
-        own: bool | None = self.environment(cell).get("own")  # conclude.as_forced says it where the two differ
-        return self.as_found(cell) if own is None else own
+        if self._without_user(cell):
+            return False
+        return self._user_state_of(cell) is not None or self.as_found(cell)
+
+    def _without_user(self, cell: Cell) -> bool:
+        return self.user_state is not None and cell["environment"] == self.user_state.without
+
+    def _user_state_of(self, cell: Cell) -> UserState | None:
+        """The state that the user's variables force in it: where the plan sets nothing, they hold."""
+        if self.user_state is None or self._without_user(cell):
+            return None
+        entry = self.environment(cell)
+        return self.user_state if entry and not (entry.get("variables") or entry.get("setting")) else None
 
     def hosts(self, cell: Cell) -> set[str]:
         """Nodes of the ranks under its placement; empty when no launch told."""

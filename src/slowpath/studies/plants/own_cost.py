@@ -8,15 +8,14 @@ fresh pages costs 0.1 ns a byte here, a datatype's block 90 ns. So the same law 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from slowpath.core.results import Finding, Results
 from slowpath.findings.catalogue import sp021_queue_depth
 from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.lines import Line, excess
 from slowpath.stats.laws import allocation, blocks, constant, granules, message
 from slowpath.stats.laws.law import Law
 
-Json = Mapping[str, Any]
 # Name of a law -> the law, and what varies along the sweep that it is fitted to.
 _OVER: Mapping[str, tuple[Law, str]] = {
     "bytes": (message.LAW, "message_bytes"),
@@ -30,22 +29,22 @@ _OVER: Mapping[str, tuple[Law, str]] = {
 _EXCESSES = ("bytes", "constant")
 
 
-def own_cost(finding: Json, planted: Json, clean: Json, per: str | None) -> float | None:
+def own_cost(finding: Finding, planted: Results, clean: Results, per: str | None) -> float | None:
     """Seconds per `per` in the clean run; None where the law knows no such sweep, or the clean run lacks it.
 
-    Args: planted, clean: results.json of the run with the finding, and of one without a plant.
+    Args: planted, clean: results of the run with the finding, and of one without a plant.
     """
-    name = (finding["law"] or {}).get("name")
+    name = finding.law.name if finding.law else None
     if name is None or name not in _OVER:
         return None
     law, covariate = _OVER[name]
-    keys = {cell["cell"]: cell["key"] for cell in planted["cells"]}
+    keys = {cell.cell: cell.key for cell in planted.cells}
     evidence = Evidence(clean)
-    slow = next((c for c in evidence.cells.values() if c["key"] == keys.get(finding["slow_cells"][0])), None)
+    slow = next((c for c in evidence.cells.values() if c["key"] == keys.get(finding.slow_cells[0])), None)
     if slow is None:
         return None
-    line: Line | None = evidence.line_through(slow, covariate, finding["metric"], finding["phase"])
-    if line is not None and finding["phase"] == "first" and name in _EXCESSES:
+    line: Line | None = evidence.line_through(slow, covariate, finding.metric, finding.phase)
+    if line is not None and finding.phase == "first" and name in _EXCESSES:
         line = excess(line, line.cells, "steady")
     if line is None:
         return None
