@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 @click.option("--budget", type=DURATION, default="2m", show_default=True, help="Machine time at most (90s, 5m, 1h).")
 @click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded, cuda.  [default: PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/diagnosis-DATE]")
-@click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Go on with this folder.")
+@click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue the diagnosis in this folder.")
 @click.option(
     "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
 )
 @click.option("--name-only", is_flag=True, help="Name slow paths (half a minute); prove nothing yet.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, start nothing.")
-@click.option("--quiet", is_flag=True, help="No progress; failures are still told.")
+@click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
 @click.option("--json", "as_json", is_flag=True, help="Print diagnosis.json instead of text.")
 def command(
     budget: float,
