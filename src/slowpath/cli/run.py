@@ -94,8 +94,9 @@ def summary(prepared: Prepared) -> list[str]:
         *(_mpi_line(library) for library in prepared.libraries),
     ]
     if plan.ranks > prepared.commands.cores:
+        cores = prepared.commands.cores
         lines.append(
-            f"warning: {plan.ranks} ranks on {prepared.commands.cores} cores: oversubscribed, times include waiting for cores"
+            f"warning: oversubscribed: {plan.ranks} ranks on {cores} cores, so times include waiting for a core"
         )
     reasons: dict[str, int] = {}
     for cell in plan.cells:
