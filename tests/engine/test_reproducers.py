@@ -40,7 +40,8 @@ class Commands:
 def commands(mpi: Mpi, engine: Engine) -> Commands:
     """The commands, which are built and installed beside the engine."""
     launcher = launcher_named(mpi.launcher)
-    more = launcher.oversubscribing if len(os.sched_getaffinity(0)) < MOST_RANKS else ()
+    oversubscribe = [*launcher.mapped(launcher.oversubscribe_map), *launcher.oversubscribe]
+    more = oversubscribe if len(os.sched_getaffinity(0)) < MOST_RANKS else []
     return Commands(engine.program.parent, [str(mpi.mpiexec), *more], mpi.environ(os.environ))
 
 

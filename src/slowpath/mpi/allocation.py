@@ -24,7 +24,7 @@ HOST_FILES = (
 
 
 @dataclass(frozen=True)
-class Allocation:
+class NodeAllocation:
     """The nodes that a batch system gave.
 
     scheduler: name of the row in batch_systems.  job: its number there; None where there is none or it is not known.
@@ -70,10 +70,10 @@ class Surroundings:
     ask: AskProgram = ask_once
 
 
-Finder = Callable[[Surroundings], Allocation | None]
+Finder = Callable[[Surroundings], NodeAllocation | None]
 
 
-def of_flux(around: Surroundings) -> Allocation | None:
+def of_flux(around: Surroundings) -> NodeAllocation | None:
     """A batch script finds FLUX_URI alone: Flux unsets FLUX_JOB_ID and FLUX_JOB_NNODES, which are those of a task, and
     refers it to `flux getattr` (flux-environment(7), initial program environment).
     """
@@ -82,14 +82,14 @@ def of_flux(around: Surroundings) -> Allocation | None:
         return None
     nodes = _number(environ, "FLUX_JOB_NNODES")
     if nodes is not None:
-        return Allocation("flux", environ.get("FLUX_JOB_ID"), nodes)
+        return NodeAllocation("flux", environ.get("FLUX_JOB_ID"), nodes)
     # Several brokers on a node name it several times (flux-broker-attributes(7), hostlist).
     hosts = dict.fromkeys(expand_hostlist(around.ask(["flux", "getattr", "hostlist"], environ) or ""))
     job = (around.ask(["flux", "getattr", "jobid"], environ) or "").strip()
-    return Allocation("flux", job or None, len(hosts) or 1, tuple(hosts))
+    return NodeAllocation("flux", job or None, len(hosts) or 1, tuple(hosts))
 
 
-def of_slurm(around: Surroundings) -> Allocation | None:
+def of_slurm(around: Surroundings) -> NodeAllocation | None:
     """sbatch(1), "OUTPUT ENVIRONMENT VARIABLES"."""
     environ = around.environ
     job = environ.get("SLURM_JOB_ID") or environ.get("SLURM_JOBID")
@@ -97,20 +97,20 @@ def of_slurm(around: Surroundings) -> Allocation | None:
         return None
     names = expand_hostlist(environ.get("SLURM_JOB_NODELIST") or environ.get("SLURM_NODELIST") or "")
     nodes = _number(environ, "SLURM_JOB_NUM_NODES") or _number(environ, "SLURM_NNODES") or len(names) or 1
-    return Allocation("slurm", job, nodes, tuple(names))
+    return NodeAllocation("slurm", job, nodes, tuple(names))
 
 
-def of_pbs(around: Surroundings) -> Allocation | None:
+def of_pbs(around: Surroundings) -> NodeAllocation | None:
     """PBS_NODEFILE has a line for each MPI process of a chunk (PBS Professional User's Guide)."""
     environ = around.environ
     if not environ.get("PBS_JOBID"):
         return None
     names = names_in_file(around.read(environ["PBS_NODEFILE"])) if environ.get("PBS_NODEFILE") else []
     nodes = len(names) or _number(environ, "PBS_NUM_NODES") or 1
-    return Allocation("pbs", environ["PBS_JOBID"], nodes, tuple(names))
+    return NodeAllocation("pbs", environ["PBS_JOBID"], nodes, tuple(names))
 
 
-def of_lsf(around: Surroundings) -> Allocation | None:
+def of_lsf(around: Surroundings) -> NodeAllocation | None:
     """LSB_MCPU_HOSTS holds names and slots in turns. A first one with a single slot, of nodes that are alike, is the
     launch node of a job for jsrun, where the script runs and no rank (Summit user guide, "Login, Launch, and Compute
     Nodes").
@@ -124,10 +124,10 @@ def of_lsf(around: Surroundings) -> Allocation | None:
     of_others = {slots[name] for name in names[1:]}
     if slots.get(next(iter(names), "")) == "1" and len(of_others) == 1 and "1" not in of_others:
         names = names[1:]
-    return Allocation("lsf", environ["LSB_JOBID"], len(names) or 1, tuple(names))
+    return NodeAllocation("lsf", environ["LSB_JOBID"], len(names) or 1, tuple(names))
 
 
-def of_grid_engine(around: Surroundings) -> Allocation | None:
+def of_grid_engine(around: Surroundings) -> NodeAllocation | None:
     """qsub(1) has JOB_ID, a name that others use, too; every job also has variables that begin with SGE_. The lines of
     PE_HOSTFILE are `host slots queue processors` (sge_pe(5)).
     """
@@ -135,27 +135,27 @@ def of_grid_engine(around: Surroundings) -> Allocation | None:
     if not environ.get("JOB_ID") or not any(name.startswith("SGE_") for name in environ):
         return None
     names = names_in_file(around.read(environ["PE_HOSTFILE"])) if environ.get("PE_HOSTFILE") else []
-    return Allocation("grid engine", environ["JOB_ID"], len(names) or _number(environ, "NHOSTS") or 1, tuple(names))
+    return NodeAllocation("grid engine", environ["JOB_ID"], len(names) or _number(environ, "NHOSTS") or 1, tuple(names))
 
 
-def of_cobalt(around: Surroundings) -> Allocation | None:
+def of_cobalt(around: Surroundings) -> NodeAllocation | None:
     """Of the ALCF's machines until 2023 ("Running Jobs on XC40"): names only where COBALT_NODEFILE lists them."""
     environ = around.environ
     if not environ.get("COBALT_JOBID"):
         return None
     names = names_in_file(around.read(environ["COBALT_NODEFILE"])) if environ.get("COBALT_NODEFILE") else []
     nodes = len(names) or _number(environ, "COBALT_JOBSIZE") or _number(environ, "COBALT_PARTSIZE") or 1
-    return Allocation("cobalt", environ["COBALT_JOBID"], nodes, tuple(names))
+    return NodeAllocation("cobalt", environ["COBALT_JOBID"], nodes, tuple(names))
 
 
-def of_host_file(around: Surroundings) -> Allocation | None:
+def of_host_file(around: Surroundings) -> NodeAllocation | None:
     """Without a batch system: the host file that a launcher would read."""
     environ = around.environ
     path = next((environ[name] for name in HOST_FILES if environ.get(name)), None)
     if path is None:
         return None
     names = names_in_file(around.read(path))
-    return Allocation("host file", None, len(names) or 1, tuple(names))
+    return NodeAllocation("host file", None, len(names) or 1, tuple(names))
 
 
 def _number(environ: Mapping[str, str], name: str) -> int | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from slowpath.core.errors import UsageError
 from slowpath.mpi import allocation
-from slowpath.mpi.allocation import Allocation, AskProgram, Finder, ReadLines, Surroundings, ask_once, read_lines
+from slowpath.mpi.allocation import AskProgram, Finder, NodeAllocation, ReadLines, Surroundings, ask_once, read_lines
 
 HOST_FILE = "host file"
 
@@ -137,7 +137,7 @@ SCRIPTED = tuple(system.name for system in BATCH_SYSTEMS if system.script)
 
 def find_allocation(
     environ: Mapping[str, str], read: ReadLines = read_lines, ask: AskProgram = ask_once
-) -> Allocation | None:
+) -> NodeAllocation | None:
     """The innermost allocation; None outside of any.
 
     Raises: EnvironmentFailure: the batch system's list of nodes is damaged or can't be read.

@@ -14,7 +14,7 @@ NOT_RUN = "not run"
 
 
 @dataclass(frozen=True)
-class Place:
+class RankPlacement:
     """Where the ranks of a launch go, besides their binding; everything left out is the launcher's own choice.
 
     spread: one of SPREADS, ranks of one node.  per_node: ranks on each of `nodes`.  hosts: those nodes by name.
@@ -92,11 +92,6 @@ class Launcher:
     def mapped(self, mapping: str) -> list[str]:
         """Tokens for a mapping; none for an empty one."""
         return [token.format(map=mapping) for token in self.map_by] if mapping else []
-
-    @property
-    def oversubscribing(self) -> list[str]:
-        """Tokens that allow more ranks than cores, where nothing else is asked of the mapping."""
-        return [*self.mapped(self.oversubscribe_map), *self.oversubscribe]
 
     def for_caller(self, library: str, environ: Mapping[str, str]) -> list[str]:
         """Tokens that follow from the library and from where the launcher is called."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from slowpath.core.errors import UsageError
 from slowpath.mpi.batch_launchers import BATCH_LAUNCHERS
-from slowpath.mpi.launcher import BINDINGS, Command, Launcher, Place
+from slowpath.mpi.launcher import BINDINGS, Command, Launcher, RankPlacement
 from slowpath.mpi.library_launchers import LIBRARY_LAUNCHERS, OTHER
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
     "RANK_VARIABLES",
     "Command",
     "Launcher",
-    "Place",
+    "RankPlacement",
     "binding_line",
     "command",
     "launcher_named",
@@ -28,7 +28,7 @@ __all__ = [
 LAUNCHERS = (*LIBRARY_LAUNCHERS, *BATCH_LAUNCHERS, OTHER)
 BATCH_NAMES = tuple(launcher.name for launcher in LAUNCHERS if launcher.batch)
 RANK_VARIABLES = tuple(dict.fromkeys(name for launcher in LAUNCHERS for name in launcher.rank_variables))
-ANYWHERE = Place()
+ANYWHERE = RankPlacement()
 
 
 def launcher_named(name: str) -> Launcher:
@@ -59,7 +59,7 @@ def unavailable_binding(launcher: Launcher, bind: str) -> str | None:
     return f"{launcher.name} can't be asked to bind ranks to a {bind}"
 
 
-def unavailable_place(launcher: Launcher, place: Place) -> str | None:
+def unavailable_place(launcher: Launcher, place: RankPlacement) -> str | None:
     """Why `launcher` can't be asked to put ranks there; None if it can."""
     if place.spread and place.spread not in {**launcher.maps, **launcher.spread_variables}:
         return f"{launcher.name} can't be asked to put each next rank on another {place.spread.replace('_', ' ')}"
@@ -80,7 +80,7 @@ def command(
     program: Sequence[str],
     cores: int,
     environ: Mapping[str, str] | None = None,
-    place: Place = ANYWHERE,
+    place: RankPlacement = ANYWHERE,
 ) -> Command:
     """The command line that starts `program` on `ranks` ranks.
 
@@ -111,7 +111,7 @@ def command(
     return Command(argv=(executable, *tokens, *program), variables=every)
 
 
-def _nodes(launcher: Launcher, place: Place) -> list[str]:
+def _nodes(launcher: Launcher, place: RankPlacement) -> list[str]:
     tokens: list[str] = []
     if place.per_node:
         tokens += [token.format(nodes=place.nodes, per_node=place.per_node) for token in launcher.per_node]
@@ -121,7 +121,7 @@ def _nodes(launcher: Launcher, place: Place) -> list[str]:
     return tokens
 
 
-def _mapping(launcher: Launcher, place: Place, oversubscribed: bool) -> list[str]:
+def _mapping(launcher: Launcher, place: RankPlacement, oversubscribed: bool) -> list[str]:
     """One mapping for all that is asked: a second one would take the place of the first."""
     mapping = launcher.maps.get(place.spread, "") if place.spread else ""
     if place.per_node and launcher.map_per_node and not mapping:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Library:
+class MpiLibrary:
     """One MPI library.
 
     name           as everywhere in Slowpath, and in campaigns (core.plan.LIBRARIES)
@@ -29,16 +29,16 @@ class Library:
     gpu_variables: tuple[str, ...] = ()
 
 
-MPI_LIBRARIES: tuple[Library, ...] = (
-    Library(
+MPI_LIBRARIES: tuple[MpiLibrary, ...] = (
+    MpiLibrary(
         "mpich",
         "MPICH",
         "mpich",
         ("MPICH_", "MPIR_", "HYDRA_"),
         ("MPICH_GPU_SUPPORT_ENABLED", "MPIR_CVAR_ENABLE_GPU"),
     ),
-    Library("openmpi", "Open MPI", "openmpi", ("OMPI_", "PRTE_", "PMIX_", "OPAL_"), ("OMPI_MCA_accelerator",)),
-    Library("intelmpi", "Intel MPI", "mpich", ("I_MPI_",), ("I_MPI_OFFLOAD",)),
+    MpiLibrary("openmpi", "Open MPI", "openmpi", ("OMPI_", "PRTE_", "PMIX_", "OPAL_"), ("OMPI_MCA_accelerator",)),
+    MpiLibrary("intelmpi", "Intel MPI", "mpich", ("I_MPI_",), ("I_MPI_OFFLOAD",)),
 )
 # Variables of what lies below the libraries: UCX, libfabric and its providers.
 TRANSPORT_PREFIXES = ("UCX_", "FI_")

@@ -36,7 +36,7 @@ class RunLimits:
 
 
 @dataclass(frozen=True)
-class Result:
+class RunResult:
     """How the run ended: status complete, partial (the budget ended it, or launches failed) or interrupted."""
 
     status: str
@@ -73,7 +73,7 @@ class Execution:
         self._notes: list[str] = []
         self._launches = self._launches_ok = 0
 
-    def execute(self) -> Result:
+    def execute(self) -> RunResult:
         """Run all that is left. Raises EnvironmentFailure if the disk refuses; what is there stays readable."""
         begun = time.monotonic()
         status = "complete"
@@ -95,7 +95,7 @@ class Execution:
             status = "partial"
         self._notes += self._schedule.dead.values()
         done = (self._launches, self._launches_ok, self._schedule.cells_ok)
-        return Result(status, *done, self._first_reason, tuple(self._notes))
+        return RunResult(status, *done, self._first_reason, tuple(self._notes))
 
     def _one(self, task: Task) -> Outcome:
         number = self._number_for(task.planned)

@@ -87,9 +87,3 @@ def _mark(folder: Path) -> None:
     )
     if not (folder / SUPERSEDED).exists():
         write_atomically(folder / SUPERSEDED, text)
-
-
-def newest_run(parent: Path) -> Path | None:
-    """The run folder under `parent` that was begun last; None if there is none."""
-    runs = [path for path in parent.iterdir() if (path / "run.json").is_file()] if parent.is_dir() else []
-    return max(runs, key=lambda path: (path / "run.json").stat().st_mtime, default=None)

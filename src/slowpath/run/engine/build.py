@@ -141,7 +141,7 @@ def _kept_or_built(
         built=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     try:
-        return _build_into(folder, source, mpi.mpicxx, Tools(compiler, blas, environ), note)
+        return _build_into(folder, source, mpi.mpicxx, BuildTools(compiler, blas, environ), note)
     except OSError as error:
         raise EnvironmentFailure(
             f"the engine can't be kept in {folder.parent}: {error.strerror or error}; "
@@ -160,7 +160,7 @@ def kept_engine(mpi: Mpi, environ: Mapping[str, str] | None = None) -> Engine | 
 
 
 @dataclass(frozen=True)
-class Tools:
+class BuildTools:
     """What a build works with."""
 
     compiler: Compiler
@@ -168,7 +168,7 @@ class Tools:
     environ: Mapping[str, str]
 
 
-def _build_into(folder: Path, source: Path, mpicxx: Path, tools: Tools, note: EngineNote) -> Engine:
+def _build_into(folder: Path, source: Path, mpicxx: Path, tools: BuildTools, note: EngineNote) -> Engine:
     """Build next to `folder` and rename into place, so that a half-built engine is never seen."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
@@ -206,7 +206,7 @@ def _put_into_place(staged: Path, folder: Path) -> None:
             raise
 
 
-def _run_cmake(source: Path, build: Path, mpicxx: Path, tools: Tools, log: Path) -> None:
+def _run_cmake(source: Path, build: Path, mpicxx: Path, tools: BuildTools, log: Path) -> None:
     cmake = find_cmake(tools.environ)
     jobs = max(1, min(8, len(os.sched_getaffinity(0))))
     configure = [

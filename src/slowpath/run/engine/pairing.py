@@ -17,8 +17,6 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import STANDARD_ABI as STANDARD
 from slowpath.run.engine.elf import Dynamic, dynamic
 
-_LIBRARY = "libmpi"
-
 
 def interface_of(program: Path) -> str | None:
     """The binary interface that the program was linked with; None: it asks for no MPI library that is known."""

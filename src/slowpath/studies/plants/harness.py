@@ -15,12 +15,14 @@ from slowpath.studies.plants.measure import Ground
 from slowpath.studies.plants.plant import Measured
 from slowpath.studies.plants.score import Baseline, false_alarms, score
 from slowpath.studies.plants.table import Scored, counts, table
-from slowpath.studies.plants.trials import Trial
+from slowpath.studies.plants.trials import PlantTrial
 
 FILE = "plants.json"
 
 
-def run(ground: Ground, trials: Sequence[Trial], out: Path, seed: int, tell: Callable[[Scored], None]) -> list[Scored]:
+def run(
+    ground: Ground, trials: Sequence[PlantTrial], out: Path, seed: int, tell: Callable[[Scored], None]
+) -> list[Scored]:
     """Measure every trial and score it; plants.json is written anew after each: an interrupted run keeps what it has.
     A trial that fails is told and counted, and the others go on.
 
@@ -47,18 +49,18 @@ def run(ground: Ground, trials: Sequence[Trial], out: Path, seed: int, tell: Cal
     return scored
 
 
-def _judged(trial: Trial, measured: Measured, baseline: Baseline, wall_s: float) -> Scored:
+def _judged(trial: PlantTrial, measured: Measured, baseline: Baseline, wall_s: float) -> Scored:
     if trial.plant is not None:
         return Scored(trial, wall_s, score(trial.plant.truth, measured, baseline))
     alarms = () if trial.purpose == "baseline" else false_alarms(measured, baseline)
     return Scored(trial, wall_s, alarms=alarms)
 
 
-def _drawn(trials: Sequence[Trial]) -> dict[str, str | None]:
+def _drawn(trials: Sequence[PlantTrial]) -> dict[str, str | None]:
     return {trial.name: trial.plant.text if trial.plant else None for trial in trials}
 
 
-def _check_folder(out: Path, ground: Ground, trials: Sequence[Trial]) -> None:
+def _check_folder(out: Path, ground: Ground, trials: Sequence[PlantTrial]) -> None:
     """Folders of another draw have the same names, and would be scored against plants that they never had."""
     if not out.exists() or not any(out.iterdir()):
         return
@@ -73,7 +75,7 @@ def _check_folder(out: Path, ground: Ground, trials: Sequence[Trial]) -> None:
 
 
 def _write(
-    out: Path, seed: int, ground: Ground, baseline: Baseline, scored: Sequence[Scored], trials: Sequence[Trial]
+    out: Path, seed: int, ground: Ground, baseline: Baseline, scored: Sequence[Scored], trials: Sequence[PlantTrial]
 ) -> None:
     out.mkdir(parents=True, exist_ok=True)
     told = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slowpath.studies.plants.score import Score
-from slowpath.studies.plants.trials import Trial
+from slowpath.studies.plants.trials import PlantTrial
 from slowpath.studies.plants.wilson import interval
 
 
@@ -16,7 +16,7 @@ from slowpath.studies.plants.wilson import interval
 class Scored:
     """One trial: a score where something was planted, alarms where not; failure: why there is neither."""
 
-    trial: Trial
+    trial: PlantTrial
     wall_s: float
     score: Score | None = None
     alarms: tuple[str, ...] = ()
