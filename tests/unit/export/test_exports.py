@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import planted_runs as planted
 import pytest
+from msgspec.structs import replace
 
 from slowpath.compare.export import FORMATS, github, parse_exports, write_exports
 from slowpath.compare.gate import Gate, flagged, gate, with_again
@@ -27,8 +28,7 @@ def made() -> Made:
     """A regression that fresh launches confirmed, one that is undecided, a pass, a missing cell, wrong bytes."""
     rng = np.random.default_rng(1)
     run = [planted.cell(i, planted.values(rng, 1.3 if i == 1 else 1.0, 3 if i == 2 else 8)) for i in range(4)]
-    run[1]["label"] = NASTY
-    run[3]["wrong_bytes"] = 7
+    run[1], run[3] = replace(run[1], label=NASTY), replace(run[3], wrong_bytes=7)
     base = [planted.cell(i, planted.values(rng)) for i in range(5)]
     source = planted.source("run", run)
     found = gate(source, planted.source("base", base))
