@@ -18,6 +18,7 @@ from slowpath.compare.gate import Gate, flagged, gate, with_again
 from slowpath.compare.read import Source
 from slowpath.compare.remeasure_plan import confirm
 from slowpath.core.errors import EnvironmentFailure, UsageError
+from support.change import change
 
 NASTY = 'cell "1" <a|b> & \\ 50 %, x: y\x07'
 Made = tuple[Gate, Source]
@@ -112,7 +113,7 @@ def test_bencher_metric_format(made: Made) -> None:
 
 def test_a_value_without_interval_has_no_bounds() -> None:
     single = planted.cell(0, [1e-5])
-    single["metrics"][planted.METRIC]["phases"]["steady"]["interval"] = None
+    change(single.metrics[planted.METRIC].phases["steady"], interval=None)
     run = planted.source("run", [single])
     found = gate(run, planted.source("base", [planted.cell(0, [1e-5])]))
     assert json.loads(FORMATS["bencher"].render(found, run))["cell 0"][f"{planted.METRIC}.steady"].keys() == {"value"}
