@@ -14,8 +14,8 @@ namespace slowpath {
 std::optional<std::string> too_few_ranks(const Experiment& experiment, int ranks);
 
 struct CheckedPlan {
-    std::string
-        lines;  ///< an object of JSON for each cell, in the order of the plan (docs/reference/engine-interface.md)
+    /// An object of JSON for each cell, in the order of the plan: docs/reference/engine-interface.md.
+    std::string lines;
     bool all_valid = true;
 };
 

@@ -93,7 +93,8 @@ struct Experiment {
     std::optional<std::string> (*obstacle)(const Assignment&, std::optional<int> ranks);
     /// Whether a valid cell yields this metric, one of its pattern's.
     bool (*yields)(const Assignment&, std::string_view metric);
-    /// What follows from a valid cell's parameters and is of use before it runs (docs/reference/engine-interface.md).
+    /// What follows from a valid cell's parameters and is of use before it runs
+    /// (docs/reference/engine-interface.md).
     void (*derive)(const Assignment&, std::optional<int> ranks, JsonObject& to);
     /// Collective over all ranks.
     Outcome (*run)(Context&, const Assignment&);

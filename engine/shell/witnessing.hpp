@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a witnessed launch (docs/internals/witnesses.md) writes in addition to its events: the library's own settings
-/// and counters.
+/// What a witnessed launch (docs/internals/witnesses.md) writes in addition to its events: the library's own
+/// settings and counters.
 #pragma once
 
 #include <memory>

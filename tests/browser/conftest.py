@@ -31,9 +31,9 @@ OPTIONS = (
 Start = Callable[..., Any]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
-    """Starts a browser with a fresh profile; `preferences` are Chromium's own."""
+    """Starts a browser with a fresh profile; `preferences` are Chromium's own. Gone before ranks are started."""
     browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not browser or not driver:
         pytest.skip("chromium and chromedriver are not installed")
@@ -55,7 +55,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
         one.quit()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(start: Start) -> Any:
     """One browser for all tests that need no preferences."""
     return start()
@@ -70,7 +70,7 @@ def _module(name: str) -> ModuleType:
     return made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """file: addresses of a check-up, of an imported run and of both studies."""
     made, studies = _module("make"), _module("studies")

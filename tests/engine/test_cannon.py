@@ -22,7 +22,7 @@ from slowpath.run.engine.blas import PACKAGED, PLUGIN
 from slowpath.run.engine.cache import Engine
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies" / "cannon.md"
-FAULTS = Path(__file__).parents[2] / "engine" / "experiments" / "cannon" / "tests"
+FAULTS = Path(__file__).parents[2] / "engine" / "studies" / "cannon" / "tests"
 # Short, and no waiting for a quiet machine: it is the products that count.
 QUICK = "repetitions=2 quiet_wait_s=0"
 N = 48  # a multiple of the steps of every grid here
@@ -171,8 +171,8 @@ def test_changed_inputs_fail(cannon: Cannon, faulty_blas: Path) -> None:
 
 
 @pytest.mark.parametrize("variant", ["sendrecv_replace", "put_fence", "pscw", "put_flag", "get_from_home"])
-def test_a_transfer_that_moves_nothing_is_found(ranks: Ranks, cannon: Cannon, preloads: Path, variant: str) -> None:
-    preload = ranks.compiled(Path(shutil.copy(FAULTS / "faulty_mpi.c", preloads)))
+def test_a_transfer_that_moves_nothing_is_found(ranks: Ranks, cannon: Cannon, blankless: Path, variant: str) -> None:
+    preload = ranks.compiled(Path(shutil.copy(FAULTS / "faulty_mpi.c", blankless)))
     for numbers in ("integer", "real"):  # the fault is in the first transfer of a process
         cells = [f"variant={variant} n={N} {QUICK} numbers={numbers}"]
         done = cannon(cells, 4, {"LD_PRELOAD": str(preload)})

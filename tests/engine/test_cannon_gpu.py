@@ -18,7 +18,7 @@ from slowpath.experiments.cannon.runs import PARTS
 from slowpath.record.blocks import BlockIndex, read, scan
 
 ENGINE = Path(__file__).parents[2] / "engine"
-SOURCES = ENGINE / "experiments" / "cannon" / "gpu" / "tests"
+SOURCES = ENGINE / "studies" / "cannon" / "gpu" / "tests"
 STYLES = ("compute_only", "sendrecv", "isend_wait", "shared_copy", "shared_direct")
 MOVING = STYLES[1:4]
 NUMBERS = ("real", "integer", "bfloat16")
@@ -134,9 +134,9 @@ def test_a_copy_that_moves_nothing_is_found(on_devices: OnDevices, numbers: str)
 
 @pytest.mark.parametrize("style", ["sendrecv", "isend_wait"])
 def test_a_message_that_does_not_arrive_is_found(
-    ranks: Ranks, on_devices: OnDevices, preloads: Path, style: str
+    ranks: Ranks, on_devices: OnDevices, blankless: Path, style: str
 ) -> None:
-    preload = ranks.compiled(Path(shutil.copy(SOURCES / "faulty_transfers.c", preloads)))
+    preload = ranks.compiled(Path(shutil.copy(SOURCES / "faulty_transfers.c", blankless)))
     for numbers in NUMBERS:  # the fault is in the first transfer of a process
         [end] = on_devices([f"variant={style} numbers={numbers}"], 4, LD_PRELOAD=str(preload)).cells
         assert end["status"] == "failed"

@@ -40,8 +40,9 @@ class Commands:
 def commands(mpi: Mpi, engine: Engine) -> Commands:
     """The commands, which are built and installed beside the engine."""
     launcher = launcher_named(mpi.launcher)
-    crowded = launcher.for_a_crowd if len(os.sched_getaffinity(0)) < MOST_RANKS else ()
-    return Commands(engine.program.parent, [str(mpi.mpiexec), *crowded], mpi.environ(os.environ))
+    oversubscribe = [*launcher.mapped(launcher.oversubscribe_map), *launcher.oversubscribe]
+    more = oversubscribe if len(os.sched_getaffinity(0)) < MOST_RANKS else []
+    return Commands(engine.program.parent, [str(mpi.mpiexec), *more], mpi.environ(os.environ))
 
 
 def lines_match(text: str, patterns: list[str]) -> None:

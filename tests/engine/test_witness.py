@@ -68,7 +68,7 @@ def test_one_copy_moves_the_message_and_no_more(mpi: Mpi, start: Start) -> None:
 
 def test_without_single_copy_nothing_is_read_from_the_other_process(mpi: Mpi, start: Start) -> None:
     if mpi.name == "intelmpi":
-        return  # has no such switch (launch.settings)
+        return  # has no such switch (mpi.settings)
     events = start("single_copy_off")
     assert bytes_per_op(events, 0, SINGLE_COPY) == 0
     assert bytes_per_op(events, 0, SOCKETS) < MESSAGE_BYTES / 100
@@ -76,7 +76,7 @@ def test_without_single_copy_nothing_is_read_from_the_other_process(mpi: Mpi, st
 
 def test_over_tcp_the_message_goes_through_sockets(mpi: Mpi, start: Start, tmp_path: Path) -> None:
     if mpi.name == "mpich" and not network_is_up():
-        return  # it does not start in this state (launch.settings)
+        return  # it does not start in this state (mpi.settings)
     events = start("network_path")
     assert bytes_per_op(events, 0, ("socket_send",)) >= MESSAGE_BYTES
     assert bytes_per_op(events, 0, ("socket_receive",)) >= MESSAGE_BYTES

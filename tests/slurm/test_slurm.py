@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from cluster import Cluster, Done
 
-from slowpath.mpi.launchers import SRUN_PMI
+from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.mpi import Mpi
 from slowpath.record.events import read_events
 from slowpath.run.engine.cache import Engine
@@ -139,7 +139,7 @@ def test_srun_starts_ranks_on_two_nodes_with_the_librarys_pmi(
 def test_singletons_of_a_wrong_pmi_are_refused(
     slurm: Cluster, mpi: Mpi, engine: Engine, tmp_path: Path, pmi: str
 ) -> None:
-    right = SRUN_PMI[mpi.name]
+    right = launcher_named("srun").pmi[mpi.name]
     spoken = "--mpi=none" if pmi == "none" else {"--mpi=pmi2": "--mpi=pmix", "--mpi=pmix": "--mpi=pmi2"}[right]
     words = [str(engine.program), "p2p", "--message-bytes", "8", "--out", str(tmp_path / "out")]
     done = slurm.run(["srun", spoken, "-N", "2", "-n", "2", *words], env={**mpi.environ({}), **OVER_TCP})
@@ -160,7 +160,7 @@ def test_ranks_of_an_engine_that_srun_starts_know_one_another(
     slurm: Cluster, mpi: Mpi, engine: Engine, tmp_path: Path
 ) -> None:
     words = [str(engine.program), "p2p", "--message-bytes", "8", "--samples", "9", "--out", str(tmp_path / "out")]
-    srun = ["srun", SRUN_PMI[mpi.name], "-n", "2", "-N", "2", "--cpu-bind=cores"]
+    srun = ["srun", launcher_named("srun").pmi[mpi.name], "-n", "2", "-N", "2", "--cpu-bind=cores"]
     checked(slurm.run([*srun, *words], env={**mpi.environ({}), **OVER_TCP}))
     ranks = read_events(tmp_path / "out" / "events.jsonl").ranks
     assert [rank.host for rank in ranks] == ["n1", "n2"]
@@ -180,7 +180,7 @@ def test_reproducers_as_their_authors_start_them(
     slurm: Cluster, mpi: Mpi, engine: Engine, command: list[str], words: list[str]
 ) -> None:
     program = engine.program.parent / command[0]
-    srun = ["srun", SRUN_PMI[mpi.name], *words, str(program), *command[1:]]
+    srun = ["srun", launcher_named("srun").pmi[mpi.name], *words, str(program), *command[1:]]
     done = checked(slurm.run(srun, env={**mpi.environ({}), **OVER_TCP}))
     assert len(re.findall(r"^\[\d+:\d+\] time: ", done.stdout, re.MULTILINE)) in (4, 8)
 
@@ -189,6 +189,9 @@ def test_a_reproducer_without_a_gpu_says_so(slurm: Cluster, mpi: Mpi, engine: En
     program = engine.program.parent / "gpudirect_p2p_overalloc"
     env = {**mpi.environ({}), **OVER_TCP, "SLOWPATH_CUDA_DRIVER": "libno-such-driver.so"}
     env["SLOWPATH_HIP_DRIVER"] = env["SLOWPATH_CUDA_DRIVER"]
-    done = slurm.run(["srun", SRUN_PMI[mpi.name], "-n", "2", str(program), "2", "2", "1024", "1048576", "1"], env=env)
+    done = slurm.run(
+        ["srun", launcher_named("srun").pmi[mpi.name], "-n", "2", str(program), "2", "2", "1024", "1048576", "1"],
+        env=env,
+    )
     assert done.returncode not in (0, 124)
     assert len([line for line in done.stderr.splitlines() if "error: " in line and "gpudirect" in line]) == 1

@@ -11,17 +11,17 @@ import msgspec
 
 from slowpath.analyse.about import run_entry
 from slowpath.analyse.cells import cell_entry
-from slowpath.analyse.contrasts import build_contrasts
+from slowpath.analyse.contrasts import build_contrasts, offers
 from slowpath.analyse.node_pairs import node_pairs, pair_lines
 from slowpath.analyse.outcomes import skipped_rows
 from slowpath.analyse.placed import placement_lines
 from slowpath.analyse.source import read_recorded
-from slowpath.analyse.verdict import judge
-from slowpath.core.results import RESULTS_SCHEMA, Finding, Results
+from slowpath.core.results import RESULTS_SCHEMA, Results, Verdict
 from slowpath.experiments.experiment import Concluded
 from slowpath.experiments.measure import measure
 from slowpath.experiments.measured.load import LaunchRecord
-from slowpath.experiments.registry import EXPERIMENTS
+from slowpath.experiments.registry import EXPERIMENTS, ROLES
+from slowpath.findings.conclude import conclude
 from slowpath.findings.evaluate import findings
 from slowpath.record.events import Note
 
@@ -52,7 +52,7 @@ def build_results(run: Path) -> Results:
     results = Results(
         schema=RESULTS_SCHEMA,
         run=about,
-        verdict=judge(contrasts, unmeasured, more),
+        verdict=Verdict(headline="not concluded yet", lines=[]),
         cells=cells,
         contrasts=contrasts,
         findings=[],
@@ -61,7 +61,9 @@ def build_results(run: Path) -> Results:
         skipped=skipped,
         notes=[*info.notes, *(note for launch in launches for note in launch.notes), *_noted(launches, info.notes)],
     )
-    return msgspec.structs.replace(results, findings=msgspec.convert(findings(results), list[Finding]))
+    found = findings(results, ROLES)
+    concluded = conclude(contrasts, found, unmeasured, offers=offers(plan), more=more)
+    return msgspec.structs.replace(results, verdict=concluded.verdict, contrasts=concluded.contrasts, findings=found)
 
 
 def _suspects(launches: Sequence[LaunchRecord]) -> dict[int, list[str]]:

@@ -16,19 +16,19 @@ import msgspec
 from slowpath.core.plan import Cell, Contrast, Environment, Plan, Side
 from slowpath.core.results import ContrastResult, ContrastSide, Reproduce
 from slowpath.experiments.measured.reduce import Reduced
+from slowpath.findings.conclude import Offer
+from slowpath.findings.remedies.advice import advice_text
 from slowpath.stats import multiplicity
 from slowpath.stats.contrast import ContrastEstimate, paired, within_launch
 from slowpath.stats.estimate import estimate_over_launches
 from slowpath.stats.verdict import judge
-
-CLEAR_RATIO = 1.25  # from here on a decided difference is called a slow path and gets its remedy; below, a difference
 
 # (cell, metric, phase) -> round -> (launch number, what it measured)
 Measured = Mapping[tuple[int, str, str], Mapping[int, tuple[int, Reduced]]]
 
 
 @dataclass(frozen=True)
-class _Compared:
+class _Paired:
     plan: Contrast
     family: str
     estimate: ContrastEstimate
@@ -40,7 +40,7 @@ class _Compared:
 
 def _compare(
     contrast: Contrast, measured: Measured, family: str, minimum_effect: float, interleaved: bool
-) -> _Compared | str:
+) -> _Paired | str:
     """The comparison, or why there is none.
 
     One launch says nothing about the spread between launches, so a run of one round decides nothing. A log, or a record
@@ -58,7 +58,7 @@ def _compare(
         found = within_launch(one[0].kept_s, other[0].kept_s, minimum_effect)
     else:
         found = paired([x.centre_s for x in one], [x.centre_s for x in other], minimum_effect)
-    return _Compared(
+    return _Paired(
         contrast,
         family,
         found,
@@ -87,9 +87,9 @@ def build_contrasts(
         _compare(c, measured, f"{cells[c.a.cell].experiment} {c.metric}", plan.minimum_effect, interleaved)
         for c in plan.contrasts
     ]
-    families: dict[str, list[_Compared]] = {}
+    families: dict[str, list[_Paired]] = {}
     for result in results:
-        if isinstance(result, _Compared) and result.estimate.p is not None:
+        if isinstance(result, _Paired) and result.estimate.p is not None:
             families.setdefault(result.family, []).append(result)
     adjusted: dict[str, float] = {}
     for family in families.values():
@@ -107,7 +107,7 @@ def _entry(
     plan: Plan,
     cells: Mapping[int, Cell],
     contrast: Contrast,
-    result: _Compared | str,
+    result: _Paired | str,
     p_adjusted: float | None,
     family_sizes: Mapping[str, int],
     interleaved: bool,
@@ -153,7 +153,6 @@ def _entry(
         pairs=result.pairs,
         within_launch=result.same_launch,
         more_pairs=verdict.more_pairs,
-        remedy=_remedy(plan, cells, contrast, verdict.word, found.ratio),
     )
 
 
@@ -179,14 +178,16 @@ def _default_side(plan: Plan, cells: Mapping[int, Cell], contrast: Contrast) -> 
     return chosen[0] if len(chosen) == 1 else None
 
 
-def _remedy(plan: Plan, cells: Mapping[int, Cell], contrast: Contrast, word: str, ratio: float) -> str | None:
-    """The line that moves the user to the faster side: when the gain is clear, and they are not there already."""
-    if word not in ("faster", "slower") or max(ratio, 1 / ratio) < CLEAR_RATIO:
-        return None
+def offers(plan: Plan) -> dict[str, Offer]:
+    """Id of each contrast -> what moves the user: the campaign's remedy to side a, an environment's variables to b."""
+    cells = {cell.cell: cell for cell in plan.cells}
+    return {contrast.id: _offer(plan, cells, contrast) for contrast in plan.contrasts}
+
+
+def _offer(plan: Plan, cells: Mapping[int, Cell], contrast: Contrast) -> Offer:
     if contrast.axis == "environment":
-        faster = contrast.a if word == "slower" else contrast.b
-        return _exports(_environment(plan, cells, faster)) if word == "faster" else None
-    return contrast.remedy if word == "slower" else None
+        return Offer(b=_exports(_environment(plan, cells, contrast.b)))
+    return Offer(a=advice_text(contrast.remedy) if contrast.remedy else None)
 
 
 def _as_found(environment: Environment) -> bool:

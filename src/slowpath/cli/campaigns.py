@@ -13,13 +13,13 @@ def command(name: str | None) -> int:
 
     A printed campaign is a file to start your own from.
     """
-    from slowpath.plan.campaign import load, shipped
+    from slowpath.run.prepare import campaign_named, shipped_campaigns
 
     if name is not None:
-        click.echo(load(name).text.decode().rstrip("\n"))
+        click.echo(campaign_named(name).text.decode().rstrip("\n"))
         return 0
-    names = list(shipped())
+    names = shipped_campaigns()
     width = max((len(name) for name in names), default=0)
     for name in names:
-        click.echo(f"{name:<{width}}  {load(name).title}")
+        click.echo(f"{name:<{width}}  {campaign_named(name).title}")
     return 0

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from slowpath.cli.values import DURATION
+from slowpath.mpi.batch_systems import SCRIPTED, script_for, script_here
 
 EPILOG = "Example: slowpath script node-pairs --scheduler slurm --nodes 8 > job; sbatch job"
 
@@ -19,7 +20,7 @@ EPILOG = "Example: slowpath script node-pairs --scheduler slurm --nodes 8 > job;
 @click.argument("campaign", default="checkup")
 @click.option(
     "--scheduler",
-    type=click.Choice(["slurm", "pbs", "lsf", "flux"]),
+    type=click.Choice(SCRIPTED),
     help="Batch system.  [default: the one whose command is on the PATH]",
 )
 @click.option("--nodes", type=click.IntRange(1), help="Nodes to ask for.  [default: what the campaign needs]")
@@ -41,12 +42,11 @@ def command(
     It goes to stdout. The script runs the campaign in its allocation, and goes on with it where the batch system
     starts the job anew. Modules that are loaded now are loaded in the job, too.
     """
-    from slowpath.plan.campaign import load
-    from slowpath.run.script.schedulers import scheduler_here, scheduler_named
+    from slowpath.run.prepare import campaign_named
     from slowpath.run.script.write import Asked, job_script, too_few_nodes
 
-    found = load(campaign)
-    batch = scheduler_named(scheduler) if scheduler else scheduler_here(lambda name: shutil.which(name) is not None)
+    found = campaign_named(campaign)
+    script = script_for(scheduler) if scheduler else script_here(lambda name: shutil.which(name) is not None)
     options = [word for name, value in (("--mpi", mpi), ("--budget", budget)) if value for word in (name, value)]
     if budget:
         DURATION.convert(budget, None, None)
@@ -61,7 +61,7 @@ def command(
     )
     if nodes and (note := too_few_nodes(found, nodes)):
         click.echo(note, err=True)
-    click.echo(job_script(found, batch, asked), nl=False)
+    click.echo(job_script(found, script, asked), nl=False)
     return 0
 
 

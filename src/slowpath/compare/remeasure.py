@@ -30,7 +30,7 @@ from slowpath.run.reopen import recorded_library, recorded_plan
 
 
 @dataclass(frozen=True)
-class Sides:
+class RemeasuredSides:
     """What measures flagged cells again: libraries by `mpi_name`.
 
     baseline: whether its side is among them.  note: why not.
@@ -41,7 +41,9 @@ class Sides:
     note: str | None
 
 
-def find_sides(rows: Sequence[Row], run: Source, baseline: Source, environ: Mapping[str, str], tell: Tell) -> Sides:
+def find_sides(
+    rows: Sequence[Row], run: Source, baseline: Source, environ: Mapping[str, str], tell: Tell
+) -> RemeasuredSides:
     """Which MPIs and engines measure `rows` again.
 
     Raises: UsageError: RUN is no run folder of slowpath's own.  EnvironmentFailure: this is another machine than RUN's,
@@ -61,17 +63,19 @@ def find_sides(rows: Sequence[Row], run: Source, baseline: Source, environ: Mapp
     try:
         before = _libraries(BASELINE, baseline, {row.a_cell for row in rows}, environ, tell)
     except SlowpathError as error:
-        return Sides(now, False, f"the baseline's side was not measured again: {error}")
+        return RemeasuredSides(now, False, f"the baseline's side was not measured again: {error}")
     if _same(rows, run, baseline, now, before):
-        return Sides(now, False, "baseline and run have the same MPI and engine, so only the run's side was launched")
-    return Sides({**now, **before}, True, None)
+        return RemeasuredSides(
+            now, False, "baseline and run have the same MPI and engine, so only the run's side was launched"
+        )
+    return RemeasuredSides({**now, **before}, True, None)
 
 
 def measure_again(
     rows: Sequence[Row],
     run: Source,
     baseline: Source,
-    sides: Sides,
+    sides: RemeasuredSides,
     out: Path | None,
     minimum_effect: float,
     limits: RunLimits,

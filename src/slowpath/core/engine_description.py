@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from slowpath.core.errors import RecordError, UsageError
-from slowpath.core.roles import ParameterRole
 from slowpath.core.units import expand_values, parse_bytes, parse_count, parse_seconds
 
 
@@ -23,7 +22,6 @@ class Parameter(msgspec.Struct, frozen=True):
     name: str
     type: str  # bytes | count | seconds | choice | flag
     default: str
-    role: ParameterRole | None = None  # None: the engine is from before parameters stated theirs
     unit: str | None = None
     minimum: str | None = None
     maximum: str | None = None
@@ -39,9 +37,6 @@ class DescribedMetric(msgspec.Struct, frozen=True):
     unit: str = "s"
     pattern: str | None = None
     meaning: str = ""
-    better: str | None = None
-    bandwidth: bool = False
-    message_rate: bool = False
 
 
 class DescribedExperiment(msgspec.Struct, frozen=True):
@@ -103,14 +98,14 @@ def nearest(word: str, words: Iterable[str]) -> str:
 def expand_parameter(parameter: Parameter, written: list[str]) -> list[str]:
     """All values of a list whose items may be comma lists and ranges, in the engine's spelling, each once.
 
-    Raises: UsageError if a value is wrong, or stands there twice.
+    Raises: UsageError if a value is wrong, or is listed twice.
     """
     values: dict[str, None] = {}  # a set that keeps its order
     for item in written:
         for value in _split(parameter, item):
             spelled = spell_value(parameter, value)
             if spelled in values:
-                raise UsageError(f"'{value}' stands there twice; write each value once")
+                raise UsageError(f"'{value}' is listed twice; write each value once")
             values[spelled] = None
     return list(values)
 

@@ -11,24 +11,23 @@ from slowpath.core.errors import EnvironmentFailure, RecordError
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
-    """Writes beside `path` and renames, so that a reader never sees half a file; an existing file is
-    replaced.
+    """Writes next to `path` and renames, so that a reader never sees half a file; an existing file is replaced.
 
     Raises: EnvironmentFailure if the disk is full, read-only or gone; `path` is then as it was before.
     """
     data = content.encode() if isinstance(content, str) else content
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with beside.open("wb") as file:
+        with part.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        part.replace(path)
     except OSError as error:
-        _drop(beside)
+        _drop(part)
         raise cannot("write", path, error) from error
     except BaseException:
-        _drop(beside)
+        _drop(part)
         raise
 
 

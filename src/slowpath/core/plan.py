@@ -104,7 +104,7 @@ class Contrast(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     a: Side
     b: Side
     control: bool = False  # nothing differs: expected "same"
-    remedy: str | None = None
+    remedy: str | None = None  # id of a remedy; in plans of earlier versions the sentence itself
     explains: bool = False  # says what something costs and where time goes; never a slow path in itself
 
 
@@ -163,7 +163,7 @@ def cell_key(
     """Identity of a cell across runs: the first 16 hexadecimal digits of SHA-256 over canonical JSON.
 
     `parameters` holds every parameter, defaults included, so that a changed default changes the key. `place` is what a
-    placement asks for beside its binding; without any, it is left out.
+    placement asks for in addition to its binding; without any, it is left out.
     """
     content = {
         "bind": bind,

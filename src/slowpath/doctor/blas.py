@@ -17,7 +17,7 @@ from slowpath.run.engine.build import kept_engine
 
 NAME = "BLAS"
 INSTALL = "install OpenBLAS, BLIS, MKL or AOCL for developers, or: pip install 'slowpath[blas]'"
-# They choose the code that a BLAS runs, so that a forgotten one halves the rate and nothing tells.
+# They choose the code that a BLAS runs, so that a forgotten one halves the rate and nothing shows it.
 STEERING = (
     *("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "BLIS_ARCH_TYPE", "BLIS_MODEL_TYPE"),
     *("MKL_ENABLE_INSTRUCTIONS", "MKL_DEBUG_CPU_TYPE", "MKL_CBWR"),
@@ -42,17 +42,17 @@ def blas() -> Check:
     return unbuilt(blas_in_sight(os.environ), steered)
 
 
-def judged(told: tuple[str, str, str] | None, steered: Mapping[str, str]) -> Check:
-    """Of a BLAS that the engine has.  told: its name, the processor type of its code, its file; the first two may be
+def judged(found: tuple[str, str, str] | None, steered: Mapping[str, str]) -> Check:
+    """Of a BLAS that the engine has.  found: its name, the processor type of its code, its file; the first two may be
     empty. None: it can't be loaded.
     """
-    if told is None:
+    if found is None:
         return Check(NAME, None, "missing", "the BLAS of the engine can't be loaded", "slowpath engine build --force")
-    name, core, file = told
+    name, core, file = found
     value = ", ".join([name or Path(file).name, *([f"core {core}"] if core else []), file])
     if not name and Path(file).resolve().parent.name in ("blas", "atlas-reference"):
         means = (
-            "the reference BLAS is some ten times slower than a tuned one: every communication looks cheap beside it"
+            "the reference BLAS is some ten times slower than a tuned one: every communication looks cheap next to it"
         )
         return Check(NAME, value, "warn", means, INSTALL)
     return _with_variables(value, "multiplies in the experiment cannon", steered)
@@ -72,12 +72,12 @@ def unbuilt(sight: BlasInSight, steered: Mapping[str, str]) -> Check:
 def _with_variables(value: str, means: str, steered: Mapping[str, str]) -> Check:
     if not steered:
         return Check(NAME, value, "ok", means)
-    told = ", ".join(f"{name}={text}" for name, text in steered.items())
+    listed = ", ".join(f"{name}={text}" for name, text in steered.items())
     return Check(
         NAME,
         value,
         "warn",
-        f"{told} in the environment overrides what the BLAS finds out of this processor: it may run at half its rate",
+        f"{listed} in the environment overrides the BLAS's own choice for this processor: it may run at half its rate",
         f"unset {' '.join(steered)}",
     )
 
@@ -88,11 +88,11 @@ def _plugin() -> Path | None:
         engine = kept_engine(find_mpi(None))
     except SlowpathError:
         return None
-    beside = engine.program.parent / PLUGIN if engine else None
-    return beside if beside and beside.exists() else None
+    plugin = engine.program.parent / PLUGIN if engine else None
+    return plugin if plugin and plugin.exists() else None
 
 
 def _asked(plugin: Path, environ: Mapping[str, str]) -> tuple[str, str, str] | None:
-    said = output_of([sys.executable, "-c", _ASK, str(plugin)], {**environ, "OPENBLAS_NUM_THREADS": "1"})
-    lines = (said or "").splitlines()
+    printed = output_of([sys.executable, "-c", _ASK, str(plugin)], {**environ, "OPENBLAS_NUM_THREADS": "1"})
+    lines = (printed or "").splitlines()
     return (lines[-3], lines[-2], lines[-1]) if len(lines) >= 3 else None

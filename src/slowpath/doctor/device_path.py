@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether an MPI takes messages from GPU memory, and by which path: by doing it, not by what a library says of itself.
+"""Whether an MPI takes messages from GPU memory, and by which path: by doing it, not by what a library reports.
 
 A library without GPU support given a device pointer may crash, hang, or deliver wrong bytes, so each try is a job of
-its own, in child processes, with a time limit. Where a library can be told to do without IPC, the same job without it
+its own, in child processes, with a time limit. Where a library can be asked to do without IPC, the same job without it
 is the reference; elsewhere bandwidth from host memory is.
 """
 
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slowpath.doctor.device_transfer import LIMIT_S, Transfer, transfer
-from slowpath.doctor.without_ipc import variables_without_ipc
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.ucx_report import in_words
+from slowpath.mpi.without_ipc import variables_without_ipc
 from slowpath.run.engine.cache import Engine
 
 Way = Literal["ipc", "staged"]
@@ -39,13 +39,13 @@ class DevicePath:
 
     works: messages of 8 B and 64 MiB from GPU memory to GPU memory arrived with the right bytes.
     path: ipc (straight from GPU memory to GPU memory) or staged (through host memory), judged by `method`; None: it
-        doesn't work, the measurement tells neither, or it contradicts what the library reports.
+        doesn't work, the measurement shows neither, or it contradicts what the library reports.
     host_bytes_per_s, device_bytes_per_s: bandwidth of one 64 MiB message from an allocation that was sent before, from
         host memory and from GPU memory; None if not measured.
     reason: why it doesn't work, or what is lacking or contradicts; None if nothing does.
     method: reference (the same job without IPC) or bandwidth (host memory), what was compared with; None: nothing was.
     reference_bytes_per_s: of GPU memory without IPC; None if not measured.
-    reported: how the library itself says that it moves such a message; None if it doesn't say.
+    reported: how the library itself reports that it moves such a message; None if it doesn't.
     agrees: whether that names the path that was measured; None where either is missing.
     """
 
@@ -66,7 +66,7 @@ NOT_TRIED = Transfer(None, "not tried")
 def prove_device_path(
     mpi: Mpi, engine: Engine, environ: Mapping[str, str] | None = None, limit_s: float = LIMIT_S
 ) -> DevicePath:
-    """Send from GPU memory under `mpi`, then the same without IPC if it can be told so, then from host memory.
+    """Send from GPU memory under `mpi`, then the same without IPC if it can be asked for, then from host memory.
 
     environ: the caller's environment, without what `mpi` needs.  limit_s: of each of the jobs.
     Raises: nothing for what a job does: that is the answer.
@@ -89,10 +89,10 @@ def prove_device_path(
 
 
 def _again_if_faster(device: Transfer, once: Callable[[bool], Transfer]) -> tuple[Transfer, Transfer]:
-    """The pair of least ratio among up to PAIRS, as long as each says that IPC made it faster and UCX says nothing.
+    """The pair of least ratio among up to PAIRS, as long as IPC made each faster and UCX reports nothing.
 
     Noise on a shared machine has made one job twice as fast as its equal; where nothing else can witness, it must
-    happen in every pair to be believed.  once: measures, without IPC if so told.
+    happen in every pair to be believed.  once: measures, without IPC if so asked.
     """
     least = device, once(True)
     for _ in range(PAIRS - 1):
@@ -116,7 +116,7 @@ def judge(device: Transfer, reference: Transfer, host: Transfer) -> DevicePath:
     if path is not None and device.protocols:
         agrees = (path == "ipc") == any(protocol.direct for protocol in device.protocols)
         if not agrees:
-            # Noise on a shared machine has made one job twice as fast as its equal: two witnesses must say the same.
+            # Noise on a shared machine has made one job twice as fast as its equal: two witnesses must agree.
             reasons.append(f"measured as {path}, which is not what UCX reports")
             path = None
     return DevicePath(
@@ -144,13 +144,13 @@ def _path(
         return (
             path,
             "reference",
-            ([] if path else [f"{ratio:.2f} times as fast as without IPC tells no path"]) + no_host,
+            ([] if path else [f"{ratio:.2f} times as fast as without IPC shows no path"]) + no_host,
         )
     if host.bytes_per_s is None:
         return None, None, [f"no reference ({why_not})", *no_host]
     ratio = device_bytes_per_s / host.bytes_per_s
     path = by_ratio(ratio, IPC_AT_LEAST_OVER_HOST, STAGED_AT_MOST_OVER_HOST)
-    unclear = f"GPU memory at {ratio:.1f} times the bandwidth of host memory tells no path, and there is no reference"
+    unclear = f"GPU memory at {ratio:.1f} times the bandwidth of host memory shows no path, and there is no reference"
     return path, "bandwidth", [] if path else [f"{unclear} ({why_not})"]
 
 

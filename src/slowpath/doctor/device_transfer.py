@@ -23,7 +23,7 @@ LIMIT_S = 60.0
 
 @dataclass(frozen=True)
 class Transfer:
-    """bytes_per_s: of the later large messages; None if there is no such number, and then reason says why.
+    """bytes_per_s: of the later large messages; None if there is no such number, and then reason has the cause.
 
     protocols: those that UCX reports for the large message; empty where the library does not print UCX's report.
     """
@@ -50,14 +50,14 @@ def transfer(
     sizes = f"{SMALL_BYTES},{LARGE_BYTES}"
     cell = ["p2p", "--pattern", "one_way", "--memory", memory, "--message-bytes", sizes, "--allocations", "1"]
     with tempfile.TemporaryDirectory(prefix="slowpath-gpu-") as folder:
-        told = {**VARIABLES, LOG_FILE: f"{folder}/ucx-%p.log", **(variables or {})}
+        steered = {**VARIABLES, LOG_FILE: f"{folder}/ucx-%p.log", **(variables or {})}
         made = command(
             launcher,
             str(mpi.mpiexec),
             mpi.name,
             2,
             "core" if "core" in launcher.bind else "none",
-            told,
+            steered,
             [str(engine.program), *cell, "--messages", "12", "--validate", "on"],
             allowed_cores() * allocated_nodes(environ),
             environ,
@@ -69,25 +69,25 @@ def transfer(
         table = out.read_text(errors="replace")
         logs = sorted(Path(folder).glob("ucx-*.log"))
         # Another UCX may not know the file and print on its output instead.
-        said = "\n".join([path.read_text(errors="replace") for path in (*logs, out)])
-    reported = tuple(moving(protocols(said), LARGE_BYTES))
+        printed = "\n".join([path.read_text(errors="replace") for path in (*logs, out)])
+    reported = tuple(moving(protocols(printed), LARGE_BYTES))
     if outcome.ended != "ok":
         return Transfer(None, how_it_ended(outcome), reported)
     return Transfer(*later_bandwidth(table), reported)
 
 
 def how_it_ended(outcome: Outcome) -> str:
-    """How a job that did not end well ended, and the line of its output that tells why, unless that is one of times."""
+    """How a job that failed ended, and the line of its output that states the cause, unless that is one of times."""
     how = f"{outcome.ended} by {outcome.signal}" if outcome.signal else outcome.ended
     reason = (outcome.reason or "").removeprefix("# ")
-    said = bool(reason) and reason != f"ended by {outcome.signal}" and re.match(r"\d+\s+[\d.]+", reason) is None
-    return f"{how}: {reason}" if said else f"{how}, without a message"
+    stated = bool(reason) and reason != f"ended by {outcome.signal}" and re.match(r"\d+\s+[\d.]+", reason) is None
+    return f"{how}: {reason}" if stated else f"{how}, without a message"
 
 
 def later_bandwidth(table: str) -> tuple[float | None, str | None]:
     """Of the engine's one_way table: bytes per second of the later large messages, if all sizes have a row.
 
-    Returns: the number and None; or None and what the table says instead.
+    Returns: the number and None; or None and what the table states instead.
     """
     refused = re.search(r"^# \d+ ((?:skipped|failed): .*)$", table, re.MULTILINE)
     if refused:

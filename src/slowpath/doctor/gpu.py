@@ -17,7 +17,7 @@ def gpus() -> Check:
     count, why = gpu_count()
     if count:
         names = ", ".join(_name(_driver(), index) for index in range(count))
-        means = 'which MPI takes their memory is said under "MPI and GPU memory"'
+        means = 'see "MPI and GPU memory" for which MPI takes their memory'
         return Check("GPU", f"{count}: {names}", "ok", means)
     means = f"{why}; pinned and GPU memory can't be measured"
     do = None if why and why.startswith("no CUDA driver") else "check CUDA_VISIBLE_DEVICES and the allocation"

@@ -39,7 +39,7 @@ def reserved_huge_pages() -> Check:
     """Huge pages set aside by the administrator."""
     count = first_value("/proc/meminfo", "HugePages_Total")
     if count is None:
-        return Check("reserved huge pages", None, "ok", "/proc/meminfo says nothing of them")
+        return Check("reserved huge pages", None, "ok", "/proc/meminfo does not list them")
     return Check(
         "reserved huge pages",
         count,

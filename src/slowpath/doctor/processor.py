@@ -46,7 +46,7 @@ def threads() -> Check:
     """Hardware threads."""
     active = read_line(CPU / "smt/active")
     if active is None:
-        return Check("SMT", None, "ok", "the kernel doesn't say whether cores have several hardware threads")
+        return Check("SMT", None, "ok", "the kernel doesn't report whether cores have several hardware threads")
     if active == "0":
         return Check("SMT", "off", "ok", "one hardware thread a core")
     return Check("SMT", "on", "ok", "ranks bound to a core get all its hardware threads")

@@ -35,12 +35,12 @@ CHECKS: tuple[Callable[[], Check], ...] = (
 )
 
 
-# Checks that start MPI jobs: the caller says how far they may go, and hears of each job.
+# Checks that start MPI jobs: the caller sets how far they may go, and hears of each job.
 PROOFS: tuple[Callable[[Proof, Tell], Check], ...] = (mpi_gpu.mpi_and_gpu_memory,)
 
 
 def run_checks(proof: Proof = "none", tell: Tell = lambda _: None) -> list[Check]:
-    """Every check's answer. A check that fails itself says so in its own place and spoils no other."""
+    """Every check's answer. A check that fails itself is an answer, too, and spoils no other."""
     return [*(_guarded(check) for check in CHECKS), *(_guarded(check, proof, tell) for check in PROOFS)]
 
 

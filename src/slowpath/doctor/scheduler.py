@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.doctor.check import Check
-from slowpath.mpi.allocation import find_allocation
+from slowpath.mpi.batch_systems import HOST_FILE, find_allocation
 
 _USED = "slowpath run uses this allocation; it never submits a job itself"
 
@@ -23,4 +23,4 @@ def allocation(environ: Mapping[str, str] | None = None) -> Check:
         return Check("allocation", "none", "ok", "not inside a batch job: ranks run on this machine")
     job = f" job {found.job}" if found.job else ""
     value = f"{found.title}{job}, {found.nodes} node{'s' if found.nodes > 1 else ''}"
-    return Check("allocation", value, "ok", _USED if found.scheduler != "host file" else "launchers use these nodes")
+    return Check("allocation", value, "ok", _USED if found.scheduler != HOST_FILE else "launchers use these nodes")

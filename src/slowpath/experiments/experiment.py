@@ -13,15 +13,15 @@ from slowpath.core.plan import Plan
 from slowpath.core.result import Result
 from slowpath.core.results import ContrastResult, Line, SkippedRow
 from slowpath.core.roles import Roles
-from slowpath.experiments.measured.job import Job
+from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.measurements import Measurements, Observer
 from slowpath.experiments.measured.recorded import recorded_bytes
-from slowpath.experiments.measured.series import Absent, Block, Derived
+from slowpath.experiments.measured.series import Absent, Derived, SampleBlock
 from slowpath.experiments.metric import Metric
 from slowpath.experiments.p2p.who_pays import Split
 
 Parameters = Mapping[str, str]
-Derive = Callable[[Parameters, Sequence[Block], Job], Derived]
+Derive = Callable[[Parameters, Sequence[SampleBlock], LaunchContext], Derived]
 _UNKNOWN_S = 0.1  # of a cell that nothing is known about
 
 
@@ -95,7 +95,7 @@ def _last_rank(parameters: Parameters) -> int | None:
     return None
 
 
-def _not_split(parameters: Parameters, blocks: Sequence[Block], job: Job) -> Absent:
+def _not_split(parameters: Parameters, blocks: Sequence[SampleBlock], job: LaunchContext) -> Absent:
     return Absent("only pattern=one_way times both sides of a message")
 
 
@@ -105,7 +105,7 @@ class Experiment:
 
     name            as in [[cells]] of a campaign, in the record, and in results.json
     patterns        values of its parameter `pattern`; the first stands where a record states none
-    beside          metrics that follow from others, or are counted: no pattern derives them from blocks
+    counted         metrics that are counted: no pattern derives them from blocks
     roles           of its parameters, for records without an engine that describes them
     seconds         (parameters, ranks) -> what one cell takes in one launch, roughly, seconds
     recorded_bytes  (parameters, ranks) -> what one cell writes in one launch, at most, bytes
@@ -118,19 +118,19 @@ class Experiment:
     study           its own section of results.json
     views           names of its sections of the report (report/studies.py)
     timelines       pattern -> name of the timeline that a trace of it shows (report/trace/kinds.py)
-    brief           effort of a short measurement beside another one
+    brief           effort of a short measurement next to another one
     side_effects    where a remedy might do harm
     """
 
     name: str
     patterns: tuple[Pattern, ...] = ()
-    beside: tuple[Metric, ...] = ()
+    counted: tuple[Metric, ...] = ()
     roles: Roles = field(default_factory=dict)
     seconds: Callable[[Parameters, int], float] = _unknown_seconds
     recorded_bytes: Callable[[Parameters, int], int] = recorded_bytes
     shown: Callable[[Parameters], Parameters] = _as_they_are
     receiver: Callable[[Parameters], int | None] = _last_rank
-    split: Callable[[Parameters, Sequence[Block], Job], Mapping[str, Split] | Absent] = _not_split
+    split: Callable[[Parameters, Sequence[SampleBlock], LaunchContext], Mapping[str, Split] | Absent] = _not_split
     observer: Callable[[], Observer] | None = None
     synchronisation: int | None = None
     program: Program = ENGINE
@@ -145,7 +145,7 @@ class Experiment:
         """All that blocks are made into, pattern by pattern, each once."""
         return tuple(dict.fromkeys(metric for pattern in self.patterns for metric in pattern.metrics))
 
-    def derive(self, parameters: Parameters, blocks: Sequence[Block], job: Job) -> Derived:
+    def derive(self, parameters: Parameters, blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
         """All metrics of one cell in one launch.
 
         Args:    parameters: the engine's, as in plan.txt.  blocks: of that cell and launch, all ranks.

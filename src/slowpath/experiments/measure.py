@@ -11,7 +11,7 @@ from slowpath.experiments.experiment import Experiment
 from slowpath.experiments.measured.load import LaunchRecord, first_good_launches
 from slowpath.experiments.measured.measurements import Measurements
 from slowpath.experiments.measured.reduce import reduce
-from slowpath.experiments.measured.series import Absent, Block
+from slowpath.experiments.measured.series import Absent, SampleBlock
 from slowpath.experiments.registry import experiment_named
 
 _WITNESSED = "witnessed launches count calls, which takes time: their times stand for nothing"
@@ -40,16 +40,16 @@ def measure(plan: Plan, launches: Sequence[LaunchRecord]) -> Measurements:
             _add_metrics(found, experiment, cell, launch, blocks)
             _add_split(found, experiment, cell, launch, blocks)
             if observer := found.observers.get(cell.experiment):
-                observer.add(number, launch.info.launch, blocks, launch.job(number))
+                observer.add(number, launch.info.launch, blocks, launch.context(number))
     measured = {(cell, metric) for cell, metric, _ in found.by_series}
     found.absent = {key: why for key, why in found.absent.items() if key not in measured}
     return found
 
 
 def _add_metrics(
-    found: Measurements, experiment: Experiment, cell: Cell, launch: LaunchRecord, blocks: Sequence[Block]
+    found: Measurements, experiment: Experiment, cell: Cell, launch: LaunchRecord, blocks: Sequence[SampleBlock]
 ) -> None:
-    derived = experiment.derive(cell.parameters, blocks, launch.job(cell.cell))
+    derived = experiment.derive(cell.parameters, blocks, launch.context(cell.cell))
     for metric, phases in derived.items():
         if isinstance(phases, Absent):
             found.absent[cell.cell, metric] = phases.reason
@@ -64,9 +64,9 @@ def _add_metrics(
 
 
 def _add_split(
-    found: Measurements, experiment: Experiment, cell: Cell, launch: LaunchRecord, blocks: Sequence[Block]
+    found: Measurements, experiment: Experiment, cell: Cell, launch: LaunchRecord, blocks: Sequence[SampleBlock]
 ) -> None:
-    phases = experiment.split(cell.parameters, blocks, launch.job(cell.cell))
+    phases = experiment.split(cell.parameters, blocks, launch.context(cell.cell))
     if isinstance(phases, Absent):
         found.no_split[cell.cell] = phases.reason
         return

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from slowpath.experiments.experiment import Experiment, Pattern
-from slowpath.experiments.measured.job import Job
-from slowpath.experiments.measured.series import NO_SAMPLES, Block, Derived, per_operation
+from slowpath.experiments.measured.launch_context import LaunchContext
+from slowpath.experiments.measured.series import NO_SAMPLES, Derived, SampleBlock, per_operation
 from slowpath.experiments.metric import Metric
 
 _METRICS = (
@@ -15,7 +15,7 @@ _METRICS = (
 )
 
 
-def operation(p: Mapping[str, str], blocks: Sequence[Block], job: Job) -> Derived:
+def operation(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
     """The one batch that a printed mean stands for."""
     return {"operation_s": per_operation(blocks, 0, 1) or NO_SAMPLES}
 

@@ -1,47 +1,70 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From results.json to findings: all rules are asked, their witnesses are heard, one cause is said once. Pure."""
+"""From results.json to findings: all rules are asked, their witnesses are heard, one cause is reported once. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.shared_processors import folded
-from slowpath.findings.finding import Finding, build
+from msgspec.structs import replace
+
+from slowpath.core.results import Finding, MpiResult, PlacementResult, Results
+from slowpath.core.roles import Roles
+from slowpath.findings.evidence.evidence import CLEAR_RATIO
+from slowpath.findings.evidence.user_state import UserState
+from slowpath.findings.finding import build
+from slowpath.findings.gather.control_variables import library
+from slowpath.findings.gather.gather import Gathered
+from slowpath.findings.gather.processors import crowded
 from slowpath.findings.merge import merged
 from slowpath.findings.registry import RULES
 from slowpath.findings.rule import Observation, Rule
 
-WORTH_TELLING_RATIO = 1.25
 
-
-def findings(results: Any, rules: Sequence[Rule] = RULES) -> list[Finding]:
+def findings(
+    results: Results, roles: Roles, rules: Sequence[Rule] = RULES, user_state: UserState | None = None
+) -> list[Finding]:
     """All findings of a run, the strongest first; none of them proven.
 
-    Args: results: as docs/reference/results.md has it; `findings` of it is not read.  rules: to ask.
+    Args: results: `findings` of it is not read.  roles: of the parameters of its cells.  rules: to ask.
+          user_state: a slow state that the user's variables force, where they are known to.
     """
-    evidence = Evidence(results)
+    evidence = Gathered(results, roles, user_state)
     found = [
         build(rule, observation, rule.witnesses(evidence, observation), _mpi(evidence, observation))
         for rule in rules
         for observation in rule.observe(evidence)
-        if _believed(evidence, observation)
+        if _is_reported(evidence, observation)
     ]
-    return folded(evidence, merged(found, {rule.code: rule.stronger for rule in rules}))
+    stronger = {rule.code: rule.stronger for rule in rules}
+    return _without_crowded(merged(found, stronger), crowded(results.run.placements), rules)
 
 
-def _believed(evidence: Evidence, observation: Observation) -> bool:
+def _is_reported(evidence: Gathered, observation: Observation) -> bool:
     """Not where a cell that was compared with itself came out as different: this machine shows effects of that size.
 
-    What only a state costs that nobody chose is told from WORTH_TELLING_RATIO on.
+    What only a state costs that nobody chose is reported from CLEAR_RATIO on.
     """
     interval = observation.interval
-    least = max(evidence.control_ratio, WORTH_TELLING_RATIO if observation.usual is False else 1.0)
+    least = max(evidence.control_ratio, CLEAR_RATIO if observation.affects_default is False else 1.0)
     return interval is None or interval[0] > least
 
 
-def _mpi(evidence: Evidence, observation: Observation) -> Mapping[str, Any]:
+def _mpi(evidence: Gathered, observation: Observation) -> MpiResult | None:
     """What is known of the library under which it was seen."""
-    every: Sequence[Mapping[str, Any]] = evidence.run.get("mpis") or [evidence.run.get("mpi") or {}]
-    return next((one for one in every if one.get("mpi") == observation.place.mpi), every[0] if len(every) == 1 else {})
+    return library(evidence.run, observation.place.mpi)
+
+
+def _without_crowded(
+    findings: Sequence[Finding], placements: Sequence[PlacementResult], rules: Sequence[Rule]
+) -> list[Finding]:
+    """Where ranks share a processor the times of messages are turns of the scheduler (0.65 us became 5.3 us, and a put
+    under a lock 46 us): no other finding of such a placement can be judged, so each is folded into the one about it.
+    """
+    spoilers = {(rule.code, rule.spoils) for rule in rules if rule.spoils}
+    speaking = next((one for one in findings if (one.rule, one.about) in spoilers), None)
+    if speaking is None:
+        return list(findings)
+    names = {one.name for one in placements}
+    over = [one for one in findings if one is not speaking and one.placement in names]
+    whole = replace(speaking, merged=list(dict.fromkeys([*speaking.merged, *(one.id for one in over)])))
+    return [whole if one is speaking else one for one in findings if not any(one is other for other in over)]

@@ -8,18 +8,29 @@ and witness agree, *proven* only by a trial.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any
 
-from slowpath.findings.remedies.registry import for_rule
+from msgspec.structs import replace
+
+from slowpath.core.results import (
+    Finding,
+    LawCoefficient,
+    LawResult,
+    Leg,
+    Legs,
+    LimitBracket,
+    MpiResult,
+    RemedyResult,
+    Snippet,
+)
+from slowpath.findings.remedies.registry import remedies_for
 from slowpath.findings.remedies.remedy import Remedy
 from slowpath.findings.remedies.snippet import snippet
-from slowpath.findings.rule import Leg, Observation, Rule
-from slowpath.findings.words import law_words
+from slowpath.findings.rule import Observation, Rule, Support
+from slowpath.stats.laws.found import Coefficient, FittedLaw, formula_words
 
-Finding = dict[str, Any]
 LEGS = ("observed", "explained", "proven")
 UNTRIED = "no remedy was tried in fresh interleaved pairs; run slowpath diagnose"
+_OWN = ("environment",)
 _NO_LAW = "points from which a law can be fitted: vary the length of the message or the allocation, 5 lengths or more"
 
 
@@ -30,108 +41,129 @@ def finding_id(rule: str, observation: Observation) -> str:
     return f"{rule}:{hashlib.sha256(about.encode()).hexdigest()[:8]}"
 
 
-def build(rule: Rule, observation: Observation, witness: Leg, mpi: Mapping[str, Any]) -> Finding:
+def build(rule: Rule, seen: Observation, support: Support, mpi: MpiResult | None) -> Finding:
     """One finding without a trial.
 
-    Args: witness: what the rule's witness says; it explains only together with a law, where the rule asks for one.
+    Args: support: what the rule's witness shows; it explains only together with a law, where the rule asks for one.
           mpi: the entry of run.mpis of the library that it was seen under.
     """
-    explained = _explained(rule, observation, witness)
+    explained = _explained(rule, seen, support)
     shown = explained.state == "shown"
-    legs = {
-        "observed": Leg("shown", "a difference beyond the minimum effect", _observed(observation)),
-        "explained": explained,
-        "proven": Leg("missing", UNTRIED),
-    }
-    place = observation.place
-    return {
-        "id": finding_id(rule.code, observation),
-        "rule": rule.code,
-        "title": rule.title,
-        "text": observation.text,
-        "about": observation.about,
-        "where": place.words,
-        "mpi": place.mpi,
-        "environment": place.environment,
-        "placement": place.placement,
-        "status": "explained" if shown else "observed",
-        "usual": observation.usual,
-        "ratio": observation.ratio,
-        "interval": list(observation.interval) if observation.interval else None,
-        "excess_s": observation.excess_s,
-        "metric": observation.metric,
-        "phase": observation.phase,
-        "law": observation.law.as_dict() | {"text": law_words(observation.law)} if observation.law else None,
-        "legs": {name: _leg(leg) for name, leg in legs.items()},
-        "missing": [f"{name}: {leg.text}" for name, leg in legs.items() if leg.state != "shown"],
-        "cause": rule.cause if shown else None,
-        "hypotheses": [] if shown else list(observation.hypotheses or rule.hypotheses or (rule.cause,)),
-        "contrasts": list(observation.contrasts),
-        "cells": list(observation.cells),
-        "slow_cells": list(observation.slow_cells),
-        "fast_cells": list(observation.fast_cells),
-        "merged": [],
-        "doubts": list(observation.doubts),
-        "remedies": _remedies(rule, observation, mpi),
-        "next": _next(observation),
-    }
+    legs = Legs(
+        observed=Leg(state="shown", text="a difference beyond the minimum effect", evidence=_observed(seen)),
+        explained=explained,
+        proven=Leg(state="missing", text=UNTRIED, evidence=[]),
+    )
+    return Finding(
+        id=finding_id(rule.code, seen),
+        rule=rule.code,
+        title=rule.title,
+        text=seen.text,
+        about=seen.about,
+        where=seen.place.words,
+        mpi=seen.place.mpi,
+        environment=seen.place.environment,
+        placement=seen.place.placement,
+        status="explained" if shown else "observed",
+        affects_default=seen.affects_default,
+        ratio=seen.ratio,
+        interval=seen.interval,
+        excess_s=seen.excess_s,
+        metric=seen.metric,
+        phase=seen.phase,
+        law=law_result(seen.law) if seen.law else None,
+        legs=legs,
+        missing=_missing(legs),
+        cause=rule.cause if shown else None,
+        hypotheses=[] if shown else list(seen.hypotheses or rule.hypotheses or (rule.cause,)),
+        contrasts=list(seen.contrasts),
+        cells=list(seen.cells),
+        slow_cells=list(seen.slow_cells),
+        fast_cells=list(seen.fast_cells),
+        merged=[],
+        doubts=list(seen.doubts),
+        remedies=_remedies(rule, seen, mpi),
+        next=_next(seen),
+    )
 
 
-def _observed(observation: Observation) -> tuple[str, ...]:
-    law = observation.law
-    return (*observation.evidence, *([f"law {law_words(law)}"] if law and law.name else []))
+def _missing(legs: Legs) -> list[str]:
+    """Which legs are not shown, and what would supply them."""
+    named = ((name, getattr(legs, name)) for name in LEGS)
+    return [f"{name}: {leg.text}" for name, leg in named if leg.state != "shown"]
 
 
-def _explained(rule: Rule, observation: Observation, witness: Leg) -> Leg:
+def law_result(law: FittedLaw) -> LawResult:
+    """As docs/reference/findings.md has it."""
+    return LawResult(
+        name=law.name,
+        formula=law.formula,
+        coefficients=[_coefficient(one) for one in law.coefficients],
+        brackets=[LimitBracket(covariate=b.covariate, above=b.above, up_to=b.up_to) for b in law.brackets],
+        residual_ratio=law.residual_ratio,
+        left_out_ratio=law.left_out_ratio,
+        runner_up=law.runner_up,
+        refused=law.refused,
+        separating=[dict(place) for place in law.separating],
+        points=law.points,
+        launches=law.launches,
+        text=formula_words(law),
+    )
+
+
+def _coefficient(one: Coefficient) -> LawCoefficient:
+    return LawCoefficient(
+        name=one.name, per=one.per, unit=one.unit, value=one.value, interval=one.interval, interval_kind=one.kind
+    )
+
+
+def _observed(seen: Observation) -> list[str]:
+    law = seen.law
+    return [*seen.evidence, *([f"law {law.name}: {formula_words(law)}"] if law and law.name else [])]
+
+
+def _explained(rule: Rule, seen: Observation, support: Support) -> Leg:
     """Law and witness, or which of the two is missing."""
-    if witness.state == "refuted" or not rule.needs_law:
-        return witness
-    law = observation.law
-    if law is not None and law.name is not None:
-        return witness
+    law, evidence = seen.law, list(support.evidence)
+    if support.state == "refuted" or not rule.needs_law or (law is not None and law.is_named):
+        return Leg(state=support.state, text=support.text, evidence=evidence)
     why = f"no law: {law.refused}" if law is not None and law.refused else f"no law; needed: {_NO_LAW}"
-    if witness.state == "shown":
-        return Leg("missing", why, witness.evidence)
-    return Leg("missing", f"{why}; {witness.text}", witness.evidence)
+    text = why if support.state == "shown" else f"{why}; {support.text}"
+    return Leg(state="missing", text=text, evidence=evidence)
 
 
-def _leg(leg: Leg) -> dict[str, Any]:
-    return {"state": leg.state, "text": leg.text, "evidence": list(leg.evidence)}
-
-
-def _remedies(rule: Rule, observation: Observation, mpi: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Those of the table, with what sets or unsets the variables in which the two sides differ before them."""
-    table = _fitting(rule.code, mpi)
-    names = ", ".join(observation.exports or observation.unsets)
+def _remedies(rule: Rule, seen: Observation, mpi: MpiResult | None) -> list[RemedyResult]:
+    """Those of the table that fit the axis of the contrast, and before them what sets or unsets the variables in which
+    the two sides differ.
+    """
+    known = (mpi.name or "", mpi.version, mpi.transport) if mpi else ("", None, None)
+    table = remedies_for(rule.code, seen.axis, *known)
+    names = ", ".join(seen.exports or seen.unsets)
     own: list[Remedy] = []
-    if observation.exports:
-        own = [Remedy(f"set {names}", f"Set {names}, as the fast side does.", (), variables=observation.exports)]
+    if seen.exports:
+        own = [Remedy(f"set {names}", f"Set {names}, as the fast side does.", (), _OWN, variables=seen.exports)]
         table = tuple(one for one in table if not one.unset)
-    elif observation.unsets:
-        table = tuple(one for one in table if set(one.unset) <= set(observation.unsets))
+    elif seen.unsets:
+        table = tuple(one for one in table if set(one.unset) <= set(seen.unsets))
         if not any(one.unset for one in table):
-            own = [Remedy(f"unset {names}", f"Unset {names}, which the slow side sets.", (), unset=observation.unsets)]
+            own = [Remedy(f"unset {names}", f"Unset {names}, which the slow side sets.", (), _OWN, unset=seen.unsets)]
     return [_untried(remedy, mpi) for remedy in (*own, *table)]
 
 
-def _fitting(code: str, mpi: Mapping[str, Any]) -> tuple[Remedy, ...]:
-    return for_rule(code, mpi.get("name") or "", mpi.get("version"), mpi.get("transport"))
+def _untried(remedy: Remedy, mpi: MpiResult | None) -> RemedyResult:
+    return RemedyResult(
+        name=remedy.name,
+        text=remedy.text,
+        snippet=Snippet(**snippet(remedy, mpi.name if mpi else None)),
+        removed_ratio=None,
+        side_effects=list(remedy.side_effects),
+        verdict="not tried",
+        reason=remedy.untried or "no trial was run",
+    )
 
 
-def _untried(remedy: Remedy, mpi: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "name": remedy.name,
-        "text": remedy.text,
-        "snippet": snippet(remedy, mpi.get("name")),
-        "removed_ratio": None,
-        "side_effects": list(remedy.side_effects),
-        "verdict": "not tried",
-        "reason": remedy.untried or "no trial was run",
-    }
-
-
-def _next(observation: Observation) -> list[str]:
-    law = observation.law
+def _next(seen: Observation) -> list[str]:
+    law = seen.law
     found = []
     if law is not None and law.separating:
         places = "; ".join(", ".join(f"{k}={v:.12g}" for k, v in place.items()) for place in law.separating)
@@ -147,34 +179,33 @@ def _next(observation: Observation) -> list[str]:
     return [*found, "try the remedies one by one in interleaved pairs, with a control"]
 
 
-def with_trial(finding: Mapping[str, Any], outcome: Mapping[str, Any]) -> Finding:
-    """The finding after a trial.
+_RANK = {"missing": 0, "refuted": 1, "shown": 2}
 
-    Args: outcome: of one remedy: {"remedy": an element of `remedies` with its verdict, "leg": {state, text, evidence},
-          "cells": [..] (of the trial's own run, may be missing)}.  A remedy of the same name is replaced.
+
+def with_trial(finding: Finding, remedy: RemedyResult, leg: Leg) -> Finding:
+    """The finding after a trial of one remedy; a remedy of the same name is replaced.
+
+    Args:    remedy: with its verdict.  leg: what the trial showed of `proven`.
     Returns: a new finding. It is proven when any remedy's leg is shown; a refuted leg stands only while none is.
     """
-    remedy, leg = dict(outcome["remedy"]), dict(outcome["leg"])
-    others = [one for one in finding["remedies"] if one["name"] != remedy["name"]]
-    before = finding["legs"]["proven"]
-    rank = {"missing": 0, "refuted": 1, "shown": 2}
-    kept = leg if rank[leg["state"]] >= rank[before["state"]] else before
-    evidence = list(dict.fromkeys([*before["evidence"], *leg["evidence"]]))
-    legs = {**finding["legs"], "proven": {**kept, "evidence": evidence}}
-    proven = legs["proven"]["state"] == "shown"
-    status = "proven" if proven else finding["status"]
-    return {
-        **finding,
-        "status": status,
-        "legs": legs,
-        "missing": [f"{name}: {legs[name]['text']}" for name in LEGS if legs[name]["state"] != "shown"],
-        "remedies": sorted([remedy, *others], key=_by_verdict),
-        "next": [] if proven else finding["next"],
-    }
+    others = [one for one in finding.remedies if one.name != remedy.name]
+    before = finding.legs.proven
+    kept = leg if _RANK[leg.state] >= _RANK[before.state] else before
+    evidence = list(dict.fromkeys([*before.evidence, *leg.evidence]))
+    legs = replace(finding.legs, proven=replace(kept, evidence=evidence))
+    proven = legs.proven.state == "shown"
+    return replace(
+        finding,
+        status="proven" if proven else finding.status,
+        legs=legs,
+        missing=_missing(legs),
+        remedies=sorted([remedy, *others], key=_by_verdict),
+        next=[] if proven else finding.next,
+    )
 
 
 _ORDER = ("proven", "partial", "not tried", "no effect", "worse")
 
 
-def _by_verdict(remedy: Mapping[str, Any]) -> int:
-    return _ORDER.index(remedy["verdict"]) if remedy["verdict"] in _ORDER else len(_ORDER)
+def _by_verdict(remedy: RemedyResult) -> int:
+    return _ORDER.index(remedy.verdict) if remedy.verdict in _ORDER else len(_ORDER)

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
-from slowpath.findings.finding import Finding
+from msgspec.structs import replace
+
+from slowpath.core.results import Finding
 
 _STATUS = {"observed": 0, "explained": 1, "proven": 2}
-_UNIONS = ("contrasts", "cells", "slow_cells", "fast_cells", "merged", "doubts")
+Rank = tuple[bool, int, bool, bool, float]
 
 
 def merged(findings: Sequence[Finding], stronger: Mapping[str, Sequence[str]]) -> list[Finding]:
@@ -18,31 +19,32 @@ def merged(findings: Sequence[Finding], stronger: Mapping[str, Sequence[str]]) -
 
     Args: stronger: rule -> the rules into which it is folded where both name the same excess in one place.
     """
-    same = [_folded(group) for group in _grouped(findings, lambda f: (f["id"],))]
-    places = [_folded(group) for group in _grouped(same, lambda f: (f["rule"], f["mpi"], f["about"]))]
+    same = [_folded(group) for group in _grouped(findings, lambda f: (f.id,))]
+    places = [_folded(group) for group in _grouped(same, lambda f: (f.rule, f.mpi, f.about))]
     return sorted(_without_weaker(places, stronger), key=_rank, reverse=True)
 
 
-def _grouped(findings: Iterable[Finding], key: Callable[[Finding], tuple[Any, ...]]) -> list[list[Finding]]:
-    groups: dict[tuple[Any, ...], list[Finding]] = defaultdict(list)
+def _grouped(findings: Iterable[Finding], key: Callable[[Finding], tuple[object, ...]]) -> list[list[Finding]]:
+    groups: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for one in findings:
         groups[key(one)].append(one)
     return list(groups.values())
 
 
-def _rank(one: Finding) -> tuple[Any, ...]:
+def _rank(one: Finding) -> Rank:
     """What speaks first: what is the user's own, what has a law, what costs most."""
-    law = one["law"] is not None and one["law"]["name"] is not None
-    return (one["usual"] is not False, _STATUS[one["status"]], law, one["interval"] is not None, one["excess_s"] or 0.0)
+    law = one.law is not None and one.law.name is not None
+    own = one.affects_default is not False
+    return (own, _STATUS[one.status], law, one.interval is not None, one.excess_s or 0.0)
 
 
 def _unsure_ratio(one: Finding) -> float:
     """How wide the interval of the cost that the law adds last is, over the cost; infinite where none is known."""
-    terms = (one["law"] or {}).get("coefficients") or ()
-    if not terms or not terms[-1]["interval"] or not terms[-1]["value"]:
+    terms = one.law.coefficients if one.law else []
+    if not terms or terms[-1].interval is None or not terms[-1].value:
         return float("inf")
-    low, high = terms[-1]["interval"]
-    return float((high - low) / abs(terms[-1]["value"]))
+    low, high = terms[-1].interval
+    return (high - low) / abs(terms[-1].value)
 
 
 def _folded(group: Sequence[Finding]) -> Finding:
@@ -53,34 +55,42 @@ def _folded(group: Sequence[Finding]) -> Finding:
     """
     ranked = sorted(group, key=_rank, reverse=True)
     named = _law(ranked[0])
-    alike = [one for one in ranked if named is not None and _law(one) == named and one["rule"] == ranked[0]["rule"]]
+    alike = [one for one in ranked if named is not None and _law(one) == named and one.rule == ranked[0].rule]
     first = min(alike, key=_unsure_ratio) if alike else ranked[0]
     return _with(first, [one for one in ranked if one is not first])
 
 
 def _law(one: Finding) -> str | None:
-    return one["law"]["name"] if one["law"] else None
+    return one.law.name if one.law else None
 
 
 def _with(first: Finding, others: Sequence[Finding]) -> Finding:
     if not others:
         return first
-    found = dict(first)
-    for name in _UNIONS:
-        found[name] = list(dict.fromkeys(value for one in (first, *others) for value in one[name]))
-    ids = [one["id"] for one in others if one["id"] != first["id"]]
-    found["merged"] = list(dict.fromkeys([*found["merged"], *ids]))
-    observed = first["legs"]["observed"]
-    evidence = [text for one in (first, *others) for text in one["legs"]["observed"]["evidence"]]
-    found["legs"] = {**first["legs"], "observed": {**observed, "evidence": list(dict.fromkeys(evidence))}}
-    return found
+    every = (first, *others)
+    ids = [one.id for one in others if one.id != first.id]
+    evidence = list(dict.fromkeys(text for one in every for text in one.legs.observed.evidence))
+    return replace(
+        first,
+        contrasts=list(dict.fromkeys(name for one in every for name in one.contrasts)),
+        cells=_numbers(one.cells for one in every),
+        slow_cells=_numbers(one.slow_cells for one in every),
+        fast_cells=_numbers(one.fast_cells for one in every),
+        doubts=list(dict.fromkeys(text for one in every for text in one.doubts)),
+        merged=list(dict.fromkeys([*(name for one in every for name in one.merged), *ids])),
+        legs=replace(first.legs, observed=replace(first.legs.observed, evidence=evidence)),
+    )
+
+
+def _numbers(cells: Iterable[Sequence[int]]) -> list[int]:
+    return list(dict.fromkeys(number for some in cells for number in some))
 
 
 def _without_weaker(findings: Sequence[Finding], stronger: Mapping[str, Sequence[str]]) -> list[Finding]:
     """Folds each finding into one of a stronger rule that shares a cell with it, or its place."""
     kept = list(findings)
     for one in findings:
-        over = [f for f in kept if f is not one and f["rule"] in stronger.get(one["rule"], ()) and _alike(f, one)]
+        over = [f for f in kept if f is not one and f.rule in stronger.get(one.rule, ()) and _alike(f, one)]
         if over:
             target = max(over, key=_rank)
             index = next(i for i, f in enumerate(kept) if f is target)
@@ -91,6 +101,6 @@ def _without_weaker(findings: Sequence[Finding], stronger: Mapping[str, Sequence
 
 def _alike(one: Finding, other: Finding) -> bool:
     """The same library and memory, or a cell in common."""
-    if set(one["slow_cells"]) & set(other["slow_cells"]):
+    if set(one.slow_cells) & set(other.slow_cells):
         return True
-    return (one["mpi"], one["about"]) == (other["mpi"], other["about"])
+    return (one.mpi, one.about) == (other.mpi, other.about)

@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 
-from slowpath.findings.remedies.registry import for_rule
+from slowpath.findings.remedies.registry import remedies_for
 from slowpath.findings.rule import Rule
 
 WIDTH = 100
@@ -21,7 +21,7 @@ def _parts(rule: Rule) -> list[tuple[str, str]]:
         ("What it is", rule.what),
         ("How it shows", rule.shows),
         ("Why", rule.why),
-        ("How it is told", rule.needs),
+        ("How it is found", rule.needs),
         ("How to fix", rule.remedy),
         ("False alarms", rule.false_alarms),
         ("Out of reach", rule.out_of_reach),
@@ -34,7 +34,7 @@ def text_page(rule: Rule) -> str:
     lines = [f"{rule.code}  {rule.title}", ""]
     for heading, text in _parts(rule):
         lines += _entry(heading, text)
-    names = [remedy.name for remedy in for_rule(rule.code)]
+    names = [remedy.name for remedy in remedies_for(rule.code)]
     if names:
         lines += _entry("Remedies", "; ".join(names), most=2)
     lines += _entry("Sources", "; ".join(rule.sources))

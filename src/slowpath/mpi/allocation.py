@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The batch system's allocation that this process stands in, from its environment."""
+"""A batch system's allocation, as each batch system states it in the environment of a job."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowpath.core.errors import EnvironmentFailure
@@ -14,7 +14,7 @@ from slowpath.mpi.probe import output_of
 
 ReadLines = Callable[[str], list[str]]
 AskProgram = Callable[[Sequence[str], Mapping[str, str]], str | None]
-# Without a batch system the launchers' own host files say which nodes there are.
+# Without a batch system the launchers' own host files list the nodes.
 HOST_FILES = (
     "HYDRA_HOST_FILE",
     "I_MPI_HYDRA_HOST_FILE",
@@ -23,23 +23,14 @@ HOST_FILES = (
 )
 
 
-TITLES = {
-    "flux": "Flux",
-    "slurm": "Slurm",
-    "pbs": "PBS",
-    "lsf": "LSF",
-    "grid engine": "Grid Engine",
-    "cobalt": "Cobalt",
-    "host file": "host file of a launcher",
-}
-
-
 @dataclass(frozen=True)
-class Allocation:
-    """scheduler: a key of TITLES.  job: its number there; None for a host file, and where it can't be told.
+class NodeAllocation:
+    """The nodes that a batch system gave.
 
-    nodes: how many.  names: of the nodes, in the batch system's order; empty where it does not tell.
+    scheduler: name of the row in batch_systems.  job: its number there; None where there is none or it is not known.
+    nodes: how many.  names: of the nodes, in the batch system's order; empty where it does not state them.
     launcher: name in launchers.LAUNCHERS of the batch system's own launcher; None if it has none.
+    title: what the batch system calls itself.
     """
 
     scheduler: str
@@ -47,11 +38,7 @@ class Allocation:
     nodes: int
     names: tuple[str, ...] = ()
     launcher: str | None = None
-
-    @property
-    def title(self) -> str:
-        """The scheduler's own name for itself."""
-        return TITLES[self.scheduler]
+    title: str = field(default="", compare=False)
 
 
 def read_lines(path: str) -> list[str]:
@@ -74,57 +61,61 @@ def _answer(argv: tuple[str, ...], variables: tuple[tuple[str, str], ...]) -> st
     return output_of(argv, dict(variables))
 
 
-def find_allocation(
-    environ: Mapping[str, str], read: ReadLines = read_lines, ask: AskProgram = ask_once
-) -> Allocation | None:
-    """The innermost allocation; None outside of any.
+@dataclass(frozen=True)
+class Surroundings:
+    """Where an allocation is looked for: the job's environment, files that it names, programs that know more."""
 
-    Raises: EnvironmentFailure: the batch system's list of nodes is damaged or can't be read.
-    """
-    # Flux before Slurm, since a Flux instance often runs inside a Slurm job.
-    found = _flux(environ, ask)
-    for finder in (_slurm, _pbs, _lsf, _grid_engine, _cobalt, _host_file):
-        found = found or finder(environ, read)
-    return found
+    environ: Mapping[str, str]
+    read: ReadLines = read_lines
+    ask: AskProgram = ask_once
 
 
-def _flux(environ: Mapping[str, str], ask: AskProgram) -> Allocation | None:
+Finder = Callable[[Surroundings], NodeAllocation | None]
+
+
+def of_flux(around: Surroundings) -> NodeAllocation | None:
     """A batch script finds FLUX_URI alone: Flux unsets FLUX_JOB_ID and FLUX_JOB_NNODES, which are those of a task, and
     refers it to `flux getattr` (flux-environment(7), initial program environment).
     """
+    environ = around.environ
     if not environ.get("FLUX_URI"):
         return None
     nodes = _number(environ, "FLUX_JOB_NNODES")
     if nodes is not None:
-        return Allocation("flux", environ.get("FLUX_JOB_ID"), nodes, launcher="flux")
+        return NodeAllocation("flux", environ.get("FLUX_JOB_ID"), nodes)
     # Several brokers on a node name it several times (flux-broker-attributes(7), hostlist).
-    hosts = dict.fromkeys(expand_hostlist(ask(["flux", "getattr", "hostlist"], environ) or ""))
-    job = (ask(["flux", "getattr", "jobid"], environ) or "").strip()
-    return Allocation("flux", job or None, len(hosts) or 1, tuple(hosts), "flux")
+    hosts = dict.fromkeys(expand_hostlist(around.ask(["flux", "getattr", "hostlist"], environ) or ""))
+    job = (around.ask(["flux", "getattr", "jobid"], environ) or "").strip()
+    return NodeAllocation("flux", job or None, len(hosts) or 1, tuple(hosts))
 
 
-def _slurm(environ: Mapping[str, str], read: ReadLines) -> Allocation | None:
+def of_slurm(around: Surroundings) -> NodeAllocation | None:
+    """sbatch(1), "OUTPUT ENVIRONMENT VARIABLES"."""
+    environ = around.environ
     job = environ.get("SLURM_JOB_ID") or environ.get("SLURM_JOBID")
     if not job:
         return None
     names = expand_hostlist(environ.get("SLURM_JOB_NODELIST") or environ.get("SLURM_NODELIST") or "")
     nodes = _number(environ, "SLURM_JOB_NUM_NODES") or _number(environ, "SLURM_NNODES") or len(names) or 1
-    return Allocation("slurm", job, nodes, tuple(names), "srun")
+    return NodeAllocation("slurm", job, nodes, tuple(names))
 
 
-def _pbs(environ: Mapping[str, str], read: ReadLines) -> Allocation | None:
+def of_pbs(around: Surroundings) -> NodeAllocation | None:
+    """PBS_NODEFILE has a line for each MPI process of a chunk (PBS Professional User's Guide)."""
+    environ = around.environ
     if not environ.get("PBS_JOBID"):
         return None
-    names = names_in_file(read(environ["PBS_NODEFILE"])) if environ.get("PBS_NODEFILE") else []
+    names = names_in_file(around.read(environ["PBS_NODEFILE"])) if environ.get("PBS_NODEFILE") else []
     nodes = len(names) or _number(environ, "PBS_NUM_NODES") or 1
-    return Allocation("pbs", environ["PBS_JOBID"], nodes, tuple(names), "aprun")
+    return NodeAllocation("pbs", environ["PBS_JOBID"], nodes, tuple(names))
 
 
-def _lsf(environ: Mapping[str, str], read: ReadLines) -> Allocation | None:
+def of_lsf(around: Surroundings) -> NodeAllocation | None:
     """LSB_MCPU_HOSTS holds names and slots in turns. A first one with a single slot, of nodes that are alike, is the
     launch node of a job for jsrun, where the script runs and no rank (Summit user guide, "Login, Launch, and Compute
     Nodes").
     """
+    environ = around.environ
     if not environ.get("LSB_JOBID"):
         return None
     words = environ.get("LSB_MCPU_HOSTS", "").split()
@@ -133,34 +124,38 @@ def _lsf(environ: Mapping[str, str], read: ReadLines) -> Allocation | None:
     of_others = {slots[name] for name in names[1:]}
     if slots.get(next(iter(names), "")) == "1" and len(of_others) == 1 and "1" not in of_others:
         names = names[1:]
-    return Allocation("lsf", environ["LSB_JOBID"], len(names) or 1, tuple(names), "jsrun")
+    return NodeAllocation("lsf", environ["LSB_JOBID"], len(names) or 1, tuple(names))
 
 
-def _grid_engine(environ: Mapping[str, str], read: ReadLines) -> Allocation | None:
+def of_grid_engine(around: Surroundings) -> NodeAllocation | None:
     """qsub(1) has JOB_ID, a name that others use, too; every job also has variables that begin with SGE_. The lines of
     PE_HOSTFILE are `host slots queue processors` (sge_pe(5)).
     """
+    environ = around.environ
     if not environ.get("JOB_ID") or not any(name.startswith("SGE_") for name in environ):
         return None
-    names = names_in_file(read(environ["PE_HOSTFILE"])) if environ.get("PE_HOSTFILE") else []
-    return Allocation("grid engine", environ["JOB_ID"], len(names) or _number(environ, "NHOSTS") or 1, tuple(names))
+    names = names_in_file(around.read(environ["PE_HOSTFILE"])) if environ.get("PE_HOSTFILE") else []
+    return NodeAllocation("grid engine", environ["JOB_ID"], len(names) or _number(environ, "NHOSTS") or 1, tuple(names))
 
 
-def _cobalt(environ: Mapping[str, str], read: ReadLines) -> Allocation | None:
-    """Of the ALCF's machines until 2023 ("Running Jobs on XC40"): names only where COBALT_NODEFILE tells them."""
+def of_cobalt(around: Surroundings) -> NodeAllocation | None:
+    """Of the ALCF's machines until 2023 ("Running Jobs on XC40"): names only where COBALT_NODEFILE lists them."""
+    environ = around.environ
     if not environ.get("COBALT_JOBID"):
         return None
-    names = names_in_file(read(environ["COBALT_NODEFILE"])) if environ.get("COBALT_NODEFILE") else []
+    names = names_in_file(around.read(environ["COBALT_NODEFILE"])) if environ.get("COBALT_NODEFILE") else []
     nodes = len(names) or _number(environ, "COBALT_JOBSIZE") or _number(environ, "COBALT_PARTSIZE") or 1
-    return Allocation("cobalt", environ["COBALT_JOBID"], nodes, tuple(names), "aprun")
+    return NodeAllocation("cobalt", environ["COBALT_JOBID"], nodes, tuple(names))
 
 
-def _host_file(environ: Mapping[str, str], read: ReadLines) -> Allocation | None:
+def of_host_file(around: Surroundings) -> NodeAllocation | None:
+    """Without a batch system: the host file that a launcher would read."""
+    environ = around.environ
     path = next((environ[name] for name in HOST_FILES if environ.get(name)), None)
     if path is None:
         return None
-    names = names_in_file(read(path))
-    return Allocation("host file", None, len(names) or 1, tuple(names))
+    names = names_in_file(around.read(path))
+    return NodeAllocation("host file", None, len(names) or 1, tuple(names))
 
 
 def _number(environ: Mapping[str, str], name: str) -> int | None:

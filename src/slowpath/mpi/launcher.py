@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -13,8 +14,8 @@ NOT_RUN = "not run"
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where the ranks of a launch go, beside their binding; everything left out is the launcher's own choice.
+class RankPlacement:
+    """Where the ranks of a launch go, besides their binding; everything left out is the launcher's own choice.
 
     spread: one of SPREADS, ranks of one node.  per_node: ranks on each of `nodes`.  hosts: those nodes by name.
     """
@@ -29,6 +30,10 @@ class Place:
 class Launcher:
     """How one launcher spells things. Tokens may hold {ranks}, {nodes}, {per_node}, {hosts}, {map}, {name}, {value}.
 
+    library         the MPI library that it comes with; "": it belongs to a batch system, or is not known
+    version_line    how it names itself in `--version`; its group is the library's version
+    batch           it is a batch system's: what it starts is the library of the compiler wrapper on the PATH
+    rank_variables  in which each rank finds its number
     traps           what users fall into with this launcher, and what the row does about it
     verified        with what these tokens were run, and how; NOT_RUN: taken from the documentation alone
     leading         tokens before all others, such as a subcommand
@@ -40,9 +45,12 @@ class Launcher:
     map_by, maps    tokens that take a mapping, and the mapping for each of SPREADS
     spread_variables  variables for each of SPREADS, for launchers that map by environment
     map_per_node    the mapping that puts ranks on each node, where a mapping does it and not `per_node`
-    crowded         tokens added when there are more ranks than cores
-    crowded_map     suffix of the mapping then
-    crowded_bind    tokens for each binding then, where they differ from `bind`
+    oversubscribe       tokens added when there are more ranks than cores
+    oversubscribe_map   suffix of the mapping then
+    oversubscribe_bind  tokens for each binding then, where they differ from `bind`
+    pmi             tokens by library, for what it must speak with each; pmi_chosen_by: the variable by which the user
+                    has chosen already
+    where_set       tokens that are needed where the caller's environment has a variable
     export          tokens that pass one variable to ranks on other nodes
     exported        prefixes of variables that the launcher passes on by itself
     """
@@ -52,6 +60,10 @@ class Launcher:
     bind: Mapping[str, tuple[str, ...]]
     traps: tuple[str, ...]
     verified: str = NOT_RUN
+    library: str = ""
+    version_line: re.Pattern[str] | None = None
+    batch: bool = False
+    rank_variables: tuple[str, ...] = ()
     bind_variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     leading: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
@@ -63,20 +75,28 @@ class Launcher:
     maps: Mapping[str, str] = field(default_factory=dict)
     spread_variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     map_per_node: str = ""
-    crowded: tuple[str, ...] = ()
-    crowded_map: str = ""
-    crowded_bind: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    oversubscribe: tuple[str, ...] = ()
+    oversubscribe_map: str = ""
+    oversubscribe_bind: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pmi: Mapping[str, str] = field(default_factory=dict)
+    pmi_chosen_by: str = ""
+    where_set: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     export: tuple[str, ...] = ()
     exported: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether it is a launcher of a library or batch system that Slowpath knows."""
+        return self.batch or self.version_line is not None
 
     def mapped(self, mapping: str) -> list[str]:
         """Tokens for a mapping; none for an empty one."""
         return [token.format(map=mapping) for token in self.map_by] if mapping else []
 
-    @property
-    def for_a_crowd(self) -> list[str]:
-        """Tokens that allow more ranks than cores, where nothing else is asked of the mapping."""
-        return [*self.mapped(self.crowded_map), *self.crowded]
+    def for_caller(self, library: str, environ: Mapping[str, str]) -> list[str]:
+        """Tokens that follow from the library and from where the launcher is called."""
+        tokens = [self.pmi[library]] if library in self.pmi and self.pmi_chosen_by not in environ else []
+        return tokens + [token for name, more in self.where_set.items() if name in environ for token in more]
 
 
 @dataclass(frozen=True)

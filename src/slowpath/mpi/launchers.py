@@ -6,30 +6,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from slowpath.core.errors import UsageError
-from slowpath.mpi.batch_launchers import APRUN, FLUX, IBRUN, JSRUN, PALS, SRUN
-from slowpath.mpi.launcher import BINDINGS, Command, Launcher, Place
-from slowpath.mpi.library_launchers import HYDRA, HYDRA_INTEL, ORTERUN, OTHER, PRTERUN
+from slowpath.mpi.batch_launchers import BATCH_LAUNCHERS
+from slowpath.mpi.launcher import BINDINGS, Command, Launcher, RankPlacement
+from slowpath.mpi.library_launchers import LIBRARY_LAUNCHERS, OTHER
 
 __all__ = [
-    "BATCH_LAUNCHERS",
+    "BATCH_NAMES",
     "BINDINGS",
     "LAUNCHERS",
+    "RANK_VARIABLES",
     "Command",
     "Launcher",
-    "Place",
+    "RankPlacement",
+    "binding_line",
     "command",
     "launcher_named",
     "unavailable_binding",
     "unavailable_place",
 ]
 
-BATCH_LAUNCHERS = (SRUN, FLUX, PALS, APRUN, JSRUN, IBRUN)
-LAUNCHERS = (HYDRA, HYDRA_INTEL, PRTERUN, ORTERUN, *BATCH_LAUNCHERS, OTHER)
-
-# What srun must speak for each library (its --mpi plugin), unless SLURM_MPI_TYPE already says. With the wrong one
-# every rank starts as a job of its own, without a message.
-SRUN_PMI = {"mpich": "--mpi=pmi2", "intelmpi": "--mpi=pmi2", "openmpi": "--mpi=pmix"}
-ANYWHERE = Place()
+LAUNCHERS = (*LIBRARY_LAUNCHERS, *BATCH_LAUNCHERS, OTHER)
+BATCH_NAMES = tuple(launcher.name for launcher in LAUNCHERS if launcher.batch)
+RANK_VARIABLES = tuple(dict.fromkeys(name for launcher in LAUNCHERS for name in launcher.rank_variables))
+ANYWHERE = RankPlacement()
 
 
 def launcher_named(name: str) -> Launcher:
@@ -41,23 +40,33 @@ def launcher_named(name: str) -> Launcher:
     raise UsageError(f"unknown launcher {name}; known are {known}")
 
 
+def binding_line(library: str, bind: str) -> str | None:
+    """How ranks are bound under this library, as a line for a shell; None: its launcher is not known."""
+    launcher = next((one for one in LAUNCHERS if library and one.library == library), None)
+    if launcher is None or bind not in launcher.bind:
+        return None
+    if variables := launcher.bind_variables.get(bind):
+        return "export " + " ".join(f"{name}={value}" for name, value in variables.items())
+    return " ".join(("mpiexec", *launcher.bind[bind]))
+
+
 def unavailable_binding(launcher: Launcher, bind: str) -> str | None:
     """Why `launcher` can't be asked for this binding; None if it can."""
     if bind in launcher.bind:
         return None
-    if launcher is OTHER:
+    if not launcher.known:
         return f"this launcher is not known to Slowpath, so it can't be asked to bind ranks to a {bind}"
     return f"{launcher.name} can't be asked to bind ranks to a {bind}"
 
 
-def unavailable_place(launcher: Launcher, place: Place) -> str | None:
+def unavailable_place(launcher: Launcher, place: RankPlacement) -> str | None:
     """Why `launcher` can't be asked to put ranks there; None if it can."""
     if place.spread and place.spread not in {**launcher.maps, **launcher.spread_variables}:
         return f"{launcher.name} can't be asked to put each next rank on another {place.spread.replace('_', ' ')}"
     if place.per_node and not (launcher.per_node or launcher.map_per_node):
         return f"{launcher.name} can't be asked for a number of ranks on each node"
     if place.hosts and not launcher.hosts:
-        return f"{launcher.name} can't be told which nodes of the job to use"
+        return f"{launcher.name} can't be asked to use certain nodes of the job"
     return None
 
 
@@ -71,7 +80,7 @@ def command(
     program: Sequence[str],
     cores: int,
     environ: Mapping[str, str] | None = None,
-    place: Place = ANYWHERE,
+    place: RankPlacement = ANYWHERE,
 ) -> Command:
     """The command line that starts `program` on `ranks` ranks.
 
@@ -83,13 +92,13 @@ def command(
     reason = unavailable_binding(launcher, bind) or unavailable_place(launcher, place)
     if reason:
         raise UsageError(reason)
-    crowded = ranks > cores
+    oversubscribed = ranks > cores
     tokens = [*launcher.leading, *(token.format(ranks=ranks) for token in launcher.ranks), *launcher.fixed]
-    tokens += _for_step(launcher, library, environ or {})
+    tokens += launcher.for_caller(library, environ or {})
     tokens += _nodes(launcher, place)
-    tokens += _mapping(launcher, place, crowded)
-    tokens += launcher.crowded if crowded else ()
-    tokens += launcher.crowded_bind.get(bind, launcher.bind[bind]) if crowded else launcher.bind[bind]
+    tokens += _mapping(launcher, place, oversubscribed)
+    tokens += launcher.oversubscribe if oversubscribed else ()
+    tokens += launcher.oversubscribe_bind.get(bind, launcher.bind[bind]) if oversubscribed else launcher.bind[bind]
     every = {
         **launcher.bind_variables.get(bind, {}),
         **(launcher.placing if place.per_node or place.hosts else {}),
@@ -102,15 +111,7 @@ def command(
     return Command(argv=(executable, *tokens, *program), variables=every)
 
 
-def _for_step(launcher: Launcher, library: str, environ: Mapping[str, str]) -> list[str]:
-    """What srun has to be told about where it is called."""
-    if launcher is not SRUN:
-        return []
-    known = library in SRUN_PMI and "SLURM_MPI_TYPE" not in environ
-    return [*([SRUN_PMI[library]] if known else []), *(["--overlap"] if "SLURM_STEP_ID" in environ else [])]
-
-
-def _nodes(launcher: Launcher, place: Place) -> list[str]:
+def _nodes(launcher: Launcher, place: RankPlacement) -> list[str]:
     tokens: list[str] = []
     if place.per_node:
         tokens += [token.format(nodes=place.nodes, per_node=place.per_node) for token in launcher.per_node]
@@ -120,10 +121,10 @@ def _nodes(launcher: Launcher, place: Place) -> list[str]:
     return tokens
 
 
-def _mapping(launcher: Launcher, place: Place, crowded: bool) -> list[str]:
+def _mapping(launcher: Launcher, place: RankPlacement, oversubscribed: bool) -> list[str]:
     """One mapping for all that is asked: a second one would take the place of the first."""
     mapping = launcher.maps.get(place.spread, "") if place.spread else ""
     if place.per_node and launcher.map_per_node and not mapping:
         mapping = launcher.map_per_node.format(per_node=place.per_node)
-    mapping += launcher.crowded_map if crowded else ""
+    mapping += launcher.oversubscribe_map if oversubscribed else ""
     return launcher.mapped(mapping)

@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowpath.mpi.identify import BATCH_NAMES, STANDARD_SONAME, Identity, abi_of, identify, link_folders
+from slowpath.mpi.identify import Identity, identify, link_folders
 from slowpath.mpi.install.place import read_manifest, variables
+from slowpath.mpi.launchers import BATCH_NAMES
+from slowpath.mpi.libraries import STANDARD_SONAME, abi_of
 from slowpath.mpi.probe import output_of
 
 # C++ wrappers of MPI libraries; the last is that of the Cray programming environment.
@@ -22,10 +24,10 @@ class Mpi:
     """One MPI installation.
 
     name        mpich, openmpi, intelmpi or unknown
-    version     as its launcher says, None if it doesn't
+    version     as its launcher reports, None if it doesn't
     source      how it was found: option, environment, campaign, PATH, embedded or installed (by slowpath mpi install)
     launcher    name in launchers.LAUNCHERS
-    abi         binary interface of the library that programs link (identify.ABI_OF_SONAME)
+    abi         binary interface of the library that programs link (libraries.ABI_OF_SONAME)
     env         variables it needs on top of the caller's environment
     transport   "ucx": all point-to-point messages go through UCX, so its settings hold; None: the library's own way
     variant     what sets it apart from others of its version, empty if nothing does
@@ -70,7 +72,7 @@ def inspect(mpiexec: Path, source: str, environ: Mapping[str, str], ask: Ask = o
     own = variables(prefix, environ) if made else {}
     identity = identify(ask([str(mpiexec), "--version"], {**environ, **own}) or "", mpiexec.name)
     of_batch_system = identity.launcher in BATCH_NAMES
-    mpicxx = _wrapper_beside(mpiexec, environ, of_batch_system)
+    mpicxx = _wrapper_near(mpiexec, environ, of_batch_system)
     if of_batch_system and mpicxx is not None:
         prefix = mpicxx.parent.parent
         identity = _library_behind(mpicxx, identity, environ, ask)
@@ -110,17 +112,17 @@ def needed_variables(name: str, prefix: Path, environ: Mapping[str, str], uid: i
     return {key: value for key, value in needed.items() if environ.get(key) != value}
 
 
-def _wrapper_beside(mpiexec: Path, environ: Mapping[str, str], of_batch_system: bool) -> Path | None:
-    """The C++ wrapper of the same installation: beside the launcher, with its suffix (mpiexec.mpich) if it has one.
+def _wrapper_near(mpiexec: Path, environ: Mapping[str, str], of_batch_system: bool) -> Path | None:
+    """The C++ wrapper of the same installation: next to the launcher, with its suffix (mpiexec.mpich) if it has one.
 
-    A launcher of a batch system (srun, the mpiexec of PALS) has no wrapper beside it, so there the PATH decides.
+    A launcher of a batch system (srun, the mpiexec of PALS) has no wrapper next to it, so there the PATH decides.
     """
     suffix = mpiexec.suffix if mpiexec.suffix not in ("", ".hydra", ".gforker") else ""
     names = [f"mpicxx{suffix}"] + (["mpicxx"] if suffix else []) + list(WRAPPERS[1:])
     folders = [mpiexec.absolute().parent]
     if of_batch_system:
         folders = [Path(folder) for folder in environ.get("PATH", "").split(os.pathsep) if folder]
-    # "CC" is the wrapper of the Cray programming environment; beside mpiexec in /usr/bin it would be something else.
+    # "CC" is the wrapper of the Cray programming environment; next to mpiexec in /usr/bin it would be something else.
     names = names if of_batch_system else names[:-1]
     for folder in folders:
         for name in names:
@@ -130,9 +132,9 @@ def _wrapper_beside(mpiexec: Path, environ: Mapping[str, str], of_batch_system: 
 
 
 def _library_behind(mpicxx: Path, launcher: Identity, environ: Mapping[str, str], ask: Ask) -> Identity:
-    """The library of a wrapper whose launcher is the batch system's: asked from the mpiexec beside the wrapper."""
-    beside = mpicxx.parent / "mpiexec"
-    library = identify(ask([str(beside), "--version"], environ) or "") if beside.exists() else launcher
+    """The library of a wrapper whose launcher is the batch system's: asked from the mpiexec next to the wrapper."""
+    near = mpicxx.parent / "mpiexec"
+    library = identify(ask([str(near), "--version"], environ) or "") if near.exists() else launcher
     if library.launcher in BATCH_NAMES:
         return launcher
     return Identity(library.name, library.version, launcher.launcher, launcher.line)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether this node has a network besides the loopback."""
+"""Whether this node has a network other than the loopback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROUTES = (Path("/proc/net/route"), Path("/proc/net/ipv6_route"))
 def network_is_up(routes: tuple[Path, Path] = ROUTES) -> bool:
     """Whether some route leads over another interface than lo: UCX takes none of them otherwise.
 
-    True also where the kernel does not say: then the launch tells.
+    True also where the kernel does not report it: then the launch shows it.
     """
     known = [path for path in routes if path.is_file()]
     return not known or any(_leads_out(path, head) for path, head in zip(routes, (1, 0), strict=True) if path in known)

@@ -14,7 +14,7 @@ Groups = dict[str, list[list[int]]]  # level, as in launcher.SPREADS -> groups o
 def processor_groups(processors: Iterable[int] | None = None, system: Path = SYSTEM) -> Groups:
     """Groups at each level among `processors`, by default those that this process may use.
 
-    A level is left out where the kernel does not tell it for every processor.
+    A level is left out where the kernel does not report it for every processor.
     """
     mine = sorted(os.sched_getaffinity(0) if processors is None else processors)
     levels = {

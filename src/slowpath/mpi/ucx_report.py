@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What UCX itself says of its protocols (UCX_PROTO_INFO=y, UCX 1.15 and later). Pure.
+"""What UCX itself reports of its protocols (UCX_PROTO_INFO=y, UCX 1.15 and later). Pure.
 
 It prints a table for each kind of operation between two ends of a kind, when the first such operation comes:
 

@@ -155,7 +155,7 @@ def _tables(raw: dict[str, Any], kind: str, struct: type[Table], source: str) ->
 def _check_distinct(names: Sequence[str], kind: str, source: str) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise wrong(source, f"[[{kind}]] '{name}'", "name", "stands there twice; give each its own name")
+            raise wrong(source, f"[[{kind}]] '{name}'", "name", "is listed twice; give each its own name")
 
 
 def _mpis(head: CampaignTable, source: str) -> list[str] | None:
@@ -164,7 +164,7 @@ def _mpis(head: CampaignTable, source: str) -> list[str] | None:
     names = [head.mpi] if isinstance(head.mpi, str) else head.mpi
     for name in names:
         if names.count(name) > 1:
-            raise wrong(source, "[campaign]", "mpi", f"'{name}' stands there twice; write each MPI once")
+            raise wrong(source, "[campaign]", "mpi", f"'{name}' is listed twice; write each MPI once")
     if ALL in names and len(names) > 1:
         raise wrong(source, "[campaign]", "mpi", f"'{ALL}' already means every MPI that is found; write it alone")
     return names
@@ -173,7 +173,7 @@ def _mpis(head: CampaignTable, source: str) -> list[str] | None:
 def _check_environment(environment: EnvironmentTable, source: str) -> None:
     title = f"[[environment]] '{environment.name}'"
     if environment.setting is not None and environment.variables:
-        raise wrong(source, title, "variables", "cannot stand beside setting; write one environment for each")
+        raise wrong(source, title, "variables", "cannot be combined with setting; write one environment for each")
     for name, value in environment.variables.items():
         if not _VARIABLE.fullmatch(name):
             raise wrong(source, title, f"variables.{name}", "is not a name of an environment variable")

@@ -104,7 +104,7 @@ def _names(campaign: Campaign, title: str, key: str, given: Names | None, known:
         if name not in known:
             raise wrong(campaign.source, title, key, f"there is no {key} '{name}'{nearest(name, known)}")
         if names.count(name) > 1:
-            raise wrong(campaign.source, title, key, f"'{name}' stands there twice; write each name once")
+            raise wrong(campaign.source, title, key, f"'{name}' is listed twice; write each name once")
     return list(names)
 
 

@@ -1,35 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which cells an engine accepts, as the planner asks for it: the engine is the one judge of a cell.
-
-The engine itself is asked by `run.engine.check`; where a plan is made without an engine, nothing is asked.
-"""
+"""What follows for a campaign from the engine's judgement of its cells."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
-import msgspec
-
+from slowpath.core.cell_check import Verdicts
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Cell
 from slowpath.plan.tables import wrong
-
-
-class Verdict(msgspec.Struct, frozen=True):
-    """One cell, judged. reason: why it is refused, and what to do; None: it is accepted and yields `metrics`."""
-
-    cell: int
-    reason: str | None = None
-    metrics: tuple[str, ...] = ()
-
-
-Verdicts = Mapping[int, Verdict]  # by Cell.cell
-CheckCells = Callable[[Sequence[Cell], int], Verdicts]  # (cells, ranks); at least one cell
-
-
-def nothing_checked(cells: Sequence[Cell], ranks: int) -> Verdicts:
-    """No engine is asked."""
-    return {}
 
 
 def require_accepted(cells: Sequence[Cell], verdicts: Verdicts, source: str) -> None:

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 
 import msgspec
 
+from slowpath.core.cell_check import Verdicts
 from slowpath.core.engine_description import DescribedExperiment, expand_parameter, nearest
 from slowpath.core.errors import UsageError
 from slowpath.core.labels import readable_value
 from slowpath.core.plan import LIBRARIES, Cell, Contrast, Side
-from slowpath.plan.check import Verdicts, require_metric
+from slowpath.findings.remedies.advice import find_advice
+from slowpath.plan.check import require_metric
 from slowpath.plan.tables import ContrastTable, scalars, wrong
 
 PHASES = ("steady", "first")
@@ -64,6 +66,10 @@ def contrasts_of(table: ContrastTable, group: GroupCells, source: str, verdicts:
     if not pairs and not (table.axis == "mpi" or "mpi" in table.where):
         problem = f"no two cells of '{group.name}' differ in {table.axis} alone; check where, a and b"
         raise wrong(source, title, None, problem)
+    try:
+        remedy = find_advice(table.remedy, table.axis).name if table.remedy is not None else None
+    except UsageError as error:
+        raise wrong(source, title, "remedy", str(error)) from error
     slug = re.sub(r"[^a-z0-9]+", "-", table.name.lower()).strip("-") or "contrast"
     return [
         Contrast(
@@ -76,7 +82,7 @@ def contrasts_of(table: ContrastTable, group: GroupCells, source: str, verdicts:
             b=_readable(group, table.axis, b),
             control=table.control,
             explains=table.explains,
-            remedy=table.remedy,
+            remedy=remedy,
         )
         for i, (a, b) in enumerate(pairs, start=1)
     ]

@@ -60,7 +60,7 @@ def estimate(plan: Plan, nodes: int = 1) -> Cost:
     return Cost(len(plan.launches), wall_s, wall_s * nodes, per_kind)
 
 
-class Progress:
+class TimeLeft:
     """Time left, from the launches measured so far; kinds not yet measured are scaled like those."""
 
     def __init__(self, plan: Plan) -> None:
@@ -97,7 +97,7 @@ class Progress:
 
 
 def fit_budget(plan: Plan, budget_s: float) -> tuple[Plan, str | None]:
-    """`plan` with as many of its rounds as `budget_s` seconds hold, and what to tell the user.
+    """`plan` with as many of its rounds as `budget_s` seconds hold, and a note for the user.
 
     The rounds are never more than the plan's; None in place of the text says that nothing changed.
 

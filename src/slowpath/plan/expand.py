@@ -10,13 +10,14 @@ from typing import Any
 import msgspec
 
 from slowpath.core import engine_description
+from slowpath.core.cell_check import CheckCells, Verdicts, nothing_checked
 from slowpath.core.engine_description import EngineDescription
 from slowpath.core.errors import UsageError
 from slowpath.core.labels import unique_labels
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Plan
 from slowpath.plan.campaign import Campaign
 from slowpath.plan.cells import Shared, expand_group
-from slowpath.plan.check import CheckCells, Verdicts, nothing_checked, require_accepted
+from slowpath.plan.check import require_accepted
 from slowpath.plan.contrasts import GroupCells, contrasts_of
 from slowpath.plan.mpis import MpiInUse, resolve_environments
 from slowpath.plan.order import order_launches

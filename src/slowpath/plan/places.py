@@ -15,7 +15,7 @@ MORE_NODES = "ask the batch system for them (slowpath script --nodes {nodes}), o
 
 
 class Nodes(msgspec.Struct, frozen=True):
-    """Nodes that the launcher can use. names: empty where nothing tells them."""
+    """Nodes that the launcher can use. names: empty where nothing states them."""
 
     count: int = 1
     names: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ def _resolve(table: PlacementTable, ranks: int, nodes: Nodes, source: str) -> li
     if table.pairs:
         for key in ("spread", "nodes", "ranks_per_node"):
             if getattr(table, key) is not None:
-                raise wrong(source, title, key, "cannot stand beside pairs, which means two nodes with a rank each")
+                raise wrong(source, title, key, "cannot be combined with pairs, which means two nodes with a rank each")
         if ranks != 2:
             raise wrong(source, title, "pairs", f"puts one rank on each of two nodes, not {ranks}; set ranks = 2")
         return _pairs(table, nodes)
@@ -68,8 +68,8 @@ def _divided(table: PlacementTable, ranks: int, source: str, title: str) -> tupl
 
 def _pairs(table: PlacementTable, nodes: Nodes) -> list[Placement]:
     if len(nodes.names) < 2:
-        told = f"there {_are(nodes.count)}" if nodes.count < 2 else "the batch system does not tell their names"
-        reason = f"it needs the names of two nodes or more, and {told}; {MORE_NODES.format(nodes=2)}"
+        why = f"there {_are(nodes.count)}" if nodes.count < 2 else "the batch system does not report their names"
+        reason = f"it needs the names of two nodes or more, and {why}; {MORE_NODES.format(nodes=2)}"
         return [Placement(table.name, table.bind, nodes=2, ranks_per_node=1, unavailable=reason)]
     return [
         Placement(f"{table.name} {a} {b}", table.bind, nodes=2, ranks_per_node=1, hosts=[a, b], of=table.name)

@@ -12,7 +12,7 @@ from slowpath.core.units import format_bytes
 from slowpath.experiments.registry import experiment_named
 
 LAUNCH_BYTES = 16 * 1024  # plan, launch record, captured output
-# Kept free besides: report, results, and what others write meanwhile.
+# Kept free as well: report, results, and what others write meanwhile.
 RESERVE_BYTES = 32 * 1024 * 1024
 
 

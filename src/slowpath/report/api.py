@@ -111,7 +111,7 @@ class Cell:
         found: dict[int, NDArray[np.float64]] = {}
         for launch in self._run.launches_of(self.number):
             blocks = launch.cell_blocks([self.number])[self.number]
-            derived = experiment.derive(self.parameters, blocks, launch.job(self.number))
+            derived = experiment.derive(self.parameters, blocks, launch.context(self.number))
             phases = derived.get(name) if name else None
             if phases and not isinstance(phases, Absent) and phase in phases:
                 found[launch.info.launch] = phases[phase].values_s

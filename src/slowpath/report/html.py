@@ -76,7 +76,7 @@ def _labels(results: Results) -> dict[int, str]:
 def render_html(results: Results, series: Iterable[samples.Series] = ()) -> str:
     """The whole page.
 
-    Args: results: as docs/results.md.  series: raw samples for the explorer; without any, the explorer says so.
+    Args: results: as docs/reference/results.md.  series: raw samples for the explorer, which says so if there are none.
     """
     groups = view_contrasts.groups(results)
     findings = view_findings.findings(results)

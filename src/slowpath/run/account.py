@@ -31,7 +31,7 @@ def read_account(events: Path) -> Account:
     """Account of a launch. A missing file means that nothing began; a half-written last line is left out."""
     if not events.exists():
         return Account()
-    said = read_events(events)
-    begun = tuple(event.cell for event in said.of(CellBegin))
-    ended = {cell: Ended(end.status, end.reason) for cell, end in said.cell_ends.items()}
-    return Account(begun, ended, said.end is not None, said.open_cell)
+    seen = read_events(events)
+    begun = tuple(event.cell for event in seen.of(CellBegin))
+    ended = {cell: Ended(end.status, end.reason) for cell, end in seen.cell_ends.items()}
+    return Account(begun, ended, seen.end is not None, seen.open_cell)

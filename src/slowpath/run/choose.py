@@ -58,7 +58,7 @@ def _every(environ: Mapping[str, str], ask: Ask) -> Chosen:
     for mpi in find_all(environ, ask):
         found.setdefault((mpi.identity, mpi.prefix.resolve()), mpi)
     if not found:
-        find_mpi(None, environ, ask)  # says what to do
+        find_mpi(None, environ, ask)  # raises, with what to do
     return Chosen(tuple(found.values()), unbuilt="leave out")
 
 

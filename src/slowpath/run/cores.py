@@ -7,11 +7,11 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from slowpath.mpi.allocation import find_allocation
+from slowpath.mpi.batch_systems import find_allocation
 
 
 def allowed_cores(system: Path = Path("/sys/devices/system/cpu")) -> int:
-    """Physical cores among the processors that this process may run on; processors where the kernel doesn't say.
+    """Physical cores among the processors that this process may run on; processors where no cores are reported.
 
     Launchers count cores, not hardware threads, when they decide that there are more ranks than places.
     """

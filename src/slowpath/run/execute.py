@@ -15,7 +15,7 @@ import msgspec
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.files import write_atomically
 from slowpath.core.plan import Launch, Plan
-from slowpath.plan.cost import Progress as TimeLeft
+from slowpath.plan.cost import TimeLeft
 from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, settle, write_launch
 from slowpath.record.plan_files import engine_plan_text
 from slowpath.run.account import Account, read_account
@@ -36,7 +36,7 @@ class RunLimits:
 
 
 @dataclass(frozen=True)
-class Result:
+class RunResult:
     """How the run ended: status complete, partial (the budget ended it, or launches failed) or interrupted."""
 
     status: str
@@ -73,13 +73,13 @@ class Execution:
         self._notes: list[str] = []
         self._launches = self._launches_ok = 0
 
-    def execute(self) -> Result:
+    def execute(self) -> RunResult:
         """Run all that is left. Raises EnvironmentFailure if the disk refuses; what is there stays readable."""
         begun = time.monotonic()
         status = "complete"
         try:
             while (task := self._schedule.next()) is not None:
-                self._tell(task)
+                self._show_progress(task)
                 if self._over_budget(time.monotonic() - begun):
                     status = "partial"
                     break
@@ -89,13 +89,13 @@ class Execution:
         except KeyboardInterrupt:
             status = "interrupted"
         finally:
-            self._tell(None)
+            self._show_progress(None)
             self._progress.close()
         if status == "complete" and self._schedule.dead:
             status = "partial"
         self._notes += self._schedule.dead.values()
         done = (self._launches, self._launches_ok, self._schedule.cells_ok)
-        return Result(status, *done, self._first_reason, tuple(self._notes))
+        return RunResult(status, *done, self._first_reason, tuple(self._notes))
 
     def _one(self, task: Task) -> Outcome:
         number = self._number_for(task.planned)
@@ -173,8 +173,8 @@ class Execution:
             if info.reason and "no space left on device" in info.reason.lower():
                 raise disk_failure(OSError(errno.ENOSPC, "No space left on device"), self._run)
 
-    def _tell(self, task: Task | None) -> None:
-        """Tell how far the run is; planned launches without cells left are over."""
+    def _show_progress(self, task: Task | None) -> None:
+        """Show how far the run is; planned launches without cells left are over."""
         left = {launch.launch for launch in self._schedule.launches_left()}
         for launch in self._plan.launches:
             if launch.launch in self._todo - left:
@@ -205,7 +205,7 @@ def disk_failure(error: OSError, run: Path) -> EnvironmentFailure:
     """The one line for a disk that refuses."""
     return EnvironmentFailure(
         f"{run}: {error.strerror or error}; what was measured is kept and can be read; "
-        f"make room and go on with: slowpath resume {run}"
+        f"make room and continue with: slowpath resume {run}"
     )
 
 
@@ -217,5 +217,5 @@ def _judge(outcome: Outcome, account: Account, cell_timeout_s: float) -> tuple[s
         failed = sum(end.status == "failed" for end in account.ended.values())
         return "failed", outcome.reason if failed == 0 else f"{failed} cells failed"
     if outcome.ended == "ok" and not account.complete:
-        return "failed", "the launcher reports success, but the engine did not come to its end"
+        return "failed", "the launcher reports success, but the engine did not finish"
     return outcome.ended, outcome.reason

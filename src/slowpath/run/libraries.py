@@ -10,7 +10,7 @@ from typing import Any
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.network import network_is_up
-from slowpath.mpi.settings import Resolved, resolve
+from slowpath.mpi.settings import Resolved, resolver
 from slowpath.plan.mpis import MpiInUse, absent, numbered, short_names
 from slowpath.run.choose import Chosen, choose_mpis
 from slowpath.run.engine.build import engine_for
@@ -35,15 +35,16 @@ class Library:
     @property
     def in_use(self) -> MpiInUse:
         """What the planner has to know of it."""
-        return MpiInUse(self.name, self.identity, self.resolve)
+        found = resolver(self.mpi.name, self.mpi.version, self.mpi.transport, network_is_up())
+        return MpiInUse(self.name, self.identity, found)
 
     def resolve(self, setting: str) -> Resolved:
         """Variables that put it into a library-neutral state, or the reason why there are none."""
-        return resolve(setting, self.mpi.name, self.mpi.version, self.mpi.transport, network_is_up())
+        return self.in_use.resolve(setting)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What run.json says of it: the MPI as ever, and its name and engine in this run."""
+        """What run.json states of it: the MPI, and its name and engine in this run."""
         return {"short_name": self.name, **mpi_facts(self.mpi), "engine": dict(self.engine.facts)}
 
 
@@ -62,7 +63,7 @@ class Libraries:
 
 
 def mpi_facts(mpi: Mpi) -> dict[str, Any]:
-    """What run.json says of an MPI."""
+    """What run.json states of an MPI."""
     return {
         "name": mpi.name,
         "version": mpi.version,

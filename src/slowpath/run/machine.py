@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What run.json says about the machine. A fact that can't be had is null."""
+"""What run.json states about the machine. A fact that can't be had is null."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from slowpath.core.cpu_list import format_cpu_list
-from slowpath.mpi.allocation import find_allocation
+from slowpath.mpi.batch_systems import find_allocation
+from slowpath.mpi.libraries import PREFIXES
 from slowpath.mpi.topology import processor_groups
 
 # Variables of the user that steer MPI, its transports, threads or the BLAS: without them a run can't be repeated.
-TELLING_PREFIXES = (
-    *("MPICH_", "MPIR_", "HYDRA_", "OMPI_", "PRTE_", "PMIX_", "I_MPI_", "UCX_", "FI_", "OPAL_"),
+STEERING_PREFIXES = (
+    *PREFIXES,
     *("SLURM_", "PBS_", "FLUX_", "CUDA_", "SLOWPATH_", "OMP_", "MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD"),
     *("OPENBLAS_", "GOTO_", "BLIS_", "MKL_"),
 )
@@ -41,7 +42,7 @@ def machine_facts(environ: Mapping[str, str]) -> dict[str, Any]:
         "governor": read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "load": list(os.getloadavg()),
         "python": platform.python_version(),
-        "variables": {k: v for k, v in sorted(environ.items()) if k.startswith(TELLING_PREFIXES)},
+        "variables": {k: v for k, v in sorted(environ.items()) if k.startswith(STEERING_PREFIXES)},
     }
 
 

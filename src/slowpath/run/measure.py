@@ -19,7 +19,7 @@ from slowpath.plan.space import require_space
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_run, write_run
 from slowpath.record.plan_files import write_plan
 from slowpath.run.commands import Commands
-from slowpath.run.execute import Execution, Result, RunLimits
+from slowpath.run.execute import Execution, RunLimits, RunResult
 from slowpath.run.interrupt import stop_signals
 from slowpath.run.libraries import Tell, mpi_facts
 from slowpath.run.machine import machine_facts
@@ -55,7 +55,7 @@ def measure(
     limits: RunLimits,
     progress: Progress,
     schedule: Schedule | None = None,
-) -> Result:
+) -> RunResult:
     """Run all that is left of `plan`, then write how the run ended into run.json.
 
     Raises: Interrupted, EnvironmentFailure (every launch failed, or the disk refuses); all that was measured is kept.
@@ -76,7 +76,7 @@ def measure(
         ),
     )
     if result.status == "interrupted":
-        raise Interrupted(f"stopped; what was measured is kept. Go on with: slowpath resume {run}")
+        raise Interrupted(f"stopped; what was measured is kept. Continue with: slowpath resume {run}")
     if result.launches and not result.launches_ok and not result.cells_ok:
         raise EnvironmentFailure(
             f"no launch succeeded: {result.first_reason or 'see the launches'}; output is kept in {run / 'launches'}; "
@@ -85,12 +85,12 @@ def measure(
     return result
 
 
-def measure_prepared(run: Path, prepared: Prepared, limits: RunLimits, progress: Progress) -> Result:
+def measure_prepared(run: Path, prepared: Prepared, limits: RunLimits, progress: Progress) -> RunResult:
     """Measure what `create` made a folder for.  Raises: as `measure`."""
     return measure(run, prepared.plan, prepared.commands, limits, progress)
 
 
-def resume(run: Path, environ: Mapping[str, str], tell: Tell, limits: RunLimits, progress: Progress) -> Result:
+def resume(run: Path, environ: Mapping[str, str], tell: Tell, limits: RunLimits, progress: Progress) -> RunResult:
     """Measure what is left of a run that was cut off, with the same MPIs and engines.
 
     Raises: RecordError, EnvironmentFailure: as `reopen`; else as `measure`.

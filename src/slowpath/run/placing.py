@@ -4,21 +4,21 @@
 from __future__ import annotations
 
 from slowpath.core.plan import Placement
-from slowpath.mpi.allocation import Allocation
-from slowpath.mpi.launcher import Launcher, Place
+from slowpath.mpi.allocation import NodeAllocation
+from slowpath.mpi.launcher import Launcher, RankPlacement
 from slowpath.mpi.launchers import unavailable_binding, unavailable_place
 from slowpath.mpi.topology import Groups, processor_groups
 from slowpath.plan.places import Nodes
 
 
-def nodes_of(allocation: Allocation | None) -> Nodes:
+def nodes_of(allocation: NodeAllocation | None) -> Nodes:
     """What the planner has to know of an allocation; outside of any, this node alone."""
     return Nodes(allocation.nodes, allocation.names) if allocation else Nodes()
 
 
-def place_of(placement: Placement) -> Place:
+def place_of(placement: Placement) -> RankPlacement:
     """Where the ranks are asked to go."""
-    return Place(placement.spread, placement.nodes, placement.ranks_per_node, tuple(placement.hosts))
+    return RankPlacement(placement.spread, placement.nodes, placement.ranks_per_node, tuple(placement.hosts))
 
 
 def cores_for(placement: Placement, cores: int, nodes: int) -> int:

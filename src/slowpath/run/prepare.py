@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
+from slowpath.core.cell_check import CheckCells
 from slowpath.core.plan import Plan
 from slowpath.core.twins import twins_of
-from slowpath.mpi.allocation import find_allocation
+from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.launchers import launcher_named
 from slowpath.plan.campaign import Campaign, decode, load, shipped
-from slowpath.plan.check import CheckCells
 from slowpath.plan.cost import Cost, estimate, fit_budget
 from slowpath.plan.expand import expand
 from slowpath.plan.order import order_launches
@@ -117,6 +117,16 @@ def prepare_plan(
 def checker_of(library: Library, environ: Mapping[str, str]) -> CheckCells:
     """The engine of `library` as the judge of cells."""
     return checker(library.engine, library.mpi.environ(environ))
+
+
+def shipped_campaigns() -> list[str]:
+    """Names of the campaigns that come with Slowpath, in alphabetical order."""
+    return list(shipped())
+
+
+def campaign_named(name_or_path: str) -> Campaign:
+    """A shipped campaign by its name, or one from a file.  Raises: UsageError."""
+    return load(name_or_path)
 
 
 def shipped_text(name: str) -> str:

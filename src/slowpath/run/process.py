@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from slowpath.mpi.failure_line import failure_line, signal_in
 from slowpath.run.leftovers import MARKER, end_job
 from slowpath.run.stacks import save_stacks
-from slowpath.run.telling import signal_in, telling_line
 
 WAKE_S = 1.0
 # Hydra needs a moment to pass a signal on to its proxies and clean up /dev/shm.
@@ -44,7 +44,7 @@ class JobLimits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended. ended: ok, failed (it said so), crashed, hung, interrupted, not started.
+    """How a job ended. ended: ok, failed (it reported so), crashed, hung, interrupted, not started.
 
     return_code is the launcher's, negative for a signal as in subprocess, None if it could not be started.
     """
@@ -65,11 +65,11 @@ def run_job(
     limits: JobLimits,
     stacks: Path | None = None,
 ) -> Outcome:
-    """Start `argv`, wait for its end, and end it by force where a limit or Ctrl-C says so.
+    """Start `argv`, wait for its end, and end it by force at a limit or Ctrl-C.
 
     stdout, stderr: files that take its output whole.  watch: files that grow as long as it makes progress.
     stacks: takes the stacks of a job that hangs (slowpath.run.stacks).
-    Ctrl-C does not reach the job (it has its own session); it ends the wait, and the outcome says interrupted.
+    Ctrl-C does not reach the job (it has its own session); it ends the wait, and the outcome is interrupted.
     A second one while the job is being ended skips the grace period. If this process dies, the launcher gets SIGTERM.
     """
     job = uuid.uuid4().hex
@@ -176,7 +176,7 @@ def _end(process: subprocess.Popen[bytes], job: str, gently: bool) -> None:
     grace_s = GRACE_S if gently else 0.5
     while True:
         try:
-            # Once collected, its id may be another's: then only the marker tells.
+            # Once collected, its id may be another's: then only the marker is sure.
             end_job(process.pid if process.returncode is None else None, job, grace_s)
             process.wait(UNKILLABLE_S)
             return
@@ -209,7 +209,7 @@ def _outcome(code: int | None, stopped: tuple[str, str] | None, stdout: Path, st
     text = _tail(stderr) + "\n" + _tail(stdout)
     by = signal_in(code, text)
     ended = "failed" if code in DECIDED_EXITS and by is None else "crashed"
-    reason = telling_line(text) or (f"ended by {by}" if by else f"exit code {code} without a message")
+    reason = failure_line(text) or (f"ended by {by}" if by else f"exit code {code} without a message")
     return Outcome(ended, code, by, reason, wall_s)
 
 

@@ -18,7 +18,7 @@ PLAIN_EVERY_S = 10.0
 
 
 class Progress(Protocol):
-    """What `execute` tells. `done` and `total` count planned launches; left_s is None while unknown."""
+    """What `execute` reports to. `done` and `total` count planned launches; left_s is None while unknown."""
 
     def step(self, done: int, total: int, left_s: float | None, what: str) -> None: ...
     def note(self, text: str) -> None: ...
@@ -60,7 +60,7 @@ class Plain(Quiet):
         self.note(f"launch {done} of {total} done{left}" if done else f"{total} launches{left}")
 
 
-class Bar:
+class ProgressBar:
     """A bar on a terminal, redrawn between launches only."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -100,7 +100,7 @@ def choose(quiet: bool, stream: TextIO | None = None) -> Progress:
     if quiet:
         return Quiet(stream)
     if stream.isatty() and os.environ.get("TERM", "dumb") != "dumb":
-        return Bar(stream)
+        return ProgressBar(stream)
     return Plain(stream)
 
 

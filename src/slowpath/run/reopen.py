@@ -53,7 +53,7 @@ def end_leftovers(run: Path, tell: Tell) -> None:
 
 
 def _recorded(info: RunInfo) -> list[dict[str, Any]]:
-    """What run.json says of each MPI; a run from before there could be several tells of one, without a short name."""
+    """What run.json states of each MPI; a run from before there could be several has one, without a short name."""
     if info.mpis:
         return info.mpis
     return [{**info.mpi, "short_name": info.mpi.get("name"), "engine": info.machine.get("engine", {})}]
@@ -87,7 +87,7 @@ def recorded_library(
     Raises: EnvironmentFailure, UsageError: one of them is not there any more.
     """
     if not facts.get("mpiexec"):
-        raise EnvironmentFailure(f"{where}: doesn't say which MPI it was measured with; measure it anew")
+        raise EnvironmentFailure(f"{where}: doesn't state which MPI it was measured with; measure it anew")
     mpi = _same_mpi(where, facts, environ)
     path = Path(str(engine.get("path", "")))
     if engine.get("path") and path.is_file():

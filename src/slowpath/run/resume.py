@@ -17,7 +17,7 @@ from slowpath.run.schedule import Schedule
 def schedule_after(run: Path, plan: Plan) -> Schedule:
     """Schedule of `plan` that knows all launches in the folder.
 
-    A launch that ended is taken as its launch.json says. A folder without launch.json was cut off in the middle, and
+    A launch that ended is taken as its launch.json states. A folder without launch.json was cut off in the middle, and
     one whose files don't bear it out was damaged since: both are marked and left, and the planned launch is run
     again, whole, under a new number.
     """
@@ -87,9 +87,3 @@ def _mark(folder: Path) -> None:
     )
     if not (folder / SUPERSEDED).exists():
         write_atomically(folder / SUPERSEDED, text)
-
-
-def newest_run(parent: Path) -> Path | None:
-    """The run folder under `parent` that was begun last; None if there is none."""
-    runs = [path for path in parent.iterdir() if (path / "run.json").is_file()] if parent.is_dir() else []
-    return max(runs, key=lambda path: (path / "run.json").stat().st_mtime, default=None)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is still to be run: which planned launch, with which of its cells, given all that ended so far. Pure.
 
-The same rules serve a running run (each launch is told as it ends) and a resumed one (the old launches are told first).
+The same rules serve a running run (each launch is reported as it ends) and a resumed one (the old ones come first).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Schedule:
     ) -> list[FailedCell]:
         """Take in the end of launch `number`. Returns its cells without usable samples, each with why.
 
-        how: as LaunchInfo.ended.  cells: those that it was told to run.
+        how: as LaunchInfo.ended.  cells: those that it was to run.
         """
         self._last[planned.launch] = number
         failed = [

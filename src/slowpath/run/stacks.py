@@ -16,14 +16,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from slowpath.mpi.launchers import RANK_VARIABLES
 from slowpath.run.leftovers import marked_processes
 
-# As launchers and batch systems tell each rank who it is; the first that is set counts.
-RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "FLUX_TASK_RANK")
-MOST_RANKS = 16  # of one node; more tell nothing new
+MOST_RANKS = 16  # of one node; more show nothing new
 ONE_LIMIT_S = 10.0
 ALL_LIMIT_S = 30.0
-FRAMES_TOLD = 4
+FRAMES_SHOWN = 4
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ DEBUGGERS: tuple[Debugger, ...] = (
 )
 # "#1  0x00007f in MPI_Recv () from libmpi.so", "#0  main (argc=1) at x.cpp:3", "#2  0x00007f MPI_Recv"
 _FRAME = re.compile(r"#(\d+)\s+(?:0x[0-9a-f]+ (?:in )?)?([\w:~@.$<>*&, -]*?[\w>])(?:@\S+)?(?: \(.*| - .*|)$")
-_FIRST = re.compile(r"^(?:Thread \d+ |PID |#0)", re.MULTILINE)  # before it gdb tells of itself
+_FIRST = re.compile(r"^(?:Thread \d+ |PID |#0)", re.MULTILINE)  # before it gdb introduces itself
 _STATES = {"R": "running", "S": "waiting", "D": "waiting for a device", "T": "stopped", "t": "traced", "Z": "dead"}
 
 
@@ -56,7 +55,7 @@ def save_stacks(job: str, path: Path, search: str | None = None, proc: Path = Pa
     """Write the stacks of the job's ranks on this node into `path`: a line on each rank, a blank line, then all.
 
     search: folders for the debugger, as in PATH; None: those of this process.
-    Raises nothing: what can't be had is said in the file, and a file that can't be written is left out.
+    Raises nothing: what can't be had is stated in the file, and a file that can't be written is left out.
     """
     ranks = sorted((rank, pid) for pid in marked_processes(job, proc) if (rank := _rank_of(pid, proc)) is not None)
     found = next((one for one in DEBUGGERS if shutil.which(one.name, path=search)), None)
@@ -89,7 +88,7 @@ def innermost(text: str) -> str:
             break
     if not names:
         return "no frame could be read"
-    shown = names if len(names) <= FRAMES_TOLD else [*names[: FRAMES_TOLD - 1], "...", names[-1]]
+    shown = names if len(names) <= FRAMES_SHOWN else [*names[: FRAMES_SHOWN - 1], "...", names[-1]]
     return " < ".join(shown)
 
 
@@ -116,8 +115,8 @@ def _stack(debugger: Debugger | None, pid: int, limit_s: float) -> tuple[str, st
     text = done.stdout.decode("utf-8", "replace")
     first = _FIRST.search(text)
     if first is None:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        return "", f"no stack: {debugger.name}: {said[-1][:200] if said else 'printed none'}"
+        printed = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        return "", f"no stack: {debugger.name}: {printed[-1][:200] if printed else 'printed none'}"
     return text[first.start() :], ""
 
 
@@ -130,9 +129,9 @@ def _rank_of(pid: int, proc: Path) -> int | None:
 
 
 def rank_in(environ: Mapping[str, str]) -> int | None:
-    """The rank that a launcher told a process; None: it is no rank."""
-    told = next((environ[name] for name in RANK_VARIABLES if name in environ), "")
-    return int(told) if told.isdigit() else None
+    """The rank that a launcher gave a process; None: it is no rank."""
+    given = next((environ[name] for name in RANK_VARIABLES if name in environ), "")
+    return int(given) if given.isdigit() else None
 
 
 def _state(pid: int, proc: Path) -> str:
@@ -147,4 +146,4 @@ def _kernel(pid: int, proc: Path) -> str:
     try:
         return (proc / str(pid) / "wchan").read_text().strip() or "no place"
     except OSError:
-        return "a place that is not told"
+        return "a place that the kernel does not report"

@@ -6,14 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from slowpath.mpi.ucx_report import LOG_FILE, VARIABLES
 from slowpath.record.witness import UCX_LOGS
 
-LIBRARY = "libslowpath-witness.so"  # beside the engine in the cache
+LIBRARY = "libslowpath-witness.so"  # next to the engine in the cache
 PRELOAD = "LD_PRELOAD"
-# Asked of any library: one without UCX does not look. Files of their own: two ranks that write to one terminal may cut
-# each other's lines.
-UCX_TABLES = {"UCX_PROTO_INFO": "y"}
-UCX_LOG = "UCX_LOG_FILE"
 
 
 def witness_variables(
@@ -26,7 +23,8 @@ def witness_variables(
     """
     there = variables.get(PRELOAD, environ.get(PRELOAD, ""))
     library = str(engine.parent / LIBRARY)
-    tables = {**UCX_TABLES, UCX_LOG: str(folder / UCX_LOGS.replace("*", "%h-%p"))}
+    # Asked of any library: one without UCX does not look.
+    tables = {**VARIABLES, LOG_FILE: str(folder / UCX_LOGS.replace("*", "%h-%p"))}
     return {**tables, **variables, PRELOAD: f"{there}:{library}" if there else library}
 
 

@@ -89,8 +89,8 @@ def test_ranks_on_two_nodes_have_no_one_way_time_and_say_why(tmp_path: Path) -> 
     assert missing["reason"]
 
 
-def test_the_headline_counts_slow_paths_and_controls_are_not_among_them(results: dict) -> None:
-    assert results["verdict"]["headline"].startswith("1 slow path in 3 questions")
+def test_the_headline_names_slow_paths_and_controls_are_not_among_its_questions(results: dict) -> None:
+    assert results["verdict"]["headline"].startswith("1 slow path by name (SP005); a clear loss in 1 of 3 questions")
     levels = {line["contrast"]: line["level"] for line in results["verdict"]["lines"]}
     assert levels["environment"] == "info"  # the default is the faster side
     assert levels["first"] == "slow"

@@ -20,8 +20,8 @@ from slowpath.experiments.cannon.metrics import MEANINGS
 from slowpath.experiments.cannon.runs import PARTS, Runs, read_runs
 from slowpath.experiments.cannon.timeline import MOST_INTERVALS, timeline
 from slowpath.experiments.cannon.variants import ACROSS_NODES
-from slowpath.experiments.measured.job import Job, why_cores_are_shared
-from slowpath.experiments.measured.series import Absent, Block
+from slowpath.experiments.measured.launch_context import LaunchContext, why_cores_are_shared
+from slowpath.experiments.measured.series import Absent, SampleBlock
 from slowpath.record.events import Intervals, Rank, Repetitions
 
 ENGINE = Path(__file__).parents[3] / "engine" / "studies" / "cannon"
@@ -77,21 +77,21 @@ def test_many_ranks_that_all_have_to_move() -> None:
     assert why_cores_are_shared(ranks(*chain, "0", "0")) is not None
 
 
-def block(rank: int, part: int, durations: list[int], start: int | None = 0) -> Block:
+def block(rank: int, part: int, durations: list[int], start: int | None = 0) -> SampleBlock:
     values = np.array(durations, dtype=np.int64)
     begin = None if start is None else start + np.arange(values.size) * 1000
-    return Block(rank, "steady", 0, 1, 0, values, begin, part)
+    return SampleBlock(rank, "steady", 0, 1, 0, values, begin, part)
 
 
 def test_repetitions_are_told_apart() -> None:
-    runs = read_runs([block(0, 0, [10, 20]), block(0, 1, [1, 2, 3, 4])], Job(1, True))
+    runs = read_runs([block(0, 0, [10, 20]), block(0, 1, [1, 2, 3, 4])], LaunchContext(1, True))
     assert isinstance(runs, Runs)
     assert runs.spent_s(0, 1) == pytest.approx([3e-9, 7e-9])
     assert runs.mean_s(4) is None
 
 
 def test_a_rank_without_a_part_counts_as_zero_in_its_mean() -> None:
-    runs = read_runs([block(0, 0, [10]), block(1, 0, [10]), block(1, 9, [6])], Job(2, True))
+    runs = read_runs([block(0, 0, [10]), block(1, 0, [10]), block(1, 9, [6])], LaunchContext(2, True))
     assert isinstance(runs, Runs)
     assert runs.mean_s(9) == pytest.approx([3e-9])
 
@@ -114,8 +114,8 @@ def test_a_rank_without_a_part_counts_as_zero_in_its_mean() -> None:
         ),
     ],
 )
-def test_a_record_that_can_not_be_used(blocks: list[Block], why: str) -> None:
-    found = read_runs(blocks, Job(2, True))
+def test_a_record_that_can_not_be_used(blocks: list[SampleBlock], why: str) -> None:
+    found = read_runs(blocks, LaunchContext(2, True))
     assert isinstance(found, Absent)
     assert re.search(why, found.reason)
 
@@ -159,9 +159,9 @@ def test_ranks_that_take_turns_do_not_disturb_each_other() -> None:
     unknown = disturbance(length_s, [said(0, 1)], True)
     assert isinstance(unknown, Disturbance)
     assert unknown.clean is None
-    assert Job(2, True, shared_cores="2 ranks share one").take_turns
-    assert not Job(2, True).take_turns  # not told
-    assert not Job(2, True, shared_cores=None).take_turns
+    assert LaunchContext(2, True, shared_cores="2 ranks share one").take_turns
+    assert not LaunchContext(2, True).take_turns  # not told
+    assert not LaunchContext(2, True, shared_cores=None).take_turns
 
 
 def test_where_exposed_over_computed_falls_as_one_over_n_the_crossing_is_exact() -> None:
@@ -203,11 +203,11 @@ def test_cells_stand_together_that_differ_in_variant_and_n_alone() -> None:
     assert groups(cells[:2])[0].label == "cannon"
 
 
-def runs_of(lengths: list[int], intervals: int = 1) -> tuple[Runs, Job]:
-    found = read_runs([block(0, 0, lengths), block(0, 1, [1] * len(lengths) * intervals)], Job(1, True))
+def runs_of(lengths: list[int], intervals: int = 1) -> tuple[Runs, LaunchContext]:
+    found = read_runs([block(0, 0, lengths), block(0, 1, [1] * len(lengths) * intervals)], LaunchContext(1, True))
     assert isinstance(found, Runs)
     steps = (Intervals(1, 0, 0, 0, (0,)), Intervals(1, 0, 0, 1, tuple(range(intervals))))
-    return found, Job(1, True, intervals=steps)
+    return found, LaunchContext(1, True, intervals=steps)
 
 
 def test_the_timeline_is_of_the_median_of_what_stands_for_the_launch() -> None:
@@ -222,7 +222,7 @@ def test_a_timeline_that_can_not_be_shown_says_why() -> None:
     assert timeline(runs, job, 0, None).intervals == []
     assert "4001 intervals are too many to show" in str(timeline(runs, job, 0, None).reason)
     runs, _ = runs_of([5])
-    assert "did not say which step" in str(timeline(runs, Job(1, True), 0, None).reason)
+    assert "did not say which step" in str(timeline(runs, LaunchContext(1, True), 0, None).reason)
 
 
 def spoken(best: list[tuple[int, str, list[str]]], gains: dict[tuple[str, int], float]) -> str:

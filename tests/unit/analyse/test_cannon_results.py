@@ -159,7 +159,7 @@ def test_load_that_was_not_told_is_not_zero(tmp_path: Path) -> None:
     cell = built(tmp_path, load_told=False)["cells"][CELL["put_flag", 128]]
     assert cell["repetitions"]["loaded"] is None
     assert cell["repetitions"]["clean"] == truth.ROUNDS * 6
-    assert cell["repetitions_reason"] == "what other processes used was not told"
+    assert cell["repetitions_reason"] == "what other processes used was not reported"
 
 
 @pytest.mark.parametrize("variant", ["put_flag", "shared_direct", "sendrecv_replace"])
@@ -214,7 +214,7 @@ def test_what_the_tool_itself_costs(results: dict[str, Any], tmp_path: Path) -> 
     assert found["generate_ratio"] == pytest.approx(truth.GENERATE_NS * NS / whole_s)
     silent = point(built(tmp_path, setup_told=False), "sendrecv_replace", 512)
     assert silent["timing_ratio"] is None
-    assert silent["timing_ratio_reason"] == "the engine did not tell what an interval costs"
+    assert silent["timing_ratio_reason"] == "the engine did not report what an interval costs"
 
 
 def test_what_distribution_through_rank_0_costs(results: dict[str, Any]) -> None:
@@ -294,7 +294,7 @@ def test_setup_is_told_or_says_that_it_is_not(results: dict[str, Any], tmp_path:
     assert found["setup_reason"] is None
     silent = built(tmp_path, setup_told=False)
     assert group(silent)["grid"] is None
-    assert group(silent)["setup_reason"] == "the engine did not tell its grid and BLAS"
+    assert group(silent)["setup_reason"] == "the engine did not report its grid and BLAS"
     assert group(silent)["advice"].startswith("Take shared_direct from n = 256 on: ")
     assert follows_the_schema(silent)
 

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.experiments.metrics import METRICS, PATTERNS
+from slowpath.experiments.metric import RATES
+from slowpath.experiments.registry import EXPERIMENTS, METRICS, ROLES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", [*METRICS, "bandwidth_bytes_per_s", "message_rate_per_s"])
+@pytest.mark.parametrize("name", [*METRICS, *(rate.name for rate in RATES)])
 def test_every_metric_has_its_definition(name: str) -> None:
     section = re.search(rf"^## {name}\n(.+?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
     assert section is not None
@@ -22,4 +23,16 @@ def test_every_metric_has_its_definition(name: str) -> None:
 
 
 def test_every_pattern_is_named() -> None:
-    assert not [pattern for _, pattern in PATTERNS if f"`{pattern}`" not in PAGE]
+    rows = [(one.name, pattern.name) for one in EXPERIMENTS for pattern in one.patterns]
+    assert not [f"`{' '.join(dict.fromkeys(row))}`" for row in rows if f"`{' '.join(dict.fromkeys(row))}`" not in PAGE]
+
+
+def test_a_name_is_one_metric() -> None:
+    for experiment in EXPERIMENTS:
+        for metric in (*experiment.metrics, *experiment.counted):
+            assert METRICS.get(metric.name, metric) == metric
+
+
+def test_a_name_of_a_parameter_has_one_role() -> None:
+    for experiment in EXPERIMENTS:
+        assert {name: ROLES[name] for name in experiment.roles} == dict(experiment.roles)

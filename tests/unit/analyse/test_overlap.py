@@ -6,20 +6,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slowpath.experiments.measured.job import Job
-from slowpath.experiments.measured.series import Absent, Block, Derived
-from slowpath.experiments.metrics import derive
+from slowpath.experiments.measured.launch_context import LaunchContext
+from slowpath.experiments.measured.series import Absent, Derived, SampleBlock
+from slowpath.experiments.p2p.experiment import P2P
 
 BATCH = 4
 LATE = {"pattern": "one_way", "posted": "after"}
 
 
-def block(rank: int, part: int, ns: list[int], phase: str = "steady", seq0: int = 5, start: int = 0) -> Block:
+def block(rank: int, part: int, ns: list[int], phase: str = "steady", seq0: int = 5, start: int = 0) -> SampleBlock:
     begins = np.arange(len(ns), dtype=np.int64) * 1000 + start
-    return Block(rank, phase, 0, 1 if phase == "first" else BATCH, seq0, np.array(ns, dtype=np.int64), begins, part)
+    return SampleBlock(
+        rank, phase, 0, 1 if phase == "first" else BATCH, seq0, np.array(ns, dtype=np.int64), begins, part
+    )
 
 
-def launch(alone: int, computing: int, both: int, rank: int = 1) -> list[Block]:
+def launch(alone: int, computing: int, both: int, rank: int = 1) -> list[SampleBlock]:
     """Rank 0 is the slower end when it computes, the other one in all else; both times vary by a quarter."""
     noise = [0, 4, -4, 8, -8]
     found = [block(0, 0, [90], "first", 0), block(rank, 0, [100], "first", 0)]
@@ -38,7 +40,7 @@ def values(found: Derived, metric: str, phase: str = "steady") -> list[float]:
 
 @pytest.mark.parametrize(("both", "ratio"), [(2000, 1.0), (1500, 0.5), (2200, 1.2)])
 def test_what_is_exposed(both: int, ratio: float) -> None:
-    found = derive("p2p", {"pattern": "overlap"}, launch(1000, 1000, both), Job(2, True))
+    found = P2P.derive({"pattern": "overlap"}, launch(1000, 1000, both), LaunchContext(2, True))
     assert values(found, "communication_s")[0] == pytest.approx(1000e-9), "of the slower end"
     assert values(found, "communication_s", "first") == pytest.approx([100e-9])
     assert values(found, "compute_s")[0] == pytest.approx(1000e-9)
@@ -48,7 +50,7 @@ def test_what_is_exposed(both: int, ratio: float) -> None:
 
 
 def test_hidden_communication_is_no_zero() -> None:
-    found = derive("p2p", {"pattern": "overlap"}, launch(1000, 1000, 999), Job(2, True))
+    found = P2P.derive({"pattern": "overlap"}, launch(1000, 1000, 999), LaunchContext(2, True))
     for metric in ("exposed_s", "exposed_communication_ratio"):
         told = found[metric]
         assert isinstance(told, Absent)
@@ -58,24 +60,24 @@ def test_hidden_communication_is_no_zero() -> None:
 
 def test_an_end_is_missing() -> None:
     one_end = [b for b in launch(1000, 1000, 1500) if b.rank == 0]
-    found = derive("p2p", {"pattern": "overlap"}, one_end, Job(2, True))
+    found = P2P.derive({"pattern": "overlap"}, one_end, LaunchContext(2, True))
     assert all(isinstance(one, Absent) for one in found.values())
 
 
 def test_the_peer_is_asked() -> None:
     parameters = {"pattern": "overlap", "peer": "1"}
-    found = derive("p2p", parameters, launch(1000, 1000, 1500), Job(4, True))
+    found = P2P.derive(parameters, launch(1000, 1000, 1500), LaunchContext(4, True))
     assert values(found, "exposed_s") == pytest.approx([500e-9])
     pair = [block(0, 0, [50], start=0), block(2, 0, [70], start=30)]
     hosts = ("a", "a", "a", "b")
-    near = derive("p2p", {"pattern": "one_way", "peer": "2"}, pair, Job(4, False, hosts=hosts))
+    near = P2P.derive({"pattern": "one_way", "peer": "2"}, pair, LaunchContext(4, False, hosts=hosts))
     assert values(near, "one_way_s") == pytest.approx([100e-9])
-    far = derive("p2p", {"pattern": "one_way", "peer": "3"}, pair, Job(4, False, hosts=hosts))
+    far = P2P.derive({"pattern": "one_way", "peer": "3"}, pair, LaunchContext(4, False, hosts=hosts))
     assert isinstance(far["one_way_s"], Absent)
 
 
 def test_a_late_receiver_has_its_own_time_alone() -> None:
-    found = derive("p2p", LATE, [block(0, 0, [50]), block(1, 0, [70])], Job(2, True))
+    found = P2P.derive(LATE, [block(0, 0, [50]), block(1, 0, [70])], LaunchContext(2, True))
     assert isinstance(found["one_way_s"], Absent)
     assert isinstance(found["send_s"], Absent)
     assert values(found, "receive_s") == pytest.approx([70e-9 / BATCH])

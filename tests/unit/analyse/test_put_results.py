@@ -15,10 +15,11 @@ from slowpath.analyse.build import build_results
 from slowpath.core.errors import RecordError
 from slowpath.core.resources import data_folder
 from slowpath.experiments.measured.estimates import estimate
-from slowpath.experiments.measured.job import Job
+from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.reduce import reduce
-from slowpath.experiments.measured.series import Series
-from slowpath.experiments.metrics import METRICS, derive, rates
+from slowpath.experiments.measured.series import MetricSamples
+from slowpath.experiments.metric import rates
+from slowpath.experiments.registry import METRICS, experiment_named
 from slowpath.report import render_html, render_text
 
 NS = 1e-9
@@ -88,14 +89,14 @@ def test_an_empty_message_has_a_rate_and_no_bandwidth() -> None:
 def test_one_launch_has_the_interval_of_that_quantile() -> None:
     rng = np.random.default_rng(1)
     samples = rng.exponential(1.0, 2000) + 1.0
-    reduced = reduce(Series(samples, 4, 100, location=0.25))
+    reduced = reduce(MetricSamples(samples, 4, 100, location=0.25))
     assert reduced is not None
     found = estimate([reduced], None)
     truth = 1.0 - np.log(0.75)
     assert found["interval"][0] < truth < found["interval"][1]
     assert found["interval"][1] < np.median(samples)
     assert found["interval_kind"] == "order statistics of the 25 % quantile within one launch"
-    few = reduce(Series(samples[:100], 4, 100, location=0.25))
+    few = reduce(MetricSamples(samples[:100], 4, 100, location=0.25))
     assert few is not None
     assert estimate([few], None)["interval"] is None
     assert estimate([few], None)["interval_kind"] == "one launch, 100 samples < 130, no interval"
@@ -111,7 +112,7 @@ def test_a_part_that_is_shorter_than_the_clocks_step_is_absent_and_says_so(tmp_p
 
 def test_an_unknown_experiment_is_one_line() -> None:
     with pytest.raises(RecordError, match="experiment 'dance' with pattern 'waltz', which this slowpath does not know"):
-        derive("dance", {"pattern": "waltz"}, [], Job(2, True))
+        experiment_named("dance").derive({"pattern": "waltz"}, [], LaunchContext(2, True))
 
 
 def test_the_witness_of_split_bursts_counts_once(results: dict) -> None:

@@ -11,7 +11,7 @@ import planted
 import pytest
 
 from slowpath.analyse.build import build_results
-from slowpath.experiments.measured.job import Job
+from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.p2p.metrics import Messages
 from slowpath.experiments.p2p.who_pays import split, splits, statement
 
@@ -82,5 +82,5 @@ def test_why_there_is_none(tmp_path: Path) -> None:
     cells = build_results(planted.make_run(tmp_path / "run", hosts=("n1", "n2")))["cells"]
     assert cells[3]["who_pays"] is None
     assert "different nodes" in cells[3]["who_pays_reason"]
-    inside = splits({"pattern": "one_way", "synchronise": "inside"}, [], Job(2, True))
+    inside = splits({"pattern": "one_way", "synchronise": "inside"}, [], LaunchContext(2, True))
     assert "synchronise=inside" in getattr(inside, "reason", "")

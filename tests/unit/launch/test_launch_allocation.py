@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.mpi.allocation import TITLES, Allocation, find_allocation
+from slowpath.mpi.allocation import NodeAllocation
+from slowpath.mpi.batch_systems import BATCH_SYSTEMS, find_allocation
 from slowpath.mpi.hostlist import expand_hostlist, names_in_file
+from slowpath.mpi.launchers import launcher_named
 
 
 @pytest.mark.parametrize(
@@ -43,13 +45,13 @@ def test_none() -> None:
 
 def test_slurm() -> None:
     environ = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_NUM_NODES": "2"}
-    assert find_allocation(environ) == Allocation("slurm", "7", 2, ("n1", "n2"), "srun")
+    assert find_allocation(environ) == NodeAllocation("slurm", "7", 2, ("n1", "n2"), "srun")
 
 
 def test_pbs(tmp_path: Path) -> None:
     (tmp_path / "nodes").write_text("a\na\nb\nb\n")
     found = find_allocation({"PBS_JOBID": "7.server", "PBS_NODEFILE": str(tmp_path / "nodes")})
-    assert found == Allocation("pbs", "7.server", 2, ("a", "b"), "aprun")
+    assert found == NodeAllocation("pbs", "7.server", 2, ("a", "b"), "aprun")
     with pytest.raises(EnvironmentFailure, match="list of this job's nodes"):
         find_allocation({"PBS_JOBID": "7", "PBS_NODEFILE": str(tmp_path / "gone")})
 
@@ -76,12 +78,12 @@ def test_pbs_names_a_node_once_a_chunk(tmp_path: Path) -> None:
 def test_lsf_leaves_the_launch_node_out(hosts: str, names: tuple[str, ...]) -> None:
     """LSB_MCPU_HOSTS: IBM Spectrum LSF 10.1, "Environment variables set for job execution"."""
     found = find_allocation({"LSB_JOBID": "7", "LSB_MCPU_HOSTS": hosts, "LSB_HOSTS": "ignored"})
-    assert found == Allocation("lsf", "7", len(names), names, "jsrun")
+    assert found == NodeAllocation("lsf", "7", len(names), names, "jsrun")
 
 
 def test_a_task_of_flux_inside_slurm_is_flux() -> None:
     environ = {"FLUX_URI": "local:///x", "FLUX_JOB_NNODES": "3", "FLUX_JOB_ID": "f2", "SLURM_JOB_ID": "7"}
-    assert find_allocation(environ) == Allocation("flux", "f2", 3, (), "flux")
+    assert find_allocation(environ) == NodeAllocation("flux", "f2", 3, (), "flux")
 
 
 def test_a_batch_script_of_flux_asks_its_instance() -> None:
@@ -93,33 +95,38 @@ def test_a_batch_script_of_flux_asks_its_instance() -> None:
         return told.get(argv[2])
 
     found = find_allocation({"FLUX_URI": "local:///x"}, ask=ask)
-    assert found == Allocation("flux", "f4sKYEuq", 2, ("tuo1001", "tuo1002"), "flux")
+    assert found == NodeAllocation("flux", "f4sKYEuq", 2, ("tuo1001", "tuo1002"), "flux")
     told.clear()
-    assert find_allocation({"FLUX_URI": "local:///x"}, ask=ask) == Allocation("flux", None, 1, (), "flux")
+    assert find_allocation({"FLUX_URI": "local:///x"}, ask=ask) == NodeAllocation("flux", None, 1, (), "flux")
 
 
 def test_grid_engine(tmp_path: Path) -> None:
     """qsub(1): JOB_ID, NHOSTS, PE_HOSTFILE; sge_pe(5): a line for each host and queue."""
     (tmp_path / "hosts").write_text("a.site 8 all.q@a.site UNDEFINED\nb.site 8 all.q@b.site UNDEFINED\n")
     job = {"JOB_ID": "7", "SGE_TASK_ID": "undefined"}
-    assert find_allocation(job) == Allocation("grid engine", "7", 1)
-    assert find_allocation({**job, "NHOSTS": "2"}) == Allocation("grid engine", "7", 2)
+    assert find_allocation(job) == NodeAllocation("grid engine", "7", 1)
+    assert find_allocation({**job, "NHOSTS": "2"}) == NodeAllocation("grid engine", "7", 2)
     found = find_allocation({**job, "PE_HOSTFILE": str(tmp_path / "hosts")})
-    assert found == Allocation("grid engine", "7", 2, ("a.site", "b.site"))
+    assert found == NodeAllocation("grid engine", "7", 2, ("a.site", "b.site"))
     assert find_allocation({"JOB_ID": "7"}) is None
 
 
 @pytest.mark.parametrize("size", ["COBALT_JOBSIZE", "COBALT_PARTSIZE"])
 def test_cobalt(size: str, tmp_path: Path) -> None:
     """ALCF, "Running Jobs on XC40"."""
-    assert find_allocation({"COBALT_JOBID": "7", size: "128"}) == Allocation("cobalt", "7", 128, (), "aprun")
+    assert find_allocation({"COBALT_JOBID": "7", size: "128"}) == NodeAllocation("cobalt", "7", 128, (), "aprun")
     (tmp_path / "nodes").write_text("cc001\ncc002\n")
     found = find_allocation({"COBALT_JOBID": "7", size: "9", "COBALT_NODEFILE": str(tmp_path / "nodes")})
-    assert found == Allocation("cobalt", "7", 2, ("cc001", "cc002"), "aprun")
+    assert found == NodeAllocation("cobalt", "7", 2, ("cc001", "cc002"), "aprun")
 
 
 def test_host_file_of_a_launcher(tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("n1:1\nn2:1\n")
     found = find_allocation({"HYDRA_HOST_FILE": str(tmp_path / "hosts")})
-    assert found == Allocation("host file", None, 2, ("n1", "n2"))
-    assert found.title == TITLES["host file"]
+    assert found == NodeAllocation("host file", None, 2, ("n1", "n2"))
+    assert found.title == "host file of a launcher"
+
+
+def test_the_launcher_of_every_batch_system_is_known() -> None:
+    for system in BATCH_SYSTEMS:
+        assert system.launcher is None or launcher_named(system.launcher).batch

@@ -6,9 +6,16 @@ from __future__ import annotations
 import pytest
 
 from slowpath.core.errors import UsageError
-from slowpath.mpi.identify import MARKS
-from slowpath.mpi.launcher import BINDINGS, NOT_RUN, SPREADS, Command, Launcher, Place
-from slowpath.mpi.launchers import LAUNCHERS, command, launcher_named, unavailable_binding, unavailable_place
+from slowpath.mpi.launcher import BINDINGS, NOT_RUN, SPREADS, Command, Launcher, RankPlacement
+from slowpath.mpi.launchers import (
+    LAUNCHERS,
+    RANK_VARIABLES,
+    binding_line,
+    command,
+    launcher_named,
+    unavailable_binding,
+    unavailable_place,
+)
 
 PROGRAM = ["/e/slowpath-engine", "--plan", "p"]
 
@@ -42,10 +49,26 @@ def test_bindings_differ(launcher: Launcher) -> None:
     assert "none" in kinds
 
 
-def test_every_identified_launcher_exists() -> None:
-    for mark in MARKS:
-        assert launcher_named(mark.launcher)
-    assert launcher_named("mpiexec")
+def test_what_is_known_of_a_launcher_stands_in_its_row() -> None:
+    assert launcher_named("mpiexec").version_line is None
+    for launcher in LAUNCHERS:
+        assert not (launcher.library and launcher.batch), launcher.name
+        assert launcher.version_line or launcher.batch or launcher.name == "mpiexec"
+    assert RANK_VARIABLES == ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "FLUX_TASK_RANK")
+
+
+@pytest.mark.parametrize(
+    ("library", "line"),
+    [
+        ("mpich", "mpiexec -bind-to core"),
+        ("openmpi", "mpiexec --bind-to core"),
+        ("intelmpi", "export I_MPI_PIN=on I_MPI_PIN_DOMAIN=core"),
+        ("unknown", None),
+        ("", None),
+    ],
+)
+def test_a_binding_as_a_line_for_a_shell(library: str, line: str | None) -> None:
+    assert binding_line(library, "core") == line
 
 
 def test_hydra() -> None:
@@ -80,7 +103,7 @@ def test_open_mpi_5() -> None:
 )
 def test_lines_of_launchers_that_could_not_be_run(name: str, tokens: str) -> None:
     launcher = launcher_named(name)
-    place = Place(nodes=2, per_node=2, hosts=("n1", "n2") if launcher.hosts else ())
+    place = RankPlacement(nodes=2, per_node=2, hosts=("n1", "n2") if launcher.hosts else ())
     made = command(launcher, "/b/launch", "mpich", 4, "core", {"A": "1"}, PROGRAM, 64, {}, place)
     assert made.argv == ("/b/launch", *tokens.split(), *PROGRAM)
     assert launcher.verified == NOT_RUN
@@ -90,11 +113,11 @@ def test_ibrun_says_ranks_and_offset_and_nothing_more() -> None:
     """As TACC's user guides have it: ibrun -n RANKS -o OFFSET."""
     assert made("ibrun", "none", A="1").argv == ("/m/bin/launch", "-n", "2", "-o", "0", *PROGRAM)
     assert unavailable_binding(launcher_named("ibrun"), "core")
-    assert unavailable_place(launcher_named("ibrun"), Place(nodes=2, per_node=1))
+    assert unavailable_place(launcher_named("ibrun"), RankPlacement(nodes=2, per_node=1))
 
 
 def test_jsrun_cannot_be_told_which_nodes() -> None:
-    assert unavailable_place(launcher_named("jsrun"), Place(nodes=2, per_node=1, hosts=("n1", "n2")))
+    assert unavailable_place(launcher_named("jsrun"), RankPlacement(nodes=2, per_node=1, hosts=("n1", "n2")))
 
 
 def test_more_ranks_than_cores() -> None:
@@ -120,7 +143,7 @@ def test_srun_leaves_the_users_choice() -> None:
 
 
 def test_unknown_launcher() -> None:
-    with pytest.raises(UsageError, match="known are hydra"):
+    with pytest.raises(UsageError, match="known are hydra-intel, prterun"):
         launcher_named("nope")
 
 
@@ -131,15 +154,15 @@ def test_every_launcher_tells_its_traps_and_what_it_was_run_with() -> None:
     assert len({launcher.name for launcher in LAUNCHERS}) == len(LAUNCHERS)
 
 
-def placed(name: str, place: Place, ranks: int = 2, cores: int = 4) -> Command:
+def placed(name: str, place: RankPlacement, ranks: int = 2, cores: int = 4) -> Command:
     return command(launcher_named(name), "/m/launch", "mpich", ranks, "none", {}, PROGRAM, cores, {}, place)
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS, ids=lambda launcher: launcher.name)
 def test_every_launcher_and_place(launcher: Launcher) -> None:
-    places = [Place(spread=spread) for spread in SPREADS]
-    places += [Place(nodes=2, per_node=1), Place(nodes=2, per_node=1, hosts=("n1", "n2"))]
-    plain = placed(launcher.name, Place())
+    places = [RankPlacement(spread=spread) for spread in SPREADS]
+    places += [RankPlacement(nodes=2, per_node=1), RankPlacement(nodes=2, per_node=1, hosts=("n1", "n2"))]
+    plain = placed(launcher.name, RankPlacement())
     for place in places:
         if unavailable_place(launcher, place):
             with pytest.raises(UsageError, match=launcher.name):
@@ -165,22 +188,22 @@ def test_every_launcher_and_place(launcher: Launcher) -> None:
     ],
 )
 def test_a_rank_on_each_of_two_nodes(name: str, tokens: tuple[str, ...]) -> None:
-    made = placed(name, Place(nodes=2, per_node=1, hosts=("n1", "n2")))
+    made = placed(name, RankPlacement(nodes=2, per_node=1, hosts=("n1", "n2")))
     start = made.argv.index(tokens[0], 1 if name == "aprun" else 0)
     assert made.argv[start : start + len(tokens)] == tokens
 
 
 def test_one_mapping_holds_all_that_is_asked() -> None:
     """A second --map-by would take the place of the first."""
-    made = placed("prterun", Place(nodes=1, per_node=8), ranks=8, cores=2)
+    made = placed("prterun", RankPlacement(nodes=1, per_node=8), ranks=8, cores=2)
     assert [token for token in made.argv if "OVERSUBSCRIBE" in token] == ["ppr:8:node:OVERSUBSCRIBE"]
-    made = placed("prterun", Place(spread="socket"), ranks=8, cores=2)
+    made = placed("prterun", RankPlacement(spread="socket"), ranks=8, cores=2)
     assert "package:OVERSUBSCRIBE" in made.argv
 
 
 def test_intel_respects_the_asked_ranks_per_node_inside_a_job() -> None:
-    assert "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT" in placed("hydra-intel", Place(nodes=2, per_node=1)).variables
-    assert "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT" not in placed("hydra-intel", Place()).variables
+    assert "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT" in placed("hydra-intel", RankPlacement(nodes=2, per_node=1)).variables
+    assert "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT" not in placed("hydra-intel", RankPlacement()).variables
 
 
 def test_srun_inside_a_step_shares_its_processors() -> None:

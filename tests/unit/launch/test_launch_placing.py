@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from slowpath.core.plan import Placement
-from slowpath.mpi.allocation import Allocation
-from slowpath.mpi.launcher import Place
+from slowpath.mpi.allocation import NodeAllocation
+from slowpath.mpi.launcher import RankPlacement
 from slowpath.mpi.launchers import launcher_named
 from slowpath.plan.places import Nodes
 from slowpath.run.placing import cores_for, nodes_of, place_of, unavailable_placement
@@ -18,12 +18,12 @@ TWO_SOCKETS = {"core": [[0], [1]], "core_group": [[0], [1]], "socket": [[0], [1]
 
 def test_nodes() -> None:
     assert nodes_of(None) == Nodes()
-    assert nodes_of(Allocation("slurm", "7", 2, ("n1", "n2"), "srun")) == Nodes(2, ("n1", "n2"))
+    assert nodes_of(NodeAllocation("slurm", "7", 2, ("n1", "n2"), "srun")) == Nodes(2, ("n1", "n2"))
 
 
 def test_place() -> None:
     placement = Placement("pair n1 n2", nodes=2, ranks_per_node=1, hosts=["n1", "n2"])
-    assert place_of(placement) == Place(None, 2, 1, ("n1", "n2"))
+    assert place_of(placement) == RankPlacement(None, 2, 1, ("n1", "n2"))
 
 
 def test_cores_are_those_of_the_nodes_in_use() -> None:

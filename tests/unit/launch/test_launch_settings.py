@@ -7,18 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from slowpath.mpi.applies import EVERYWHERE, AppliesTo, version_tuple
 from slowpath.mpi.find import LIBRARIES
 from slowpath.mpi.network import network_is_up
-from slowpath.mpi.settings import NAMES, REFUSALS, SETTINGS, Setting, resolve, resolver, version_tuple
+from slowpath.mpi.settings import NAMES, REFUSALS, SETTINGS, Setting, resolve, resolver
 
 
-@pytest.mark.parametrize("row", SETTINGS, ids=lambda row: f"{row.name}-{row.library}-{row.first}")
+@pytest.mark.parametrize("row", SETTINGS, ids=lambda row: f"{row.name}-{row.applies.text}")
 def test_row_is_reached_and_says_how_it_was_verified(row: Setting) -> None:
-    first = ".".join(map(str, row.first))
-    assert resolve(row.name, row.library, first, row.transport) == (dict(row.variables), None)
+    first = ".".join(map(str, row.applies.first))
+    assert resolve(row.name, row.applies.library or "", first, row.applies.transport) == (dict(row.variables), None)
     assert row.does
     assert row.verified
-    assert row.library in LIBRARIES
+    assert row.applies.library in LIBRARIES
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -57,12 +58,10 @@ def test_mpich_over_ucx_needs_a_network_to_be_sent_there(tmp_path: Path) -> None
 
 def test_no_two_rows_hold_for_one_version() -> None:
     for version in ("1.0", "2.0", "3.4", "4.1.4", "5.0", "6.0", "2019", "2021.18.1"):
-        number = version_tuple(version)
-        assert number is not None
         keys = [
-            (row.name, row.library, row.transport)
+            (row.name, row.applies.library, row.applies.transport)
             for row in (*SETTINGS, *REFUSALS)
-            if number >= row.first and (row.below is None or number < row.below)
+            if row.applies.holds(version)
         ]
         assert len(keys) == len(set(keys))
 
@@ -75,3 +74,31 @@ def test_unknown_setting_and_library() -> None:
 @pytest.mark.parametrize(("text", "number"), [("5.0.2rc1", (5, 0, 2)), ("2021.18.1", (2021, 18, 1)), ("x", None)])
 def test_version_tuple(text: str, number: tuple[int, ...] | None) -> None:
     assert version_tuple(text) == number
+
+
+@pytest.mark.parametrize(
+    ("versions", "inside", "outside"),
+    [
+        ("", ["0.1", "5.0.2"], [None, "x"]),
+        (">=4.2", ["4.2", "4.2.1", "5"], ["4.1.4", "4", None]),
+        (">=2,<5", ["2", "4.1.4"], ["1.9", "5", "5.0.11"]),
+        ("<5", ["4.9"], ["5"]),
+    ],
+)
+def test_a_range_of_versions(versions: str, inside: list[str | None], outside: list[str | None]) -> None:
+    row = AppliesTo("openmpi", versions)
+    assert all(row.fits("openmpi", version) for version in inside)
+    assert not any(row.fits("openmpi", version) for version in outside)
+
+
+def test_library_and_transport_have_to_be_the_rows_own() -> None:
+    row = AppliesTo("openmpi", ">=5", "ucx")
+    assert row.fits("openmpi", "5.0.11", "ucx")
+    assert not row.fits("openmpi", "5.0.11")
+    assert not row.fits("mpich", "5.0.2", "ucx")
+    assert AppliesTo("openmpi").fits("openmpi", "5", "")
+    assert not AppliesTo("openmpi").fits("openmpi", "5", "ucx")
+    assert EVERYWHERE.fits("unknown", None)
+    assert (row.text, EVERYWHERE.text) == ("Open MPI from 5, over UCX", "every library")
+    with pytest.raises(ValueError, match="range of versions"):
+        AppliesTo("mpich", "4.2+")

@@ -12,7 +12,8 @@ import pytest
 from planting import KIB, MIB
 
 from slowpath.analyse.build import build_results
-from slowpath.findings.evidence.sweeps import along, sweeps
+from slowpath.experiments.registry import ROLES
+from slowpath.findings.gather.sweeps import along, sweeps
 from slowpath.stats.laws.choose import choose
 from slowpath.stats.laws.sweep import Sweep
 
@@ -28,7 +29,7 @@ def sweeps_of(tmp_path_factory: pytest.TempPathFactory) -> Of:
     def of(name: str) -> list[Sweep]:
         if name not in built:
             shutil.unpack_archive(RUNS / f"{name}.tar.xz", folder)
-            built[name] = sweeps(build_results(folder / name))
+            built[name] = sweeps(build_results(folder / name).cells, ROLES)
         return built[name]
 
     return of

@@ -13,8 +13,8 @@ from scipy import optimize, stats
 from slowpath.core.errors import UsageError
 from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.fit import NotDetermined, fit
+from slowpath.stats.laws.found import Bracket
 from slowpath.stats.laws.granules import alignment
-from slowpath.stats.laws.law import Bracket
 from slowpath.stats.laws.least_squares import solve, solve_times
 from slowpath.stats.laws.pages import pages
 from slowpath.stats.laws.refine import is_exact, narrowed, next_values

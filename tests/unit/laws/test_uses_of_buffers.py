@@ -5,10 +5,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from slowpath.analyse.repetitions import _by_use, _centres
-from slowpath.findings.evidence.sweeps import launch_times
+from slowpath.core.cell_results import ByRepetition, MetricEstimate, MetricResult, Outliers
+from slowpath.findings.gather.sweeps import launch_times
 from slowpath.stats.laws.sweep import Sweep
+
+
+def estimate(launch_values: list[float]) -> MetricEstimate:
+    return MetricEstimate(
+        value=1.0, interval=None, interval_kind="", level=None, launches=2, location=0.5, launch_values=launch_values,
+        samples=2, cut_samples=0, p50=None, p90=None, p99=None, p999=None, p999_reason=None, min=1.0, max=1.0,
+        outliers=Outliers(mild=0, severe=0, severe_time_ratio=0.0), steady_class=None, within_ratio=None,
+        between_ratio=None, modes=None, batch=1, quantum_ratio=None,
+    )  # fmt: skip
 
 
 def test_later_messages_go_through_the_live_buffers_in_turn() -> None:
@@ -32,12 +43,18 @@ def test_disturbed_buffers_are_left_out_while_others_are_there() -> None:
 
 
 def test_first_messages_are_fitted_to_undisturbed_buffers_where_the_launches_match() -> None:
-    phases = {"first": {"launch_values": [7.0, 8.0]}, "steady": {"launch_values": [1.0, 2.0]}}
-    entry = {"phases": phases, "by_repetition": {"launch_values": [[5.0, 1.0], [6.0, 1.0]]}}
+    first, later = (estimate([7.0, 8.0]), estimate([1.0, 2.0]))
+    entry = MetricResult(
+        unit="s",
+        better="lower",
+        phases={"first": first, "steady": later},
+        first_slow=None,
+        by_repetition=ByRepetition(repetitions=[1, 2], launches=[0, 1], launch_values=[[5.0, 1.0], [6.0, 1.0]]),
+    )
     assert list(launch_times(entry, "first")) == [5.0, 6.0]
     assert list(launch_times(entry, "steady")) == [1.0, 2.0]
-    entry["by_repetition"] = {"launch_values": [[5.0, 1.0]]}
-    assert list(launch_times(entry, "first")) == [7.0, 8.0]
+    fewer = ByRepetition(repetitions=[1, 2], launches=[0], launch_values=[[5.0, 1.0]])
+    assert list(launch_times(replace(entry, by_repetition=fewer), "first")) == [7.0, 8.0]
 
 
 def test_a_part_of_a_sweep_keeps_its_cells() -> None:

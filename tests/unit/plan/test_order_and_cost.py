@@ -11,7 +11,7 @@ import pytest
 
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.plan import Plan
-from slowpath.plan.cost import Progress, estimate, fit_budget, kind_of, launch_seconds
+from slowpath.plan.cost import TimeLeft, estimate, fit_budget, kind_of, launch_seconds
 from slowpath.record.plan_files import engine_plan_text, read_plan, write_plan
 
 TEXT = """
@@ -108,7 +108,7 @@ def test_cost_follows_the_parameters(plan: Plan, plan_of: Callable[..., Plan], l
 
 
 def test_progress_learns_from_finished_launches(plan: Plan) -> None:
-    progress = Progress(plan)
+    progress = TimeLeft(plan)
     assert progress.remaining_s() == pytest.approx(estimate(plan).wall_s)
     first = plan.launches[0]
     measured = 7 * launch_seconds(plan)[kind_of(first)]

@@ -48,7 +48,7 @@ def test_every_pair_of_nodes() -> None:
     [
         (Nodes(), {"nodes": 2}, "needs 2 nodes and there is one"),
         (Nodes(), {"pairs": True}, "there is one"),
-        (Nodes(4), {"pairs": True}, "does not tell their names"),
+        (Nodes(4), {"pairs": True}, "does not report their names"),
     ],
 )
 def test_nodes_that_are_not_there_have_cells_skipped_with_the_reason(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of the experiment `cannon`: what is refused, what they cost, and the campaign that is made of them."""
+"""Cells of the experiment `cannon`: what they cost, and the campaign that is made of them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from slowpath.core.errors import UsageError
 from slowpath.core.plan import Plan
-from slowpath.experiments.cannon.cost import Grid, grid_of, intervals
+from slowpath.experiments.cannon.cost import RankGrid, grid_of, intervals
+from slowpath.experiments.cannon.experiment import CANNON as CANNON_EXPERIMENT
 from slowpath.experiments.cannon.variants import CEILING, LIBRARY, REFERENCE
 from slowpath.plan.campaign import load
-from slowpath.plan.cost import CostModel, cell_seconds, estimate
+from slowpath.plan.cost import estimate
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 from slowpath.plan.space import needed_bytes
@@ -25,56 +25,19 @@ CANNON = '[[cells]]\nname = "c"\nexperiment = "cannon"\n[cells.parameters]\n'
 @pytest.mark.parametrize(
     ("ranks", "shape", "grid", "steps"),
     [
-        (1, "auto", Grid(1, 1), 1),
-        (2, "auto", Grid(1, 2), 2),
-        (4, "auto", Grid(2, 2), 2),
-        (6, "auto", Grid(2, 3), 6),
-        (7, "auto", Grid(1, 7), 7),
-        (8, "auto", Grid(2, 4), 4),
-        (16, "auto", Grid(4, 4), 4),
-        (12, "ring", Grid(1, 12), 12),
+        (1, "auto", RankGrid(1, 1), 1),
+        (2, "auto", RankGrid(1, 2), 2),
+        (4, "auto", RankGrid(2, 2), 2),
+        (6, "auto", RankGrid(2, 3), 6),
+        (7, "auto", RankGrid(1, 7), 7),
+        (8, "auto", RankGrid(2, 4), 4),
+        (16, "auto", RankGrid(4, 4), 4),
+        (12, "ring", RankGrid(1, 12), 12),
     ],
 )
-def test_grids_are_those_of_the_engine(ranks: int, shape: str, grid: Grid, steps: int) -> None:
+def test_grids_are_those_of_the_engine(ranks: int, shape: str, grid: RankGrid, steps: int) -> None:
     assert grid_of(ranks, shape) == grid
     assert grid_of(ranks, shape).steps == steps
-
-
-@pytest.mark.parametrize(
-    ("lines", "ranks", "said"),
-    [
-        ("n = 128", 9, "n=128 is no multiple of 3, the steps on 3 x 3 ranks; take n=129"),
-        ("n = 128", 6, "n=128 is no multiple of 6, the steps on 2 x 3 ranks; take n=126"),
-        ("n = 1", 4, "n=1 is no multiple of 2, the steps on 2 x 2 ranks; take n=2"),
-        ('n = 128\ngrid = "ring"', 12, "no multiple of 12, the steps on 1 x 12 ranks; take n=132"),
-        ('n = 65538\nnumbers = "integer"', 2, "exact up to n=65536, not n=65538; take numbers=real"),
-        ('skew = "moved"\nsource = "root"', 2, "skew=moved goes with source=in_place"),
-        ('skew = "moved"\nsource = "file"', 2, "skew=moved goes with source=in_place"),
-        ('n = 65538\nnumbers = "bfloat16"\nmemory = "device"\nvariant = "sendrecv"', 2, "bfloat16 is exact up to"),
-        ('numbers = "bfloat16"', 2, "bfloat16 needs memory=device"),
-        ('memory = "device"\nskew = "moved"\nvariant = "sendrecv"', 2, "memory=device goes with skew=in_place"),
-        ('memory = "device"\nsource = "root"\nvariant = "sendrecv"', 2, "memory=device goes with skew=in_place"),
-        ('memory = "device"\nvariant = "pscw"', 2, "pscw has no form for memory=device; these have: compute_only,"),
-        ('variant = "sendrecv_replaced"', 2, "did you mean 'sendrecv_replace'"),
-    ],
-)
-def test_refused_before_anything_is_launched(plan_of: Callable[..., Plan], lines: str, ranks: int, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        plan_of(CANNON + lines, ranks=ranks)
-
-
-@pytest.mark.parametrize(
-    ("lines", "ranks"),
-    [
-        ("n = 129", 9),
-        ("n = 65536\nnumbers = 'integer'", 2),
-        ("skew = 'moved'", 4),
-        ("source = ['root', 'file']", 1),
-        ("memory = 'device'\nnumbers = ['real', 'integer', 'bfloat16']\nvariant = ['sendrecv', 'shared_direct']", 4),
-    ],
-)
-def test_taken(plan_of: Callable[..., Plan], lines: str, ranks: int) -> None:
-    assert plan_of(CANNON + lines, ranks=ranks).cells
 
 
 @pytest.mark.parametrize(
@@ -93,9 +56,9 @@ def test_taken(plan_of: Callable[..., Plan], lines: str, ranks: int) -> None:
 )
 def test_cost_follows_the_parameters(plan_of: Callable[..., Plan], less: str, more: str) -> None:
     plans = [plan_of(CANNON + lines) for lines in (less, more)]
-    cheap, dear = (cell_seconds(plan.cells[0], CostModel()) for plan in plans)
+    cheap, dear = (CANNON_EXPERIMENT.seconds(plan.cells[0].parameters, 2) for plan in plans)
     assert cheap < dear
-    assert cell_seconds(plans[1].cells[0], CostModel(), 4) < dear, "ranks share the work"
+    assert CANNON_EXPERIMENT.seconds(plans[1].cells[0].parameters, 4) < dear, "ranks share the work"
 
 
 def test_space_follows_the_intervals(plan_of: Callable[..., Plan]) -> None:

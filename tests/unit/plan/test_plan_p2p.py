@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""p2p: messages in blocks, late receives, and what can't go together."""
+"""p2p: messages in blocks, and who receives them."""
 
 from __future__ import annotations
 
-import pytest
-
-from slowpath.core.errors import UsageError
-from slowpath.experiments.checks import check_cell, check_metric, p2p_message_span
-from slowpath.experiments.p2p.layout import blocks_of, extent_bytes, receiver_of, with_blocks
+from slowpath.experiments.p2p.layout import (
+    allocation_bytes,
+    blocks_of,
+    extent_bytes,
+    receiver_of,
+    span_bytes,
+    with_blocks,
+)
 
 DEFAULT = {
     "pattern": "one_way",
@@ -39,8 +42,10 @@ def test_blocks_and_gaps_make_the_extent() -> None:
 
 def test_each_message_of_a_window_has_its_extent() -> None:
     one = cell(pattern="windowed", datatype="vector", block_bytes="8")
-    assert p2p_message_span(one, 1) == 3 * 2048 + 2040
-    assert p2p_message_span(one, 0) == 2040
+    assert span_bytes(one, 1) == 3 * 2048 + 2040
+    assert span_bytes(one, 0) == 2040
+    assert allocation_bytes({**one, "buffer_bytes": "message:16384", "overalloc_bytes": "1:2"}, 0) == 2041
+    assert allocation_bytes({**one, "buffer_bytes": "message:16384", "overalloc_bytes": "1:2"}, 1) == 16386
 
 
 def test_results_say_blocks_whichever_was_given() -> None:
@@ -49,39 +54,6 @@ def test_results_say_blocks_whichever_was_given() -> None:
     assert blocks_of(said) == 16
     untouched = cell(datatype="vector", blocks="16", block_bytes="auto")
     assert with_blocks(untouched) == untouched
-
-
-@pytest.mark.parametrize(
-    ("changed", "told"),
-    [
-        ({"datatype": "vector", "block_bytes": "7"}, "1024 is no multiple of block_bytes 7"),
-        ({"datatype": "vector", "blocks": "3"}, "1024 is no multiple of blocks 3"),
-        ({"datatype": "vector", "block_bytes": "8", "blocks": "5"}, "blocks 5 and block_bytes 8 don't make"),
-        ({"datatype": "indexed", "message_bytes": str(2**30)}, "is over 1073741823"),
-        ({"posted": "after", "pattern": "ping_pong"}, "for pattern=one_way"),
-        ({"posted": "before", "synchronise": "inside"}, "leave one out"),
-        ({"queue": "64"}, "which queue"),
-        ({"pack": "mpi_pack", "pattern": "windowed"}, "pack=mpi_pack is for"),
-        ({"pack": "mpi_pack", "posted": "before"}, "pack=mpi_pack is for"),
-        ({"progress": "test"}, "for pattern=overlap"),
-        ({"peer": "2"}, "peer 2 needs 3 ranks, not 2"),
-    ],
-)
-def test_what_cannot_go_together_is_refused(changed: dict[str, str], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
-        check_cell("p2p", cell(**changed), 2)
-
-
-def test_what_can_is_not() -> None:
-    check_cell("p2p", cell(datatype="indexed", block_bytes="8", pack="mpi_pack"), 2)
-    check_cell("p2p", cell(posted="after", queue="4096"), 2)
-    check_cell("p2p", cell(pattern="overlap", progress="test", peer="2"), 3)
-
-
-def test_metrics_of_late_receives() -> None:
-    check_metric("p2p", cell(posted="after"), "receive_s")
-    with pytest.raises(UsageError, match="use receive_s"):
-        check_metric("p2p", cell(posted="after"), "one_way_s")
 
 
 def test_who_receives() -> None:

@@ -7,12 +7,13 @@ import pytest
 
 from slowpath.core.errors import UsageError
 from slowpath.findings.remedies.memory import HUGE_PAGE_BYTES
-from slowpath.findings.remedies.registry import REMEDIES, find, for_rule
+from slowpath.findings.remedies.registry import REMEDIES, find, remedies_for
 from slowpath.findings.remedies.remedy import Remedy
 from slowpath.findings.remedies.snippet import modulefile_lines, shell_lines, snippet
-from slowpath.findings.remedies.switches import SWITCHES
-from slowpath.findings.remedies.variables import forced_states, forces
+from slowpath.mpi.forced import forced_states, forces
 from slowpath.mpi.settings import SETTINGS
+from slowpath.mpi.switches import SWITCHES, variable_named
+from slowpath.mpi.tunings import TUNINGS
 
 
 def test_names_are_unique_and_found() -> None:
@@ -29,7 +30,9 @@ def test_each_changes_exactly_one_kind_of_thing_or_says_why_it_can_t_be_tried(re
     assert sum(kinds) == 1 or (remedy.untried and sum(kinds) == 0)
     assert remedy.text.endswith(".")
     assert remedy.rules
-    assert (remedy.change is None) == (remedy.axis is None)
+    assert (remedy.change is None) == (remedy.parameter is None)
+    assert remedy.axes
+    assert remedy.parameter is None or remedy.parameter in remedy.axes
 
 
 @pytest.mark.parametrize("remedy", REMEDIES, ids=lambda one: one.name)
@@ -40,18 +43,42 @@ def test_each_that_is_tried_has_a_control_or_says_why_there_is_none(remedy: Reme
 
 def test_every_setting_that_a_rule_is_about_has_the_remedy_that_leaves_it() -> None:
     for row in SETTINGS:
-        leaving = [one for one in REMEDIES if set(one.unset) == set(row.variables) and one.library == row.library]
-        assert any(one.transport == row.transport and one.first == row.first for one in leaving), row
+        leaving = [one for one in REMEDIES if set(one.unset) == set(row.variables)]
+        assert any(one.applies == row.applies for one in leaving), row
 
 
 def test_a_remedy_fits_its_library_and_version_only() -> None:
-    assert "unset MPIR_CVAR_CH4_CMA_ENABLE (single copy off)" in [r.name for r in for_rule("SP009", "mpich", "5.0.2")]
-    assert not [r for r in for_rule("SP009", "mpich", "3.4") if r.library]
-    assert not [r for r in for_rule("SP009", "mpich", None) if r.library]
-    assert not [r for r in for_rule("SP009", "openmpi", "5.0.11") if "MPIR" in r.name]
-    assert [r.name for r in for_rule("SP009", "openmpi", "5.0.11", "ucx") if r.library] == [
+    assert "unset MPIR_CVAR_CH4_CMA_ENABLE (single copy off)" in [
+        r.name for r in remedies_for("SP009", None, "mpich", "5.0.2")
+    ]
+    assert not [r for r in remedies_for("SP009", None, "mpich", "3.4") if r.applies.library]
+    assert not [r for r in remedies_for("SP009", None, "mpich", None) if r.applies.library]
+    assert not [r for r in remedies_for("SP009", None, "openmpi", "5.0.11") if "MPIR" in r.name]
+    assert [r.name for r in remedies_for("SP009", None, "openmpi", "5.0.11", "ucx") if r.applies.library] == [
         "unset UCX_TLS (single copy off)"
     ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "axis", "names"),
+    [
+        ("SP019", "window", ["MPI_Win_allocate"]),
+        ("SP019", "window_info", ["complete puts at once"]),
+        ("SP019", "synchronise", ["lock all once"]),
+        ("SP023", "memory", ["memory from cudaMalloc"]),
+        ("SP015", "pack", ["contiguous data"]),
+        ("SP011", "placement", ["bind to cores"]),
+        ("SP011", "pages", []),
+    ],
+)
+def test_a_remedy_fits_the_axis_of_the_contrast_only(rule: str, axis: str, names: list[str]) -> None:
+    assert [one.name for one in remedies_for(rule, axis, "mpich", "5.0.2")] == names
+
+
+def test_every_tuning_is_a_remedy_for_the_same_libraries() -> None:
+    for row in TUNINGS:
+        remedy = find(row.name)
+        assert (remedy.applies, remedy.variables, remedy.sources) == (row.applies, row.variables, (row.source,))
 
 
 @pytest.mark.parametrize(
@@ -132,8 +159,10 @@ def test_a_change_that_is_there_already_or_has_no_parameter_is_none() -> None:
 
 def test_switches_know_what_holds_now() -> None:
     switch = next(one for one in SWITCHES if one.variable == "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD")
-    assert switch.fits("mpich", "5.0.2")
-    assert not switch.fits("openmpi", "5.0.11")
+    assert switch.applies.fits("mpich", "5.0.2")
+    assert not switch.applies.fits("openmpi", "5.0.11")
     assert switch.value({}) == switch.default_bytes
     assert switch.value({switch.variable: "50021"}) == 50021
     assert switch.value({switch.variable: "48k"}) is None
+    assert variable_named("btl_sm_eager_limit", "openmpi") == "OMPI_MCA_btl_sm_eager_limit"
+    assert variable_named("MPIR_CVAR_X", "mpich") == "MPIR_CVAR_X"

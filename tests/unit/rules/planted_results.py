@@ -6,8 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
+import support.results
+from slowpath.core import cell_results, results
+from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
+from slowpath.core.result import Result
 from slowpath.stats.contrast import paired
 from slowpath.stats.verdict import judge
 
@@ -80,20 +85,61 @@ class Planted:
         entry |= {"interval": list(found.interval or ()), "verdict": verdict.word, "minimum_effect": MINIMUM_EFFECT}
         self.contrasts.append(entry | more)
 
-    def results(self) -> dict[str, Any]:
-        run = {"imported": False, "mpi": self.mpi, "mpis": [self.mpi]}
-        run |= {"environments": self.environments, "placements": self.placements}
-        return {"schema": 1, "run": run, "cells": self.cells, "contrasts": self.contrasts, "findings": []}
+    def results(self) -> results.Results:
+        """As the model has it: a name that it does not know is an error."""
+        run = _whole(results.RunResult, _RUN, mpi=self.mpi, mpis=[self.mpi], placements=self.placements)
+        run["environments"] = self.environments
+        whole = _whole(results.Results, _RESULTS, run=run, cells=[_cell(one) for one in self.cells])
+        whole["contrasts"] = [_whole(results.ContrastResult, _CONTRAST, **one) for one in self.contrasts]
+        return msgspec.convert(whole, results.Results)
+
+
+def _whole(kind: type[Result], neutral: Mapping[str, Any], **given: Any) -> dict[str, Any]:
+    """What the model asks for and no rule reads, with what was given."""
+    known = set(kind.__struct_encode_fields__)
+    assert known >= neutral.keys() | given.keys(), f"{kind.__name__} has no {(neutral.keys() | given.keys()) - known}"
+    return {**neutral, **given}
+
+
+def _cell(cell: Mapping[str, Any]) -> dict[str, Any]:
+    made = _whole(CellResult, _CELL, **cell)
+    made["metrics"] = {name: _whole_metric(one) for name, one in cell["metrics"].items()}
+    if made["allocations"] is not None:
+        made["allocations"] = _whole(cell_results.Allocations, _ALLOCATIONS, **made["allocations"])
+    return made
+
+
+def _whole_metric(metric: Mapping[str, Any]) -> dict[str, Any]:
+    made = _whole(MetricResult, _METRIC, **metric)
+    made["phases"] = {name: _whole(MetricEstimate, _ESTIMATE, **one) for name, one in metric["phases"].items()}
+    return made
+
+
+_CELL = msgspec.to_builtins(support.results.a_cell())
+_METRIC = msgspec.to_builtins(support.results.a_metric())
+_ESTIMATE = msgspec.to_builtins(support.results.an_estimate())
+_CONTRAST = msgspec.to_builtins(support.results.a_contrast())
+_RUN = msgspec.to_builtins(support.results.a_run())
+_RESULTS = msgspec.to_builtins(support.results.results())
+_ALLOCATIONS: Mapping[str, Any] = {"count": 1, "reused_address": 0, "huge_ratio": None, "mpi_memory_kinds": []}
 
 
 def _environment(name: str) -> dict[str, Any]:
-    return {"name": name, "mpi": None, "setting": None, "variables": {}, "unset": [], "unavailable": None}
+    return {
+        "name": name,
+        "mpi": None,
+        "setting": None,
+        "variables": {},
+        "unset": [],
+        "witness": False,
+        "unavailable": None,
+    }
 
 
 def placement(name: str, *cpus: str) -> dict[str, Any]:
     """A placement as the ranks observed it: the allowed processors of each."""
     ranks = [{"rank": r, "host": "n1", "cpus_allowed": text, "cpu": 0} for r, text in enumerate(cpus)]
-    return {"name": name, "bind": "core", "observed": ranks}
+    return {"name": name, "bind": "core", "observed": ranks, "differs": []}
 
 
 def witness(phase: str, system_s: float, faults: float = 0.0, calls: Mapping[str, Any] | None = None) -> dict[str, Any]:

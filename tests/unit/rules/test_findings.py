@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from planted_results import KIB, MIB, Planted, placement, witness
 from plants import HALF, ONE_WAY, PLANTS, transfer_s
 
+from slowpath.core.results import Finding, Leg, RemedyResult, Snippet
+from slowpath.experiments.registry import ROLES
 from slowpath.findings.evaluate import findings
-from slowpath.findings.evidence.compared import from_contrast
+from slowpath.findings.evidence.evidence import Place
 from slowpath.findings.finding import build, with_trial
+from slowpath.findings.gather.contrasts import slowdown
 from slowpath.findings.registry import RULES, find
-from slowpath.findings.rule import Leg, Observation, Place
+from slowpath.findings.rule import Observation, Support
 
 
 def planted(code: str, seed: int = 1) -> Planted:
@@ -20,8 +24,8 @@ def planted(code: str, seed: int = 1) -> Planted:
     return run
 
 
-def only(run: Planted) -> dict:
-    found = findings(run.results())
+def only(run: Planted) -> Finding:
+    found = findings(run.results(), ROLES)
     assert len(found) == 1
     return found[0]
 
@@ -59,7 +63,11 @@ def test_system_time_of_waiting_does_not(how: str) -> None:
     for cell in run.cells:
         pages = int(cell["parameters"]["message_bytes"]) // 4096 if cell["parameters"]["pages"] == "small" else 0
         each_s = 3e-6 if how.startswith("far") else 3.8e-7
-        calls = {"sched_yield": {"calls_per_op": 900.0, "bytes_per_op": 0}} if how == "it yields" else None
+        calls = (
+            {"sched_yield": {"calls_per_op": 900.0, "bytes_per_op": 0, "failed_per_op": 0.0}}
+            if how == "it yields"
+            else None
+        )
         cell["witness"] = witness("steady", 1e-6 + pages * each_s, calls=calls)
         if how == "both sides":
             cell["witness"]["steady"]["send"] = cell["witness"]["steady"]["receive"]
@@ -69,10 +77,10 @@ def test_system_time_of_waiting_does_not(how: str) -> None:
 def test_a_sender_that_was_counted_to_wait_does_not_hide_the_receiver_s_work() -> None:
     """Seen under MPICH: the kernel's time of the sender, which yields, grows as much as that of the copy."""
     run = planted("SP008")
-    yields = {"sched_yield": {"calls_per_op": 1200.0, "bytes_per_op": None}}
+    yields = {"sched_yield": {"calls_per_op": 1200.0, "bytes_per_op": None, "failed_per_op": 0.0}}
     for cell in run.cells:
         pages = int(cell["parameters"]["message_bytes"]) // 4096 if cell["parameters"]["pages"] == "small" else 0
-        copied = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": 4096.0 * pages}}
+        copied = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": 4096.0 * pages, "failed_per_op": 0.0}}
         cell["witness"] = witness("steady", 1e-6 + pages * 3.8e-7, calls=copied)
         cell["witness"]["steady"]["send"] = witness("steady", 1e-6 + pages * 4e-7, calls=yields)["steady"]["receive"]
     one = only(run)
@@ -80,7 +88,7 @@ def test_a_sender_that_was_counted_to_wait_does_not_hide_the_receiver_s_work() -
     assert any("while the sender yields" in line for line in one["legs"]["explained"]["evidence"])
 
 
-def one_length(calls: dict | None) -> dict:
+def one_length(calls: dict | None) -> Finding:
     run = Planted()
     sides = []
     for kind, steady in (("huge", 2e-3), ("small", 4e-3)):
@@ -92,7 +100,7 @@ def one_length(calls: dict | None) -> dict:
 
 
 def test_where_no_law_of_pages_holds_the_counted_copies_have_to_say_it() -> None:
-    counted = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": 16 * MIB}}
+    counted = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": 16 * MIB, "failed_per_op": 0.0}}
     explained = one_length(counted)
     assert explained["status"] == "explained"
     assert any(text.endswith("ns at 16 MiB") for text in explained["legs"]["observed"]["evidence"])
@@ -107,7 +115,7 @@ def test_a_law_is_needed_besides_the_witness() -> None:
     seen = Observation("x", Place("here"), "It is slow.", "one_way_s", "first", 2.0, (1.9, 2.1), 1e-5, True, (0,))
     rule = find("SP001")
     assert rule.needs_law
-    one = build(rule, seen, Leg("shown", "they agree", ("a line",)), {})
+    one = build(rule, seen, Support("shown", "they agree", ("a line",)), None)
     assert one["status"] == "observed"
     assert one["legs"]["explained"]["text"].startswith("no law")
     assert one["legs"]["explained"]["evidence"]
@@ -128,7 +136,7 @@ def test_single_copy_is_explained_by_its_calls(state: str, status: str) -> None:
     for cell in run.cells:
         length = int(cell["parameters"]["message_bytes"])
         moved = length if state == "on" and cell["environment"] == "default" else 0
-        calls = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": moved}}
+        calls = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": moved, "failed_per_op": 0.0}}
         cell["witness"] = witness("steady", 1e-6, calls=calls)
     one = only(run)
     assert one["status"] == status
@@ -192,11 +200,11 @@ def test_controls_and_undecided_contrasts_are_no_findings() -> None:
     run = planted("SP009")
     for contrast in run.contrasts:
         contrast["control"] = True
-    assert findings(run.results()) == []
+    assert findings(run.results(), ROLES) == []
     run = planted("SP009")
     for contrast in run.contrasts:
         contrast["verdict"] = "undecided"
-    assert findings(run.results()) == []
+    assert findings(run.results(), ROLES) == []
 
 
 def test_a_difference_within_the_minimum_effect_is_none() -> None:
@@ -208,7 +216,7 @@ def test_a_difference_within_the_minimum_effect_is_none() -> None:
             times = {ONE_WAY: {"steady": transfer_s(length) * factor}}
             sides.append((run.cell(times, message_bytes=length, pages=kind, also=also), kind))
         run.contrast("pages", ONE_WAY, *sides)
-    assert findings(run.results()) == []
+    assert findings(run.results(), ROLES) == []
 
 
 def test_one_cause_is_one_finding() -> None:
@@ -218,7 +226,7 @@ def test_one_cause_is_one_finding() -> None:
     assert only(run)["rule"] == "SP001"
     run = planted("SP001")
     PLANTS["SP004"](run, True)
-    rules = [one["rule"] for one in findings(run.results())]
+    rules = [one["rule"] for one in findings(run.results(), ROLES)]
     assert rules[0] == "SP001"
 
 
@@ -231,24 +239,29 @@ def test_an_id_is_the_same_for_other_times_and_another_for_another_place() -> No
     assert only(run)["id"] != one
 
 
-def trial(state: str, verdict: str) -> dict:
-    remedy = {"name": "huge pages", "text": "t", "snippet": {}, "removed_ratio": None, "side_effects": []}
-    return {
-        "remedy": remedy | {"verdict": verdict, "reason": "r"},
-        "leg": {"state": state, "text": state, "evidence": ["e"]},
-    }
+def trial(state: str, verdict: str) -> tuple[RemedyResult, Leg]:
+    remedy = RemedyResult(
+        name="huge pages",
+        text="t",
+        snippet=Snippet(),
+        removed_ratio=None,
+        side_effects=[],
+        verdict=verdict,
+        reason="r",
+    )
+    return remedy, Leg(state=state, text=state, evidence=["e"])
 
 
 def test_only_a_trial_proves() -> None:
     one = only(planted("SP008"))
-    refuted = with_trial(one, trial("refuted", "no effect"))
+    refuted = with_trial(one, *trial("refuted", "no effect"))
     assert (refuted["status"], refuted["legs"]["proven"]["state"]) == ("observed", "refuted")
-    proven = with_trial(refuted, trial("shown", "proven"))
+    proven = with_trial(refuted, *trial("shown", "proven"))
     assert (proven["status"], proven["legs"]["proven"]["state"]) == ("proven", "shown")
     assert proven["remedies"][0]["verdict"] == "proven"
     assert len(proven["remedies"]) == len(one["remedies"])
     assert not any(text.startswith("proven") for text in proven["missing"])
-    still = with_trial(proven, trial("refuted", "no effect") | {})
+    still = with_trial(proven, *trial("refuted", "no effect"))
     assert still["status"] == "proven"
     assert one["status"] == "observed"  # the finding that was given is left as it was
 
@@ -263,14 +276,15 @@ def test_an_interval_that_reaches_into_the_minimum_effect_is_none() -> None:
     run = planted("SP009")
     for contrast in run.contrasts:
         contrast["interval"][0] = 1.02
-    assert findings(run.results()) == []
+    assert findings(run.results(), ROLES) == []
 
 
 def test_a_control_is_never_compared() -> None:
     run = planted("SP009")
-    cells = {cell["cell"]: cell for cell in run.cells}
-    assert from_contrast(run.contrasts[0], cells) is not None
-    assert from_contrast(run.contrasts[0] | {"control": True}, cells) is None
+    results = run.results()
+    cells = {cell.cell: cell for cell in results.cells}
+    assert slowdown(results.contrasts[0], cells) is not None
+    assert slowdown(replace(results.contrasts[0], control=True), cells) is None
 
 
 def test_a_small_step_at_a_switch_is_no_slow_path() -> None:
@@ -279,4 +293,4 @@ def test_a_small_step_at_a_switch_is_no_slow_path() -> None:
         length = 2**power
         more = 0.1 * transfer_s(16 * KIB) if length > 16 * KIB else 0.0
         run.cell({HALF: {"steady": transfer_s(length) + more}}, pattern="ping_pong", message_bytes=length)
-    assert findings(run.results()) == []
+    assert findings(run.results(), ROLES) == []

@@ -48,7 +48,7 @@ def test_reports_show_them_first(field: dict) -> None:
     assert "Not proven: no remedy was tried" in text
     assert max(len(line) for line in text.splitlines()) <= 100
     assert page.index('id="findings"') < page.index('id="contrasts"')
-    assert "1.73 µs for each 4 KiB page" in page
+    assert "1.73 µs x pages of 4 KiB" in page
 
 
 def test_opening_handles_on_an_h200_costs_20_ns_a_page(tmp_path: Path) -> None:

@@ -7,10 +7,13 @@ import json
 from pathlib import Path
 
 import jsonschema
+import msgspec
 import pytest
 from planted_results import KIB, MIB, Planted, placement
 from plants import COSTS, HALF, PLANTS, environments, messages, repeat_gate, windows
 
+from slowpath.core.results import Finding
+from slowpath.experiments.registry import ROLES
 from slowpath.findings.evaluate import findings
 from slowpath.findings.registry import RULES
 from slowpath.studies.plants.own_cost import own_cost
@@ -21,10 +24,10 @@ CODES = [rule.code for rule in RULES]
 SEEDS = (1, 2, 3)
 
 
-def found(code: str, slow: bool, seed: int) -> list[dict]:
+def found(code: str, slow: bool, seed: int) -> list[Finding]:
     run = Planted(seed)
     PLANTS[code](run, slow)
-    return findings(run.results())
+    return findings(run.results(), ROLES)
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -82,10 +85,10 @@ def test_what_the_library_takes_by_the_same_law_is_known_from_a_clean_run() -> N
     planted, clean = Planted(1), Planted(2)
     messages(planted, 2.1e-9)
     messages(clean, 1e-10)
-    one = next(f for f in findings(planted.results()) if f["rule"] == "SP006")
-    own = own_cost(one, planted.results(), clean.results(), "byte")
+    one = next(f for f in findings(planted.results(), ROLES) if f["rule"] == "SP006")
+    own = own_cost(one, planted.results(), clean.results(), "byte", ROLES)
     assert own == pytest.approx(1e-10, rel=0.1)
-    assert own_cost(one, planted.results(), clean.results(), "page") is None
+    assert own_cost(one, planted.results(), clean.results(), "page", ROLES) is None
     baseline = Baseline([Measured([], clean.results())])
     measured = Measured([one], planted.results())
     assert score(Truth("SP006", ("byte", 2e-9)), measured, baseline).verdict == "right"
@@ -97,27 +100,27 @@ def test_ranks_that_share_the_only_processor_are_all_there_is_to_say() -> None:
     windows(run, True)
     run.placements = [placement("bound", "0", "0")]
     run.cell({HALF: {"steady": 5e-6}}, message_bytes=8)
-    (only,) = findings(run.results())
+    (only,) = findings(run.results(), ROLES)
     assert (only["rule"], only["ratio"], only["excess_s"], only["status"]) == ("SP011", None, None, "explained")
     schema = json.loads((Path(__file__).parents[3] / "schema" / "results.schema.json").read_text())
-    jsonschema.validate(only, {"$defs": schema["$defs"], "$ref": "#/$defs/finding"})
+    jsonschema.validate(msgspec.to_builtins(only), {"$defs": schema["$defs"], "$ref": "#/$defs/finding"})
     assert "rank 1 on 0 of n1" in only["text"]
     assert len(only["merged"]) >= 1
     run.placements = [placement("bound", "0", "1")]
-    assert {one["rule"] for one in findings(run.results())} == {"SP019"}
+    assert {one["rule"] for one in findings(run.results(), ROLES)} == {"SP019"}
 
 
 def test_a_gate_that_one_cell_of_many_shows_is_noise() -> None:
     run = Planted(1)
     repeat_gate(run, True)
-    assert [one["rule"] for one in findings(run.results())] == ["SP004"]
+    assert [one["rule"] for one in findings(run.results(), ROLES)] == ["SP004"]
     for _ in range(6):
         repeat_gate(run, False)
-    assert findings(run.results()) == []
+    assert findings(run.results(), ROLES) == []
 
 
 def test_what_nobody_chose_is_told_only_when_it_costs_a_quarter() -> None:
     for times, rules in ((1.15, []), (1.6, ["SP016"])):
         run = Planted(1)
         environments("threads", None, {"SLOWPATH_THREAD_LEVEL": "multiple"}, times)(run, True)
-        assert [one["rule"] for one in findings(run.results())] == rules
+        assert [one["rule"] for one in findings(run.results(), ROLES)] == rules

@@ -19,7 +19,7 @@ from slowpath.core.plan import Environment, Plan
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
 from slowpath.run.account import read_account
 from slowpath.run.commands import MpiCommands
-from slowpath.run.execute import Execution, Result, RunLimits
+from slowpath.run.execute import Execution, RunLimits, RunResult
 from slowpath.run.progress import Quiet
 from slowpath.run.resume import schedule_after
 
@@ -29,7 +29,7 @@ FAST = RunLimits(cell_timeout_s=1.5)
 
 def execute(
     folder: Path, plan: Plan, commands: MpiCommands, limits: RunLimits = FAST
-) -> tuple[Result, list[LaunchInfo]]:
+) -> tuple[RunResult, list[LaunchInfo]]:
     result = Execution(folder, plan, commands, limits, Quiet(io.StringIO())).execute()
     return result, read_launches(folder)
 

@@ -17,7 +17,7 @@ from slowpath.plan.space import RESERVE_BYTES, needed_bytes, require_space
 from slowpath.run.account import read_account
 from slowpath.run.commands import MpiCommands, command_lines
 from slowpath.run.machine import machine_facts
-from slowpath.run.progress import Bar, Plain, Quiet, choose, duration
+from slowpath.run.progress import Plain, ProgressBar, Quiet, choose, duration
 
 MakePlan = Callable[..., Plan]
 Usage = namedtuple("Usage", "total used free")
@@ -57,7 +57,7 @@ def test_bar_only_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(choose(False, io.StringIO()), Plain)
     assert type(choose(True, Terminal())) is Quiet
     progress = choose(False, Terminal())
-    assert isinstance(progress, Bar)
+    assert isinstance(progress, ProgressBar)
     progress.step(1, 2, 3.0, "[odd] markup")
     progress.note("[red]kept as it is")
     progress.close()

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from slowpath.cli.script import command
 from slowpath.core.errors import UsageError
+from slowpath.mpi.batch_systems import SCRIPTED, script_for, script_here
 from slowpath.plan.campaign import Campaign, decode, load
-from slowpath.run.script.schedulers import SCHEDULERS, Scheduler, scheduler_here, scheduler_named
 from slowpath.run.script.write import Asked, job_script, too_few_nodes
 
 PLACES = """
@@ -43,8 +43,9 @@ def places() -> Campaign:
     return decode(PLACES.encode(), "places.toml")
 
 
-@pytest.mark.parametrize("scheduler", SCHEDULERS, ids=lambda one: one.name)
-def test_bash_takes_every_script(scheduler: Scheduler) -> None:
+@pytest.mark.parametrize("name", SCRIPTED)
+def test_bash_takes_every_script(name: str) -> None:
+    scheduler = script_for(name)
     text = job_script(load("checkup"), scheduler, asked(options=["--mpi", "a b"], modules=["gcc/12", "x y"]))
     assert text.startswith("#!/bin/bash\n")
     assert subprocess.run(["bash", "-n"], input=text, text=True, check=False).returncode == 0
@@ -53,32 +54,33 @@ def test_bash_takes_every_script(scheduler: Scheduler) -> None:
     assert "module load gcc/12 'x y'" in text
     directives = [line for line in text.splitlines() if line.startswith(("#SBATCH", "#PBS", "#BSUB", "#flux"))]
     assert len(directives) == len(scheduler.directives)
-    assert not any("{" in line for line in directives if scheduler.name != "flux")
+    assert not any("{" in line for line in directives if name != "flux")
 
 
-@pytest.mark.parametrize("scheduler", SCHEDULERS, ids=lambda one: one.name)
-def test_no_script_and_no_table_submits(scheduler: Scheduler) -> None:
+@pytest.mark.parametrize("name", SCRIPTED)
+def test_no_script_and_no_table_submits(name: str) -> None:
+    scheduler = script_for(name)
     body = job_script(load("checkup"), scheduler, asked()).split("set -euo pipefail")[1]
     lines = [line for line in body.replace("flux getattr", "").splitlines() if not line.startswith("#")]
     assert not any(scheduler.submit.split()[0] in line for line in lines)
 
 
 def test_the_most_ranks_of_any_placement_fit_on_a_node(places: Campaign) -> None:
-    text = job_script(places, scheduler_named("slurm"), asked())
+    text = job_script(places, script_for("slurm"), asked())
     assert "#SBATCH --nodes=2\n" in text
     assert "#SBATCH --ntasks-per-node=4\n" in text
     assert "#SBATCH --time=01:30:00\n" in text
 
 
 def test_more_nodes_than_needed(places: Campaign) -> None:
-    text = job_script(places, scheduler_named("pbs"), asked(nodes=3, ranks=8))
+    text = job_script(places, script_for("pbs"), asked(nodes=3, ranks=8))
     assert "select=3:ncpus=8:mpiprocs=8" in text
     assert "--ranks 8" in text
 
 
 def test_a_rank_each_where_only_a_binding_is_asked_for() -> None:
-    assert "--ntasks-per-node=1\n" in job_script(load("checkup"), scheduler_named("slurm"), asked(nodes=2))
-    assert "--ntasks-per-node=2\n" in job_script(load("checkup"), scheduler_named("slurm"), asked())
+    assert "--ntasks-per-node=1\n" in job_script(load("checkup"), script_for("slurm"), asked(nodes=2))
+    assert "--ntasks-per-node=2\n" in job_script(load("checkup"), script_for("slurm"), asked())
 
 
 def test_too_few_nodes_are_told(places: Campaign) -> None:
@@ -87,9 +89,9 @@ def test_too_few_nodes_are_told(places: Campaign) -> None:
 
 
 def test_the_batch_system_at_hand() -> None:
-    assert scheduler_here(lambda name: name == "bsub").name == "lsf"
+    assert script_here(lambda name: name == "bsub") is script_for("lsf")
     with pytest.raises(UsageError, match="--scheduler"):
-        scheduler_here(lambda name: False)
+        script_here(lambda name: False)
 
 
 def test_command_line() -> None:

@@ -101,12 +101,12 @@ def _gain(points: Points, variant: str, sizes: Sequence[int]) -> str | None:
 
 def _at_the_end(last: CannonBest, point: CannonPoint, variant: str) -> str:
     """At the largest n: how far from the ceiling, and what can't be told from it."""
-    said = []
+    parts = []
     if point.over_compute:
-        said.append(f"takes {_value(point.over_compute)} times as long as {CEILING}")
+        parts.append(f"takes {_value(point.over_compute)} times as long as {CEILING}")
     if others := [name for name in _equal(last) if name != variant]:
-        said.append(f"can't be told from {', '.join(others)}")
-    return f", where it {' and '.join(said)}" if said else ""
+        parts.append(f"can't be told from {', '.join(others)}")
+    return f", where it {' and '.join(parts)}" if parts else ""
 
 
 def _below(best: Best, start: int) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.cannon_results import CannonBest
-from slowpath.experiments.cannon.groups import Group
+from slowpath.experiments.cannon.groups import CellGroup
 from slowpath.experiments.cannon.points import Measured, compare, rounds_of
 from slowpath.experiments.cannon.variants import YARDSTICKS
 from slowpath.stats.contrast import ContrastEstimate
@@ -20,7 +20,7 @@ from slowpath.stats.multiplicity import benjamini_hochberg
 from slowpath.stats.verdict import judge
 
 
-def best_at(group: Group, n: int, variants: Sequence[str], measured: Measured, effect: float) -> CannonBest:
+def best_at(group: CellGroup, n: int, variants: Sequence[str], measured: Measured, effect: float) -> CannonBest:
     """One entry of `best` (docs/reference/results.md).
 
     Args: variants: those that compete.  effect: smallest relative difference that counts.

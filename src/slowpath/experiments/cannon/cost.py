@@ -15,7 +15,7 @@ PARTS = 11  # each a block of its own (docs/internals/record.md)
 
 
 @dataclass(frozen=True)
-class Grid:
+class RankGrid:
     """Ranks as rows x columns; steps: panels into which the inner dimension is cut."""
 
     rows: int
@@ -26,15 +26,15 @@ class Grid:
         return math.lcm(self.rows, self.columns)
 
 
-def grid_of(ranks: int, shape: str) -> Grid:
+def grid_of(ranks: int, shape: str) -> RankGrid:
     """The grid that the engine takes.
 
     Args: shape: auto, as square as can be with no more rows than columns; ring, 1 x ranks.
     """
     if shape == "ring":
-        return Grid(1, ranks)
+        return RankGrid(1, ranks)
     rows = max(row for row in range(1, math.isqrt(ranks) + 1) if ranks % row == 0)
-    return Grid(rows, ranks // rows)
+    return RankGrid(rows, ranks // rows)
 
 
 # cuBLAS on one GPU, by numbers; a data-centre GPU of some years ago. Integers are multiplied as doubles.

@@ -3,7 +3,7 @@
 
 The time of a multiplication grows with n^3 and what it communicates with n^2, so exposed over computed time falls as
 1/n as long as bandwidth decides: the logarithm of share / (1 - share) is a straight line over log n. Between two
-measured points it is taken as one; nothing is said beyond them.
+measured points it is taken as one; nothing is claimed beyond them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 
 from slowpath.core.cannon_results import CannonPoint, CriticalN
-from slowpath.experiments.cannon.groups import Group
+from slowpath.experiments.cannon.groups import CellGroup
 from slowpath.experiments.cannon.points import Measured, rounds_of
 from slowpath.experiments.cannon.variants import REFERENCE
 from slowpath.stats.estimate import estimate_over_launches
@@ -22,7 +22,7 @@ SHARES = {"half": 0.5, "tenth": 0.1}
 Curve = Sequence[tuple[int, float]]  # (n, share), ascending n
 
 
-def critical_n(group: Group, measured: Measured, points: Sequence[CannonPoint]) -> dict[str, CriticalN]:
+def critical_n(group: CellGroup, measured: Measured, points: Sequence[CannonPoint]) -> dict[str, CriticalN]:
     """CRITICAL of docs/reference/results.md for each of SHARES.
 
     Args: points: of the reference, ascending n.
@@ -50,7 +50,7 @@ def _logit(share: float) -> float:
     return math.log(kept / (1 - kept))
 
 
-def _critical(group: Group, measured: Measured, points: Sequence[CannonPoint], share: float) -> CriticalN:
+def _critical(group: CellGroup, measured: Measured, points: Sequence[CannonPoint], share: float) -> CriticalN:
     known = [(point.n, point.exposed_ratio.value) for point in points if point.exposed_ratio]
     found = crossing(known, share)
     if isinstance(found, str):
@@ -70,7 +70,7 @@ def _critical(group: Group, measured: Measured, points: Sequence[CannonPoint], s
     )
 
 
-def _by_launch(group: Group, measured: Measured, sizes: Sequence[int], share: float) -> tuple[list[float], int]:
+def _by_launch(group: CellGroup, measured: Measured, sizes: Sequence[int], share: float) -> tuple[list[float], int]:
     """The crossing of each round that measured every n, and how many rounds have none."""
     by_n = [rounds_of(measured, group, REFERENCE, n, "exposed_ratio") for n in sizes]
     rounds = sorted(set.intersection(*(set(one) for one in by_n)))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.cannon_results import CannonDistribution
-from slowpath.experiments.cannon.groups import Group
+from slowpath.experiments.cannon.groups import CellGroup
 from slowpath.experiments.cannon.points import Entries, Measured, compare, rounds_of, value_of
 
 IN_PLACE = "in_place"
@@ -19,7 +19,7 @@ PARTS = ("distribute", "gather")
 
 
 def distribution(
-    groups: Sequence[Group], ranks: int, measured: Measured, entries: Entries, effect: float
+    groups: Sequence[CellGroup], ranks: int, measured: Measured, entries: Entries, effect: float
 ) -> list[CannonDistribution]:
     """Cells whose inputs are moved, each with its twin whose inputs are not."""
     twins = {_facts(group, IN_PLACE): group for group in groups if _source(group) == IN_PLACE}
@@ -36,7 +36,14 @@ def distribution(
 
 
 def _one(
-    group: Group, twin: Group, variant: str, n: int, ranks: int, measured: Measured, entries: Entries, effect: float
+    group: CellGroup,
+    twin: CellGroup,
+    variant: str,
+    n: int,
+    ranks: int,
+    measured: Measured,
+    entries: Entries,
+    effect: float,
 ) -> CannonDistribution:
     cell, in_place_cell = group.cells[variant, n].cell, twin.cells[variant, n].cell
     ratio = compare(rounds_of(measured, group, variant, n), rounds_of(measured, twin, variant, n), effect)
@@ -66,11 +73,11 @@ def _steady_s(entries: Entries, cell: int, metric: str) -> float | None:
     return found.value if found else None
 
 
-def _source(group: Group) -> str:
+def _source(group: CellGroup) -> str:
     return group.parameters.get("source", IN_PLACE)
 
 
-def _facts(group: Group, source: str) -> tuple[object, ...]:
+def _facts(group: CellGroup, source: str) -> tuple[object, ...]:
     """All that a cell and its twin share."""
     parameters = tuple(sorted({**group.parameters, "source": source}.items()))
     return (parameters, group.mpi, group.environment, group.placement)

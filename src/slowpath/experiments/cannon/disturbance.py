@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which repetitions something else disturbed: processors taken away, other load on the node. Pure.
 
-None is dropped: they are counted, and the value over all repetitions stands beside the one over clean ones. On a shared
+None is dropped: they are counted, and the value over all repetitions is given with that over clean ones. On a shared
 machine ratios of medians over all repetitions vary by a factor, over clean ones by a few percent
 (docs/studies/cannon.md).
 """
@@ -30,7 +30,7 @@ class Disturbance:
     """By repetition, shape (count,): an involuntary switch on some rank; more load of others than allowed.
 
     switched: None where ranks share processors, so that they switch between themselves.
-    loaded: None where other load was not told for any repetition (ranks on several nodes, no /proc/stat).
+    loaded: None where other load was not reported for any repetition (ranks on several nodes, no /proc/stat).
     """
 
     count: int
@@ -44,20 +44,20 @@ class Disturbance:
         return ~np.logical_or.reduce(known) if known else None
 
 
-def disturbance(length_s: Floats, said: Sequence[Repetitions], take_turns: bool) -> Disturbance | str:
+def disturbance(length_s: Floats, events: Sequence[Repetitions], take_turns: bool) -> Disturbance | str:
     """What disturbed the repetitions of one cell and launch, or why it is not known.
 
-    Args: length_s: of each repetition, shape (repetitions,).  said: the events of all ranks.
+    Args: length_s: of each repetition, shape (repetitions,).  events: the events of all ranks.
           take_turns: ranks share processors. The kernel counts a switch of a rank that yields as involuntary, too.
     """
-    if not said:
+    if not events:
         return "the engine did not say what disturbed the repetitions"
-    if any(len(event.involuntary_switches) != length_s.size for event in said):
-        return "the engine tells of another number of repetitions than it stored"
-    switches = np.array([event.involuntary_switches for event in said], dtype=np.int64)
+    if any(len(event.involuntary_switches) != length_s.size for event in events):
+        return "the engine reported another number of repetitions than it stored"
+    switches = np.array([event.involuntary_switches for event in events], dtype=np.int64)
     switched: Mask | None = None if take_turns else np.logical_and((switches > 0).any(axis=0), length_s < SHORT_S)
-    told = [_other_s(event, length_s.size) for event in said]
-    loads = np.array(told, dtype=np.float64)
+    others_s = [_other_s(event, length_s.size) for event in events]
+    loads = np.array(others_s, dtype=np.float64)
     if np.isnan(loads).all():
         return Disturbance(length_s.size, switched, None)
     too_much = loads > OTHER_S + OTHER_RATIO * length_s  # false for nan
@@ -66,13 +66,13 @@ def disturbance(length_s: Floats, said: Sequence[Repetitions], take_turns: bool)
 
 
 def _other_s(event: Repetitions, count: int) -> list[float]:
-    """Seconds, nan where not told."""
+    """Seconds, nan where not reported."""
     values = event.other_cpu_s if len(event.other_cpu_s) == count else (None,) * count
     return [float("nan") if value is None else value for value in values]
 
 
 def counted(launches: Sequence[Disturbance]) -> dict[str, Any]:
-    """Repetitions over launches: {all, clean, switched, loaded}; None where no launch could tell."""
+    """Repetitions over launches: {all, clean, switched, loaded}; None where no launch reported them."""
     return {
         "all": sum(one.count for one in launches),
         "clean": _number([one.clean for one in launches]),

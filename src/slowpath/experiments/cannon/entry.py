@@ -26,7 +26,7 @@ from slowpath.experiments.cannon.advice import advice
 from slowpath.experiments.cannon.best import best_at
 from slowpath.experiments.cannon.critical import critical_n
 from slowpath.experiments.cannon.distribution import distribution
-from slowpath.experiments.cannon.groups import Group, groups
+from slowpath.experiments.cannon.groups import CellGroup, groups
 from slowpath.experiments.cannon.hidden import with_hidden
 from slowpath.experiments.cannon.observed import EXPERIMENT, Observed
 from slowpath.experiments.cannon.own import own_cost
@@ -34,7 +34,7 @@ from slowpath.experiments.cannon.points import Entries, Measured, Own, point
 from slowpath.experiments.cannon.timeline import Timeline
 from slowpath.experiments.cannon.variants import ACROSS_NODES, CEILING, REFERENCE
 from slowpath.experiments.cannon.waits import waits
-from slowpath.experiments.measured.job import why_cores_are_shared
+from slowpath.experiments.measured.launch_context import why_cores_are_shared
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.measurements import Measurements
 from slowpath.record.events import Blas, Grid, Note
@@ -59,7 +59,7 @@ def build_cannon(
 
 
 def _group(
-    group: Group, plan: Plan, measurements: Measurements, entries: Entries, whys: Mapping[int | None, str]
+    group: CellGroup, plan: Plan, measurements: Measurements, entries: Entries, whys: Mapping[int | None, str]
 ) -> CannonGroup:
     measured, effect = measurements.by_series, plan.minimum_effect
     observed = measurements.observers.get(EXPERIMENT)
@@ -71,7 +71,7 @@ def _group(
     best = [best_at(group, n, group.variants, measured, effect) for n in group.n]
     best_across = [best_at(group, n, across, measured, effect) for n in group.n]
     setup = _setup(group, measurements.launches_of)
-    said, why_silent = advice(best, best_across, points, setup["grid"])
+    sentence, why_silent = advice(best, best_across, points, setup["grid"])
     return CannonGroup(
         label=group.label,
         parameters=group.parameters,
@@ -89,14 +89,14 @@ def _group(
         critical_n=critical_n(group, measured, [points[REFERENCE, n] for n in group.n if (REFERENCE, n) in points]),
         best=best,
         best_across_nodes=best_across,
-        advice=said,
+        advice=sentence,
         advice_reason=why_silent,
         timelines=_timelines(group, observed.timelines, setup["grid"]),
     )
 
 
 def _variant(
-    group: Group,
+    group: CellGroup,
     variant: str,
     measured: Measured,
     entries: Entries,
@@ -118,7 +118,7 @@ def _variant(
     return CannonVariant(variant=variant, across_nodes=ACROSS_NODES.get(variant), points=points, missing=missing)
 
 
-def _setup(group: Group, launches_of: Mapping[int, Sequence[LaunchRecord]]) -> dict[str, Any]:
+def _setup(group: CellGroup, launches_of: Mapping[int, Sequence[LaunchRecord]]) -> dict[str, Any]:
     """What a launch that measured some cell of the group says of ranks, grid and BLAS."""
     numbers = {cell.cell for cell in group.cells.values()}
     launch = next((launches[0] for cell in numbers if (launches := launches_of.get(cell))), None)
@@ -130,7 +130,7 @@ def _setup(group: Group, launches_of: Mapping[int, Sequence[LaunchRecord]]) -> d
     return {
         "grid": CannonGrid(**msgspec.structs.asdict(grid)) if grid else None,
         "blas": CannonBlas(**msgspec.structs.asdict(blas)) if blas else None,
-        "setup_reason": f"the engine did not tell its {' and '.join(lacking)}" if lacking else None,
+        "setup_reason": f"the engine did not report its {' and '.join(lacking)}" if lacking else None,
         "ranks_have_cores": shared is None,
         "ranks_have_cores_reason": shared,
     }
@@ -148,7 +148,7 @@ def _repetitions(cells: Iterable[CellResult]) -> GroupRepetitions | None:
     return GroupRepetitions(all=sum(every for every, _ in known), clean=sum(clean for _, clean in known))
 
 
-def _timelines(group: Group, timelines: Mapping[int, Timeline], grid: CannonGrid | None) -> list[CannonTimeline]:
+def _timelines(group: CellGroup, timelines: Mapping[int, Timeline], grid: CannonGrid | None) -> list[CannonTimeline]:
     """Each variant's, for the largest n and for one in the middle."""
     shape = (grid.rows, grid.columns) if grid else None
     sizes = sorted({group.n[-1], group.n[(len(group.n) - 1) // 2]})

@@ -15,7 +15,7 @@ _AXES = ("variant", "n")
 
 
 @dataclass(frozen=True)
-class Group:
+class CellGroup:
     """parameters: what its cells share.  cells: (variant, n) -> cell, in the order of the plan."""
 
     label: str
@@ -35,7 +35,7 @@ class Group:
         return list(dict.fromkeys(variant for variant, _ in self.cells))
 
 
-def groups(cells: Sequence[Cell]) -> list[Group]:
+def groups(cells: Sequence[Cell]) -> list[CellGroup]:
     """Cells of this experiment, in the order of the plan; of two equal ones, copies included, the first is taken.
 
     A copy asks whether the same twice is the same, which is a contrast's question, and no other thing to multiply.
@@ -50,9 +50,9 @@ def groups(cells: Sequence[Cell]) -> list[Group]:
     return [_group(members, label) for members, label in zip(found.values(), labels, strict=True)]
 
 
-def _group(members: dict[tuple[str, int], Cell], label: str) -> Group:
+def _group(members: dict[tuple[str, int], Cell], label: str) -> CellGroup:
     first = next(iter(members.values()))
-    return Group(label, _shared(first), first.mpi, first.environment, first.placement, first.copy, members)
+    return CellGroup(label, _shared(first), first.mpi, first.environment, first.placement, first.copy, members)
 
 
 def _shared(cell: Cell) -> dict[str, str]:
@@ -75,5 +75,5 @@ def _labels(keys: Sequence[Mapping[str, str]]) -> list[str]:
 
 def _words(name: str, value: str | None) -> str:
     if name in ("mpi", "environment", "placement"):
-        return value or f"{name} not told"
+        return value or f"{name} not recorded"
     return f"{name}={value}"

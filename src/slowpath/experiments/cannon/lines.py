@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cannon adds to the verdict: advice, and whether the machine was too busy to tell. Pure."""
+"""What cannon adds to the verdict: advice, and whether the machine was too busy for a verdict. Pure."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def _name(group: CannonGroup) -> str:
 
 def _disturbed(cells: Sequence[CellResult]) -> list[Line]:
     """One line where not all repetitions were clean; a warning where some launches had too few clean ones."""
-    told = [one for cell in cells if (one := cell.repetitions) and one.clean is not None]
-    every, clean = (sum(one[name] for one in told) for name in ("all", "clean"))
+    reported = [one for cell in cells if (one := cell.repetitions) and one.clean is not None]
+    every, clean = (sum(one[name] for one in reported) for name in ("all", "clean"))
     if every == clean:
         return []
-    launches, by_clean = (sum(one[name] for one in told) for name in ("launches", "launches_of_clean"))
-    counts = {cause: [one[name] for one in told if one[name] is not None] for name, cause in _CAUSES.items()}
+    launches, by_clean = (sum(one[name] for one in reported) for name in ("launches", "launches_of_clean"))
+    counts = {cause: [one[name] for one in reported if one[name] is not None] for name, cause in _CAUSES.items()}
     causes = ", ".join(f"{sum(known)} {cause}" for cause, known in counts.items() if known)
     text = f"{EXPERIMENT}: {every - clean} of {every} repetitions were disturbed ({causes})"
     if by_clean == launches:

@@ -9,8 +9,8 @@ import numpy as np
 
 from slowpath.experiments.cannon.disturbance import Disturbance, Mask, disturbance
 from slowpath.experiments.cannon.runs import DGEMM, PARTS, TOTAL, Runs, read_runs
-from slowpath.experiments.measured.job import Job
-from slowpath.experiments.measured.series import Absent, Block, Derived, Series
+from slowpath.experiments.measured.launch_context import LaunchContext
+from slowpath.experiments.measured.series import Absent, Derived, MetricSamples, SampleBlock
 from slowpath.stats.inputs import Floats
 
 # Part -> what one rank does in it; the metric PART_s is its mean over ranks.
@@ -28,7 +28,7 @@ MEANINGS = {
 }
 
 
-def multiply(p: Mapping[str, str], blocks: Sequence[Block], job: Job) -> Derived:
+def multiply(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
     """One value for each repetition; those that nothing disturbed are marked as clean."""
     runs = read_runs(blocks, job)
     if isinstance(runs, Absent):
@@ -43,8 +43,8 @@ def multiply(p: Mapping[str, str], blocks: Sequence[Block], job: Job) -> Derived
     }
 
 
-def _series(values: Floats, clean: Mask | None) -> dict[str, Series]:
-    return {"steady": Series(values, 1, clean=clean)}
+def _series(values: Floats, clean: Mask | None) -> dict[str, MetricSamples]:
+    return {"steady": MetricSamples(values, 1, clean=clean)}
 
 
 def _parts(p: Mapping[str, str], runs: Runs, clean: Mask | None) -> Derived:
@@ -60,7 +60,7 @@ def _parts(p: Mapping[str, str], runs: Runs, clean: Mask | None) -> Derived:
     return found
 
 
-def _exposed(runs: Runs, clean: Mask | None, job: Job) -> Derived:
+def _exposed(runs: Runs, clean: Mask | None, job: LaunchContext) -> Derived:
     """What the multiplication does not hide.
 
     Where ranks share cores, a rank that waits lets another one compute: its waiting is no loss, the share says nothing.
@@ -71,7 +71,7 @@ def _exposed(runs: Runs, clean: Mask | None, job: Job) -> Derived:
     totals_s: Floats = np.array([runs.spent_s(rank, TOTAL) for rank in range(runs.size)])
     dgemms_s: Floats = np.array([runs.spent_s(rank, DGEMM) for rank in range(runs.size)])
     exposed_s = (totals_s - dgemms_s).mean(axis=0)
-    share: dict[str, Series] | Absent
+    share: dict[str, MetricSamples] | Absent
     if job.shared_cores is not None:
         share = Absent(job.shared_cores)
     else:

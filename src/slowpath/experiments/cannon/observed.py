@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run's launches say of cannon's cells beside their metrics: disturbances, a timeline each."""
+"""What a run's launches report of cannon's cells in addition to their metrics: disturbances, a timeline each."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from slowpath.core.cell_results import RepetitionCounts
 from slowpath.experiments.cannon.disturbance import Disturbance, counted, disturbance
 from slowpath.experiments.cannon.runs import Runs, read_runs
 from slowpath.experiments.cannon.timeline import Timeline, timeline
-from slowpath.experiments.measured.job import Job
+from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.reduce import ENOUGH_CLEAN
-from slowpath.experiments.measured.series import Block
+from slowpath.experiments.measured.series import SampleBlock
 
 EXPERIMENT = "cannon"
 _UNKNOWN = {
     "switched": "ranks share processors, so switches between them are no disturbance",
-    "loaded": "what other processes used was not told",
+    "loaded": "what other processes used was not reported",
 }
 
 
 class Observed:
     """By cell, gathered launch by launch.
 
-    disturbances: one a launch that told.  why_not: why some launch did not.  timelines: of the first launch.
+    disturbances: one a launch that reported.  why_not: why some launch did not.  timelines: of the first launch.
     stamps: (cell, launch) -> intervals of one repetition inside the multiplication, mean over ranks.
     """
 
@@ -33,7 +33,7 @@ class Observed:
         self.timelines: dict[int, Timeline] = {}
         self.stamps: dict[tuple[int, int], float] = {}
 
-    def add(self, cell: int, launch: int, blocks: Sequence[Block], job: Job) -> None:
+    def add(self, cell: int, launch: int, blocks: Sequence[SampleBlock], job: LaunchContext) -> None:
         """One launch's blocks of a cell of this experiment."""
         runs = read_runs(blocks, job)
         if not isinstance(runs, Runs):
@@ -51,12 +51,12 @@ class Observed:
 
     def repetitions(self, cell: int) -> tuple[RepetitionCounts | None, str | None]:
         """`repetitions` and `repetitions_reason` of a cell (docs/reference/results.md)."""
-        told = self.disturbances.get(cell)
-        if not told:
+        reported = self.disturbances.get(cell)
+        if not reported:
             return None, self.why_not.get(cell, "no launch measured the cell")
-        counts = counted(told)
-        clean = [one.clean for one in told]
+        counts = counted(reported)
+        clean = [one.clean for one in reported]
         enough = sum(mask is not None and int(mask.sum()) >= ENOUGH_CLEAN for mask in clean)
-        found = RepetitionCounts(**counts, launches_of_clean=enough, launches=len(told))
+        found = RepetitionCounts(**counts, launches_of_clean=enough, launches=len(reported))
         whys = [why for name, why in _UNKNOWN.items() if counts[name] is None]
         return found, "; ".join(whys) or None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stamping the intervals costs beside the multiplication that they are of. Pure.
+"""What stamping the intervals costs, over the multiplication that they are of. Pure.
 
 The engine measures what one interval costs, two clock readings and keeping them, in each launch. A repetition has as
 many as its record holds, so the product is what the tool adds to a repetition on one rank.
@@ -10,18 +10,18 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
-from slowpath.experiments.cannon.groups import Group
+from slowpath.experiments.cannon.groups import CellGroup
 from slowpath.experiments.cannon.points import Own
-from slowpath.experiments.measured.job import why_cores_are_shared
+from slowpath.experiments.measured.launch_context import why_cores_are_shared
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.record.events import Note
 
 NS = 1e-9
-_NOT_TOLD = "the engine did not tell what an interval costs"
+_NOT_RECORDED = "the engine did not report what an interval costs"
 
 
 def own_cost(
-    group: Group, launches_of: Mapping[int, Sequence[LaunchRecord]], stamps: Mapping[tuple[int, int], float]
+    group: CellGroup, launches_of: Mapping[int, Sequence[LaunchRecord]], stamps: Mapping[tuple[int, int], float]
 ) -> Own:
     """For each cell of the group: seconds of stamping in one repetition, median over launches, or why not known.
 
@@ -33,14 +33,14 @@ def own_cost(
         if each:
             timing_s[cell] = statistics.median(each)
         else:
-            why[cell] = _NOT_TOLD
+            why[cell] = _NOT_RECORDED
     numbers = [member.cell for member in group.cells.values()]
     first = next((launches[0] for cell in numbers if (launches := launches_of.get(cell))), None)
     return Own(timing_s, why, why_cores_are_shared(first.ranks) if first else None)
 
 
 def _one(launch: LaunchRecord, cell: int, stamps: Mapping[tuple[int, int], float]) -> float | None:
-    told = [note.interval_ns for note in launch.events.of(Note) if note.cell == cell]
-    cost_ns = next((value for value in told if value is not None), None)
+    costs_ns = [note.interval_ns for note in launch.events.of(Note) if note.cell == cell]
+    cost_ns = next((value for value in costs_ns if value is not None), None)
     count = stamps.get((cell, launch.info.launch))
     return None if cost_ns is None or count is None else cost_ns * NS * count

@@ -11,7 +11,7 @@ import msgspec
 
 from slowpath.core.cannon_results import CannonPoint, Value
 from slowpath.core.cell_results import CellResult
-from slowpath.experiments.cannon.groups import Group
+from slowpath.experiments.cannon.groups import CellGroup
 from slowpath.experiments.cannon.runs import PARTS, TOTAL
 from slowpath.experiments.cannon.variants import ALONE, CEILING, REFERENCE
 from slowpath.experiments.measured.reduce import Reduced
@@ -37,7 +37,7 @@ class Own:
     shared_cores: str | None = None
 
 
-def rounds_of(measured: Measured, group: Group, variant: str, n: int, metric: str = "multiply_s") -> Rounds:
+def rounds_of(measured: Measured, group: CellGroup, variant: str, n: int, metric: str = "multiply_s") -> Rounds:
     """What the launches measured of a variant; empty where there is no such cell or nothing in it."""
     cell = group.cells.get((variant, n))
     return {} if cell is None else measured.get((cell.cell, metric, "steady"), {})
@@ -53,7 +53,7 @@ def compare(over: Rounds, under: Rounds, minimum_effect: float) -> ContrastEstim
 
 
 def point(
-    group: Group, variant: str, n: int, measured: Measured, entries: Entries, effect: float, own: Own
+    group: CellGroup, variant: str, n: int, measured: Measured, entries: Entries, effect: float, own: Own
 ) -> CannonPoint:
     """POINT of docs/reference/results.md.
 

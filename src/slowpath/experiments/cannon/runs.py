@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.experiments.measured.job import Job
-from slowpath.experiments.measured.series import NO_SAMPLES, NS, Absent, Block
+from slowpath.experiments.measured.launch_context import LaunchContext
+from slowpath.experiments.measured.series import NO_SAMPLES, NS, Absent, SampleBlock
 from slowpath.stats.inputs import Floats
 
 TOTAL, DGEMM, GENERATE = 0, 1, 10
@@ -78,7 +78,7 @@ class Runs:
         return seconds
 
 
-def read_runs(blocks: Sequence[Block], job: Job) -> Runs | Absent:
+def read_runs(blocks: Sequence[SampleBlock], job: LaunchContext) -> Runs | Absent:
     """The steady blocks of all ranks, or why they can't be used."""
     steady = [block for block in blocks if block.phase == "steady"]
     if not steady:

@@ -11,7 +11,7 @@ import numpy as np
 from slowpath.core.cannon_results import TimelineInterval
 from slowpath.experiments.cannon.disturbance import Mask
 from slowpath.experiments.cannon.runs import PARTS, TOTAL, Runs
-from slowpath.experiments.measured.job import Job
+from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.reduce import ENOUGH_CLEAN
 from slowpath.experiments.measured.series import NS
 from slowpath.record.events import Intervals
@@ -31,7 +31,7 @@ class Timeline:
     reason: str | None
 
 
-def timeline(runs: Runs, job: Job, launch: int, clean: Mask | None) -> Timeline:
+def timeline(runs: Runs, job: LaunchContext, launch: int, clean: Mask | None) -> Timeline:
     """The repetition of median length among those that stand for the launch; of two in the middle the shorter one."""
     length_s = runs.length_s(job.one_node)
     candidates = np.arange(runs.count)
@@ -43,7 +43,7 @@ def timeline(runs: Runs, job: Job, launch: int, clean: Mask | None) -> Timeline:
     return Timeline(launch, chosen, float(length_s[chosen]), job.one_node, intervals, reason)
 
 
-def _intervals(runs: Runs, job: Job, repetition: int) -> list[TimelineInterval] | str:
+def _intervals(runs: Runs, job: LaunchContext, repetition: int) -> list[TimelineInterval] | str:
     count = sum(table.shape[1] for table in runs.duration_ns.values())
     if count > MOST_INTERVALS:
         return f"{count} intervals are too many to show; the record holds them"

@@ -2,7 +2,7 @@
 """A folder that slowpath-ipc wrote, read as a run: no launcher and no campaign were there to write run and plan.
 
 One folder with events.jsonl and samples.blk is one launch; a folder that holds several of these, of the same sweep, is
-a run of as many launches. What would stand in the plan is said by the events: each cell begins with its parameters.
+a run of as many launches. What would stand in the plan is in the events: each cell begins with its parameters.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _CONDITION, _PLACEMENT = "as run", "as run"
 _PROCESSES = 2
 _MINIMUM_EFFECT = 0.03
 _TITLE = "GPU memory shared between two processes, below MPI"
-_ROUND_UP = "Round the length of device allocations up to a multiple of 2 MiB, or preload libslowpath-pad.so."
-# Each value of the sweep against the first one: what is asked, and what helps where the other value is the slower one.
+_ROUND_UP = "pad to 2 MiB"
+# Each value of the sweep against the first one: what is asked, and the remedy where the other value is the slower one.
 _AXES = {
     "overalloc_bytes": ("Does opening a handle take longer when the allocation is longer than asked for?", _ROUND_UP),
     "pad_to_bytes": ("Does padding the allocation change what opening its handle takes?", None),

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from slowpath.experiments.measured.job import Job
-from slowpath.experiments.measured.series import NO_SAMPLES, Absent, Block, Derived, Series, per_operation
+from slowpath.experiments.measured.launch_context import LaunchContext
+from slowpath.experiments.measured.series import NO_SAMPLES, Absent, Derived, MetricSamples, SampleBlock, per_operation
 
 EXPORT, OPEN, FIRST_ACCESS, CLOSE, REOPEN, CLOSE_AGAIN = range(6)  # seq0 of a step's block
 _EXPORTER, _IMPORTER = 0, 1
@@ -20,10 +20,10 @@ STEPS: dict[str, tuple[int, tuple[int, ...]]] = {
 }
 
 
-def steps(p: Mapping[str, str], blocks: Sequence[Block], job: Job) -> Derived:
-    """One sample for each step of each fresh allocation; the phase tells the second close from the first."""
+def steps(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
+    """One sample for each step of each fresh allocation; the phase separates the second close from the first."""
 
-    def step(rank: int, numbers: tuple[int, ...]) -> dict[str, Series] | Absent:
+    def step(rank: int, numbers: tuple[int, ...]) -> dict[str, MetricSamples] | Absent:
         return per_operation([b for b in blocks if b.seq0 in numbers], rank, 1) or NO_SAMPLES
 
     return {metric: step(rank, numbers) for metric, (rank, numbers) in STEPS.items()}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from slowpath.experiments.measured.job import Job, why_cores_are_shared
-from slowpath.experiments.measured.series import Block
+from slowpath.experiments.measured.launch_context import LaunchContext, why_cores_are_shared
+from slowpath.experiments.measured.series import SampleBlock
 from slowpath.record.blocks import BlockIndex, opened, read_from, scan
 from slowpath.record.events import LaunchEvents, Rank, read_events
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
@@ -39,9 +39,9 @@ class LaunchRecord:
         """Rank 0 and the last rank share a node, so their CLOCK_MONOTONIC is one clock."""
         return not self.ranks or self.ranks[0].host == self.ranks[-1].host
 
-    def job(self, cell: int) -> Job:
-        """What is known of one cell beside its samples."""
-        return Job(
+    def context(self, cell: int) -> LaunchContext:
+        """What is known of one cell in addition to its samples."""
+        return LaunchContext(
             self.size,
             self.one_clock,
             len({rank.host for rank in self.ranks}) <= 1,
@@ -69,12 +69,12 @@ class LaunchRecord:
         present = sorted({int(cell) for cell in self.blocks.headers["cell"]})
         return [cell for cell in present if not ends or (cell in ends and ends[cell].status == "ok")]
 
-    def cell_blocks(self, cells: Sequence[int]) -> dict[int, list[Block]]:
+    def cell_blocks(self, cells: Sequence[int]) -> dict[int, list[SampleBlock]]:
         """The blocks of these cells, read in one pass over the file."""
         index = self.blocks
         if index is None:
             return {}
-        found: dict[int, list[Block]] = {cell: [] for cell in cells}
+        found: dict[int, list[SampleBlock]] = {cell: [] for cell in cells}
         with opened(index.path) as descriptor:
             for i, head in enumerate(index.headers):
                 if (cell := int(head["cell"])) not in found:
@@ -82,7 +82,7 @@ class LaunchRecord:
                 samples = read_from(descriptor, index, i)
                 start = samples.start_ns
                 found[cell].append(
-                    Block(
+                    SampleBlock(
                         rank=int(head["rank"]),
                         phase=index.phase(i),
                         allocation=int(head["allocation"]),
@@ -108,10 +108,10 @@ def read_launch(folder: Path, info: LaunchInfo) -> LaunchRecord:
         events = read_events(folder / "events.jsonl")
     if (folder / "samples.blk").exists():
         blocks = scan(folder / "samples.blk")
-    said = [*events.notes, *(blocks.notes if blocks else ())]
+    notes = [*events.notes, *(blocks.notes if blocks else ())]
     if blocks is None and info.ended == "ok":
-        said.append("samples.blk: is missing; the launch counts as not measured")
-    return LaunchRecord(info, folder, events, blocks, tuple(f"launch {info.launch}: {note}" for note in said))
+        notes.append("samples.blk: is missing; the launch counts as not measured")
+    return LaunchRecord(info, folder, events, blocks, tuple(f"launch {info.launch}: {note}" for note in notes))
 
 
 def load_launches(run: Path) -> list[LaunchRecord]:

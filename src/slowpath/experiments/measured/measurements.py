@@ -10,17 +10,17 @@ from typing import Protocol
 from slowpath.core.cell_results import RepetitionCounts
 from slowpath.core.plan import Cell
 from slowpath.core.twins import Twins
-from slowpath.experiments.measured.job import Job
+from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.reduce import Reduced
-from slowpath.experiments.measured.series import Block
+from slowpath.experiments.measured.series import SampleBlock
 from slowpath.experiments.p2p.who_pays import Split
 
 
 class Observer(Protocol):
     """What an experiment gathers from all launches in addition to its metrics."""
 
-    def add(self, cell: int, launch: int, blocks: Sequence[Block], job: Job) -> None:
+    def add(self, cell: int, launch: int, blocks: Sequence[SampleBlock], job: LaunchContext) -> None:
         """One launch's blocks of a cell of this experiment."""
 
     def repetitions(self, cell: int) -> tuple[RepetitionCounts | None, str | None]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.experiments.measured.series import Series
+from slowpath.experiments.measured.series import MetricSamples
 from slowpath.stats import outliers, spread, tails, warmup
 from slowpath.stats.orderstat import quantiles
 
@@ -43,7 +43,7 @@ class Reduced:
     clean_s: float | None = None
 
 
-def reduce(series: Series) -> Reduced | None:
+def reduce(series: MetricSamples) -> Reduced | None:
     """Summary of one launch's series; None when it is empty or holds a time that is not positive.
 
     A warm-up at the head of consecutive samples is left out of the centre only; tails and outliers are of all samples.

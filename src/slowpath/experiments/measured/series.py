@@ -15,7 +15,7 @@ MEDIAN = 0.5
 
 
 @dataclass(frozen=True)
-class Block:
+class SampleBlock:
     """One block of the record, decoded: duration_ns and start_ns have shape (n,), int64; start_ns is absolute."""
 
     rank: int
@@ -29,12 +29,12 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Series:
+class MetricSamples:
     """Samples of one metric, phase, cell and launch: seconds per operation, shape (n,), in the order taken.
 
     location: the quantile of the samples that stands for the launch. consecutive: the samples follow one another
     without a pause, so that a warm-up may stand at their head. clean: which samples nothing else disturbed, shape (n,);
-    None: not told.
+    None: not recorded.
     """
 
     values_s: NDArray[np.float64]
@@ -52,24 +52,24 @@ class Absent:
     reason: str
 
 
-Derived = dict[str, dict[str, Series] | Absent]
+Derived = dict[str, dict[str, MetricSamples] | Absent]
 NO_SAMPLES = Absent("no samples")
 
 
-def chosen(blocks: Sequence[Block], rank: int, phase: str) -> list[Block]:
+def chosen(blocks: Sequence[SampleBlock], rank: int, phase: str) -> list[SampleBlock]:
     """The blocks of one rank and phase, by allocation, then by position on it."""
     found = [b for b in blocks if b.rank == rank and b.phase == phase]
     return sorted(found, key=lambda b: (b.allocation, b.seq0))
 
 
 def per_operation(
-    blocks: Sequence[Block],
+    blocks: Sequence[SampleBlock],
     rank: int,
     operations: int,
     *,
     location: float = MEDIAN,
     batches: bool = False,
-) -> dict[str, Series]:
+) -> dict[str, MetricSamples]:
     """Each sample of one rank divided by its batch and by the operations that one batch element holds.
 
     Args: batches: the steady samples are consecutive batches.
@@ -79,5 +79,5 @@ def per_operation(
         if found := chosen(blocks, rank, phase):
             values = np.concatenate([b.duration_ns * (NS / (b.batch * operations)) for b in found])
             batch = max(b.batch for b in found)
-            phases[phase] = Series(values, batch, operations, location, batches and phase == "steady")
+            phases[phase] = MetricSamples(values, batch, operations, location, batches and phase == "steady")
     return phases

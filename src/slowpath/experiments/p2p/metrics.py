@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.experiments.measured.job import Job
+from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.series import (
     NO_SAMPLES,
     NS,
     PHASES,
     Absent,
-    Block,
     Derived,
-    Series,
+    MetricSamples,
+    SampleBlock,
     chosen,
     per_operation,
 )
@@ -45,7 +45,7 @@ class Messages:
     receive_end: NDArray[np.int64]
 
 
-def messages(blocks: Sequence[Block], last: int, phase: str) -> Messages | Absent:
+def messages(blocks: Sequence[SampleBlock], last: int, phase: str) -> Messages | Absent:
     """Sender's and receiver's times of the same messages, by allocation and position.
 
     Args: last: the receiver's rank.
@@ -68,26 +68,26 @@ def messages(blocks: Sequence[Block], last: int, phase: str) -> Messages | Absen
     return Messages(*(np.concatenate(column) for column in zip(*times, strict=True)))
 
 
-def _one_way(blocks: Sequence[Block], last: int, job: Job) -> dict[str, Series] | Absent:
+def _one_way(blocks: Sequence[SampleBlock], last: int, job: LaunchContext) -> dict[str, MetricSamples] | Absent:
     """Receive end minus send start, message by message. Needs both ranks' start times on one clock."""
     if not job.one_clock_with(last):
         return OTHER_NODES
-    phases: dict[str, Series] = {}
+    phases: dict[str, MetricSamples] = {}
     for phase in PHASES:
         found = messages(blocks, last, phase)
         if isinstance(found, Messages):
-            phases[phase] = Series((found.receive_end - found.send_begin).astype(np.float64) * NS, 1)
+            phases[phase] = MetricSamples((found.receive_end - found.send_begin).astype(np.float64) * NS, 1)
         elif found is not NO_SAMPLES:
             return found
     return phases or NO_SAMPLES
 
 
-def one_way(p: Mapping[str, str], blocks: Sequence[Block], job: Job) -> Derived:
+def one_way(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
     """Single messages, timed on both ranks."""
     if p.get("synchronise") == "inside":
         return {"send_barrier_s": per_operation(blocks, 0, 1) or NO_SAMPLES}
     last = receiver(p, job.size)
-    received: dict[str, Series] | Absent = per_operation(blocks, last, 1) or NO_SAMPLES
+    received: dict[str, MetricSamples] | Absent = per_operation(blocks, last, 1) or NO_SAMPLES
     if p.get("posted", TOGETHER) != TOGETHER:
         return {"one_way_s": LATE_ON_PURPOSE, "send_s": LATE_ON_PURPOSE, "receive_s": received}
     return {
@@ -97,12 +97,12 @@ def one_way(p: Mapping[str, str], blocks: Sequence[Block], job: Job) -> Derived:
     }
 
 
-def ping_pong(p: Mapping[str, str], blocks: Sequence[Block], job: Job) -> Derived:
+def ping_pong(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
     """Round trips, timed on rank 0."""
     return {"half_round_trip_latency_s": per_operation(blocks, 0, 2, batches=True) or NO_SAMPLES}
 
 
-def windowed(p: Mapping[str, str], blocks: Sequence[Block], job: Job) -> Derived:
+def windowed(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
     """All pairs together: the longest sample of any pair, over the messages of all pairs."""
     pairs, in_flight = int(p.get("pairs", "1")), int(p.get("in_flight", "64"))
     phases = {}
@@ -116,5 +116,5 @@ def windowed(p: Mapping[str, str], blocks: Sequence[Block], job: Job) -> Derived
             slowest = np.max([b.duration_ns[:n] for b in together], axis=0)
             longest.append(slowest * (NS / (together[0].batch * in_flight * pairs)))
         batch = max(b.batch for b in senders[0])
-        phases[phase] = Series(np.concatenate(longest), batch, in_flight * pairs, consecutive=phase == "steady")
+        phases[phase] = MetricSamples(np.concatenate(longest), batch, in_flight * pairs, consecutive=phase == "steady")
     return {"time_per_message_s": phases or NO_SAMPLES}

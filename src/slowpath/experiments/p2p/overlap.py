@@ -13,8 +13,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from slowpath.experiments.measured.job import Job
-from slowpath.experiments.measured.series import NO_SAMPLES, NS, PHASES, Absent, Block, Derived, Series, chosen
+from slowpath.experiments.measured.launch_context import LaunchContext
+from slowpath.experiments.measured.series import (
+    NO_SAMPLES,
+    NS,
+    PHASES,
+    Absent,
+    Derived,
+    MetricSamples,
+    SampleBlock,
+    chosen,
+)
 from slowpath.experiments.p2p.metrics import receiver
 from slowpath.stats.inputs import Floats
 
@@ -25,7 +34,7 @@ HIDDEN = Absent(
 _NO_MATCH = Absent("the blocks of the two ends do not match")
 
 
-def overlap(p: Mapping[str, str], blocks: Sequence[Block], job: Job) -> Derived:
+def overlap(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
     """The slower end of each sample counts. What is exposed is one value a launch: in single samples the difference
     of two nearly equal times may be negative, and then has no logarithm."""
     last = receiver(p, job.size)
@@ -44,10 +53,10 @@ def overlap(p: Mapping[str, str], blocks: Sequence[Block], job: Job) -> Derived:
     }
 
 
-def _part(blocks: Sequence[Block], last: int, part: int) -> dict[str, Series] | Absent:
+def _part(blocks: Sequence[SampleBlock], last: int, part: int) -> dict[str, MetricSamples] | Absent:
     """By phase, seconds of one operation on the slower end, sample by sample."""
     mine = [block for block in blocks if block.part == part]
-    phases: dict[str, Series] = {}
+    phases: dict[str, MetricSamples] = {}
     for phase in PHASES:
         ends = [{(b.allocation, b.seq0): b for b in chosen(mine, rank, phase)} for rank in (0, last)]
         if not ends[0]:
@@ -59,7 +68,7 @@ def _part(blocks: Sequence[Block], last: int, part: int) -> dict[str, Series] | 
                 return _NO_MATCH
             slower.append(np.maximum(one.duration_ns, other.duration_ns) * (NS / one.batch))
         batch = max(block.batch for block in ends[0].values())
-        phases[phase] = Series(np.concatenate(slower), batch)
+        phases[phase] = MetricSamples(np.concatenate(slower), batch)
     return phases or NO_SAMPLES
 
 
@@ -71,15 +80,15 @@ def _exposed_s(found: Derived) -> float | None:
     return float(np.median(both - alone))
 
 
-def _median_s(part: dict[str, Series] | Absent) -> float | None:
+def _median_s(part: dict[str, MetricSamples] | Absent) -> float | None:
     values = _steady(part)
     return None if values is None else float(np.median(values))
 
 
-def _steady(part: dict[str, Series] | Absent) -> Floats | None:
+def _steady(part: dict[str, MetricSamples] | Absent) -> Floats | None:
     series = None if isinstance(part, Absent) else part.get("steady")
     return None if series is None else series.values_s
 
 
-def _one_value(value: float) -> dict[str, Series]:
-    return {"steady": Series(np.array([value]), 1)}
+def _one_value(value: float) -> dict[str, MetricSamples]:
+    return {"steady": MetricSamples(np.array([value]), 1)}

@@ -3,7 +3,7 @@
 
 From the start of MPI_Send to the end of MPI_Recv there is, at every moment, the sender in its call, the receiver in its
 call, both, or neither; the four parts add up to one_way_s exactly, message by message. What the receiver waits before
-the sender begins, and what the sender does when the receiver is through, is not in one_way_s and stands beside it.
+the sender begins, and what the sender does when the receiver is through, is not in one_way_s and is given separately.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 
 from slowpath.core.cell_results import WhoPays
 from slowpath.core.units import format_time
-from slowpath.experiments.measured.job import Job
-from slowpath.experiments.measured.series import NO_SAMPLES, NS, PHASES, Absent, Block
+from slowpath.experiments.measured.launch_context import LaunchContext
+from slowpath.experiments.measured.series import NO_SAMPLES, NS, PHASES, Absent, SampleBlock
 from slowpath.experiments.p2p.layout import TOGETHER
 from slowpath.experiments.p2p.metrics import LATE_ON_PURPOSE, OTHER_NODES, Messages, messages, receiver
 
@@ -48,7 +48,9 @@ def split(m: Messages) -> Split | None:
     return Split(alone, both_ratio, receiver, neither, early_s, after_s)
 
 
-def splits(parameters: Mapping[str, str], blocks: Sequence[Block], job: Job) -> dict[str, Split] | Absent:
+def splits(
+    parameters: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext
+) -> dict[str, Split] | Absent:
     """One launch's split of each phase that it has, or why there is none."""
     if parameters.get("pattern") != "one_way":
         return Absent("only pattern=one_way times both sides of a message")

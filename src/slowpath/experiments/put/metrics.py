@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from slowpath.experiments.measured.job import Job
-from slowpath.experiments.measured.series import NO_SAMPLES, Absent, Block, Derived, Series, per_operation
+from slowpath.experiments.measured.launch_context import LaunchContext
+from slowpath.experiments.measured.series import NO_SAMPLES, Absent, Derived, MetricSamples, SampleBlock, per_operation
 
 WHOLE, PUTS, SYNCHRONISATION = 0, 1, 2
 
@@ -19,11 +19,11 @@ WHOLE, PUTS, SYNCHRONISATION = 0, 1, 2
 LOCATION = 0.25
 
 
-def burst(p: Mapping[str, str], blocks: Sequence[Block], job: Job) -> Derived:
+def burst(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
     """Bursts, timed on the origin, rank 0."""
     puts = int(p.get("puts", "1000"))
 
-    def part(number: int, operations: int) -> dict[str, Series] | Absent:
+    def part(number: int, operations: int) -> dict[str, MetricSamples] | Absent:
         mine = [b for b in blocks if b.allocation == number]
         return per_operation(mine, 0, operations, location=LOCATION, batches=True) or NO_SAMPLES
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.first_use_observed import first_use_witness, observed, over_network
+from slowpath.findings.evidence.observed import first_uses_observed
+from slowpath.findings.evidence.witness import first_use_witness
 from slowpath.findings.rule import Observation, Rule
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
     """First uses whose excess follows pages or granules."""
-    return observed(evidence, lambda use: use.kind == "pages" and not over_network(evidence, use))
+    return first_uses_observed(evidence, lambda use: use.by == "pages" and not evidence.over_network(use.slow))
 
 
 RULE = Rule(
@@ -20,18 +21,17 @@ RULE = Rule(
     name="first use by pages",
     title="The first message from a buffer costs by its pages",
     what="The library maps or pins a buffer when it first sends from it, and pays for every page of the mapping.",
-    shows="First message slow, later ones fast. The excess jumps by factors when an allocation's length stops "
-    "being a multiple of 2 MiB or 64 KiB: one byte more can cost a hundred times as much.",
-    why="Who maps the memory takes the largest page that divides length and base. 1 GiB + 1 byte is mapped "
-    "with 262145 pages of 4 KiB, 1 GiB with 512 of 2 MiB. GPU drivers do so when a handle is opened in "
-    "another process.",
+    shows="The first message is slow, later ones are fast. The excess jumps by factors when the allocation's length "
+    "is no longer a multiple of 2 MiB or 64 KiB: one more byte can cost a hundred times as much.",
+    why="The mapping uses the largest page that divides length and base: 1 GiB + 1 byte takes 262145 pages of "
+    "4 KiB, 1 GiB takes 512 of 2 MiB. GPU drivers do this when another process opens the handle.",
     needs="A sweep of allocation lengths with and without a remainder, at one message length: law 'granules' or "
     "'pages', with the cost of a page. Explained when page faults or system time grow alike.",
     remedy="Pad communication buffers to 2 MiB, or preload libslowpath-pad.so; keep buffers.",
-    false_alarms="Touching memory for the first time inside the message (touch=none) costs by pages too: SP012.",
+    false_alarms="Memory that is first touched inside the message (touch=none) costs by pages, too: SP012.",
     sources=("docs/results/gpu.md", "docs/studies/padding.md", "NVIDIA open-gpu-kernel-modules, uvm_map_external.c"),
     observe=observe,
-    cause="Whoever maps or pins the buffer at its first use works page by page.",
+    cause="The buffer is mapped or pinned page by page at its first use.",
     witnesses=first_use_witness,
     hypotheses=("the GPU driver maps an opened handle page by page", "the kernel pins the buffer page by page"),
     out_of_reach="Mapping of GPU memory needs a GPU; on hosts pages are pinned or faulted.",

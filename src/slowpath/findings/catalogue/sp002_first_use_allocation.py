@@ -5,18 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.first_use_observed import first_use_witness, observed, over_network
+from slowpath.findings.evidence.evidence import Evidence, FirstUse
+from slowpath.findings.evidence.observed import first_uses_observed
+from slowpath.findings.evidence.witness import first_use_witness
+from slowpath.findings.evidence.words import is_device
 from slowpath.findings.rule import Observation, Rule
-from slowpath.findings.words import is_device
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
     """First uses whose excess follows the allocation's length; GPU memory is SP023's."""
-    return observed(
-        evidence,
-        lambda use: use.kind == "allocation" and not is_device(use.slow) and not over_network(evidence, use),
-    )
+
+    def wanted(use: FirstUse) -> bool:
+        return use.by == "allocation" and not is_device(use.slow) and not evidence.over_network(use.slow)
+
+    return first_uses_observed(evidence, wanted)
 
 
 RULE = Rule(
@@ -24,12 +26,12 @@ RULE = Rule(
     name="first use by allocation",
     title="The first message costs by the length of the whole allocation",
     what="A short message from a long buffer pays for all of the buffer, once.",
-    shows="The first message of a fresh allocation takes longer the longer the allocation is, at one and the "
-    "same message length; remainders of the length do not matter.",
-    why="The library maps, pins or registers the allocation as a whole, so that later messages from any part are fast.",
+    shows="At one message length, the first message of a fresh allocation takes longer the longer the allocation is; "
+    "remainders of the length do not matter.",
+    why="The library maps, pins or registers the whole allocation, so that later messages from any part are fast.",
     needs="Allocations of 5 lengths or more at one message length: law 'allocation'. Explained when system time "
     "or page faults account for the excess.",
-    remedy="Send from a communication buffer of its own that is no longer than needed, and keep it.",
+    remedy="Send from a dedicated communication buffer that is no longer than needed, and keep it.",
     false_alarms="With buffers as long as their messages, allocation and message can't be told apart: no law is named.",
     sources=("docs/internals/laws.md", "MPICH src/mpid/ch4/shm/ipc"),
     observe=observe,

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.first_use_observed import first_use_witness, observed
+from slowpath.findings.evidence.observed import first_uses_observed
+from slowpath.findings.evidence.witness import first_use_witness
 from slowpath.findings.rule import Observation, Rule
 
 _UNKNOWN = (
@@ -20,7 +21,7 @@ _UNKNOWN = (
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
     """First uses whose excess is constant, and those that follow no law that can be named."""
-    found = observed(evidence, lambda use: use.kind in ("constant", "unknown"))
+    found = first_uses_observed(evidence, lambda use: use.by in ("constant", "unknown"))
     return [_named(one) for one in found]
 
 
@@ -32,13 +33,13 @@ RULE = Rule(
     code="SP005",
     name="first use, constant",
     title="The first message from a buffer is slower",
-    what="A first message pays for something that does not depend on lengths: a connection, a registration, a check.",
-    shows="First message slow, later ones fast, by the same time for short and long buffers and messages.",
-    why="Libraries set up what they need when it is first needed: connections, handles, entries in caches.",
+    what="The first message pays for something that does not depend on lengths: a connection, a registration, a check.",
+    shows="The first message is slow, later ones are fast, by the same time for short and long buffers and messages.",
+    why="Libraries set up what they need when it is first needed: connections, handles, cache entries.",
     needs="First and later messages over several lengths of message and allocation: law 'constant' for the "
-    "excess. Without such a sweep the finding stands without a law and lists what it may be.",
+    "excess. Without such a sweep the finding has no law and lists what it may be.",
     remedy="Keep communication buffers, and send one message from each before the time that counts.",
-    false_alarms="Cold caches make any first message a little slower; below 1.25 nothing is said without a law.",
+    false_alarms="Cold caches make any first message a little slower; without a law nothing below 1.25x is reported.",
     sources=("docs/reference/metrics.md", "docs/internals/laws.md"),
     observe=observe,
     cause="The library sets something up at the first use of a buffer, whatever its length.",

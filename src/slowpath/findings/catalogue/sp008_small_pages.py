@@ -7,66 +7,65 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from slowpath.core.units import format_bytes, format_time
-from slowpath.findings.evidence import witness
-from slowpath.findings.evidence.by_contrast import Said, grouped, observation, setting_key
-from slowpath.findings.evidence.compared import Compared
-from slowpath.findings.evidence.differences import HUGE_PAGE_BYTES, SMALL_PAGE_BYTES, number, page_bytes, page_law
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.rule import Leg, Observation, Rule
+from slowpath.findings.evidence.evidence import Evidence, Slowdown
+from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.evidence.witness import pages_seen, sides, single_copy_bytes, system_time_words
+from slowpath.findings.evidence.words import HUGE_PAGE_BYTES, SMALL_PAGE_BYTES, number, page_bytes
+from slowpath.findings.rule import Observation, Rule, Support
 
-
-def _huge_is_faster(one: Compared) -> bool:
-    """The fast side stands on huge pages; the slow one does not."""
-    sides = [page_bytes(cell) for cell in (one.slow, one.fast)]
-    asked = one.fast_value.split(":")[0] == "huge"
-    return (sides[1] or (HUGE_PAGE_BYTES if asked else 0)) == HUGE_PAGE_BYTES and sides[0] != HUGE_PAGE_BYTES
+_WORDING = Wording("{size}messages from host memory on small pages", "from huge pages", "small pages")
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
     """Contrasts of page kinds in which huge pages are faster for later messages."""
-    found = [one for one in evidence.decided("pages", phase="steady") if _huge_is_faster(one)]
-    groups = grouped(found, lambda one: setting_key(one.slow, "pages"))
-    said = Said("A message from host memory on small pages", "the same from huge pages", "small pages")
-    return [_observation(evidence, group, said) for group in groups]
+    found = [one for one in evidence.slowdowns("pages", phase="steady") if _huge_is_faster(one)]
+    return [_observation(evidence, group) for group in grouped(found, lambda one: place_key(one.slow, "pages"))]
 
 
-def _observation(evidence: Evidence, group: Sequence[Compared], said: Said) -> Observation:
-    seen = observation(evidence, group, said, lambda g: page_law(g, evidence.minimum_effect))
+def _huge_is_faster(one: Slowdown) -> bool:
+    """The fast side stands on huge pages; the slow one does not."""
+    slow, fast = page_bytes(one.slow), page_bytes(one.fast)
+    asked = one.fast_value.split(":")[0] == "huge"
+    return (fast or (HUGE_PAGE_BYTES if asked else 0)) == HUGE_PAGE_BYTES != slow
+
+
+def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    seen = slowdown_observed(evidence, group, _WORDING, evidence.page_law)
     costs = _page_costs(group)
-    return replace(seen, evidence=(*seen.evidence, f"for each page of 4 KiB: {costs}")) if costs else seen
+    return replace(seen, evidence=(*seen.evidence, f"per page of 4 KiB: {costs}")) if costs else seen
 
 
-def _page_costs(group: Sequence[Compared]) -> str:
+def _page_costs(group: Sequence[Slowdown]) -> str:
     """`166 ns at 2 MiB, 219 ns at 4 MiB`: the cost of a page grows where messages leave the processor's caches, so that
-    often no law of pages holds over all lengths, and the costs themselves say what it does."""
-    told: dict[float, str] = {}
+    often no law of pages holds over all lengths, and the costs themselves show what it does."""
+    costs: dict[float, str] = {}
     for one in sorted(group, key=lambda one: number(one.slow, "message_bytes") or 0.0):
         length = number(one.slow, "message_bytes")
         if length and page_bytes(one.slow) == SMALL_PAGE_BYTES:
             each_s = one.excess_s / (length / SMALL_PAGE_BYTES)
-            told.setdefault(length, f"{format_time(each_s)} at {format_bytes(int(length))}")
-    return ", ".join(told.values())
+            costs.setdefault(length, f"{format_time(each_s)} at {format_bytes(int(length))}")
+    return ", ".join(costs.values())
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Leg:
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
     """The kernel gave the pages that were asked for, and its time accounts for the excess."""
-    slow, fast = evidence.cells[seen.slow_cells[0]], evidence.cells[seen.fast_cells[0]]
-    kinds = (witness.pages_seen(slow, ("small", "shared")), witness.pages_seen(fast, ("huge",)))
+    slow, fast = sides(evidence, seen)
+    kinds = (pages_seen(slow, ("small", "shared")), pages_seen(fast, ("huge",)))
     if False in kinds:
-        return Leg("refuted", "the allocations did not stand on the pages that were asked for")
+        return Support("refuted", "the allocations did not stand on the pages that were asked for")
     if None in kinds:
-        return Leg("missing", "the pages under the buffers were not observed; needs /proc/self/smaps")
+        return Support("missing", "the pages under the buffers were not observed; needs /proc/self/smaps")
     pages = "page kinds observed: small under the slow messages, huge under the fast ones"
-    time = witness.system_time_words(slow, seen.phase, fast, seen.phase, seen.excess_s)
+    time = system_time_words(slow, seen.phase, fast, seen.phase, seen.excess_s)
     if time is None:
-        return Leg("missing", "system time does not account for the excess, or was not recorded", (pages,))
-    copied = witness.single_copy_bytes(slow, seen.phase)
+        return Support("missing", "system time does not account for the excess, or was not recorded", (pages,))
+    copied = single_copy_bytes(slow, seen.phase)
     if copied is None and (seen.law is None or seen.law.name is None):
-        return Leg("missing", "no law of pages holds, and the calls that copy were not counted", (pages, time))
+        return Support("missing", "no law of pages holds, and the calls that copy were not counted", (pages, time))
     if copied == 0:
-        return Leg("missing", "system time grows, and no single copy was counted", (pages, time))
+        return Support("missing", "system time grows, and no single copy was counted", (pages, time))
     more = [f"process_vm_readv or writev copies {copied:.4g} bytes per operation"] if copied else []
-    return Leg("shown", "page kinds, the kernel's time and its copies agree", (pages, time, *more))
+    return Support("shown", "page kinds, the kernel's time and its copies agree", (pages, time, *more))
 
 
 RULE = Rule(
@@ -76,7 +75,7 @@ RULE = Rule(
     what="Long messages inside a node cost more when their buffers stand on pages of 4 KiB than on pages of 2 MiB.",
     shows="Every message of 2 MiB or more is slower, first and later ones alike, by a time for each page of 4 KiB. A "
     "local memcpy of the same memory hardly differs.",
-    why="A single copy between processes (CMA, XPMEM) makes the kernel look up and pin each page of the "
+    why="For a single copy between processes (CMA, XPMEM) the kernel looks up and pins each page of the "
     "message; 512 small pages take the place of one huge page.",
     needs="The same messages from huge and from small pages, from 2 MiB on: no shorter buffer has a huge page. "
     "Explained when the page kinds are observed on both sides, the kernel's time per message accounts for the "

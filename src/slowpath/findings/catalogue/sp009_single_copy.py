@@ -5,75 +5,70 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.evidence import witness
-from slowpath.findings.evidence.by_contrast import Said, grouped, observation, setting_key
-from slowpath.findings.evidence.compared import Compared
-from slowpath.findings.evidence.differences import difference_law, number
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.rule import Leg, Observation, Rule
+from slowpath.findings.evidence.evidence import Evidence, Slowdown
+from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.evidence.witness import NOT_COUNTED, sides, single_copy_bytes
+from slowpath.findings.evidence.words import number
+from slowpath.findings.rule import Observation, Rule, Support
 
-OFF = "single_copy_off"
+_STATE = "single_copy_off"
+OFF, ON = "single copy off", "single copy on"
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
-    """Contrasts of environments in which one side has single copy off: whichever is slower is said."""
-    found = [one for one in evidence.decided("environment", phase="steady") if _sides(evidence, one) is not None]
-    groups = grouped(found, lambda one: (_sides(evidence, one), *setting_key(one.slow, "environment")))
+    """Contrasts of environments in which one side has single copy off: whichever is slower is reported."""
+    found = [one for one in evidence.slowdowns("environment", phase="steady") if _slow_side(evidence, one) is not None]
+    groups = grouped(found, lambda one: (_slow_side(evidence, one), *place_key(one.slow, "environment")))
     return [_observation(evidence, group) for group in groups]
 
 
-def _sides(evidence: Evidence, one: Compared) -> str | None:
-    """`off` or `on`: which state the slow side is in; None: the contrast is not about single copy."""
-    slow, fast = evidence.setting(one.slow) == OFF, evidence.setting(one.fast) == OFF
-    if slow == fast:
-        return None
-    if slow:
-        return "off" if evidence.as_found(one.fast) else None
-    return "on" if evidence.as_found(one.slow) else None
+def _slow_side(evidence: Evidence, one: Slowdown) -> str | None:
+    """Which state the slow side is in; None: the contrast is not about single copy."""
+    slow, fast = evidence.setting(one.slow) == _STATE, evidence.setting(one.fast) == _STATE
+    if slow and not fast and evidence.as_found(one.fast):
+        return OFF
+    return ON if fast and not slow and evidence.as_found(one.slow) else None
 
 
-def _observation(evidence: Evidence, group: Sequence[Compared]) -> Observation:
-    off = _sides(evidence, group[0]) == "off"
-    usual = evidence.users_own(group[0].slow)
-    said = (
-        Said("A message without single copy", "with it", "single copy off", usual)
-        if off
-        else Said("A message by single copy", "through shared memory", "single copy on", usual)
+def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    default = evidence.is_default(group[0].slow)
+    wording = (
+        Wording("{size}messages without single copy", "with it", OFF, default)
+        if _slow_side(evidence, group[0]) == OFF
+        else Wording("{size}messages by single copy", "through shared memory", ON, default)
     )
-    law = lambda some: difference_law(some, ("message_bytes",), evidence.minimum_effect)  # noqa: E731
-    return observation(evidence, group, said, law)
+    return slowdown_observed(evidence, group, wording, evidence.difference_law)
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Leg:
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
     """Bytes per message that one process copied from the other's memory, on both sides."""
-    slow, fast = evidence.cells[seen.slow_cells[0]], evidence.cells[seen.fast_cells[0]]
+    slow, fast = sides(evidence, seen)
     length = number(slow, "message_bytes") or 0.0
-    bytes_slow, bytes_fast = (witness.single_copy_bytes(cell, seen.phase) for cell in (slow, fast))
+    bytes_slow, bytes_fast = (single_copy_bytes(cell, seen.phase) for cell in (slow, fast))
     if bytes_slow is None or bytes_fast is None:
-        return Leg("missing", "calls were not counted; needs a launch with witness = true")
-    off, on = (bytes_slow, bytes_fast) if seen.about == "single copy off" else (bytes_fast, bytes_slow)
+        return Support("missing", NOT_COUNTED)
+    off, on = (bytes_slow, bytes_fast) if seen.about == OFF else (bytes_fast, bytes_slow)
     line = f"process_vm_readv and writev copy {on:.4g} of {length:.0f} bytes with single copy, {off:.4g} without"
     if on >= length / 2 > 0 and off < length / 2:
-        return Leg("shown", "the calls of a single copy are there on one side and not on the other", (line,))
-    return Leg("refuted", "the calls do not differ as single copy on and off must", (line,))
+        return Support("shown", "the calls of a single copy are there on one side and not on the other", (line,))
+    return Support("refuted", "the calls do not differ as single copy on and off must", (line,))
 
 
 RULE = Rule(
     code="SP009",
     name="single copy",
     title="Single copy inside a node is refused, missing or slower",
-    what="Long messages inside a node can be copied once, from process to process, or twice through shared memory.",
-    shows="Long messages take two to three times as long, from a threshold of some KiB on; short ones do not change.",
+    what="Long messages inside a node are copied once, from process to process, or twice, through shared memory.",
+    shows="Long messages take 2x to 3x as long, from a threshold of some KiB on; short ones do not change.",
     why="The kernel refuses process_vm_readv (Yama's ptrace_scope, seccomp in containers), the library was "
-    "built without it, or a variable turned it off. From small pages a single copy can be the slower way: "
-    "SP008.",
+    "built without it, or a variable turned it off. From small pages single copy can be the slower way: SP008.",
     needs="The same messages with the library's default and with single copy off. Explained when counted calls "
     "of process_vm_readv carry the message on one side alone.",
     remedy="Allow it (ptrace_scope 0, the container's seccomp profile) and unset what turns it off.",
     false_alarms="Libraries that never copy once by default (Intel MPI) show no difference, and no finding.",
     sources=("process_vm_readv(2)", "ptrace(2), ptrace_scope", "docs/reference/launching.md"),
     observe=observe,
-    cause="Messages are copied through shared memory on one side, and from process to process on the other.",
+    cause="One side copies messages through shared memory, the other from process to process.",
     witnesses=witnesses,
     hypotheses=("single copy is off, refused or missing on the slow side", "single copy is slow from these pages"),
     needs_law=False,

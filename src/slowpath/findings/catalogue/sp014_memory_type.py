@@ -5,42 +5,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.evidence.by_contrast import Said, grouped, observation, setting_key
-from slowpath.findings.evidence.compared import Compared
-from slowpath.findings.evidence.differences import difference_law
-from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.evidence import Evidence, Slowdown
+from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.evidence.words import parameter
 from slowpath.findings.rule import Observation, Rule
-
-# Variables that say whether a library looks for GPU memory at all, or remembers what it found.
-VARIABLES = frozenset(
-    {
-        "MPICH_GPU_SUPPORT_ENABLED",
-        "MPIR_CVAR_ENABLE_GPU",
-        "UCX_MEMTYPE_CACHE",
-        "OMPI_MCA_accelerator",
-        "I_MPI_OFFLOAD",
-        "PSM3_GPUDIRECT",
-    }
-)
+from slowpath.mpi.libraries import GPU_VARIABLES
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
     """Contrasts of environments that differ in such a variable alone, for host memory."""
-    found = [one for one in evidence.decided("environment", phase="steady") if _about(evidence, one)]
-    groups = grouped(found, lambda one: (one.slow_value, one.fast_value, *setting_key(one.slow, "environment")))
+    found = [one for one in evidence.slowdowns("environment", phase="steady") if _about(evidence, one)]
+    groups = grouped(found, lambda one: (one.slow_value, one.fast_value, *place_key(one.slow, "environment")))
     return [_observation(evidence, group) for group in groups]
 
 
-def _about(evidence: Evidence, one: Compared) -> bool:
-    sides = [set(evidence.variables(cell).items()) for cell in (one.slow, one.fast)]
-    changed = {name for name, _ in sides[0] ^ sides[1]}
-    return bool(changed) and changed <= VARIABLES and str(one.slow["parameters"].get("memory", "host")) == "host"
+def _about(evidence: Evidence, one: Slowdown) -> bool:
+    slow, fast = (set(evidence.variables(cell).items()) for cell in (one.slow, one.fast))
+    changed = {name for name, _ in slow ^ fast}
+    return bool(changed) and changed <= GPU_VARIABLES and parameter(one.slow, "memory", "host") == "host"
 
 
-def _observation(evidence: Evidence, group: Sequence[Compared]) -> Observation:
-    names = sorted({n for cell in (group[0].slow, group[0].fast) for n in evidence.variables(cell) if n in VARIABLES})
-    said = Said("A host message", f"in environment '{group[0].fast_value}'", f"{' '.join(names)}")
-    return observation(evidence, group, said, lambda g: difference_law(g, ("message_bytes",), evidence.minimum_effect))
+def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    top = group[0]
+    names = sorted({n for cell in (top.slow, top.fast) for n in evidence.variables(cell) if n in GPU_VARIABLES})
+    wording = Wording(
+        f"{{size}}host messages in environment '{top.slow_value}'", f"in '{top.fast_value}'", " ".join(names)
+    )
+    return slowdown_observed(evidence, group, wording, evidence.difference_law)
 
 
 RULE = Rule(
@@ -49,7 +40,7 @@ RULE = Rule(
     title="Host messages pay for the search for GPU memory",
     what="A library built for GPUs asks the driver about each buffer, host memory included.",
     shows="Every short host message is slower by the same time with GPU support on, whatever its length.",
-    why="The question costs 0.1 to 1 us and more with some drivers; a cache of answers may be off or miss.",
+    why="The query costs 0.1 to 1 us, and more with some drivers; a cache of answers may be off or miss.",
     needs="Host messages of 4 lengths or more with GPU support, or its cache, on and off: law 'constant' for "
     "the difference.",
     remedy="Turn GPU support off for programs without GPU buffers (docs/reference/remedies.md), or update library "

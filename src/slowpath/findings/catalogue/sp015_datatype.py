@@ -5,56 +5,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.evidence import witness
-from slowpath.findings.evidence.by_contrast import Said, grouped, observation, setting_key
-from slowpath.findings.evidence.compared import Compared
-from slowpath.findings.evidence.differences import number
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.first_use_observed import cost_witness
-from slowpath.findings.evidence.lawfound import LawFound
-from slowpath.findings.rule import Leg, Observation, Rule
-from slowpath.stats.laws import blocks, constant
+from slowpath.findings.evidence.evidence import Evidence, Slowdown
+from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.evidence.witness import NUMBER_AGREES, SINGLE_COPY, calls, cost_witness
+from slowpath.findings.evidence.words import number, parameter
+from slowpath.findings.rule import Observation, Rule, Support
+from slowpath.stats.laws.found import FittedLaw
 
 _WHOLE = ("contiguous", "predefined", "large_count")
-_LAWS = (constant.LAW, blocks.LAW)
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
     """Contrasts of datatypes, or of packing, in which the derived datatype is slower."""
-    found = [one for one in evidence.decided("datatype", "pack", phase="steady") if _derived_is_slower(one)]
-    groups = grouped(found, lambda one: (one.slow_value, one.slow["experiment"], *setting_key(one.slow)))
+    found = [one for one in evidence.slowdowns("datatype", "pack", phase="steady") if _derived_is_slower(one)]
+    groups = grouped(found, lambda one: (one.slow_value, one.slow.experiment, *place_key(one.slow)))
     return [_observation(evidence, group) for group in groups]
 
 
-def _derived_is_slower(one: Compared) -> bool:
-    slow, fast = (cell["parameters"] for cell in (one.slow, one.fast))
-    derived = slow.get("datatype", "contiguous") not in _WHOLE
-    return derived and (fast.get("datatype", "contiguous") in _WHOLE or fast.get("pack") == "mpi_pack")
+def _derived_is_slower(one: Slowdown) -> bool:
+    slow, fast = (parameter(cell, "datatype", "contiguous") for cell in (one.slow, one.fast))
+    return slow not in _WHOLE and (fast in _WHOLE or parameter(one.fast, "pack") == "mpi_pack")
 
 
-def _observation(evidence: Evidence, group: Sequence[Compared]) -> Observation:
-    kind = str(group[0].slow["parameters"].get("datatype"))
-    packed = group[0].fast["parameters"].get("pack") == "mpi_pack"
-    reference = "the same packed by MPI_Pack" if packed else "the same bytes in one block"
-    said = Said(f"A message of datatype {kind}", reference, f"datatype {kind}")
-    return observation(evidence, group, said, lambda g: _law(evidence, g))
+def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    kind = parameter(group[0].slow, "datatype")
+    packed = parameter(group[0].fast, "pack") == "mpi_pack"
+    reference = "packed by MPI_Pack" if packed else "the same bytes in one block"
+    wording = Wording(f"{{size}}messages of datatype {kind}", reference, f"datatype {kind}")
+    return slowdown_observed(evidence, group, wording, lambda some: _law(evidence, some))
 
 
-def _law(evidence: Evidence, group: Sequence[Compared]) -> LawFound | None:
+def _law(evidence: Evidence, group: Sequence[Slowdown]) -> FittedLaw | None:
     """Over the blocks of the derived datatype, at the length that loses most."""
-    top = max(group, key=lambda one: one.excess_s)
-    line = evidence.line_through(top.slow, "blocks", top.metric, top.slow_phase)
-    return line.among(_LAWS) if line is not None else None
+    return evidence.law_over("blocks", max(group, key=lambda one: one.excess_s), ("constant", "blocks"))
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Leg:
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
     """Counted calls in the number of blocks, or system time for the excess."""
     slow = evidence.cells[seen.slow_cells[0]]
     count = number(slow, "blocks") or 0.0
-    made = witness.calls(slow, seen.phase, witness.SINGLE_COPY, "calls_per_op")
-    if made is not None and count and witness.NUMBER_AGREES[0] <= made / count <= witness.NUMBER_AGREES[1]:
+    made = calls(slow, seen.phase, SINGLE_COPY, "calls_per_op")
+    if made is not None and count and NUMBER_AGREES[0] <= made / count <= NUMBER_AGREES[1]:
         line = f"{made:.4g} calls of process_vm_readv or writev for each message of {count:.0f} blocks"
-        return Leg("shown", "law and witness agree", (line,))
+        return Support("shown", "law and witness agree", (line,))
     return cost_witness(evidence, seen)
 
 
@@ -62,9 +55,9 @@ RULE = Rule(
     code="SP015",
     name="datatype, block by block",
     title="A derived datatype costs by its blocks",
-    what="Data in pieces (vector, indexed) are sent through a derived datatype more slowly than as one block.",
-    shows="At one and the same number of bytes, the time grows with the number of blocks.",
-    why="The library copies block by block, or looks at the type's description for each block; from GPU "
+    what="Data in pieces (vector, indexed) go more slowly through a derived datatype than as one block.",
+    shows="At the same number of bytes, the time grows with the number of blocks.",
+    why="The library copies block by block, or reads the type's description for each block; from GPU "
     "memory each block may be a copy of its own.",
     needs="The same bytes in one block and in several numbers of blocks, 4 or more: law 'blocks'. Explained "
     "when counted calls or system time grow with the blocks.",

@@ -5,45 +5,59 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.evidence.by_contrast import Said, grouped, observation, setting_key
-from slowpath.findings.evidence.compared import Compared
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.overlap import little_overlap
-from slowpath.findings.rule import Leg, Observation, Rule
-from slowpath.findings.words import sizes
+from slowpath.findings.evidence.evidence import Evidence, ExposedMessage, Slowdown
+from slowpath.findings.evidence.observed import Wording, grouped, observed, place_key, slowdown_observed
+from slowpath.findings.evidence.words import memory, ratio_words, share_words, sizes, times_words
+from slowpath.findings.rule import Observation, Rule, Support
+
+_WORDING = Wording("{size}messages behind a computation without MPI_Test", "with MPI_Test in between", "progress")
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
     """Messages that hide little of their time behind a computation, and such that calls of MPI_Test help."""
-    found = [one for one in evidence.decided("progress", phase="steady") if _test_helps(one)]
-    groups = grouped(found, lambda one: setting_key(one.slow))
-    said = Said("A message behind a computation without MPI_Test", "with MPI_Test in between", "progress")
-    return [*little_overlap(evidence), *(observation(evidence, group, said) for group in groups)]
+    found = [one for one in evidence.slowdowns("progress", phase="steady") if _test_helps(one)]
+    groups = grouped(found, lambda one: place_key(one.slow))
+    exposed = [_exposed(evidence, one) for one in evidence.exposed_messages()]
+    return [*exposed, *(slowdown_observed(evidence, group, _WORDING) for group in groups)]
 
 
-def _test_helps(one: Compared) -> bool:
+def _test_helps(one: Slowdown) -> bool:
     return one.slow_value == "none" and one.fast_value == "test"
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Leg:
-    """The same message with calls of MPI_Test in the computation moves: then progress was what it lacked."""
+def _exposed(evidence: Evidence, one: ExposedMessage) -> Observation:
+    length, share = sizes([one.slow]), share_words(one.share, one.share_interval)
+    return observed(
+        one,
+        about="progress",
+        place=evidence.place([one.slow], [f"{memory([one.slow])} memory", f"messages of {length}"]),
+        text=f"A computation as long as a {length} message leaves {share} of the message exposed: both together take "
+        f"{ratio_words(one.ratio)} as long as the longer one alone: {times_words(one)}.",
+        affects_default=evidence.is_default(one.slow),
+        cells=(one.slow.cell,),
+        evidence=(f"exposed share {share}, {one.share_interval_kind}",),
+    )
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """The same message with calls of MPI_Test in the computation moves: then it lacked progress."""
     slow = evidence.cells[seen.slow_cells[0]]
-    for one in evidence.decided("progress", phase="steady"):
+    for one in evidence.slowdowns("progress", phase="steady"):
         if _test_helps(one) and one.slow is slow:
-            line = f"with MPI_Test in the computation it takes {1 / one.ratio:.2f} times as long, at {sizes([slow])}"
-            return Leg("shown", "calls into the library make the message move", (line,))
-    return Leg("missing", "the same with MPI_Test in the computation (progress=test) was not found to be faster")
+            line = f"MPI_Test in the computation cuts it to {1 / one.ratio.value:.2f}x of its time, at {sizes([slow])}"
+            return Support("shown", "calls into the library make the message move", (line,))
+    return Support("missing", "the same with MPI_Test in the computation (progress=test) was not found to be faster")
 
 
 RULE = Rule(
     code="SP017",
     name="missing progress",
     title="Messages do not move while the program computes",
-    what="A non-blocking message can move on its own only if something makes progress while the program computes.",
+    what="A non-blocking message moves on its own only if something makes progress while the program computes.",
     shows="MPI_Isend, a computation as long as the message, MPI_Wait: together they take as long as one after "
     "the other.",
     why="Most libraries make progress inside MPI calls only. A long message needs an answer from the other "
-    "side first, and its copy is done by a processor that computes.",
+    "side first, and a processor that computes has to copy it.",
     needs="The message alone, the computation alone and both at once (pattern=overlap). Explained when calls of "
     "MPI_Test in the computation let the message move.",
     remedy="Call MPI_Test now and then, or turn on the library's progress thread if a core is free for it.",

@@ -5,38 +5,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.evidence import witness
-from slowpath.findings.evidence.by_contrast import Said, grouped, observation, setting_key
-from slowpath.findings.evidence.differences import difference_law
 from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.first_use_observed import cost_witness
-from slowpath.findings.rule import Leg, Observation, Rule
+from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.evidence.witness import cost_witness, sides, single_copy_bytes
+from slowpath.findings.rule import Observation, Rule, Support
+
+_WORDING = Wording("receives of unexpected {size}messages", "receives that were posted before", "unexpected")
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
     """Contrasts of receives posted before and after the message, the late ones being slower."""
-    found = [
-        one
-        for one in evidence.decided("posted", phase="steady")
-        if one.slow_value == "after" and one.fast_value == "before"
-    ]
-    groups = grouped(found, lambda one: setting_key(one.slow))
-    said = Said("Receiving a message that is already there", "one whose receive was posted before", "unexpected")
-    return [
-        observation(evidence, group, said, lambda g: difference_law(g, ("message_bytes",), evidence.minimum_effect))
-        for group in groups
-    ]
+    there = evidence.slowdowns("posted", phase="steady")
+    found = [one for one in there if one.slow_value == "after" and one.fast_value == "before"]
+    groups = grouped(found, lambda one: place_key(one.slow))
+    return [slowdown_observed(evidence, group, _WORDING, evidence.difference_law) for group in groups]
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Leg:
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
     """A second copy of the message, by the kernel or not at all."""
-    slow, fast = evidence.cells[seen.slow_cells[0]], evidence.cells[seen.fast_cells[0]]
-    copied = [witness.single_copy_bytes(cell, seen.phase) for cell in (slow, fast)]
-    if copied[0] is not None and copied[1] is not None and copied[1] > 2 * copied[0]:
-        line = (
-            f"{copied[1]:.4g} bytes copied by process_vm_readv where the receive was posted, {copied[0]:.4g} where not"
-        )
-        return Leg("shown", "unexpected messages take another way", (line,))
+    slow, fast = (single_copy_bytes(cell, seen.phase) for cell in sides(evidence, seen))
+    if slow is not None and fast is not None and fast > 2 * slow:
+        line = f"{fast:.4g} bytes copied by process_vm_readv where the receive was posted, {slow:.4g} where not"
+        return Support("shown", "unexpected messages take another way", (line,))
     return cost_witness(evidence, seen)
 
 
@@ -44,10 +34,10 @@ RULE = Rule(
     code="SP020",
     name="unexpected messages",
     title="Messages that arrive before their receive cost a copy more",
-    what="A message without a posted receive is kept by the library until the receive comes.",
+    what="The library buffers an unexpected message, one without a posted receive, until the receive comes.",
     shows="Receiving takes longer when the message is there first than when the receive was posted before it came.",
     why="Short messages are copied into the library's buffer and from there again; long ones wait for the "
-    "receiver's answer, so that the transfer only begins with the receive.",
+    "receiver's answer (rendezvous), so that the transfer only begins with the receive.",
     needs="The same messages with posted=before and posted=after over 4 lengths or more: law 'bytes' or "
     "'constant' for the difference. Explained when counted copies or system time differ.",
     remedy="Post receives before the other side can send (MPI_Irecv early, persistent receives).",

@@ -6,34 +6,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.line_observed import StepSaid, steps_observed
+from slowpath.findings.evidence.observed import GrowthWording, growths_observed
 from slowpath.findings.rule import Observation, Rule
-from slowpath.stats.laws import constant
-from slowpath.stats.laws.law import Law, missing, single
-from slowpath.stats.laws.law import Variant as Shape
-from slowpath.stats.laws.probes import spread
 
-QUEUE = "queue"
-LAW = Law(
-    name="queue",
-    formula="t = a + b queue",
-    needs=lambda covariates: missing(covariates, QUEUE),
-    variants=lambda covariates: [Shape("linear", single("queue", "entry in front", lambda c: c[QUEUE]))],
-    probes=lambda covariates: spread(covariates, QUEUE),
-)
+_WORDING = GrowthWording("queue", "queue", "A message with {slow} entries in front of it", "with {fast}")
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
     """Messages that take longer the more entries stand in front of them."""
-    said = StepSaid(QUEUE, "queue", "A message with {slow} entries in front of it", "with {fast}")
-    return steps_observed(evidence, said, phase="steady", laws=(constant.LAW, LAW))
+    return growths_observed(evidence, _WORDING, ("constant", "queue"))
 
 
 RULE = Rule(
     code="SP021",
     name="queue depth",
     title="Long queues of receives or messages are searched",
-    what="To match a message the library searches its list of posted receives, or of messages that came early.",
+    what="To match a message the library searches its list of posted receives, or of unexpected messages.",
     shows="The time of a short message grows with the number of receives or messages that stand in front and do "
     "not match.",
     why="Lists are searched entry by entry: 10 to 100 ns each, more once the list has left the caches. "

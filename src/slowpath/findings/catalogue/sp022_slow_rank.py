@@ -5,27 +5,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.evidence import witness
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.ranks import slow_peers
-from slowpath.findings.rule import Leg, Observation, Rule
+from slowpath.findings.evidence.evidence import Evidence, SlowPeer
+from slowpath.findings.evidence.observed import observed
+from slowpath.findings.evidence.witness import sides, total
+from slowpath.findings.evidence.words import memory, parameter, ratio_words, sizes, times_words
+from slowpath.findings.rule import Observation, Rule, Support
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
     """Ranks to which messages take clearly longer than to the others."""
-    return slow_peers(evidence)
+    return [_observation(evidence, one) for one in evidence.slow_peers()]
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Leg:
+def _observation(evidence: Evidence, one: SlowPeer) -> Observation:
+    rank, length = parameter(one.slow, "peer"), sizes([one.slow])
+    return observed(
+        one,
+        about=f"rank {rank}",
+        place=evidence.place([one.slow], [f"rank {rank}", f"{memory([one.slow])} memory", f"messages of {length}"]),
+        text=f"{length} messages from rank 0 to rank {rank} take {ratio_words(one.ratio)} as long as to the others: "
+        f"{times_words(one)}.",
+        affects_default=evidence.is_default(one.slow),
+        cells=tuple(cell.cell for cell in one.cells),
+        evidence=(f"{ratio_words(one.ratio)} of the median of {len(one.cells) - 1} other ranks, launch by launch",),
+    )
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
     """Its processor was taken away, which the other ranks' were not."""
-    slow, fast = evidence.cells[seen.slow_cells[0]], evidence.cells[seen.fast_cells[0]]
-    switches = [witness.total(cell, seen.phase, "involuntary_switches") for cell in (slow, fast)]
-    if switches[0] is None or switches[1] is None:
-        return Leg("missing", "no witness of the ranks was recorded")
-    line = f"{switches[0]:.0f} involuntary switches with the slow rank, {switches[1]:.0f} with another"
-    if switches[0] > 2 * switches[1] + 2:
-        return Leg("shown", "something else takes the slow rank's processor", (line,))
-    return Leg(
+    slow, fast = (total(cell, seen.phase, "involuntary_switches") for cell in sides(evidence, seen))
+    if slow is None or fast is None:
+        return Support("missing", "no witness of the ranks was recorded")
+    line = f"{slow:.0f} involuntary switches with the slow rank, {fast:.0f} with another"
+    if slow > 2 * fast + 2:
+        return Support("shown", "something else takes the slow rank's processor", (line,))
+    return Support(
         "missing", "the slow rank keeps its processor; frequency, memory and distance were not recorded", (line,)
     )
 
@@ -34,7 +48,7 @@ RULE = Rule(
     code="SP022",
     name="slow rank",
     title="One rank is slower than the others",
-    what="A rank on a busy, throttled or far processor holds up everyone who waits for it.",
+    what="A rank on a busy, throttled or distant processor holds up everyone who waits for it.",
     shows="Messages to one rank take clearly longer than the same messages to all others, in every launch.",
     why="Another process on its core, a lower clock, memory of another NUMA node, or a bad link.",
     needs="The same message from rank 0 to each other rank (parameter peer), three of them or more. Explained "

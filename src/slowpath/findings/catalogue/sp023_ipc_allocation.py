@@ -5,42 +5,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.evidence.by_contrast import Said, grouped, observation, setting_key
-from slowpath.findings.evidence.compared import Compared
-from slowpath.findings.evidence.differences import difference_law
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.first_use_observed import first_use_witness, observed, over_network
-from slowpath.findings.rule import Leg, Observation, Rule
-from slowpath.findings.words import is_device
+from slowpath.findings.evidence.evidence import Evidence, FirstUse, Slowdown
+from slowpath.findings.evidence.observed import Wording, first_uses_observed, grouped, place_key, slowdown_observed
+from slowpath.findings.evidence.witness import first_use_witness
+from slowpath.findings.evidence.words import is_device, parameter
+from slowpath.findings.rule import Observation, Rule, Support
 
 STAGED = "GPU memory staged"
 _HOST = ("host", "pinned_host", "pinned_registered", "mpi")
+_WORDING = Wording("{size}messages from GPU memory", "from host memory", STAGED)
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
     """First uses of GPU memory by the allocation's length, and GPU memory that is slower than host memory."""
-    first = observed(
-        evidence, lambda use: use.kind == "allocation" and is_device(use.slow) and not over_network(evidence, use)
-    )
-    staged = [one for one in evidence.decided("memory", phase="steady") if _staged(one) and evidence.as_found(one.slow)]
-    groups = grouped(staged, lambda one: setting_key(one.slow))
-    return [*first, *(_observation(evidence, group) for group in groups)]
+
+    def wanted(use: FirstUse) -> bool:
+        return use.by == "allocation" and is_device(use.slow) and not evidence.over_network(use.slow)
+
+    staged = [one for one in evidence.slowdowns("memory", phase="steady") if _staged(evidence, one)]
+    groups = grouped(staged, lambda one: place_key(one.slow))
+    later = [slowdown_observed(evidence, group, _WORDING, evidence.difference_law) for group in groups]
+    return [*first_uses_observed(evidence, wanted), *later]
 
 
-def _staged(one: Compared) -> bool:
-    return is_device(one.slow) and str(one.fast["parameters"].get("memory", "host")) in _HOST
+def _staged(evidence: Evidence, one: Slowdown) -> bool:
+    return is_device(one.slow) and parameter(one.fast, "memory", "host") in _HOST and evidence.as_found(one.slow)
 
 
-def _observation(evidence: Evidence, group: Sequence[Compared]) -> Observation:
-    said = Said("A message from GPU memory", "the same from host memory", STAGED)
-    return observation(evidence, group, said, lambda g: difference_law(g, ("message_bytes",), evidence.minimum_effect))
-
-
-def witnesses(evidence: Evidence, seen: Observation) -> Leg:
-    """Of first uses the system time; that memory is staged no counter here tells."""
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """Of first uses the system time; no counter here shows that memory is staged."""
     if seen.about == STAGED:
-        return Leg(
-            "missing", "which path GPU memory takes is not recorded; needs UCX's protocol table or a trace of the GPU"
+        return Support(
+            "missing", "the path of GPU memory is not recorded; needs UCX's protocol table or a trace of the GPU"
         )
     return first_use_witness(evidence, seen)
 
@@ -49,7 +45,7 @@ RULE = Rule(
     code="SP023",
     name="GPU allocation length, staging",
     title="GPU memory: the whole allocation is mapped, or messages go through the host",
-    what="A GPU buffer is reached by mapping the whole allocation that it lies in, or its bytes are copied to "
+    what="The library reaches a GPU buffer by mapping the whole allocation that holds it, or copies its bytes to "
     "the host.",
     shows="A short message from a long GPU allocation is slow once, by the allocation's length; or every "
     "message from GPU memory is slower than the same one from host memory.",
@@ -57,7 +53,7 @@ RULE = Rule(
     "and GPUs that can't see each other have no handle, so bytes are staged.",
     needs="First messages over allocation lengths of GPU memory: law 'allocation'; later messages from GPU and "
     "from host memory.",
-    remedy="Send from a communication buffer of its own, from cudaMalloc; let each rank see all GPUs of the node.",
+    remedy="Send from a dedicated cudaMalloc buffer; let each rank see all GPUs of the node.",
     false_alarms="Short messages are slower from any GPU memory: look at lengths from 64 KiB on.",
     sources=("MPICH src/mpid/ch4/shm/ipc/gpu", "docs/reference/gpu-memory.md", "docs/how-to/gpu-mpi.md"),
     observe=observe,

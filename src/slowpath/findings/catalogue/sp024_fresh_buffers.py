@@ -5,26 +5,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.evidence import witness
 from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.first_use_observed import first_use_witness, observed, over_network
-from slowpath.findings.rule import Leg, Observation, Rule
+from slowpath.findings.evidence.observed import first_uses_observed
+from slowpath.findings.evidence.witness import calls, first_use_witness
+from slowpath.findings.rule import Observation, Rule, Support
 
-_LAWS = ("pages", "allocation", "message")
+_BY = ("pages", "allocation", "message")
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
     """First uses over the network's path whose excess grows with a length."""
-    return observed(evidence, lambda use: use.kind in _LAWS and over_network(evidence, use))
+    return first_uses_observed(evidence, lambda use: use.by in _BY and evidence.over_network(use.slow))
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Leg:
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
     """Registration goes through ioctl(2) or writes to the driver: calls at first that later messages don't make."""
     slow = evidence.cells[seen.slow_cells[0]]
-    first, later = (witness.calls(slow, phase, ("ioctl",), "calls_per_op") for phase in ("first", "steady"))
+    first, later = (calls(slow, phase, ("ioctl",), "calls_per_op") for phase in ("first", "steady"))
     if first is not None and later is not None and first >= 1 > later:
         line = f"{first:.3g} calls of ioctl for each first message, {later:.3g} for each later one"
-        return Leg("shown", "law and witness agree", (line,))
+        return Support("shown", "law and witness agree", (line,))
     return first_use_witness(evidence, seen)
 
 
@@ -32,15 +32,15 @@ RULE = Rule(
     code="SP024",
     name="registration of fresh buffers",
     title="Fresh buffers over the network are registered each time",
-    what="A network card reads memory that was registered with it. Programs that allocate afresh pay for that "
+    what="A network card reads registered memory only. Programs that allocate afresh pay for the registration "
     "each time.",
     shows="On the network's path, first messages from fresh buffers are slow by a time for each page or byte; "
     "later ones from the same buffer are fast.",
-    why="Registering pins every page and tells it to the card. Libraries keep registrations in a cache, which "
-    "a buffer that was freed has left.",
+    why="Registration pins every page and reports it to the card. Libraries keep registrations in a cache, which "
+    "a freed buffer has left.",
     needs="First and later messages on the network's path, over several lengths: law 'pages', 'bytes' or "
     "'allocation'. Explained by calls of ioctl, page faults or system time at first alone.",
-    remedy="Keep communication buffers; see that the registration cache is on (docs/reference/remedies.md).",
+    remedy="Keep communication buffers; check that the registration cache is on (docs/reference/remedies.md).",
     false_alarms="TCP needs no registration: there a slow first message has another cause, and no witness agrees.",
     sources=("fi_mr(3), FI_MR_CACHE_MONITOR", "docs/internals/laws.md"),
     observe=observe,

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rules look at: contrasts by axis, sweeps with their laws, witnesses. Pure."""
+"""What rules share: the facts that they may look at, how facts become observations, and the words for them."""

@@ -1,118 +1,261 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rule may look at: cells, contrasts by axis, sweeps with the laws that they follow. Nothing is judged here."""
+"""What a rule may look at: facts out of results.json as plain structs, and `Evidence`, which supplies them.
+
+Nothing is judged and nothing is computed here: findings/gather computes the facts. Times are seconds. Every difference
+names its slow side first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
-from slowpath.findings.evidence.compared import DECIDED, Cell, Compared, Contrast, from_contrast
-from slowpath.findings.evidence.lines import Line, Lines
-from slowpath.findings.rule import Place
-from slowpath.stats.laws.choose import MINIMUM_EFFECT
+from slowpath.core.cell_results import CellResult
+from slowpath.core.result import Interval
+from slowpath.stats.laws.found import FittedLaw
 
-Results = Mapping[str, Any]
+# The least that a law has to make of a difference. Many cells and laws are looked at, and over a hundred runs some fit
+# noise: lower ends of 1.04 to 1.08 in 4 of 60 clean runs (docs/results/plants.md).
+LAW_RATIO = 1.1
+CLEAR_RATIO = 1.25  # from here on a difference is called a slow path also where no law or rule says more about it
 
 
-class Evidence:
-    """results.json as rules read it. The laws of a line are chosen once, and only where a rule asks."""
+@dataclass(frozen=True)
+class Place:
+    """Where a slow path was seen; None: not known, as in imported logs. words: the same and more, for people."""
 
-    def __init__(self, results: Results) -> None:
-        self.results = results
-        self.run: Mapping[str, Any] = results["run"]
-        self.cells: dict[int, Cell] = {cell["cell"]: cell for cell in results["cells"]}
-        self.contrasts: Sequence[Contrast] = results["contrasts"]
-        self.imported = bool(self.run.get("imported"))
+    words: str
+    mpi: str | None = None
+    environment: str | None = None
+    placement: str | None = None
 
-    @cached_property
-    def minimum_effect(self) -> float:
-        """As the contrasts have it; the laws' own where there is none."""
-        return max((c["minimum_effect"] for c in self.contrasts), default=MINIMUM_EFFECT)
 
-    @cached_property
-    def control_ratio(self) -> float:
-        """The largest difference, as a ratio above 1, that a decided contrast of a cell with itself shows; 1: none."""
-        controls = [c for c in self.contrasts if c["control"] and c["verdict"] in DECIDED]
-        return max((max(c["ratio"], 1 / c["ratio"]) for c in controls), default=1.0)
+@dataclass(frozen=True)
+class Ratio:
+    """interval: None with fewer than 3 launches.  beyond: its lower end lies above 1 and the minimum effect."""
 
-    @cached_property
-    def _lines(self) -> Lines:
-        return Lines(self.results["cells"], self.minimum_effect, pooled=self.imported)
+    value: float
+    interval: Interval | None
+    beyond: bool
 
-    def lines(self, *covariates: str, phase: str, metrics: Iterable[str] | None = None) -> list[Line]:
-        """Sweeps in which one of these covariates varies and nothing else that does not follow from it."""
-        wanted = None if metrics is None else set(metrics)
-        return [line for line in self._lines.along(covariates, phase) if wanted is None or line.sweep.metric in wanted]
+    @property
+    def least(self) -> float:
+        """Lower end of the interval; the value itself where there is none."""
+        return self.interval[0] if self.interval else self.value
 
-    def line_through(self, cell: Cell, covariate: str, metric: str, phase: str) -> Line | None:
-        """The line over a covariate that has a point in this cell; None where there is none."""
-        lines = self.lines(covariate, phase=phase, metrics=(metric,))
-        return next((line for line in lines if any(one is cell for one in line.cells)), None)
 
-    @cached_property
-    def compared(self) -> list[Compared]:
-        """Every decided contrast beyond the minimum effect, controls left out, the slow side first."""
-        found = (from_contrast(contrast, self.cells) for contrast in self.contrasts)
-        return [one for one in found if one is not None]
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """Two measurements of one metric, slow over fast."""
 
-    def decided(self, *axes: str, phase: str | None = None) -> list[Compared]:
-        """Those on one of these axes; phase: that both sides are in it."""
-        by_id = {c["id"]: c for c in self.contrasts}
-        return [
-            one
-            for one in self.compared
-            if one.contrast is not None
-            and by_id[one.contrast]["axis"] in axes
-            and (phase is None or one.slow_phase == one.fast_phase == phase)
-        ]
+    slow: CellResult
+    fast: CellResult
+    metric: str
+    slow_s: float
+    fast_s: float
+    ratio: Ratio
 
-    def environment(self, cell: Cell) -> Mapping[str, Any]:
-        """Entry of run.environments of a cell, under its MPI; {} when the run does not say."""
-        for entry in self.run.get("environments") or ():
-            if entry["name"] == cell["environment"] and entry.get("mpi") in (None, cell.get("mpi")):
-                found: Mapping[str, Any] = entry
-                return found
-        return {}
+    @property
+    def excess_s(self) -> float:
+        return self.slow_s - self.fast_s
 
-    def setting(self, cell: Cell) -> str | None:
-        """The library-neutral name of its environment's state, as "network_path"; None: none was asked for."""
-        found: str | None = self.environment(cell).get("setting")
-        return found
 
-    def variables(self, cell: Cell) -> Mapping[str, str]:
+@dataclass(frozen=True, kw_only=True)
+class Slowdown(Difference):
+    """A decided contrast beyond the minimum effect. slow_value, fast_value: what the axis is set to.
+
+    affects_default: whether users who change nothing are on the slow side; None: neither side is theirs.
+    suspect: what is doubtful about its values.
+    """
+
+    contrast: str
+    axis: str
+    slow_value: str
+    fast_value: str
+    slow_phase: str
+    fast_phase: str
+    affects_default: bool | None
+    suspect: tuple[str, ...] = ()
+
+
+Payer = Literal["pages", "allocation", "message", "constant", "unknown"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstUse(Difference):
+    """A first message that takes longer. slow: where it loses most.  fast: what it is compared with, the same cell
+    where fast_phase is "steady".  by: what the excess follows.  cells: all points.
+    """
+
+    by: Payer
+    fast_phase: str
+    law: FittedLaw | None
+    cells: tuple[CellResult, ...]
+    contrasts: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Growth(Difference):
+    """Along one number the time follows another law than a constant: the slowest point against the least number."""
+
+    phase: str
+    slow_value: float
+    fast_value: float
+    law: FittedLaw
+    cells: tuple[CellResult, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LateFastPath(Difference):
+    """Messages from a fresh buffer that are slow before the `opens`-th use. agree: cells of `of` that show the same."""
+
+    opens: float
+    before: int  # the last slow message, counted from 1
+    law: FittedLaw
+    agree: int
+    of: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtocolSwitch(Difference):
+    """A jump along message lengths: the times are those of both sides' lines at the first length behind it.
+
+    law: of the whole line; its first bracket is the switch.  rising: the side behind it is the slow one.
+    """
+
+    law: FittedLaw
+    rising: bool
+    cells: tuple[CellResult, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExposedMessage(Difference):
+    """A message that a computation as long as itself does not hide: both at once against the longer one alone.
+
+    share: of the message that stays exposed.
+    """
+
+    share: float
+    share_interval: Interval
+    share_interval_kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowPeer(Difference):
+    """One rank against the median of the other ranks, launch by launch. fast: of the nearest to that median."""
+
+    cells: tuple[CellResult, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowPut(Difference):
+    """A put (slow) against a message of the same length in the same launches (fast)."""
+
+
+@dataclass(frozen=True)
+class Processors:
+    """Where the ranks of a placement may run. shared: ranks of a node have fewer processors than there are of them.
+
+    movable: some rank may run on more than one.
+    """
+
+    words: str
+    shared: bool
+    movable: bool
+
+
+@dataclass(frozen=True)
+class SharedPlacement:
+    """A placement that was to give each rank a core, and ranks share one. metric, fastest_s: of its fastest message."""
+
+    name: str
+    ranks: str
+    metric: str
+    fastest: CellResult
+    fastest_s: float
+    cells: tuple[CellResult, ...]
+
+
+@dataclass(frozen=True)
+class ControlVariable:
+    """A setting of the library (MPI_T) with a length in bytes. about: first line of its description."""
+
+    name: str
+    value: float
+    about: str
+
+
+class Evidence(Protocol):
+    """What a run offers to rules. Lists are in the order of the results."""
+
+    @property
+    def cells(self) -> Mapping[int, CellResult]:
+        """By number."""
+
+    @property
+    def imported(self) -> bool:
+        """Whether it is made of logs, which do not say how they were launched."""
+
+    def slowdowns(self, *axes: str, phase: str) -> list[Slowdown]:
+        """Decided contrasts on one of these axes with both sides in this phase."""
+
+    def first_uses(self) -> Sequence[FirstUse]:
+        """Slow first messages, each cell in at most one of them; those with a law come first."""
+
+    def growths(self, covariate: str, laws: Sequence[str], *, phase: str = "steady") -> Sequence[Growth]:
+        """Lines over one number that follow another of these laws (by name) than "constant"."""
+
+    def late_fast_paths(self) -> Sequence[LateFastPath]:
+        """Buffers whose first n - 1 messages are slow, n above 3."""
+
+    def protocol_switches(self) -> Sequence[ProtocolSwitch]:
+        """The clearest switch of each line of message lengths."""
+
+    def exposed_messages(self) -> Sequence[ExposedMessage]:
+        """Messages that hide less than half of themselves behind a computation without MPI_Test."""
+
+    def slow_peers(self) -> Sequence[SlowPeer]:
+        """Ranks to which messages take clearly longer than to all others."""
+
+    def slow_puts(self) -> Sequence[SlowPut]:
+        """Of each kind of window the put that loses most against a message."""
+
+    def shared_placements(self) -> Sequence[SharedPlacement]:
+        """Placements of one core a rank in which ranks share one."""
+
+    def difference_law(self, group: Sequence[Slowdown]) -> FittedLaw | None:
+        """Law of slow minus fast over message lengths; None with fewer than 3 comparable contrasts."""
+
+    def page_law(self, group: Sequence[Slowdown]) -> FittedLaw | None:
+        """Law of both sides' times over the pages that a message touches; None: these were not observed."""
+
+    def law_over(self, covariate: str, one: Slowdown, laws: Sequence[str]) -> FittedLaw | None:
+        """Which of these laws the line through the slow cell follows; None: it lies on no such line."""
+
+    def setting(self, cell: CellResult) -> str | None:
+        """Library-neutral name of its environment's state, as "network_path"; None: none was asked for."""
+
+    def variables(self, cell: CellResult) -> Mapping[str, str]:
         """Variables that its environment sets."""
-        found: Mapping[str, str] = self.environment(cell).get("variables") or {}
-        return found
 
-    def as_found(self, cell: Cell) -> bool:
+    def as_found(self, cell: CellResult) -> bool:
         """Whether its environment is the library's own: nothing set and nothing unset."""
-        entry = self.environment(cell)
-        return not (entry.get("variables") or entry.get("unset") or entry.get("setting"))
 
-    def users_own(self, cell: Cell) -> bool:
-        """Whether its environment is what users have who change nothing, with what they had exported before."""
-        own: bool | None = self.environment(cell).get("own")  # conclude.as_forced says it where the two differ
-        return self.as_found(cell) if own is None else own
+    def is_default(self, cell: CellResult) -> bool:
+        """Whether its environment is that of users who change nothing, with what they had exported before."""
 
-    def hosts(self, cell: Cell) -> set[str]:
-        """Nodes of the ranks under its placement; empty when no launch told."""
-        for placement in self.run.get("placements") or ():
-            if placement["name"] == cell["placement"]:
-                return {one["host"] for one in placement.get("observed") or ()}
-        return set()
+    def over_network(self, cell: CellResult) -> bool:
+        """Whether its messages take the network's path, or go from one node to another."""
 
-    def place(self, cells: Sequence[Cell], words: Sequence[str] = ()) -> Place:
+    def processors(self, cell: CellResult) -> Processors | None:
+        """Where its ranks may run; None: not recorded."""
+
+    def place(self, cells: Sequence[CellResult], words: Sequence[str] = ()) -> Place:
         """Where cells are that share their MPI; a name that they do not share is None."""
 
-        def shared(part: str) -> str | None:
-            names = {cell.get(part) for cell in cells}
-            return str(next(iter(names))) if len(names) == 1 and names != {None} else None
+    def control_variables(self, place: Place, low: float, high: float) -> list[ControlVariable] | None:
+        """Those whose value lies in [low, high] under this library and environment; None: none were recorded."""
 
-        mpi, environment, placement = shared("mpi"), shared("environment"), shared("placement")
-        if self.imported:
-            environment = None if len(cells) > 1 and environment is None else environment
-        more = [f"environment {environment}"] if environment and len(self.run.get("environments") or ()) > 1 else []
-        more += [f"placement {placement}"] if placement and len(self.run.get("placements") or ()) > 1 else []
-        said = [*words, *([mpi] if mpi else []), *more]
-        return Place(", ".join(said), mpi, environment, placement)
+    def ucx_protocols(self, place: Place, low: float, high: float) -> list[str]:
+        """Rows of UCX's table of protocols that begin in (low, high], in words."""

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel and the library were seen to do beside the times, and whether it agrees with a law. Pure.
+"""What the kernel and the library were seen to do next to the times, and whether it agrees with a law. Pure.
 
 A witness agrees when what it counts accounts for the excess: system time of one side for half of it up to all and a
-half more, faults or calls in the number that the law foretells to within a half.
+half more, faults or calls in the number that the law predicts to within a half.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
+from slowpath.core.cell_results import CellResult, RoleWitness
 from slowpath.core.units import format_time
-from slowpath.findings.evidence.compared import Cell
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.rule import Observation, Support
 
 ROLES = ("send", "receive")
 SYSTEM_SHARE = (0.5, 1.5)  # of the excess that the system time of one side must account for
@@ -19,46 +20,61 @@ ONE_SIDE = 0.5  # of its growth that the other side may have
 MANY_WAITS = 10.0  # calls for each operation, from which on system time is that of waiting
 NUMBER_AGREES = (0.5, 1.5)
 SINGLE_COPY = ("process_vm_readv", "process_vm_writev")
+NOT_COUNTED = "calls were not counted; needs a launch with witness = true"
 _WAITS = ("sched_yield", "poll", "futex_wait")
 _SIDES = {"send": "sender", "receive": "receiver"}
 _SOCKETS = ("socket_send", "socket_receive")
 
 
-def of(cell: Cell, phase: str, role: str) -> Mapping[str, Any]:
-    """Witness of one side in one phase; {} when nothing was recorded."""
-    found: Mapping[str, Any] = ((cell.get("witness") or {}).get(phase) or {}).get(role) or {}
-    return found
+def sides(evidence: Evidence, seen: Observation) -> tuple[CellResult, CellResult]:
+    """The slow cell that the observation speaks of, and the one that it is compared with."""
+    return evidence.cells[seen.slow_cells[0]], evidence.cells[seen.fast_cells[0]]
 
 
-def total(cell: Cell, phase: str, name: str) -> float | None:
-    """A count or time per operation over both sides; None when neither told."""
-    values = [found[name] for role in ROLES if (found := of(cell, phase, role)).get(name) is not None]
+def of(cell: CellResult, phase: str, role: str) -> RoleWitness | None:
+    """Witness of one side in one phase; None when nothing was recorded."""
+    by_phase = {str(name): roles for name, roles in (cell.witness or {}).items()}
+    return {str(name): found for name, found in by_phase.get(phase, {}).items()}.get(role)
+
+
+def total(cell: CellResult, phase: str, name: str) -> float | None:
+    """A count or time per operation over both sides; None when neither recorded it."""
+    found = [one for role in ROLES if (one := of(cell, phase, role)) is not None]
+    values = [value for one in found if (value := getattr(one, name)) is not None]
     return float(sum(values)) if values else None
 
 
-def calls(cell: Cell, phase: str, names: Sequence[str], what: str = "bytes_per_op") -> float | None:
-    """Calls or bytes per operation of these functions over both sides; None: no witnessed launch told."""
-    told = [found for role in ROLES if (found := of(cell, phase, role).get("calls")) is not None]
-    if not told:
+def calls(cell: CellResult, phase: str, names: Sequence[str], what: str = "bytes_per_op") -> float | None:
+    """Calls or bytes per operation of these functions over both sides; None: no witnessed launch counted."""
+    counted = [one.calls for role in ROLES if (one := of(cell, phase, role)) is not None and one.calls is not None]
+    if not counted:
         return None
-    return float(sum(entry[what] for one in told for name, entry in one.items() if name in names))
+    return float(sum(getattr(entry, what) for one in counted for name, entry in one.items() if name in names))
 
 
-def single_copy_bytes(cell: Cell, phase: str = "steady") -> float | None:
+def single_copy_bytes(cell: CellResult, phase: str = "steady") -> float | None:
     """Bytes per operation that one process copied straight from or to the other's memory."""
     return calls(cell, phase, SINGLE_COPY)
 
 
-def socket_bytes(cell: Cell, phase: str = "steady") -> float | None:
+def socket_bytes(cell: CellResult, phase: str = "steady") -> float | None:
     """Bytes per operation that went through sockets, each counted on both sides."""
     return calls(cell, phase, _SOCKETS)
 
 
-def system_time_words(slow: Cell, slow_phase: str, fast: Cell, fast_phase: str, excess_s: float | None) -> str | None:
+def pages_seen(cell: CellResult, kinds: Sequence[str]) -> bool | None:
+    """Whether all of its allocations were observed on pages of these kinds; None: not observed."""
+    seen = set(cell.allocations.pages_observed) - {"unknown"} if cell.allocations else set()
+    return seen <= set(kinds) if seen else None
+
+
+def system_time_words(
+    slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str, excess_s: float | None
+) -> str | None:
     """The line of evidence when the system time of one side accounts for the excess; None when it doesn't.
 
     One side works and the other one waits. A side that was counted to yield and poll waits, and what the kernel does
-    for it says nothing of the work; where neither was and both grow alike, nothing tells which of the two works.
+    for it is no work. Where both sides' system time grows alike, nothing tells which of the two works.
     """
     more = {role: _more_of(role, slow, slow_phase, fast, fast_phase) for role in ROLES}
     waiting = [role for role in ROLES if _waiting(slow, slow_phase, role)]
@@ -77,33 +93,59 @@ def system_time_words(slow: Cell, slow_phase: str, fast: Cell, fast_phase: str, 
     )
 
 
-def _more_of(role: str, slow: Cell, slow_phase: str, fast: Cell, fast_phase: str) -> float | None:
-    one, other = (
-        of(cell, phase, role).get("system_time_s_per_op") for cell, phase in ((slow, slow_phase), (fast, fast_phase))
-    )
-    return None if one is None or other is None else float(one - other)
-
-
-def _waiting(cell: Cell, phase: str, role: str) -> bool:
-    counted: Mapping[str, Any] = of(cell, phase, role).get("calls") or {}
-    waits = sum(float(counted[name]["calls_per_op"]) for name in _WAITS if name in counted)
-    return waits >= MANY_WAITS
-
-
-def faults_words(slow: Cell, slow_phase: str, fast: Cell, fast_phase: str, pages: float) -> str | None:
-    """The line of evidence when the page faults per operation grow by about `pages`; None when not."""
-    more = _more(slow, slow_phase, fast, fast_phase, "minor_faults_per_op")
-    if more is None or pages <= 0 or not NUMBER_AGREES[0] <= more / pages <= NUMBER_AGREES[1]:
+def _more_of(role: str, slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str) -> float | None:
+    one, other = of(slow, slow_phase, role), of(fast, fast_phase, role)
+    if one is None or other is None or one.system_time_s_per_op is None or other.system_time_s_per_op is None:
         return None
-    return f"page faults per operation grow by {more:.4g}, where the law has {pages:.4g} pages"
+    return one.system_time_s_per_op - other.system_time_s_per_op
 
 
-def _more(slow: Cell, slow_phase: str, fast: Cell, fast_phase: str, name: str) -> float | None:
-    one, other = total(slow, slow_phase, name), total(fast, fast_phase, name)
-    return None if one is None or other is None else one - other
+def _waiting(cell: CellResult, phase: str, role: str) -> bool:
+    found = of(cell, phase, role)
+    counted = (found.calls if found else None) or {}
+    return sum(counted[name].calls_per_op for name in _WAITS if name in counted) >= MANY_WAITS
 
 
-def pages_seen(cell: Cell, kinds: Sequence[str]) -> bool | None:
-    """Whether all of its allocations were observed on pages of these kinds; None: not observed."""
-    seen = {kind for kind in (cell.get("allocations") or {}).get("pages_observed", {}) if kind != "unknown"}
-    return seen <= set(kinds) if seen else None
+def faults_words(slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str, pages: float) -> str | None:
+    """The line of evidence when the page faults per operation grow by about `pages`; None when not."""
+    one, other = total(slow, slow_phase, "minor_faults_per_op"), total(fast, fast_phase, "minor_faults_per_op")
+    if one is None or other is None or pages <= 0 or not NUMBER_AGREES[0] <= (one - other) / pages <= NUMBER_AGREES[1]:
+        return None
+    return f"page faults per operation grow by {one - other:.4g}, where the law has {pages:.4g} pages"
+
+
+def first_use_witness(evidence: Evidence, seen: Observation) -> Support:
+    """System time or page faults that account for the excess of the slow cell's first message."""
+    slow, fast = sides(evidence, seen)
+    phase = "first" if slow is not fast else "steady"
+    pages = _pages(seen)
+    lines: Iterable[str | None] = (
+        faults_words(slow, "first", fast, phase, pages) if pages else None,
+        system_time_words(slow, "first", fast, phase, seen.excess_s),
+    )
+    if shown := tuple(line for line in lines if line):
+        return Support("shown", "law and witness agree", shown)
+    if slow.witness is None:
+        return Support("missing", "no page faults or system time were recorded next to the times")
+    return Support(
+        "missing", "page faults and system time do not account for the excess; a witnessed launch counts calls"
+    )
+
+
+def cost_witness(evidence: Evidence, seen: Observation) -> Support:
+    """System time that accounts for what the slow cell takes more than the fast one, in the observation's phase."""
+    slow, fast = sides(evidence, seen)
+    line = system_time_words(slow, seen.phase, fast, seen.phase, seen.excess_s)
+    if line:
+        return Support("shown", "law and witness agree", (line,))
+    if slow.witness is None or fast.witness is None:
+        return Support("missing", "no system time was recorded next to the times")
+    return Support("missing", "system time does not account for the excess; a witnessed launch counts calls")
+
+
+def _pages(seen: Observation) -> float | None:
+    """Pages that the law charges for in the slow cell: the excess over the cost of one."""
+    terms = [one for one in seen.law.coefficients if one.unit.endswith(" page")] if seen.law else []
+    if seen.excess_s is None or not terms or terms[0].value <= 0:
+        return None
+    return seen.excess_s / terms[0].value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every remedy there is: the one table. What forces a state stands in launch.settings and is drawn from there."""
+"""Every remedy there is: the one table. What is known of each library's variables is drawn from slowpath.mpi."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from slowpath.findings.remedies.remedy import Remedy
 
 REMEDIES: tuple[Remedy, ...] = (
     *variables.of_states(),
+    *variables.of_tunings(),
     *variables.MORE,
     *memory.REMEDIES,
     *windows.REMEDIES,
@@ -24,12 +25,22 @@ def find(name: str) -> Remedy:
     raise UsageError(f"there is no remedy '{name}'; there are {', '.join(remedy.name for remedy in REMEDIES)}")
 
 
-def for_rule(
-    code: str, library: str | None = None, version: str | None = None, transport: str | None = None
+def remedies_for(
+    code: str,
+    axis: str | None = None,
+    library: str | None = None,
+    version: str | None = None,
+    transport: str | None = None,
 ) -> tuple[Remedy, ...]:
-    """Those that may remove what rule `code` names, under this library; under any when none is named."""
+    """Those that may remove what rule `code` names.
+
+    Args: axis: of the contrast in which it was seen; None: it was seen in no contrast, or all axes are asked for.
+          library, version, transport: of the MPI in use; library None: for any.
+    """
     return tuple(
         remedy
         for remedy in REMEDIES
-        if code in remedy.rules and (library is None or remedy.fits(library, version, transport))
+        if code in remedy.rules
+        and (axis is None or axis in remedy.axes)
+        and (library is None or remedy.applies.fits(library, version, transport))
     )

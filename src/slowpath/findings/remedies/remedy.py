@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from slowpath.mpi.settings import version_tuple
+from slowpath.mpi.applies import EVERYWHERE, AppliesTo
 
 Parameters = Mapping[str, str]
 Change = Callable[[Parameters], Mapping[str, str] | None]
@@ -32,59 +32,50 @@ class Control:
 
 @dataclass(frozen=True)
 class Remedy:
-    """One line of the table. Exactly one of `variables` or `unset`, `change`, and `bind` says what is changed.
+    """One line of the table. Exactly one of `variables` or `unset`, `change`, and `bind` is what it changes.
 
     name         unique, for people: "huge pages"
     text         what to do, one sentence
     rules        codes of the rules whose slow paths it may remove
+    axes         axes of contrast along which it may lead from the slow side to the fast one: a parameter of the engine,
+                 environment, placement, or phase
     control      what must stay as it is; None: nothing that must can be measured, so that it can't be proven
     uncontrolled why there is no control; None: there is one, or it is not tried
     side_effects what to watch, in words
     sources      where to read on
-    library      mpich, openmpi, intelmpi; None: every one.  first, below, transport: as launch.settings.Setting
+    applies      libraries, versions and transport that it is for
     variables    environment variables to set.  unset: names to take out of the environment
-    axis, change a parameter of the engine and what the parameters become; None from `change`: it is so already, or does
-                 not apply
+    parameter, change  a parameter of the engine and what the parameters become; None from `change`: it is so already,
+                 or does not apply
     bind         how the launcher binds ranks
     code         what a program writes, ready to copy
-    tried        False: there is no cell that can try it on this version of Slowpath; `untried` says why
+    untried      why no cell can try it on this version of Slowpath; None: it can be tried
     """
 
     name: str
     text: str
     rules: tuple[str, ...]
+    axes: tuple[str, ...]
     control: Control | None = None
     side_effects: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
-    library: str | None = None
-    first: tuple[int, ...] = (0,)
-    below: tuple[int, ...] | None = None
-    transport: str | None = None
+    applies: AppliesTo = EVERYWHERE
     variables: Mapping[str, str] = field(default_factory=dict)
     unset: tuple[str, ...] = ()
-    axis: str | None = None
+    parameter: str | None = None
     change: Change | None = None
     bind: str | None = None
     code: str | None = None
     untried: str | None = None
     uncontrolled: str | None = None
 
-    def fits(self, library: str | None, version: str | None, transport: str | None = None) -> bool:
-        """Whether it is meant for this library; an unknown version has none of those that are bound to versions."""
-        if self.library is None:
-            return True
-        if self.library != library or (self.transport or None) != (transport or None):
-            return False
-        number = version_tuple(version)
-        return number is not None and number >= self.first and (self.below is None or number < self.below)
 
-
-def set_to(axis: str, value: str) -> Change:
+def set_to(parameter: str, value: str) -> Change:
     """A change of one parameter to one value."""
 
     def change(parameters: Parameters) -> Mapping[str, str] | None:
-        if axis not in parameters or parameters[axis] == value:
+        if parameter not in parameters or parameters[parameter] == value:
             return None
-        return {**parameters, axis: value}
+        return {**parameters, parameter: value}
 
     return change

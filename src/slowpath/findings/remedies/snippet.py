@@ -7,12 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from slowpath.findings.remedies.remedy import Remedy
-
-_BIND = {
-    "mpich": "mpiexec -bind-to {bind}",
-    "openmpi": "mpiexec --bind-to {bind}",
-    "intelmpi": "export I_MPI_PIN=on I_MPI_PIN_DOMAIN={bind}",
-}
+from slowpath.mpi.launchers import binding_line
 
 
 def shell_lines(variables: Mapping[str, str], unset: Sequence[str]) -> str | None:
@@ -39,8 +34,7 @@ def job_lines(
 
 def bind_line(bind: str | None, library: str | None) -> str | None:
     """How this library's launcher binds; None: not known, or nothing is bound."""
-    line = _BIND.get(library or "")
-    return line.format(bind=bind) if line and bind else None
+    return binding_line(library or "", bind) if bind else None
 
 
 def snippet(remedy: Remedy, library: str | None = None) -> dict[str, str | None]:

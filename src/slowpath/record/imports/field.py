@@ -14,10 +14,10 @@ from slowpath.core.plan import Cell, Plan
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
 from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
 from slowpath.record.imports.log import Log, Section, Time, read_log
+from slowpath.record.imports.log_campaign import campaign_text
 from slowpath.record.imports.plan import PLACEMENT, build_plan
 from slowpath.record.imports.source import cannot_write, labels_of, refuse_twice, run_info
 from slowpath.record.imports.suspect import suspects
-from slowpath.record.imports.toml import campaign_text
 from slowpath.record.plan_files import write_plan
 from slowpath.record.writing import Block, write_blocks
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -12,20 +11,11 @@ from typing import Protocol
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.plan import Plan
+from slowpath.core.toml import table_text
 from slowpath.core.version import __version__
 from slowpath.record.folder import RUN_SCHEMA, RunInfo
 
 MAX_LOG_BYTES = 64 * 2**20
-_CAMPAIGN = """\
-# Made from imported {what}; the logs themselves stand in launches/*/stdout.
-# {measures}
-
-[campaign]
-name = "imported"
-title = {title}
-ranks = {ranks}
-rounds = 8
-"""
 
 
 class Imported(Protocol):
@@ -90,7 +80,14 @@ def run_info(plan: Plan, logs: Sequence[Imported], campaign: str, conditions: st
 
 def campaign_head(plan: Plan, what: str, measures: str) -> str:
     """The table `campaign`, below two lines of comment: what it was made from, and what it measures."""
-    return _CAMPAIGN.format(what=what, measures=measures, title=json.dumps(plan.title), ranks=plan.ranks)
+    comments = [f"Made from imported {what}; the logs themselves are kept in launches/*/stdout.", measures]
+    head = {"name": "imported", "title": plan.title, "ranks": plan.ranks, "rounds": 8}
+    return table_text("campaign", head, comments, single=True)
+
+
+def printable(text: str) -> str:
+    """A name for a campaign, out of whatever a file is called."""
+    return "".join(c if c.isprintable() else "?" for c in text)[:80]
 
 
 def cannot_write(folder: Path, error: OSError) -> EnvironmentFailure:

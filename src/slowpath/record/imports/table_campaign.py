@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from slowpath.core.plan import Plan
-from slowpath.record.imports.source import campaign_head
+from slowpath.core.toml import table_text
+from slowpath.record.imports.source import campaign_head, printable
 from slowpath.record.imports.table import Table, TableLog
 from slowpath.record.imports.table_plan import Planned
 
@@ -38,14 +38,10 @@ def _lengths(table: Table, cells: Sequence[Planned]) -> list[str]:
 
 def _group(log: TableLog, cells: Sequence[Planned], lengths: list[str]) -> str:
     cell = cells[0].cell
-    name = f"{cell.group}, {cell.environment}"
-    lines = [
-        f"# from {json.dumps(log.path.name)}",
-        "[[cells]]",
-        f"name = {json.dumps(''.join(c if c.isprintable() else '?' for c in name)[:80])}",
-        f"experiment = {json.dumps(cell.experiment)}",
-        "[cells.parameters]",
-        *(f"{key} = {json.dumps(value)}" for key, value in cell.parameters.items() if key != "message_bytes"),
-        f"message_bytes = {json.dumps(lengths)}",
-    ]
-    return "\n".join(lines) + "\n"
+    parameters = {key: value for key, value in cell.parameters.items() if key != "message_bytes"}
+    group = {
+        "name": printable(f"{cell.group}, {cell.environment}"),
+        "experiment": cell.experiment,
+        "parameters": {**parameters, "message_bytes": lengths},
+    }
+    return table_text("cells", group, [f"from {printable(log.path.name)}"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from slowpath.core.plan import Cell
 from slowpath.experiments.cannon.runs import PARTS, TOTAL
-from slowpath.experiments.measured.series import Block
+from slowpath.experiments.measured.series import SampleBlock
 from slowpath.experiments.registry import EXPERIMENTS, experiment_named
 from slowpath.record.events import Intervals
 from slowpath.report.trace.model import Span
@@ -20,10 +20,10 @@ _OWN = ("dgemm", "copy", "generate")  # parts that need no MPI; the others are c
 class Kind:
     """How the blocks of one kind of cell become spans: (cell, blocks of one rank, ranks, steps) -> spans."""
 
-    spans: Callable[[Cell, Sequence[Block], int, Sequence[Intervals]], list[Span]]
+    spans: Callable[[Cell, Sequence[SampleBlock], int, Sequence[Intervals]], list[Span]]
 
 
-def _multiply(cell: Cell, blocks: Sequence[Block], ranks: int, said: Sequence[Intervals]) -> list[Span]:
+def _multiply(cell: Cell, blocks: Sequence[SampleBlock], ranks: int, said: Sequence[Intervals]) -> list[Span]:
     """Parts of repetitions, within the whole multiplication, which bears the cell's label."""
     steps = {(event.rank, event.part): event.steps for event in said}
     repetitions = {(b.rank, b.phase): len(b.duration_ns) for b in blocks if b.part == TOTAL}
@@ -45,7 +45,7 @@ def _multiply(cell: Cell, blocks: Sequence[Block], ranks: int, said: Sequence[In
     return found
 
 
-def _one_way(cell: Cell, blocks: Sequence[Block], ranks: int, said: Sequence[Intervals]) -> list[Span]:
+def _one_way(cell: Cell, blocks: Sequence[SampleBlock], ranks: int, said: Sequence[Intervals]) -> list[Span]:
     """Messages: MPI_Send on rank 0, MPI_Recv on the last rank."""
     found = []
     for block in blocks:
@@ -56,7 +56,7 @@ def _one_way(cell: Cell, blocks: Sequence[Block], ranks: int, said: Sequence[Int
     return found
 
 
-def _times(block: Block) -> list[tuple[int, int]]:
+def _times(block: SampleBlock) -> list[tuple[int, int]]:
     """Begin and end of each sample, nanoseconds on the rank's clock; [] where the block carries no start times."""
     if block.start_ns is None:
         return []

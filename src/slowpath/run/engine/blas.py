@@ -22,7 +22,7 @@ PACKAGED = "libscipy_openblas.so"
 PACKAGE = "scipy-openblas32"
 # Libraries that CMake's FindBLAS knows, by a part of the name; more than it takes does no harm.
 _NAME = re.compile(r"lib\w*(blas|blis|flame|mkl_rt|mkl_core|armpl|nvpl|atlas|essl|goto|acml)[\w-]*\.(so|a)")
-# What the choice follows beside the libraries themselves.
+# What the choice follows besides the libraries themselves.
 _CHOOSING = ("BLA_VENDOR", "BLA_STATIC", "BLAS_ROOT", "CMAKE_PREFIX_PATH", "CMAKE_LIBRARY_PATH", "MKLROOT")
 _FOLDER_LISTS = ("LD_LIBRARY_PATH", "LIBRARY_PATH", "LIB", "CMAKE_LIBRARY_PATH")
 _MULTIARCH = f"{platform.machine()}-linux-gnu"
@@ -82,12 +82,12 @@ def processor_features() -> str:
         lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
     except OSError:
         lines = []
-    told = next((line for line in lines if line.partition(":")[0].strip() in ("flags", "Features")), "")
-    return f"{platform.machine()} {hashlib.sha256(told.encode()).hexdigest()[:16]}"
+    flags = next((line for line in lines if line.partition(":")[0].strip() in ("flags", "Features")), "")
+    return f"{platform.machine()} {hashlib.sha256(flags.encode()).hexdigest()[:16]}"
 
 
 def _folders(environ: Mapping[str, str]) -> Iterator[Path]:
-    """Where CMake's find_library looks: beside every bin on the PATH, in the listed folders, in the system's."""
+    """Where CMake's find_library looks: next to every bin on the PATH, in the listed folders, in the system's."""
     prefixes = [Path(place) for place in _places(environ, "CMAKE_PREFIX_PATH")]
     prefixes += [Path(environ[name]) for name in ("BLAS_ROOT", "MKLROOT") if environ.get(name)]
     for place in _places(environ, "PATH"):

@@ -40,7 +40,7 @@ from slowpath.run.engine.toolchain import Compiler, find_cmake, find_compiler
 BUILD_LIMIT_S = 900.0
 BLAS_LINE = re.compile(r"^-- BLAS: (?!none)(.+)$", re.MULTILINE)  # engine/studies/blas/CMakeLists.txt
 ERROR_LINE = re.compile(r"\berror: |^CMake Error|undefined reference|No space left")
-# Kept beside the engine when the source builds them: the original reproducers' commands, the driver-level experiment,
+# Kept next to the engine when the source builds them: the original reproducers' commands, the driver-level experiment,
 # the library that pads allocations of programs that can't be changed, what `slowpath count` works with, what plants
 # slow paths (docs/results/plants.md), and the BLAS.
 OTHER_PROGRAMS = (
@@ -141,7 +141,7 @@ def _kept_or_built(
         built=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     try:
-        return _build_into(folder, source, mpi.mpicxx, Tools(compiler, blas, environ), note)
+        return _build_into(folder, source, mpi.mpicxx, BuildTools(compiler, blas, environ), note)
     except OSError as error:
         raise EnvironmentFailure(
             f"the engine can't be kept in {folder.parent}: {error.strerror or error}; "
@@ -160,7 +160,7 @@ def kept_engine(mpi: Mpi, environ: Mapping[str, str] | None = None) -> Engine | 
 
 
 @dataclass(frozen=True)
-class Tools:
+class BuildTools:
     """What a build works with."""
 
     compiler: Compiler
@@ -168,8 +168,8 @@ class Tools:
     environ: Mapping[str, str]
 
 
-def _build_into(folder: Path, source: Path, mpicxx: Path, tools: Tools, note: EngineNote) -> Engine:
-    """Build beside `folder` and rename into place, so that a half-built engine is never seen."""
+def _build_into(folder: Path, source: Path, mpicxx: Path, tools: BuildTools, note: EngineNote) -> Engine:
+    """Build next to `folder` and rename into place, so that a half-built engine is never seen."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     log = folder.parent / f"{folder.name}.log"
@@ -206,7 +206,7 @@ def _put_into_place(staged: Path, folder: Path) -> None:
             raise
 
 
-def _run_cmake(source: Path, build: Path, mpicxx: Path, tools: Tools, log: Path) -> None:
+def _run_cmake(source: Path, build: Path, mpicxx: Path, tools: BuildTools, log: Path) -> None:
     cmake = find_cmake(tools.environ)
     jobs = max(1, min(8, len(os.sched_getaffinity(0))))
     configure = [

@@ -34,7 +34,7 @@ class EngineNote(msgspec.Struct, frozen=True):
     compiler: str
     source: str
     built: str
-    blas: str | None = None  # as CMake told; None: there was none, or the engine is from before it was asked
+    blas: str | None = None  # as CMake reports; None: there was none, or the engine is from before it was asked
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Engine:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What run.json says of it."""
+        """What run.json states of it."""
         return {"key": self.note.key, "compiler": self.note.compiler, "path": str(self.program)}
 
 
@@ -59,7 +59,7 @@ class UsableEngine(Protocol):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What run.json says of it: key, compiler, path."""
+        """What run.json states of it: key, compiler, path."""
 
 
 def engines_folder(environ: Mapping[str, str] | None = None) -> Path:

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from slowpath.core.cell_check import CheckCells, Verdict, Verdicts
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.plan import Cell
-from slowpath.plan.check import CheckCells, Verdict, Verdicts
 from slowpath.record.plan_files import engine_cells_text
 from slowpath.run.engine.cache import UsableEngine
 

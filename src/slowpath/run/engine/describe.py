@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an engine can do: its own `describe --json`, kept beside it."""
+"""What an engine can do: its own `describe --json`, kept next to it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def describe(engine: UsableEngine, environ: Mapping[str, str]) -> dict[str, Any]
 def _keep(path: Path, content: bytes) -> None:
     """A cache that can't be written only costs time."""
     with contextlib.suppress(OSError):
-        handle, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+        handle, part = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        os.replace(beside, path)
+        os.replace(part, path)

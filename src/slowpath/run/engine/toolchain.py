@@ -78,8 +78,8 @@ def _require_cxx20(compiler: Compiler, environ: Mapping[str, str]) -> None:
 def cmake_candidates(environ: Mapping[str, str]) -> list[Path]:
     """The CMakes in sight: on the PATH, then the one that came with this Python."""
     on_path = shutil.which("cmake", path=environ.get("PATH"))
-    beside = [Path(sys.prefix) / "bin" / "cmake", Path(sys.executable).parent / "cmake"]
-    paths = ([Path(on_path)] if on_path else []) + beside
+    packaged = [Path(sys.prefix) / "bin" / "cmake", Path(sys.executable).parent / "cmake"]
+    paths = ([Path(on_path)] if on_path else []) + packaged
     return [path for path in dict.fromkeys(paths) if os.access(path, os.X_OK)]
 
 

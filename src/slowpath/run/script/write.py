@@ -8,10 +8,10 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from slowpath.mpi.batch_systems import JobScript
 from slowpath.plan.campaign import Campaign
 from slowpath.plan.places import most_nodes
 from slowpath.plan.tables import PlacementTable
-from slowpath.run.script.schedulers import Scheduler
 
 BODY = """\
 set -euo pipefail
@@ -52,8 +52,8 @@ class Asked:
     modules: Sequence[str] = ()
 
 
-def job_script(campaign: Campaign, scheduler: Scheduler, asked: Asked) -> str:
-    """The script, to be submitted by whoever wants to."""
+def job_script(campaign: Campaign, script: JobScript, asked: Asked) -> str:
+    """The text of the script, to be submitted by whoever wants to."""
     ranks = asked.ranks or campaign.ranks
     nodes = asked.nodes or most_nodes(campaign.placements)
     each = ranks_on_a_node(campaign.placements, ranks, nodes)
@@ -69,14 +69,14 @@ def job_script(campaign: Campaign, scheduler: Scheduler, asked: Asked) -> str:
     head = [
         "#!/bin/bash",
         f"# {campaign.title}",
-        f"# Submit from a folder that all nodes see: {scheduler.submit} SCRIPT",
-        *(directive.format(**known) for directive in scheduler.directives),
+        f"# Submit from a folder that all nodes see: {script.submit} SCRIPT",
+        *(directive.format(**known) for directive in script.directives),
     ]
     body = BODY.format(
         campaign=shlex.quote(asked.campaign),
-        job=scheduler.job,
+        job=script.job,
         name=campaign.name,
-        before="\n".join(["", *scheduler.before, ""]) if scheduler.before else "",
+        before="\n".join(["", *script.before, ""]) if script.before else "",
         modules=f"module load {shlex.join(asked.modules)}" if asked.modules else "# module load ...",
         slowpath=shlex.join(asked.slowpath),
         options="".join(f" {shlex.quote(word)}" for word in options),
@@ -90,7 +90,7 @@ def ranks_on_a_node(placements: Sequence[PlacementTable], ranks: int, nodes: int
 
 
 def too_few_nodes(campaign: Campaign, nodes: int) -> str | None:
-    """What to tell about placements that `nodes` can't hold; None: they hold all."""
+    """A note on placements that `nodes` can't hold; None: they hold all."""
     short = [table.name for table in campaign.placements if most_nodes([table]) > nodes]
     if not short:
         return None

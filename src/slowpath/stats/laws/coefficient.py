@@ -6,8 +6,6 @@ On the coefficients as they are, not on logarithms: a coefficient may be zero.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from slowpath.stats import signedrank, student
@@ -15,29 +13,10 @@ from slowpath.stats.estimate import SIGNED_RANK_LAUNCHES, T_LAUNCHES
 from slowpath.stats.inputs import Floats
 from slowpath.stats.interval import percent
 from slowpath.stats.laws.curve import Curve
+from slowpath.stats.laws.found import Coefficient
 from slowpath.stats.laws.law import Variant
 from slowpath.stats.laws.least_squares import solve_times
 from slowpath.stats.laws.sweep import Sweep
-
-
-@dataclass(frozen=True)
-class Coefficient:
-    """unit: "s", or "s per 4 KiB page". interval: None with `kind` saying why. launch_values: one a fitted launch."""
-
-    name: str
-    unit: str
-    value: float
-    interval: tuple[float, float] | None
-    kind: str
-    level: float | None
-    launch_values: tuple[float, ...]
-
-    @property
-    def excludes_zero(self) -> bool | None:
-        """None: there is no confidence interval."""
-        if self.interval is None or self.level is None:
-            return None
-        return self.interval[0] > 0 or self.interval[1] < 0
 
 
 def coefficients(sweep: Sweep, centre: Curve, variant: Variant, level: float = 0.95) -> tuple[Coefficient, ...]:

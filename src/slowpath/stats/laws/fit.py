@@ -12,9 +12,10 @@ import numpy as np
 from slowpath.core.errors import SlowpathError
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.centre import MARGIN, CentreFit, design, fit_centres
-from slowpath.stats.laws.coefficient import Coefficient, coefficients
+from slowpath.stats.laws.coefficient import coefficients
 from slowpath.stats.laws.curve import Curve, curve
-from slowpath.stats.laws.law import Bracket, Law
+from slowpath.stats.laws.found import Bracket, Coefficient
+from slowpath.stats.laws.law import Law
 from slowpath.stats.laws.separate import contains
 from slowpath.stats.laws.sweep import Sweep
 

@@ -20,7 +20,8 @@ import numpy as np
 from slowpath.core.units import format_bytes
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.allocation import SIDES, sides
-from slowpath.stats.laws.law import Bracket, Column, Law, Place, Variant, intercept, missing, varies, with_transfer
+from slowpath.stats.laws.found import Bracket
+from slowpath.stats.laws.law import Column, Law, Place, Variant, intercept, missing, varies, with_transfer
 from slowpath.stats.laws.probes import existing
 from slowpath.stats.laws.sweep import Covariates
 

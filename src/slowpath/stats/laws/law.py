@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slowpath.stats.inputs import Floats
+from slowpath.stats.laws.found import Bracket
 from slowpath.stats.laws.sweep import Covariates
 
 Place = Mapping[str, float]  # one point: covariate -> value
@@ -26,15 +27,6 @@ class Column:
     @property
     def unit(self) -> str:
         return f"s per {self.per}" if self.per else "s"
-
-
-@dataclass(frozen=True)
-class Bracket:
-    """A limit: `above` is the last known value that still goes the old way, `up_to` the first one that goes the new."""
-
-    covariate: str
-    above: float
-    up_to: float
 
 
 Columns = Callable[[Covariates], Sequence[Column]]

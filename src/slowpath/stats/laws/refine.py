@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from slowpath.stats.laws.law import Bracket
+from slowpath.stats.laws.found import Bracket
 
 
 def next_values(bracket: Bracket, at_once: int = 1) -> tuple[int, ...]:

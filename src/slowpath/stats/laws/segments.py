@@ -14,7 +14,8 @@ from itertools import pairwise
 import numpy as np
 
 from slowpath.stats.inputs import Floats
-from slowpath.stats.laws.law import Bracket, Column, Law, Place, Variant, missing
+from slowpath.stats.laws.found import Bracket
+from slowpath.stats.laws.law import Column, Law, Place, Variant, missing
 from slowpath.stats.laws.message import MESSAGE
 from slowpath.stats.laws.probes import spread
 from slowpath.stats.laws.sweep import Covariates

@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from slowpath.stats.laws.law import Bracket, Column, Variant, intercept, with_transfer
+from slowpath.stats.laws.found import Bracket
+from slowpath.stats.laws.law import Column, Variant, intercept, with_transfer
 from slowpath.stats.laws.sweep import Covariates
 
 

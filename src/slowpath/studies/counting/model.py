@@ -33,7 +33,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Share:
+class FunctionShare:
     """Instructions of one function, over all counted calls of a process."""
 
     library: str
@@ -72,7 +72,7 @@ class ProcessCount:
     troubles: tuple[Trouble, ...]
     calls_met: int | None
     calls: tuple[Call, ...]
-    shares: tuple[Share, ...]
+    shares: tuple[FunctionShare, ...]
     damaged: int
 
     @property

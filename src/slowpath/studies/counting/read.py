@@ -9,7 +9,7 @@ from pathlib import Path
 
 from slowpath.core.errors import RecordError
 from slowpath.studies.counting import lines as kinds
-from slowpath.studies.counting.model import Call, ProcessCount, Share, Trouble
+from slowpath.studies.counting.model import Call, FunctionShare, ProcessCount, Trouble
 from slowpath.studies.counting.model import Mapping as AddressRange
 
 Place = tuple[str, int]  # path, offset in bytes
@@ -65,7 +65,7 @@ def process_count(path: Path, data: bytes, name_all: NameAll) -> ProcessCount | 
     )
 
 
-def _shares(lines: Iterable[kinds.Line], name_all: NameAll) -> tuple[Share, ...]:
+def _shares(lines: Iterable[kinds.Line], name_all: NameAll) -> tuple[FunctionShare, ...]:
     stepped: Counter[Place | None] = Counter()
     retired: Counter[Place | None] = Counter()
     mappings: Sequence[AddressRange] = ()
@@ -85,13 +85,13 @@ def _shares(lines: Iterable[kinds.Line], name_all: NameAll) -> tuple[Share, ...]
 
 def _by_function(
     stepped: Counter[Place | None], retired: Counter[Place | None], names: Mapping[Place, Name]
-) -> tuple[Share, ...]:
+) -> tuple[FunctionShare, ...]:
     sums: dict[Name, tuple[int, int]] = {}
     for where, times in stepped.items():
         name = UNKNOWN if where is None else names.get(where, UNKNOWN)
         before = sums.get(name, (0, 0))
         sums[name] = (before[0] + times, before[1] + retired[where])
-    shares = [Share(library, function, *both) for (library, function), both in sums.items()]
+    shares = [FunctionShare(library, function, *both) for (library, function), both in sums.items()]
     return tuple(sorted(shares, key=lambda share: (-share.stepped, share.library, share.function)))
 
 

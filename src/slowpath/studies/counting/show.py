@@ -11,7 +11,7 @@ from pathlib import PurePath
 import msgspec
 
 from slowpath.studies.counting.model import ProcessCount
-from slowpath.studies.counting.summary import Spread, spread
+from slowpath.studies.counting.summary import CallSpread, spread
 
 MOST_FUNCTIONS = 20
 MOST_VALUES = 8
@@ -81,11 +81,11 @@ def _block(count: ProcessCount) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _row(name: str, numbers: Spread) -> str:
+def _row(name: str, numbers: CallSpread) -> str:
     return f"  {name:30}{numbers.median:>10g}{numbers.min:>10}{numbers.max:>10}{numbers.mean:>12.2f}"
 
 
-def _distribution(numbers: Spread) -> list[str]:
+def _distribution(numbers: CallSpread) -> list[str]:
     shown = numbers.distribution[:MOST_VALUES]
     rest = numbers.calls - sum(times for _, times in shown)
     parts = [f"{value} ({times}x)" for value, times in shown]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Spread:
+class CallSpread:
     """Instructions per call. `distribution`: (instructions, calls), most frequent first, then by instructions."""
 
     calls: int
@@ -21,13 +21,13 @@ class Spread:
     distribution: tuple[tuple[int, int], ...]
 
 
-def spread(values: Iterable[int | None]) -> Spread | None:
+def spread(values: Iterable[int | None]) -> CallSpread | None:
     """Of the values that are there; None of none."""
     known = [value for value in values if value is not None]
     if not known:
         return None
     times = Counter(known)
-    return Spread(
+    return CallSpread(
         calls=len(known),
         median=statistics.median(known),
         min=min(known),

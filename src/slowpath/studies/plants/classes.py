@@ -20,7 +20,7 @@ KIB, MIB = 2**10, 2**20
 @dataclass(frozen=True)
 class PlantClass:
     """what: one line for people.  draw: parameters from a source of random numbers.  needs: parameters that the survey
-    must vary for the plant to be seen at all.  setting: what the MPI library must know (launch.settings)."""
+    must vary for the plant to be seen at all.  setting: what the MPI library must know (mpi.settings)."""
 
     name: str
     what: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All trials one after the other, and plants.json beside their folders."""
+"""All trials one after the other, and plants.json next to their folders."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from slowpath.studies.plants.measure import Ground
 from slowpath.studies.plants.plant import Measured
 from slowpath.studies.plants.score import Baseline, false_alarms, score
 from slowpath.studies.plants.table import Scored, counts, table
-from slowpath.studies.plants.trials import Trial
+from slowpath.studies.plants.trials import PlantTrial
 
 FILE = "plants.json"
 
 
-def run(ground: Ground, trials: Sequence[Trial], out: Path, seed: int, tell: Callable[[Scored], None]) -> list[Scored]:
+def run(
+    ground: Ground, trials: Sequence[PlantTrial], out: Path, seed: int, tell: Callable[[Scored], None]
+) -> list[Scored]:
     """Measure every trial and score it; plants.json is written anew after each: an interrupted run keeps what it has.
-    A trial that fails is told and counted, and the others go on.
+    A trial that fails is reported and counted, and the others go on.
 
     Raises: UsageError: the folder holds something else than the beginning of these trials.
     """
@@ -47,24 +49,24 @@ def run(ground: Ground, trials: Sequence[Trial], out: Path, seed: int, tell: Cal
     return scored
 
 
-def _judged(trial: Trial, measured: Measured, baseline: Baseline, wall_s: float) -> Scored:
+def _judged(trial: PlantTrial, measured: Measured, baseline: Baseline, wall_s: float) -> Scored:
     if trial.plant is not None:
         return Scored(trial, wall_s, score(trial.plant.truth, measured, baseline))
     alarms = () if trial.purpose == "baseline" else false_alarms(measured, baseline)
     return Scored(trial, wall_s, alarms=alarms)
 
 
-def _drawn(trials: Sequence[Trial]) -> dict[str, str | None]:
+def _drawn(trials: Sequence[PlantTrial]) -> dict[str, str | None]:
     return {trial.name: trial.plant.text if trial.plant else None for trial in trials}
 
 
-def _check_folder(out: Path, ground: Ground, trials: Sequence[Trial]) -> None:
+def _check_folder(out: Path, ground: Ground, trials: Sequence[PlantTrial]) -> None:
     """Folders of another draw have the same names, and would be scored against plants that they never had."""
     if not out.exists() or not any(out.iterdir()):
         return
     try:
-        told = msgspec.json.decode((out / FILE).read_bytes())
-        before = told["mpi"], told["command"], told["drawn"]
+        begun = msgspec.json.decode((out / FILE).read_bytes())
+        before = begun["mpi"], begun["command"], begun["drawn"]
     except (OSError, msgspec.DecodeError, KeyError, TypeError):
         raise UsageError(f"{out}: holds no plants that can be gone on with; name a new folder with --out") from None
     if before != (ground.library.identity, list(ground.command), _drawn(trials)):
@@ -73,10 +75,10 @@ def _check_folder(out: Path, ground: Ground, trials: Sequence[Trial]) -> None:
 
 
 def _write(
-    out: Path, seed: int, ground: Ground, baseline: Baseline, scored: Sequence[Scored], trials: Sequence[Trial]
+    out: Path, seed: int, ground: Ground, baseline: Baseline, scored: Sequence[Scored], trials: Sequence[PlantTrial]
 ) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    told = {
+    content = {
         "schema": 1,
         "seed": seed,
         "mpi": ground.library.identity,
@@ -87,4 +89,4 @@ def _write(
         "trials": [one.as_dict() for one in scored],
         "table": table(scored).splitlines(),
     }
-    write_atomically(out / FILE, msgspec.json.format(msgspec.json.encode(told), indent=1))
+    write_atomically(out / FILE, msgspec.json.format(msgspec.json.encode(content), indent=1))

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from slowpath.stats.modes import wilson
 from slowpath.studies.plants.score import Score
-from slowpath.studies.plants.trials import Trial
-from slowpath.studies.plants.wilson import interval
+from slowpath.studies.plants.trials import PlantTrial
 
 
 @dataclass(frozen=True)
 class Scored:
     """One trial: a score where something was planted, alarms where not; failure: why there is neither."""
 
-    trial: Trial
+    trial: PlantTrial
     wall_s: float
     score: Score | None = None
     alarms: tuple[str, ...] = ()
@@ -41,16 +41,16 @@ class Scored:
 
 
 def line(one: Scored) -> str:
-    """One trial as it is told while the others still run."""
+    """One trial, in one line, while the others still run."""
     what = one.trial.plant.text if one.trial.plant else one.trial.purpose
     if one.failure:
-        said = f"failed: {one.failure}"
+        outcome = f"failed: {one.failure}"
     elif one.score:
-        beside = f"; beside it {len(one.score.beside)} more" if one.score.beside else ""
-        said = f"{one.score.verdict}: {one.score.why}{beside}"
+        beside = f"; {len(one.score.beside)} more findings" if one.score.beside else ""
+        outcome = f"{one.score.verdict}: {one.score.why}{beside}"
     else:
-        said = "; ".join(one.alarms) or "nothing named beyond the baseline"
-    return f"{one.trial.name:24} {what:34} {one.wall_s:5.1f} s  {said}"
+        outcome = "; ".join(one.alarms) or "nothing named beyond the baseline"
+    return f"{one.trial.name:24} {what:34} {one.wall_s:5.1f} s  {outcome}"
 
 
 def table(scored: Sequence[Scored]) -> str:
@@ -64,7 +64,7 @@ def table(scored: Sequence[Scored]) -> str:
     alarmed = sum(bool(one.alarms) for one in clean)
     beside = sum(len(one.score.beside) for one in scored if one.score)
     rows.append(f"clean runs: {len(clean)}, with a false alarm: {alarmed}{_share(alarmed, len(clean))}")
-    rows.append(f"findings beside a plant that are true of neither it nor the machine: {beside}")
+    rows.append(f"further findings that are true of neither plant nor machine: {beside}")
     return "\n".join(rows)
 
 
@@ -76,8 +76,10 @@ def _row(name: str, those: Sequence[Scored]) -> str:
 
 
 def _share(hits: int, trials: int) -> str:
-    found = interval(hits, trials)
-    return "" if found is None else f"  {100 * hits / trials:.0f} % ({100 * found[0]:.0f} to {100 * found[1]:.0f} %)"
+    if trials == 0:
+        return ""
+    found = wilson(hits, trials)
+    return f"  {100 * hits / trials:.0f} % ({100 * found.low:.0f} to {100 * found.high:.0f} %)"
 
 
 def counts(scored: Sequence[Scored]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from slowpath.studies.plants.plant import Plant
 
 
 @dataclass(frozen=True)
-class Trial:
+class PlantTrial:
     """plant: None on a clean machine.  name: of its folder.  purpose: baseline runs say what is true without plants."""
 
     name: str
@@ -21,7 +21,7 @@ class Trial:
     plant: Plant | None
 
 
-def draw(classes: Sequence[PlantClass], planted: int, clean: int, baseline: int, seed: int) -> list[Trial]:
+def draw(classes: Sequence[PlantClass], planted: int, clean: int, baseline: int, seed: int) -> list[PlantTrial]:
     """Baseline first, then plants and clean runs in one random order, so that a drift of the machine meets both. Each
     class comes about equally often; which ones come once more is drawn too."""
     source = random.Random(seed)
@@ -29,8 +29,8 @@ def draw(classes: Sequence[PlantClass], planted: int, clean: int, baseline: int,
     plants = [one.draw(source) for one in order[:planted]]
     mixed: list[Plant | None] = [*plants, *[None] * clean]
     source.shuffle(mixed)
-    trials = [Trial(f"baseline-{i + 1:03d}", "baseline", None) for i in range(baseline)]
+    trials = [PlantTrial(f"baseline-{i + 1:03d}", "baseline", None) for i in range(baseline)]
     for number, plant in enumerate(mixed, 1):
         kind = "clean" if plant is None else plant.kind
-        trials.append(Trial(f"{number:03d}-{kind}", "clean" if plant is None else "plant", plant))
+        trials.append(PlantTrial(f"{number:03d}-{kind}", "clean" if plant is None else "plant", plant))
     return trials

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts become observations: contrasts that ask the same thing in one place, first messages, growing costs. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from slowpath.core.cell_results import CellResult
+from slowpath.findings.evidence.evidence import Difference, Evidence, FirstUse, Growth, Slowdown
+from slowpath.findings.evidence.words import (
+    SPEAKING,
+    buffer_words,
+    gpus,
+    memory,
+    ratio_words,
+    sizes,
+    slowdown_words,
+    times_words,
+    where_words,
+)
+from slowpath.findings.rule import Observation
+from slowpath.stats.laws.found import FittedLaw, cost_words
+
+MOST_EVIDENCE = 6  # lines of one finding
+Key = tuple[object, ...]
+LawOf = Callable[[Sequence[Slowdown]], FittedLaw | None]
+
+
+def observed(one: Difference, **more: Any) -> Observation:
+    """The observation of one difference; `more`: what of it the difference does not have."""
+    return Observation(
+        **{
+            "metric": one.metric,
+            "phase": "steady",
+            "ratio": one.ratio.value,
+            "interval": one.ratio.interval,
+            "excess_s": one.excess_s,
+            "slow_cells": (one.slow.cell,),
+            "fast_cells": (one.fast.cell,),
+            **more,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Wording:
+    """subject, reference: of a sentence "<subject> take 2.0x as long as <reference>"; {size} stands for the length of
+    the messages ("{size}messages from small pages", "from huge pages").  about: as Observation.about.
+    affects_default: None: as the contrasts have it, else what the rule knows better.
+    """
+
+    subject: str
+    reference: str
+    about: str
+    affects_default: bool | None = None
+
+
+def grouped(found: Iterable[Slowdown], key: Callable[[Slowdown], Key]) -> list[list[Slowdown]]:
+    """Groups in the order of their first members."""
+    groups: dict[Key, list[Slowdown]] = defaultdict(list)
+    for one in found:
+        groups[key(one)].append(one)
+    return list(groups.values())
+
+
+def place_key(cell: CellResult, *without: str) -> Key:
+    """Library, environment, placement, memory and pages of a cell, less what is compared."""
+    parts = {"mpi": cell.mpi, "environment": cell.environment, "placement": cell.placement}
+    parts |= {name: cell.parameters.get(name) for name in ("memory", "pages", "experiment")}
+    return tuple(value for name, value in parts.items() if name not in without)
+
+
+def slowdown_observed(
+    evidence: Evidence, group: Sequence[Slowdown], wording: Wording, law_of: LawOf | None = None
+) -> Observation:
+    """One observation of contrasts that show one thing: the one with the largest excess speaks for all of them."""
+    speaks = [one for one in group if one.metric == _first_metric(group)]
+    top = max(speaks, key=lambda one: one.excess_s)
+    lengths = sizes(one.slow for one in group)
+    size = sizes([top.slow])
+    subject = wording.subject.format(size=f"{size} " if size else "")
+    span = f" ({lengths})" if lengths else ""
+    also = f"; {len(speaks)} contrasts{span} agree" if len(speaks) > 1 else ""
+    text = (
+        f"{subject[0].upper()}{subject[1:]} take {ratio_words(top.ratio)} as long as {wording.reference}: "
+        f"{times_words(top)}{also}."
+    )
+    return observed(
+        top,
+        about=wording.about,
+        place=evidence.place([one.slow for one in group], _group_words(group, lengths)),
+        text=text,
+        phase=top.slow_phase,
+        affects_default=_default_side(group) if wording.affects_default is None else wording.affects_default,
+        cells=tuple(dict.fromkeys(cell.cell for one in group for cell in (one.slow, one.fast))),
+        contrasts=tuple(dict.fromkeys(one.contrast for one in group)),
+        axis=top.axis,
+        law=law_of(speaks) if law_of else None,
+        evidence=tuple(slowdown_words(one) for one in _strongest(speaks)),
+        exports=evidence.variables(top.fast) if evidence.as_found(top.slow) else {},
+        unsets=tuple(evidence.variables(top.slow)) if evidence.as_found(top.fast) else (),
+        doubts=tuple(dict.fromkeys(text for one in group for text in one.suspect)),
+        slow_cells=tuple(dict.fromkeys(one.slow.cell for one in [top, *speaks])),
+        fast_cells=tuple(dict.fromkeys(one.fast.cell for one in [top, *speaks])),
+    )
+
+
+def _group_words(group: Sequence[Slowdown], lengths: str) -> list[str]:
+    return [f"{memory(one.slow for one in group)} memory", *([f"messages of {lengths}"] if lengths else [])]
+
+
+def _first_metric(group: Sequence[Slowdown]) -> str:
+    there = {one.metric for one in group}
+    return next((name for name in SPEAKING if name in there), group[0].metric)
+
+
+def _strongest(group: Sequence[Slowdown]) -> list[Slowdown]:
+    return sorted(group, key=lambda one: one.excess_s, reverse=True)[:MOST_EVIDENCE]
+
+
+def _default_side(group: Sequence[Slowdown]) -> bool | None:
+    sides = {one.affects_default for one in group}
+    return sides.pop() if len(sides) == 1 else (True if True in sides else None)
+
+
+def first_uses_observed(evidence: Evidence, wanted: Callable[[FirstUse], bool]) -> list[Observation]:
+    """One observation for each slow first message that a rule wants."""
+    return [_first_use(evidence, use) for use in evidence.first_uses() if wanted(use)]
+
+
+def _first_use(evidence: Evidence, use: FirstUse) -> Observation:
+    kinds = memory(use.cells)
+    where = gpus(use.cells)  # ways inside a GPU and between two differ in kind
+    size = sizes([use.slow])
+    what = "Opening the handle" if use.metric == "ipc_open_s" else f"The first {size} message".replace("  ", " ")
+    later = use.fast_phase == "steady"
+    against = "a later one" if later else f"from {_buffer(use.fast)}"
+    law = f"; cost: {cost_words(use.law)}" if use.law and use.law.name else "; the law of its growth is not known"
+    doubts = ("the points come from different logs, which do not say how they were launched",)
+    named = f"contrast {', '.join(use.contrasts)}" if use.contrasts else "pairs of launches of two cells"
+    return observed(
+        use,
+        about=", ".join(["first use", kinds, *where]),
+        place=evidence.place(use.cells, where_words(use.cells, *where)),
+        text=f"{what} from {_buffer(use.slow)} in {kinds} memory takes {ratio_words(use.ratio)} as long as {against}: "
+        f"{times_words(use)}{law}.",
+        phase="first",
+        affects_default=None if evidence.imported else evidence.is_default(use.slow),
+        cells=tuple(cell.cell for cell in use.cells),
+        contrasts=use.contrasts,
+        axis="phase" if later and use.contrasts else None,
+        law=use.law,
+        evidence=(f"{ratio_words(use.ratio)} as long as {against}: {named}",),
+        doubts=doubts if evidence.imported else (),
+    )
+
+
+def _buffer(cell: CellResult) -> str:
+    """`a fresh 1 GiB + 1 B buffer`."""
+    return f"a fresh {buffer_words(cell)} buffer".replace("  ", " ")
+
+
+@dataclass(frozen=True)
+class GrowthWording:
+    """covariate: what is swept. about: as Observation.about. slow, fast: sentences with the places {slow}, {fast}."""
+
+    covariate: str
+    about: str
+    slow: str
+    fast: str
+
+
+def growths_observed(evidence: Evidence, wording: GrowthWording, laws: Sequence[str]) -> list[Observation]:
+    """Lines over a number that follow another of these laws than a constant."""
+    return [_growth(evidence, wording, one) for one in evidence.growths(wording.covariate, laws)]
+
+
+def _growth(evidence: Evidence, wording: GrowthWording, one: Growth) -> Observation:
+    limits = "".join(f"; the step lies above {b.above:g}, up to {b.up_to:g}" for b in one.law.brackets)
+    subject = wording.slow.format(slow=f"{one.slow_value:g}")
+    reference = wording.fast.format(fast=f"{one.fast_value:g}")
+    return observed(
+        one,
+        about=wording.about,
+        place=evidence.place(one.cells, where_words(one.cells)),
+        text=f"{subject} takes {ratio_words(one.ratio)} as long as {reference}: {times_words(one)}; "
+        f"cost: {cost_words(one.law)}{limits}.",
+        phase=one.phase,
+        affects_default=None,
+        cells=tuple(cell.cell for cell in one.cells),
+        law=one.law,
+        evidence=(f"{ratio_words(one.ratio)}: pairs of launches of two cells",),
+    )

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Laws for findings: plain numbers of what `stats.laws.choose` decided, and the law of a difference. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.units import format_bytes
+from slowpath.findings.evidence.evidence import Slowdown
+from slowpath.findings.evidence.words import number, page_bytes
+from slowpath.stats.laws import blocks, constant, live_buffers, message, pages, queue, repetition, segments
+from slowpath.stats.laws.choose import Choice, choose
+from slowpath.stats.laws.found import Coefficient, FittedLaw
+from slowpath.stats.laws.granules import alignment
+from slowpath.stats.laws.law import Law
+from slowpath.stats.laws.sweep import Sweep, make_sweep
+
+FEWEST_POINTS = 3
+ALIKE = 1.25  # most over fewest pages that can't tell a cost by the page from a constant
+_BOUND = "upper bound: the constant, shared out among the pages of the shortest such allocation"
+_MESSAGE = "message_bytes"
+# The laws that rules ask for by name.
+_ASKED: tuple[Law, ...] = (
+    constant.LAW,
+    message.LAW,
+    pages.LAW,
+    blocks.LAW,
+    live_buffers.LAW,
+    queue.LAW,
+    repetition.LAW,
+    segments.LAW,
+)
+BY_NAME: Mapping[str, Law] = {law.name: law for law in _ASKED}
+
+
+def named(names: Sequence[str]) -> tuple[Law, ...]:
+    """Raises: KeyError: no rule may ask for a law of that name."""
+    return tuple(BY_NAME[name] for name in names)
+
+
+def fitted(choice: Choice, sweep: Sweep) -> FittedLaw:
+    """What was decided about this sweep."""
+    winner, runner_up = choice.winner, choice.runner_up
+    return FittedLaw(
+        name=winner.name if winner else None,
+        formula=winner.law.formula if winner else None,
+        coefficients=winner.coefficients if winner else (),
+        brackets=winner.brackets if winner else (),
+        residual_ratio=winner.rms_ratio if winner else None,
+        left_out_ratio=winner.left_out_ratio if winner else None,
+        runner_up=runner_up.name if runner_up else None,
+        refused=choice.refused,
+        separating=tuple(point.place for point in choice.separating),
+        points=sweep.points,
+        launches=sweep.launches,
+    )
+
+
+def with_bound(law: FittedLaw, sweep: Sweep) -> FittedLaw:
+    """Of granules with a constant for the best aligned lengths also what their pages cost at most.
+
+    Allocations that all have about the same number of the largest pages can't tell their cost from a constant, which is
+    then an upper bound of it.
+    """
+    if law.name != "granules" or not law.brackets or law.coefficients[0].name != "constant":
+        return law
+    lengths = next((sweep.covariates[n] for n in sweep.varied() if n.endswith("allocation_bytes")), None)
+    page = law.brackets[-1].up_to
+    if lengths is None or any(one.name.startswith(format_bytes(int(page))) for one in law.coefficients):
+        return law
+    counts = np.ceil(lengths[alignment(lengths) >= page] / page)
+    if not counts.size or counts.max() > ALIKE * counts.min():
+        return law
+    first, name, least = law.coefficients[0], format_bytes(int(page)), float(counts.min())
+    values = tuple(value / least for value in first.launch_values)
+    bound = Coefficient(
+        f"{name} granules at most", f"s per {name} page", first.value / least, None, _BOUND, None, values
+    )
+    return replace(law, coefficients=(*law.coefficients, bound))
+
+
+def difference_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLaw | None:
+    """Law of slow minus fast over the slow cells' message lengths.
+
+    Returns: None with fewer than three contrasts that have the same launches and a length of their own.
+    """
+    rows: dict[tuple[float, ...], list[float]] = {}
+    for one in found:
+        length = number(one.slow, _MESSAGE)
+        slow, fast = _values(one.slow, one.metric, one.slow_phase), _values(one.fast, one.metric, one.fast_phase)
+        if length is None or not slow or len(slow) != len(fast):
+            continue
+        more = np.array(slow) - np.array(fast)
+        if (more > 0).mean() > 0.5:
+            rows[(length,)] = np.where(more > 0, more, np.nan).tolist()
+    return _chosen(rows, (_MESSAGE,), minimum_effect, (constant.LAW, message.LAW))
+
+
+def page_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLaw | None:
+    """Law of the times of both sides over the pages that a message touches, small and huge ones.
+
+    Returns: None unless the pages of enough cells were observed.
+    """
+    rows: dict[tuple[float, ...], list[float]] = {}
+    for one in found:
+        for cell, phase in ((one.slow, one.slow_phase), (one.fast, one.fast_phase)):
+            page, length = page_bytes(cell), number(cell, _MESSAGE)
+            if page is not None and length is not None:
+                rows[length, page] = _values(cell, one.metric, phase)
+    return _chosen(rows, (_MESSAGE, "page_bytes"), minimum_effect, (constant.LAW, message.LAW, pages.LAW))
+
+
+def _values(cell: CellResult, metric: str, phase: str) -> list[float]:
+    estimate = cell.estimate(metric, phase)
+    return estimate.launch_values if estimate else []
+
+
+def _chosen(
+    rows: Mapping[tuple[float, ...], list[float]],
+    covariates: Sequence[str],
+    minimum_effect: float,
+    laws: Sequence[Law],
+) -> FittedLaw | None:
+    launches = max((len(values) for values in rows.values()), default=0)
+    kept = {place: values for place, values in rows.items() if launches and len(values) == launches}
+    times = np.array(list(kept.values()), dtype=np.float64).T
+    if len(kept) < FEWEST_POINTS:
+        return None
+    measured = np.isfinite(times).any(axis=1)
+    columns = {name: [place[i] for place in kept] for i, name in enumerate(covariates)}
+    sweep = make_sweep(columns, times[measured])
+    return fitted(choose(sweep, laws, minimum_effect), sweep)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variables that move a protocol switch (eager to rendezvous, two copies to one): what an attribution toggles.
+
+verified: how it was seen to move a switch; empty: not tried here. Names: the libraries' own documentation (MPI_T of
+MPICH, ompi_info, ucx_info -c, the Intel MPI Developer Reference).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slowpath.mpi.applies import AppliesTo
+
+
+@dataclass(frozen=True)
+class SwitchVariable:
+    """One variable. control_variable: what MPI_T calls it; None: as the variable.  default_bytes: None: not fixed.
+
+    multiple_bytes: other values than multiples of it make the library fail.
+    """
+
+    variable: str
+    applies: AppliesTo
+    does: str
+    control_variable: str | None = None
+    default_bytes: int | None = None
+    multiple_bytes: int = 1
+    verified: str = ""
+
+    def value(self, environ: Mapping[str, str]) -> int | None:
+        """Bytes that hold now: the user's own, else the default; None: not known."""
+        given = environ.get(self.variable, "")
+        return int(given) if given.isdigit() else self.default_bytes if not given else None
+
+
+SWITCHES: tuple[SwitchVariable, ...] = (
+    SwitchVariable(
+        "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD",
+        AppliesTo("mpich", ">=4.2"),
+        "messages from this length on are copied once, by CMA",
+        default_bytes=16384,
+        verified="MPICH 5.0.2: at 50021 the switch lies after 50020 B, at 44519 after 44518 B, by ping-pongs",
+    ),
+    SwitchVariable(
+        "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE",
+        AppliesTo("mpich", ">=4"),
+        "cell size of the shared-memory queue: messages up to about this length are eager",
+        default_bytes=69632,
+        multiple_bytes=64,
+    ),
+    SwitchVariable(
+        "MPIR_CVAR_CH4_IPC_GPU_P2P_THRESHOLD",
+        AppliesTo("mpich", ">=4"),
+        "messages from GPU allocations of this length or more go by IPC: the other process maps the allocation",
+        default_bytes=1048576,
+    ),
+    SwitchVariable(
+        "OMPI_MCA_btl_sm_eager_limit",
+        AppliesTo("openmpi", ">=5"),
+        "eager limit: longer messages, header included, go by rendezvous",
+        control_variable="btl_sm_eager_limit",
+        default_bytes=4096,
+    ),
+    SwitchVariable(
+        "OMPI_MCA_btl_vader_eager_limit",
+        AppliesTo("openmpi", ">=2,<5"),
+        "eager limit: longer messages, header included, go by rendezvous",
+        control_variable="btl_vader_eager_limit",
+        default_bytes=4096,
+    ),
+    SwitchVariable(
+        "OMPI_MCA_btl_tcp_eager_limit",
+        AppliesTo("openmpi", ">=2"),
+        "eager limit over TCP: longer messages, header included, go by rendezvous",
+        control_variable="btl_tcp_eager_limit",
+        default_bytes=65536,
+    ),
+    SwitchVariable(
+        "UCX_RNDV_THRESH",
+        AppliesTo("openmpi", ">=4", "ucx"),
+        "rendezvous threshold: messages from this length on go by rendezvous",
+    ),
+    SwitchVariable(
+        "I_MPI_SHM_CELL_FWD_SIZE",
+        AppliesTo("intelmpi", ">=2019"),
+        "cell size of shared memory",
+        default_bytes=65472,
+    ),
+)
+
+
+def switches_of(library: str | None, version: str | None, transport: str | None = None) -> tuple[SwitchVariable, ...]:
+    """Those that this library has."""
+    return tuple(switch for switch in SWITCHES if switch.applies.fits(library, version, transport))
+
+
+def variable_named(control_variable: str, library: str) -> str:
+    """The environment variable of an MPI_T control variable: MPICH's have one name, Open MPI's a prefix more."""
+    return f"OMPI_MCA_{control_variable}" if library == "openmpi" else control_variable

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variables by which a library does better what it can: the remedies that are variables are made from these rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slowpath.mpi.applies import AppliesTo
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """One library's way.
+
+    name     for people, unique
+    purpose  what it is for, as findings.remedies.variables knows it: the same for every library that has it
+    source   where the library documents the variables
+    """
+
+    name: str
+    purpose: str
+    applies: AppliesTo
+    variables: Mapping[str, str]
+    source: str
+
+
+TUNINGS: tuple[Tuning, ...] = (
+    Tuning(
+        "asynchronous progress of MPICH",
+        "asynchronous progress",
+        AppliesTo("mpich", ">=3.2"),
+        {"MPIR_CVAR_ASYNC_PROGRESS": "1"},
+        "MPICH: MPIR_CVAR_ASYNC_PROGRESS",
+    ),
+    Tuning(
+        "asynchronous progress of Intel MPI",
+        "asynchronous progress",
+        AppliesTo("intelmpi", ">=2019"),
+        {"I_MPI_ASYNC_PROGRESS": "1"},
+        "Intel MPI Library Developer Reference, Asynchronous Progress Control",
+    ),
+    Tuning(
+        "larger cache of GPU handles in MPICH",
+        "larger handle cache",
+        AppliesTo("mpich", ">=4.2"),
+        {"MPIR_CVAR_CH4_IPC_GPU_MAX_CACHE_ENTRIES": "1024"},
+        "MPICH: MPIR_CVAR_CH4_IPC_GPU_MAX_CACHE_ENTRIES",
+    ),
+    Tuning(
+        "handle cache of UCX",
+        "handle cache",
+        AppliesTo("openmpi", transport="ucx"),
+        {"UCX_CUDA_IPC_CACHE": "y"},
+        "UCX: UCX_CUDA_IPC_CACHE",
+    ),
+)

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A law that was fitted, as plain numbers, and as a formula: `t = 1.20 us + 27.8 ns x pages of 4 KiB`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from slowpath.core.units import format_bytes, format_time
+
+Interval = tuple[float, float]
+_MIB = 2**20
+# What is counted, for each thing that a coefficient may be the time of; pages and bytes have rules of their own.
+_COUNTED = {
+    "page of the host": "pages",
+    "block": "blocks",
+    "entry in front": "entries in front",
+    "window": "1 / messages in flight",
+    "message ahead": "messages in flight",
+}
+# Laws with a step: the covariate, the sign that holds on the dear side, and the name of the limit.
+_STEPS = {"live buffers": ("live buffers", ">", "K"), "repetition": ("use", "<", "n")}
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """unit: "s", or "s per 4 KiB page". interval: None with `kind` saying why. launch_values: one a fitted launch."""
+
+    name: str
+    unit: str
+    value: float
+    interval: Interval | None
+    kind: str
+    level: float | None
+    launch_values: tuple[float, ...]
+
+    @property
+    def excludes_zero(self) -> bool | None:
+        """None: there is no confidence interval."""
+        if self.interval is None or self.level is None:
+            return None
+        return self.interval[0] > 0 or self.interval[1] < 0
+
+    @property
+    def per(self) -> str | None:
+        """What it is paid for, as "4 KiB page"; None: it is paid once."""
+        return self.unit.removeprefix("s per ") if self.unit != "s" else None
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """A limit: `above` is the last known value that still goes the old way, `up_to` the first one that goes the new."""
+
+    covariate: str
+    above: float
+    up_to: float
+
+
+@dataclass(frozen=True)
+class FittedLaw:
+    """The law of a sweep. name: None where no law may be named, with `refused` saying why.
+
+    residual_ratio: root mean square over points.  left_out_ratio: error at points left out of the fit.
+    separating: points that would tell the candidates apart.  points, launches: of the sweep.
+    """
+
+    name: str | None
+    formula: str | None
+    coefficients: tuple[Coefficient, ...]
+    brackets: tuple[Bracket, ...]
+    residual_ratio: float | None
+    left_out_ratio: float | None
+    runner_up: str | None
+    refused: str | None
+    separating: tuple[Mapping[str, float], ...]
+    points: int
+    launches: int
+
+    @property
+    def is_named(self) -> bool:
+        return self.name is not None
+
+
+def formula_words(law: FittedLaw) -> str:
+    """One line: the formula with each coefficient and its interval, then the limits; or why there is no law."""
+    if law.name is None:
+        return f"no law: {law.refused}"
+    if law.name == "segments":
+        return _segments(law)
+    if law.name in _STEPS and law.brackets:
+        return _step(law)
+    limits = "; ".join(f"{b.covariate} above {_length(b.above)} up to {_length(b.up_to)}" for b in law.brackets)
+    return f"t = {' + '.join(_term(one) for one in law.coefficients)}" + (f"; limits: {limits}" if limits else "")
+
+
+def _term(one: Coefficient) -> str:
+    """`27.8 ns [27.5, 28.1] x pages of 4 KiB`."""
+    counted, scale = _counted(one.per)
+    most = "at most " if one.name.endswith(" at most") else ""
+    _, at, length = one.name.partition(" at ")  # a constant that holds for one length
+    where = f" at {length}" if at and not most else ""
+    return f"{most}{_time(one, scale)}{f' x {counted}' if counted else ''}{where}"
+
+
+def _counted(per: str | None) -> tuple[str, int]:
+    """What is counted in the formula, and how many of what the coefficient is for make one of it."""
+    if per is None:
+        return "", 1
+    if per.startswith("byte"):
+        return f"MiB of {per.removeprefix('byte').removeprefix(' of the ') or 'message'}", _MIB
+    if per in _COUNTED:
+        return _COUNTED[per], 1
+    return (f"pages of {per.removesuffix(' page')}" if per.endswith(" page") else f"{per}s"), 1
+
+
+def _time(one: Coefficient, scale: int) -> str:
+    """`20.3 ns [19.4, 20.7]`: the ends of the interval in the unit of the value, where that is theirs, too."""
+    if one.interval is None:
+        return format_time(one.value * scale)
+    low, high = (end * scale for end in one.interval)
+    half = (high - low) / 2
+    value, *ends = (format_time(time_s, half) for time_s in (one.value * scale, low, high))
+    unit = f" {value.split()[-1]}"
+    if all(end.endswith(unit) for end in ends):
+        ends = [end.removesuffix(unit) for end in ends]
+    return f"{value} [{', '.join(ends)}]"
+
+
+def _segments(law: FittedLaw) -> str:
+    """`t = 0.50 us + 95.4 us x MiB of message up to 16 KiB; 4.50 us + ... from 16 KiB + 1 B on`."""
+    if not law.coefficients:
+        return "; ".join(["t changes its line", *(_between(one) for one in law.brackets)])
+    stretches = zip(law.coefficients[::2], law.coefficients[1::2], strict=True)
+    begins = ["", *(f" from {_length(one.up_to)}" for one in law.brackets)]
+    ends = [*(f" up to {_length(one.above)}" for one in law.brackets), ""]
+    lines = [
+        f"{_term(constant)} + {_term(each)}{begin}{end or ' on'}"
+        for (constant, each), begin, end in zip(stretches, begins, ends, strict=False)
+    ]
+    return f"t = {'; '.join(lines)}"
+
+
+def _between(one: Bracket) -> str:
+    return f"limits: {one.covariate} above {_length(one.above)} up to {_length(one.up_to)}"
+
+
+def _step(law: FittedLaw) -> str:
+    """`t = 20.0 us + 30.0 us if live buffers > K, 16 <= K < 32`."""
+    what, sign, name = _STEPS[law.name or ""]
+    low, high = law.brackets[0].above, law.brackets[0].up_to
+    if sign == ">":
+        limit = f"{name} = {low:g}" if high - low == 1 else f"{low:g} <= {name} < {high:g}"
+    else:
+        limit = f"{name} = {high:g}" if high - low == 1 else f"{low:g} < {name} <= {high:g}"
+    constant, step, *others = law.coefficients
+    more = "".join(f" + {_term(one)}" for one in others)
+    return f"t = {_term(constant)} + {_term(step)} if {what} {sign} {name}{more}, {limit}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
+
+
+def cost_words(law: FittedLaw) -> str:
+    """What a law charges: `1.73 us per 4 KiB page and 2.80 us per 64 KiB page`; its step, or its constants where it has
+    no other.
+    """
+    if law.name in _STEPS and len(law.coefficients) > 1:
+        return f"{_time(law.coefficients[1], 1)} more"
+    terms = [one for one in law.coefficients if one.per] or list(law.coefficients)
+    return listed([_cost(one) for one in terms])
+
+
+def _cost(one: Coefficient) -> str:
+    """`1.73 us [1.70, 1.76] per 4 KiB page`; bytes by the MiB."""
+    if one.per is None:
+        return _term(one)
+    scale = _MIB if one.per.startswith("byte") else 1
+    most = "at most " if one.name.endswith(" at most") else ""
+    return f"{most}{_time(one, scale)} per {one.per.replace('byte', 'MiB', 1) if scale > 1 else one.per}"
+
+
+def _length(value: float) -> str:
+    return format_bytes(int(value)) if value >= 1024 and value == int(value) else f"{value:g}"

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What CONTRIBUTING says that adding costs: a rule its file and one line, a remedy, a launcher and a metric one entry
+each, and no page by hand. Each is added to a copy and used there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.copies import changed, copy_of_sources, python
+
+RULE = '''# SPDX-License-Identifier: Apache-2.0
+"""SP999: a rule of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.rule import Observation, Rule
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Nothing."""
+    return []
+
+
+RULE = Rule(
+    code="SP999",
+    name="added",
+    title="A slow path that a test added",
+    what="It is slow.",
+    shows="It takes longer.",
+    why="A test made it.",
+    needs="Nothing.",
+    remedy="Take it out.",
+    false_alarms="All.",
+    sources=(),
+    observe=observe,
+    cause="A test.",
+)
+'''
+REMEDY = """REMEDIES = (
+    Remedy(
+        "sit down",
+        "Sit down and wait.",
+        ("SP011",),
+        ("placement",),
+        _CALL,
+        bind="socket",
+    ),
+"""
+LAUNCHER = """LIBRARY_LAUNCHERS = (
+    Launcher(
+        name="added-exec",
+        library="added",
+        version_line=re.compile(r"added ([0-9.]+)"),
+        ranks=("--ranks", "{ranks}"),
+        bind={kind: ("--bind", kind) for kind in BINDINGS},
+        traps=(),
+        verified="by a test",
+    ),
+"""
+METRIC = '    Metric("put_call_s", "s", "lower", "one put of a burst, without the synchronisation"),\n'
+ADDED_METRIC = METRIC + '    Metric("added_s", "s", "lower", "what a test added"),\n'
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sources, with a rule, a remedy, a launcher and a metric more, and their pages written anew."""
+    copy = copy_of_sources(tmp_path_factory.mktemp("copy"))
+    package = copy / "src" / "slowpath"
+    (package / "findings" / "catalogue" / "sp999_added.py").write_text(RULE)
+    changed(package / "findings" / "registry.py", "CATALOGUE = (\n", 'CATALOGUE = (\n    "sp999_added",\n')
+    changed(package / "findings" / "remedies" / "placement.py", "REMEDIES = (\n", REMEDY)
+    changed(package / "mpi" / "library_launchers.py", "LIBRARY_LAUNCHERS = (\n", LAUNCHER)
+    changed(package / "experiments" / "put" / "experiment.py", METRIC, ADDED_METRIC)
+    python(copy, copy / "tools" / "generate-docs")
+    python(copy, "-m", "slowpath.cli", "explain", "--markdown", copy / "docs" / "reference" / "rules")
+    return copy
+
+
+def page(copy: Path, *names: str) -> str:
+    return (copy / "docs" / "reference").joinpath(*names).read_text(encoding="utf-8")
+
+
+def test_a_rule_is_asked_and_has_its_page(copy: Path) -> None:
+    assert "A slow path that a test added" in python(copy, "-m", "slowpath.cli", "explain", "SP999")
+    assert "A slow path that a test added" in page(copy, "rules", "SP999.md")
+    assert "SP999" in page(copy, "rules", "README.md")
+
+
+def test_a_remedy_is_proposed_and_listed(copy: Path) -> None:
+    ask = (
+        "from slowpath.findings.remedies.registry import remedies_for; print(*(r.name for r in remedies_for('SP011')))"
+    )
+    assert "sit down" in python(copy, "-c", ask)
+    assert "| sit down |" in page(copy, "remedies.md")
+
+
+def test_a_launcher_is_known_and_listed(copy: Path) -> None:
+    ask = (
+        "from slowpath.mpi.launchers import command, launcher_named; "
+        "print(*command(launcher_named('added-exec'), 'added-exec', 'added', 3, 'core', {}, ['./app'], 8).argv)"
+    )
+    assert python(copy, "-c", ask).split() == ["added-exec", "--ranks", "3", "--bind", "core", "./app"]
+    assert "added-exec" in page(copy, "launching.md")
+
+
+def test_a_metric_is_known_and_listed(copy: Path) -> None:
+    ask = "from slowpath.experiments.registry import METRICS; print(METRICS['added_s'].meaning)"
+    assert python(copy, "-c", ask).strip() == "what a test added"
+    assert "what a test added" in page(copy, "metrics.md")
