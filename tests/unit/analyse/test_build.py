@@ -13,6 +13,7 @@ import pytest
 
 from slowpath.analyse.build import build_results
 from slowpath.core.resources import data_folder
+from slowpath.core.cell_results import FirstSlow
 from slowpath.core.results import ContrastResult, Results
 from slowpath.record.folder import FailedCell, launch_folder
 from support.results import as_json
@@ -60,7 +61,7 @@ def test_one_way_is_receive_end_minus_send_start(results: Results) -> None:
     assert phases["steady"].value == pytest.approx(planted.FAST_NS * 1e-9, rel=0.01)
     assert phases["first"].value == pytest.approx(planted.FIRST_NS * 1e-9, rel=0.02)
     slow = results.cells[3].metrics["one_way_s"].first_slow
-    assert slow == {"slow": True, "launches_slow": planted.ROUNDS, "launches": planted.ROUNDS}
+    assert slow == FirstSlow(slow=True, launches_slow=planted.ROUNDS, launches=planted.ROUNDS)
     assert contrast(results, "first").ratio == pytest.approx(planted.FIRST_NS / planted.FAST_NS, rel=0.02)
 
 

@@ -16,8 +16,8 @@ from planted import BATCH, FAST_NS, add_launch, events, make_run, ping_pong
 from slowpath.analyse.build import build_results
 from slowpath.core.plan import Cell, Environment, Launch
 from slowpath.core.resources import data_folder
-from slowpath.core.cell_results import CellResult
-from slowpath.core.results import Results
+from slowpath.core.cell_results import CallCounts, CellResult
+from slowpath.core.results import LibraryVariable, Results
 from slowpath.record.folder import launch_folder
 from slowpath.record.plan_files import read_plan, write_plan
 from support.results import as_json
@@ -70,9 +70,9 @@ def test_counts_are_said_of_the_timed_twin(run: Path) -> None:
     results = build_results(run)
     jsonschema.validate(as_json(results), json.loads((data_folder("schema") / "results.schema.json").read_text()))
     steady = cell(results, 0).witness["steady"]
-    assert steady["send"].calls["process_vm_readv"] == {"calls_per_op": 1, "bytes_per_op": 8, "failed_per_op": 0}
+    assert steady["send"].calls["process_vm_readv"] == CallCounts(calls_per_op=1, bytes_per_op=8, failed_per_op=0)
     assert steady["receive"].calls["process_vm_readv"].bytes_per_op == 16
-    assert steady["send"].calls["ioctl"] == {"calls_per_op": 0.5, "bytes_per_op": None, "failed_per_op": 0.25}
+    assert steady["send"].calls["ioctl"] == CallCounts(calls_per_op=0.5, bytes_per_op=None, failed_per_op=0.25)
     assert steady["send"].system_time_s_per_op > 0, "of the timed launches, as ever"
     assert steady["receive"].minor_faults_per_op is None, "this rank stores no times"
     assert cell(results, 0).calls_reason is None
@@ -111,8 +111,8 @@ def test_variables_of_the_library(run: Path) -> None:
     jsonschema.validate(as_json(results), json.loads((data_folder("schema") / "results.schema.json").read_text()))
     (mpi,) = results.run.mpis
     assert mpi.control_variables == [
-        {"name": "EAGER", "value": 4096, "type": "int", "description": "a limit"},
-        {"name": "ODD", "value": None, "type": "other", "description": "", "reason": "is of a type that is not read"},
+        LibraryVariable(name="EAGER", value=4096, type="int", description="a limit"),
+        LibraryVariable(name="ODD", value=None, type="other", description="", reason="is of a type that is not read"),
     ]
     assert mpi.performance_variables_reason == "MPI_T is not there"
     (folder / "control_variables.json").write_text("{")

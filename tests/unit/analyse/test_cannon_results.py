@@ -16,9 +16,9 @@ from planted_cannon import Machine
 
 from slowpath.analyse.build import build_results
 from slowpath.core.resources import data_folder
-from slowpath.core.cannon_results import CannonGroup, CannonPoint
-from slowpath.core.cell_results import MetricEstimate
-from slowpath.core.results import Results
+from slowpath.core.cannon_results import CannonGrid, CannonGroup, CannonPoint
+from slowpath.core.cell_results import MetricEstimate, RepetitionCounts
+from slowpath.core.results import Line, Results
 from slowpath.report import render_html, render_text
 from support.results import as_json
 
@@ -132,10 +132,14 @@ def test_no_exposed_share_where_ranks_share_a_core(tmp_path: Path) -> None:
 def test_disturbed_repetitions_are_counted_and_left_out_of_the_value(results: Results) -> None:
     every = truth.ROUNDS * truth.REPETITIONS
     cell = results.cells[CELL["put_flag", 128]]
-    assert cell.repetitions == {
-        "all": every, "clean": truth.ROUNDS * 5, "switched": truth.ROUNDS * 2, "loaded": truth.ROUNDS,
-        "launches_of_clean": truth.ROUNDS, "launches": truth.ROUNDS,
-    }  # fmt: skip
+    assert cell.repetitions == RepetitionCounts(
+        all=every,
+        clean=truth.ROUNDS * 5,
+        switched=truth.ROUNDS * 2,
+        loaded=truth.ROUNDS,
+        launches_of_clean=truth.ROUNDS,
+        launches=truth.ROUNDS,
+    )
     assert cell.repetitions_reason is None
     found = estimate(results, "put_flag", 128)
     assert found.samples == every
@@ -272,7 +276,7 @@ def test_advice_says_from_where_on_and_how_much(results: Results) -> None:
     )
     assert advice.count(". ") == 0
     (line,) = [one for one in results.verdict.lines if "Take" in one.text]
-    assert line == {"level": "info", "text": f"cannon, source=in_place, 2 ranks: {advice}", "contrast": None}
+    assert line == Line(level="info", text=f"cannon, source=in_place, 2 ranks: {advice}", contrast=None)
 
 
 def test_a_busy_machine_is_told_of(results: Results) -> None:
@@ -290,7 +294,7 @@ def test_a_variant_that_does_not_run_here_says_why(results: Results) -> None:
 
 def test_setup_is_told_or_says_that_it_is_not(results: Results, tmp_path: Path) -> None:
     found = group(results)
-    assert found.grid == {"rows": 1, "columns": 2, "steps": 2}
+    assert found.grid == CannonGrid(rows=1, columns=2, steps=2)
     assert found.blas.name == "Planted BLAS"
     assert found.setup_reason is None
     silent = built(tmp_path, setup_told=False)

@@ -13,7 +13,7 @@ import pytest
 from slowpath.analyse.build import build_results
 from slowpath.core.errors import RecordError
 from slowpath.core.resources import data_folder
-from slowpath.core.results import Results
+from slowpath.core.results import LaunchCounts, Results
 from slowpath.record.blocks import Block, write_blocks
 from slowpath.report import render_html, render_text
 from slowpath.report.write import write_all
@@ -116,7 +116,7 @@ def test_several_records_are_launches(tmp_path: Path) -> None:
     assert found.interval_kind.startswith("signed-rank")
     assert results.contrasts[0].launches == 6
     assert results.contrasts[0].within_launch
-    assert results.run.launches == {"planned": 6, "done": 6, "failed": 0}
+    assert results.run.launches == LaunchCounts(planned=6, done=6, failed=0)
     assert results.run.wall_s == pytest.approx(24)
 
 

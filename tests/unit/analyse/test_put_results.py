@@ -14,8 +14,8 @@ import pytest
 from slowpath.analyse.build import build_results
 from slowpath.core.errors import RecordError
 from slowpath.core.resources import data_folder
-from slowpath.core.cell_results import MetricEstimate
-from slowpath.core.results import Results
+from slowpath.core.cell_results import Distribution, FunctionShare, InstructionTotal, MetricEstimate
+from slowpath.core.results import MpiResult, Results
 from slowpath.experiments.measured.estimates import estimate
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.reduce import reduce
@@ -69,10 +69,10 @@ def test_the_first_burst_stands_apart(results: Results) -> None:
 def test_rates_are_the_time_turned_over_with_its_interval(results: Results) -> None:
     found = estimate_of(results, planted.MPI_CELL, "time_per_put_s")
     assert found.message_rate_per_s == pytest.approx(1 / found.value)
-    assert found.message_rate_interval == [1 / found.interval[1], 1 / found.interval[0]]
+    assert found.message_rate_interval == (1 / found.interval[1], 1 / found.interval[0])
     assert found.bandwidth_bytes_per_s == pytest.approx(8 / found.value)
     assert found.bandwidth_interval[0] < found.bandwidth_bytes_per_s < found.bandwidth_interval[1]
-    assert "message_rate_per_s" not in estimate_of(results, planted.MPI_CELL, "synchronisation_s")
+    assert estimate_of(results, planted.MPI_CELL, "synchronisation_s").message_rate_per_s is None
 
 
 def test_an_empty_call_has_a_rate_and_moves_nothing(results: Results) -> None:
@@ -86,7 +86,7 @@ def test_an_empty_message_has_a_rate_and_no_bandwidth() -> None:
     found = rates(METRICS["time_per_message_s"], {"message_bytes": "0"}, 2.0, None)
     assert found.bandwidth_bytes_per_s is None
     assert found.message_rate_per_s == 0.5
-    assert rates(METRICS["send_s"], {"message_bytes": "8"}, 2.0, (1.0, 3.0)) == {}
+    assert rates(METRICS["send_s"], {"message_bytes": "8"}, 2.0, (1.0, 3.0)) == Rates()
 
 
 def test_one_launch_has_the_interval_of_that_quantile() -> None:
@@ -130,9 +130,9 @@ def test_instructions_of_a_library_that_allocates_now_and_then(results: Results)
     cell = results.cells[planted.MPI_CELL]
     put = cell.instructions.put
     stepped = put.per_call.stepped
-    assert stepped == {
-        "median": 588.0, "min": 588, "max": 949, "mean": pytest.approx(633.125), "counts": {"588": 84, "949": 12}
-    }  # fmt: skip
+    assert stepped == Distribution(
+        median=588.0, min=588, max=949, mean=pytest.approx(633.125), counts={"588": 84, "949": 12}
+    )
     assert put.per_call.retired.min == 588 - 36
     assert put.loop_per_put == planted.SITE
     assert put.method == "trap flag"
@@ -140,10 +140,10 @@ def test_instructions_of_a_library_that_allocates_now_and_then(results: Results)
     assert put.calls == planted.ROUNDS * planted.COUNTED
     assert put.identical_over_launches is True
     assert put.shares == [
-        {"library": "libmpi.so", "function": "MPI_Put", "per_call": pytest.approx(633.125 - 14)},
-        {"library": "libc.so", "function": "memcpy", "per_call": 14},
+        FunctionShare(library="libmpi.so", function="MPI_Put", per_call=pytest.approx(633.125 - 14)),
+        FunctionShare(library="libc.so", function="memcpy", per_call=14),
     ]
-    assert cell.instructions.synchronisation.total == {"stepped": 45.0, "retired": 45.0}
+    assert cell.instructions.synchronisation.total == InstructionTotal(stepped=45.0, retired=45.0)
     assert cell.instructions_reason is None
 
 
@@ -167,17 +167,10 @@ def test_what_could_not_be_counted_says_why(results: Results) -> None:
 def test_each_mpi_is_named(results: Results) -> None:
     run = results.run
     assert run.mpis[:2] == [
-        {
-            "mpi": mpi,
-            "unavailable": None,
-            "name": f"lib{mpi}",
-            "version": "1.0",
-            "library": f"Library {mpi}",
-            "standard": None,
-        }
+        MpiResult(mpi=mpi, unavailable=None, name=f"lib{mpi}", version="1.0", library=f"Library {mpi}", standard=None)
         for mpi in planted.MPIS
     ]
-    assert run.mpis[2] == {"mpi": "gamma", "unavailable": "no gamma here"}
+    assert run.mpis[2] == MpiResult(mpi="gamma", unavailable="no gamma here")
     assert (run.mpi.name, run.mpi.library) == ("libalpha", "Library alpha")
     assert [cell.mpi for cell in results.cells] == ["alpha", "alpha", "beta", "beta"]
     assert results.cells[2].reproduce.startswith("/beta/mpiexec -n 2 /x/slowpath-engine put --pattern burst")
