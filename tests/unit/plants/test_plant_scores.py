@@ -20,7 +20,6 @@ from slowpath.studies.plants.plant import Measured, Truth
 from slowpath.studies.plants.score import Baseline, false_alarms, score
 from slowpath.studies.plants.table import Scored, counts, line, table
 from slowpath.studies.plants.trials import draw
-from slowpath.studies.plants.wilson import interval
 
 NOTHING = Baseline([])
 NO_CELLS: dict[str, Any] = {"run": {}, "cells": [], "contrasts": []}
@@ -136,14 +135,6 @@ def test_the_table_counts_plants_and_clean_runs() -> None:
     assert (found["planted"], found["abstained"], found["clean"], found["clean_with_false_alarms"]) == (2, 2, 1, 1)
     assert "pages" in table(scored)
     assert "SP001: x" in "".join(line(one) for one in scored)
-
-
-def test_wilson_against_published_values() -> None:
-    # Newcombe 1998, doi 10.1002/(SICI)1097-0258(19980430)17:8<857::AID-SIM777>3.0.CO;2-E, table I, method 3.
-    assert interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
-    assert interval(0, 20) == pytest.approx((0.0, 0.1611), abs=5e-5)
-    assert interval(1, 29) == pytest.approx((0.0061, 0.1718), abs=5e-5)
-    assert interval(0, 0) is None
 
 
 def ground(folder: Path) -> Ground:

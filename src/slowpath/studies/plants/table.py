@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from slowpath.stats.modes import wilson
 from slowpath.studies.plants.score import Score
 from slowpath.studies.plants.trials import PlantTrial
-from slowpath.studies.plants.wilson import interval
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,10 @@ def _row(name: str, those: Sequence[Scored]) -> str:
 
 
 def _share(hits: int, trials: int) -> str:
-    found = interval(hits, trials)
-    return "" if found is None else f"  {100 * hits / trials:.0f} % ({100 * found[0]:.0f} to {100 * found[1]:.0f} %)"
+    if trials == 0:
+        return ""
+    found = wilson(hits, trials)
+    return f"  {100 * hits / trials:.0f} % ({100 * found.low:.0f} to {100 * found.high:.0f} %)"
 
 
 def counts(scored: Sequence[Scored]) -> dict[str, int]:
