@@ -55,17 +55,17 @@ def engine_cache() -> Path:
 
 
 @pytest.fixture(scope="session")
-def preloads_of_session() -> Iterator[Path]:
-    """A folder for libraries that LD_PRELOAD names: one whose path has no blank, as ld.so(8) demands."""
+def blankless_of_session() -> Iterator[Path]:
+    """A folder whose path has no blank: for libraries that LD_PRELOAD names, as ld.so(8) demands, and for ReFrame."""
     CACHE.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE.parent) as folder:
         yield Path(folder)
 
 
 @pytest.fixture
-def preloads(preloads_of_session: Path) -> Path:
+def blankless(blankless_of_session: Path) -> Path:
     """Such a folder for one test, and empty."""
-    return Path(tempfile.mkdtemp(dir=preloads_of_session))
+    return Path(tempfile.mkdtemp(dir=blankless_of_session))
 
 
 @pytest.fixture(scope="session")

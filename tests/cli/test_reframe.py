@@ -21,22 +21,22 @@ REFRAME = shutil.which("reframe", path=f"{Path(sys.executable).parent}:{os.envir
 @pytest.mark.skipif(REFRAME is None, reason="ReFrame is not installed")
 @pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
 @pytest.mark.usefixtures("engine")
-def test_reframe_runs_the_check_and_reads_its_values(tmp_path: Path, engine_cache: Path) -> None:
-    report = tmp_path / "report.json"
+def test_reframe_runs_the_check_and_reads_its_values(blankless: Path, engine_cache: Path) -> None:
+    report = blankless / "report.json"
     done = subprocess.run(
-        [str(REFRAME), f"--prefix={tmp_path}", "-c", str(EXAMPLES / "reframe"), "-r", f"--report-file={report}"],
+        [str(REFRAME), f"--prefix={blankless}", "-c", str(EXAMPLES / "reframe"), "-r", f"--report-file={report}"],
         env={
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "SLOWPATH_CACHE_DIR": str(engine_cache),
             "SLOWPATH_MPI": "embedded",
         },
-        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=WATCHDOG_S,
+        cwd=blankless, capture_output=True, text=True, check=False, timeout=WATCHDOG_S,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     (case,) = json.loads(report.read_text())["runs"][0]["testcases"]
     values = {key.rpartition(":")[2]: value for key, value in case["perfvalues"].items()}
-    stage = next(tmp_path.glob("output/**/results.json"))
+    stage = next(blankless.glob("output/**/results.json"))
     expected = {
         f"{cell['metrics']['half_round_trip_latency_s']['phases'][phase]['value']}"
         for cell in json.loads(stage.read_text())["cells"]

@@ -171,8 +171,8 @@ def test_changed_inputs_fail(cannon: Cannon, faulty_blas: Path) -> None:
 
 
 @pytest.mark.parametrize("variant", ["sendrecv_replace", "put_fence", "pscw", "put_flag", "get_from_home"])
-def test_a_transfer_that_moves_nothing_is_found(ranks: Ranks, cannon: Cannon, preloads: Path, variant: str) -> None:
-    preload = ranks.compiled(Path(shutil.copy(FAULTS / "faulty_mpi.c", preloads)))
+def test_a_transfer_that_moves_nothing_is_found(ranks: Ranks, cannon: Cannon, blankless: Path, variant: str) -> None:
+    preload = ranks.compiled(Path(shutil.copy(FAULTS / "faulty_mpi.c", blankless)))
     for numbers in ("integer", "real"):  # the fault is in the first transfer of a process
         cells = [f"variant={variant} n={N} {QUICK} numbers={numbers}"]
         done = cannon(cells, 4, {"LD_PRELOAD": str(preload)})

@@ -134,9 +134,9 @@ def test_a_copy_that_moves_nothing_is_found(on_devices: OnDevices, numbers: str)
 
 @pytest.mark.parametrize("style", ["sendrecv", "isend_wait"])
 def test_a_message_that_does_not_arrive_is_found(
-    ranks: Ranks, on_devices: OnDevices, preloads: Path, style: str
+    ranks: Ranks, on_devices: OnDevices, blankless: Path, style: str
 ) -> None:
-    preload = ranks.compiled(Path(shutil.copy(SOURCES / "faulty_transfers.c", preloads)))
+    preload = ranks.compiled(Path(shutil.copy(SOURCES / "faulty_transfers.c", blankless)))
     for numbers in NUMBERS:  # the fault is in the first transfer of a process
         [end] = on_devices([f"variant={style} numbers={numbers}"], 4, LD_PRELOAD=str(preload)).cells
         assert end["status"] == "failed"

@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from slowpath.analyse.build import build_results
-from slowpath.diagnose import session
-from slowpath.diagnose.conclude import conclude
+from slowpath.diagnose.bench import Bench
+from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.records import read_diagnosis
+from slowpath.diagnose.start import begin, resume
+from slowpath.diagnose.state import Measured
+from slowpath.diagnose.steps import survey
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
 from slowpath.run.engine.describe import describe
@@ -49,8 +52,8 @@ metric = "time_per_put_s"
 def test_a_window_s_memory_is_found_and_its_remedy_proven(
     mpi: Mpi, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "survey_text", lambda shipped, forced, gpus: SURVEY)
-    setup = session.Setup(
+    monkeypatch.setattr(survey, "survey_text", lambda shipped, forced, gpus: SURVEY)
+    bench = Bench(
         built=Library("mpi", mpi.identity, mpi, engine),
         description=describe(engine, mpi.environ(os.environ)),
         environ=dict(os.environ),
@@ -60,17 +63,18 @@ def test_a_window_s_memory_is_found_and_its_remedy_proven(
         cell_timeout_s=60.0,
         command=["slowpath", "diagnose"],
     )
-    made = session.begin(setup, 600.0, tmp_path / "diagnosis").run()
-    found = next(one for one in made.findings if one["rule"] == "SP019")
-    proven = next(one for one in found["remedies"] if one["name"] == "MPI_Win_allocate")
-    assert found["status"] == "proven", found["legs"]["proven"]
-    assert proven["removed_ratio"]["interval"][0] > 0.5
+    made = begin(bench, 600.0, tmp_path / "diagnosis").run()
+    found = next(one for one in made.findings if one.rule == "SP019")
+    proven = next(one for one in found.remedies if one.name == "MPI_Win_allocate")
+    assert found.status == "proven", found.legs.proven
+    assert proven.removed_ratio.interval[0] > 0.5
     assert made.status == "settled"
 
     folder = tmp_path / "diagnosis"
     kept = read_diagnosis(folder)
     assert kept == made
-    again = conclude([(step, build_results(folder / step.folder)) for step in kept.steps], kept.forced)
-    assert [one["status"] for one in again] == [one["status"] for one in made.findings]
-    resumed = session.resume(folder, setup, None).run()
+    measured = [Measured(step, build_results(folder / step.folder)) for step in kept.steps]
+    again = conclude(measured, kept.forced).findings
+    assert [one.status for one in again] == [one.status for one in made.findings]
+    resumed = resume(folder, bench, None).run()
     assert [step.folder for step in resumed.steps] == [step.folder for step in made.steps]

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.run.engine.cache import Engine
 from slowpath.run.engine.describe import describe
 
+RECORDED = Path(__file__).parents[1] / "unit" / "plan" / "describe.json"
 # Measured by no engine: slowpath-ipc is a program of its own, and imported logs have times of other programs.
 WITHOUT_ENGINE = ("ipc", "printed")
 MEASURED = [one for one in EXPERIMENTS if one.name not in WITHOUT_ENGINE]
@@ -33,6 +36,11 @@ def both(request: pytest.FixtureRequest, described: dict[str, Json]) -> Both:
     return request.param, described[request.param.name]
 
 
+def test_the_recorded_description_is_that_of_the_engine(engine: Engine) -> None:
+    """Unit tests plan with it, without an engine; to record it anew: slowpath-engine describe --json."""
+    assert json.loads(RECORDED.read_text()) == describe(engine, os.environ)
+
+
 def test_python_knows_every_experiment_of_the_engine(described: dict[str, Json]) -> None:
     assert set(described) == {one.name for one in MEASURED}
 
@@ -45,7 +53,7 @@ def test_roles_are_those_of_the_engine(both: Both) -> None:
 def test_metrics_are_those_of_the_engine(both: Both) -> None:
     ours, theirs = both
     rates = {rate.name: rate for rate in RATES}
-    declared = {metric.name: metric for metric in (*ours.metrics, *ours.beside)}
+    declared = {metric.name: metric for metric in (*ours.metrics, *ours.counted)}
     assert {metric["name"] for metric in theirs["metrics"]} - set(rates) == set(declared)
     for metric in theirs["metrics"]:
         mine = declared.get(metric["name"]) or rates[metric["name"]]
@@ -60,7 +68,7 @@ def test_patterns_yield_what_the_engine_says(both: Both) -> None:
     assert ours.patterns[0].name == pattern["default"]
     for one in ours.patterns:
         yielded = {metric["name"] for metric in theirs["metrics"] if metric["pattern"] == one.name}
-        assert {metric.name for metric in one.metrics} == yielded - {metric.name for metric in (*RATES, *ours.beside)}
+        assert {metric.name for metric in one.metrics} == yielded - {metric.name for metric in (*RATES, *ours.counted)}
 
 
 def test_a_brief_measurement_sets_parameters_that_exist(both: Both) -> None:

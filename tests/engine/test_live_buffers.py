@@ -94,10 +94,10 @@ def test_one_way_sends_every_message_of_every_buffer(ranks: Ranks, tmp_path: Pat
 
 
 @pytest.mark.parametrize("pattern", ["one_way", "ping_pong", "windowed"])
-def test_messages_take_the_buffers_in_turn(ranks: Ranks, preloads: Path, tmp_path: Path, pattern: str) -> None:
+def test_messages_take_the_buffers_in_turn(ranks: Ranks, blankless: Path, tmp_path: Path, pattern: str) -> None:
     """Addresses that MPI is given, after the first messages and the one before them: forever 0, 1, 2, 0, 1, 2."""
-    (preloads / "shim.c").write_text(SHIM)
-    shim, out = ranks.compiled(preloads / "shim.c"), tmp_path / "out"
+    (blankless / "shim.c").write_text(SHIM)
+    shim, out = ranks.compiled(blankless / "shim.c"), tmp_path / "out"
     told = {"LD_PRELOAD": str(shim), "SHIM_OUT": str(tmp_path / "told")}
     done = ranks.run_engine(*words(pattern, out, sets=1), of_ranks=told)
     assert done.returncode == 0, done.stderr

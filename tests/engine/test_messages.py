@@ -56,10 +56,10 @@ def event(folder: Path, name: str) -> Event:
 
 
 @pytest.mark.parametrize("posted", ["before", "after"])
-def test_what_the_library_sees_of_late_messages(ranks: Ranks, preloads: Path, tmp_path: Path, posted: str) -> None:
+def test_what_the_library_sees_of_late_messages(ranks: Ranks, blankless: Path, tmp_path: Path, posted: str) -> None:
     """The others stand in front as long as messages are timed, and are received in the end."""
-    (preloads / "shim.c").write_text(SHIM)
-    shim, out = ranks.compiled(preloads / "shim.c"), tmp_path / "out"
+    (blankless / "shim.c").write_text(SHIM)
+    shim, out = ranks.compiled(blankless / "shim.c"), tmp_path / "out"
     words = ["--pattern", "one_way", "--posted", posted, "--queue", str(QUEUE), "--messages", "2", "--out", str(out)]
     ran(ranks, words, {"LD_PRELOAD": str(shim), "SHIM_OUT": str(tmp_path / "told")})
     sent, received = (

@@ -30,34 +30,34 @@ def _blas(engine: Engine) -> None:
 
 
 @pytest.fixture
-def library(mpi: Mpi, preloads: Path) -> Callable[..., Path]:
+def library(mpi: Mpi, blankless: Path) -> Callable[..., Path]:
     """Compiles a library, with the MPI in use or without, in the folder that LD_LIBRARY_PATH names."""
 
     def made(name: str, text: str, *words: str, with_mpi: bool = False) -> Path:
         if mpi.mpicxx is None:
             pytest.skip("no compiler wrapper")
-        source, compiler = preloads / f"{name}.c", "cc"
+        source, compiler = blankless / f"{name}.c", "cc"
         source.write_text(text + "\n")
         if with_mpi:
             compiler, words = str(mpi.mpicxx.with_name("mpicc")), ("-Wl,--no-as-needed", *words)
-        argv = [compiler, "-shared", "-fPIC", "-o", str(preloads / name), str(source), f"-L{preloads}", *words]
+        argv = [compiler, "-shared", "-fPIC", "-o", str(blankless / name), str(source), f"-L{blankless}", *words]
         subprocess.run(argv, check=True, env=mpi.environ(os.environ))
-        return preloads / name
+        return blankless / name
 
     return made
 
 
 @pytest.fixture
-def reason(ranks: Ranks, preloads: Path) -> Reason:
-    """Why the cell was skipped, with the libraries of preloads found first."""
+def reason(ranks: Ranks, blankless: Path) -> Reason:
+    """Why the cell was skipped, with the libraries of blankless found first."""
 
     def run(variables: Mapping[str, str] | None = None) -> str:
         words = ["--variant", "pdgemm", "--n", "48", "--repetitions", "1", "--quiet-wait-s", "0"]
-        found_first = f"{preloads}:{ranks.environ().get('LD_LIBRARY_PATH', '')}"
+        found_first = f"{blankless}:{ranks.environ().get('LD_LIBRARY_PATH', '')}"
         given = {**(variables or {}), "LD_LIBRARY_PATH": found_first}
-        done = ranks.run_engine("cannon", *words, "--out", str(preloads / "out"), ranks=1, of_all=given)
+        done = ranks.run_engine("cannon", *words, "--out", str(blankless / "out"), ranks=1, of_all=given)
         assert done.returncode == 0, done.stderr
-        [end] = ends_of_cells(events_in(preloads / "out"))
+        [end] = ends_of_cells(events_in(blankless / "out"))
         return str(end["reason"]) if end["status"] == "skipped" else str(end["status"])
 
     return run

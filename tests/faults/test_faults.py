@@ -22,7 +22,7 @@ KINDS = ("rank: SIGKILL", "power cut in a write")
 
 
 @pytest.fixture(scope="module")
-def faults(engine_cache: Path, preloads_of_session: Path) -> Faults:
+def faults(engine_cache: Path, blankless_of_session: Path) -> Faults:
     """An undisturbed run to compare with. Of the MPIs to test with only MPICH: the kinds know its processes by name."""
     try:
         mpi = find_mpi("embedded")
@@ -30,7 +30,7 @@ def faults(engine_cache: Path, preloads_of_session: Path) -> Faults:
         pytest.skip(f"{error}")
     environ = {**os.environ, "SLOWPATH_MPI": str(mpi.mpiexec), "SLOWPATH_CACHE_DIR": str(engine_cache)}
     engine_for(mpi, environ)
-    made = Faults(Path(tempfile.mkdtemp(dir=preloads_of_session)), environ, cell_timeout_s=300)
+    made = Faults(Path(tempfile.mkdtemp(dir=blankless_of_session)), environ, cell_timeout_s=300)
     made.undisturbed()
     return made
 

@@ -26,6 +26,7 @@ from slowpath.core.results import (
 from slowpath.report.samples import Series
 from support import results as model
 from support import scattered
+from support.scattered import KIB, MIB
 
 
 def curve_cells(rng: random.Random) -> list[CellResult]:
@@ -35,30 +36,30 @@ def curve_cells(rng: random.Random) -> list[CellResult]:
         8,
         64,
         512,
-        4 * scattered.KIB,
-        16 * scattered.KIB,
-        64 * scattered.KIB,
-        256 * scattered.KIB,
-        scattered.MIB,
-        4 * scattered.MIB,
-        16 * scattered.MIB,
+        4 * KIB,
+        16 * KIB,
+        64 * KIB,
+        256 * KIB,
+        MIB,
+        4 * MIB,
+        16 * MIB,
     ):
-        seconds = 0.34e-6 + size / 9.1e9 + (1.1e-6 if size > 16 * scattered.KIB else 0)
+        seconds = 0.34e-6 + size / 9.1e9 + (1.1e-6 if size > 16 * KIB else 0)
         made = scattered.cell(
             len(cells), "latency", scattered.label_bytes(size), {"pattern": "ping_pong", "message_bytes": str(size)}
         )
         cells.append(scattered.measure(rng, made, "half_round_trip_latency_s", seconds, seconds * 9 + 4e-6))
     for pages in ("small", "huge"):
         for size in (
-            scattered.KIB,
-            16 * scattered.KIB,
-            64 * scattered.KIB,
-            256 * scattered.KIB,
-            scattered.MIB,
-            4 * scattered.MIB,
-            16 * scattered.MIB,
+            KIB,
+            16 * KIB,
+            64 * KIB,
+            256 * KIB,
+            MIB,
+            4 * MIB,
+            16 * MIB,
         ):
-            seconds = 0.21e-6 + size / (11.5e9 if pages == "huge" or size < scattered.MIB else 6.2e9)
+            seconds = 0.21e-6 + size / (11.5e9 if pages == "huge" or size < MIB else 6.2e9)
             made = scattered.cell(len(cells), "bandwidth", f"{scattered.label_bytes(size)}, pages {pages}",
                         {"pattern": "windowed", "pages": pages, "message_bytes": str(size)})  # fmt: skip
             cells.append(scattered.measure(rng, made, "time_per_message_s", seconds))
@@ -68,9 +69,9 @@ def curve_cells(rng: random.Random) -> list[CellResult]:
 def fresh_cells(rng: random.Random, start: int) -> list[CellResult]:
     """Messages from fresh allocations: page kinds, single copy, network path."""
     cells: list[CellResult] = []
-    steady = {("small", scattered.MIB): 171e-6, ("huge", scattered.MIB): 96e-6, ("default", scattered.MIB): 169e-6, ("shared", scattered.MIB): 158e-6,
-              ("small", 16 * scattered.MIB): 3.11e-3, ("huge", 16 * scattered.MIB): 1.24e-3, ("default", 16 * scattered.MIB): 1.31e-3,
-              ("shared", 16 * scattered.MIB): 2.9e-3}  # fmt: skip
+    steady = {("small", MIB): 171e-6, ("huge", MIB): 96e-6, ("default", MIB): 169e-6, ("shared", MIB): 158e-6,
+              ("small", 16 * MIB): 3.11e-3, ("huge", 16 * MIB): 1.24e-3, ("default", 16 * MIB): 1.31e-3,
+              ("shared", 16 * MIB): 2.9e-3}  # fmt: skip
     for environment in ("default", "no single copy"):
         for (pages, size), seconds in steady.items():
             slow = seconds if environment == "default" else 0.8 * size / 4.4e9 + 30e-6
@@ -102,10 +103,15 @@ def device_cells(start: int) -> list[CellResult]:
         ("pinned_host", "skipped", "no GPU driver: libcuda.so.1 was not found"),
     )):  # fmt: skip
         made = scattered.cell(start + index, "memory", f"1 MiB, memory {memory}",
-                    {"pattern": "one_way", "memory": memory, "message_bytes": str(scattered.MIB)})  # fmt: skip
+                    {"pattern": "one_way", "memory": memory, "message_bytes": str(MIB)})  # fmt: skip
         cells.append(replace(made, status=status, reason=reason, reproduce=None, allocations=None))
-    bad = scattered.cell(start + 2, "network path", "16 MiB, network path", {"pattern": "ping_pong", "message_bytes": "16777216"},
-               "network path")  # fmt: skip
+    bad = scattered.cell(
+        start + 2,
+        "network path",
+        "16 MiB, network path",
+        {"pattern": "ping_pong", "message_bytes": "16777216"},
+        "network path",
+    )
     cells.append(replace(bad, status="failed", reason="3 launches ended without this cell: abort inside MPI_Recv"))
     return cells
 
@@ -144,7 +150,7 @@ def results() -> Results:
     control = scattered.cell(
         len(cells), "control", "1 KiB, copy 2", {"pattern": "windowed", "pages": "small", "message_bytes": "1024"}
     )
-    cells.append(scattered.measure(rng, control, "time_per_message_s", 0.21e-6 + scattered.KIB / 11.5e9, spread=0.004))
+    cells.append(scattered.measure(rng, control, "time_per_message_s", 0.21e-6 + KIB / 11.5e9, spread=0.004))
     cells += device_cells(len(cells))
     found = contrasts(cells)
     found.append(

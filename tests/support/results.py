@@ -7,9 +7,11 @@ Cannon's algorithm: support.cannon.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import (
@@ -44,8 +46,14 @@ from slowpath.core.results import (
     Verdict,
 )
 
+Parsed = Any  # what a JSON parser returns
 METRIC = "half_round_trip_latency_s"
 LAUNCHES = 8
+
+
+def as_json(value: object) -> Parsed:
+    """As a reader of results.json gets it, for its schema."""
+    return json.loads(msgspec.json.encode(value))
 
 
 def an_estimate(value: float = 1e-6, **changes: Any) -> MetricEstimate:

@@ -13,20 +13,20 @@ import click
 from slowpath.cli.values import DURATION
 
 if TYPE_CHECKING:
-    from slowpath.diagnose.session import Setup
+    from slowpath.diagnose.bench import Bench
 
 
 @click.command("diagnose", epilog="Example: slowpath diagnose --budget 5min --mpi openmpi")
 @click.option("--budget", type=DURATION, default="2m", show_default=True, help="Machine time at most (90s, 5m, 1h).")
 @click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded, cuda.  [default: PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/diagnosis-DATE]")
-@click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Go on with this folder.")
+@click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue the diagnosis in this folder.")
 @click.option(
     "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
 )
 @click.option("--name-only", is_flag=True, help="Name slow paths (half a minute); prove nothing yet.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, start nothing.")
-@click.option("--quiet", is_flag=True, help="No progress; failures are still told.")
+@click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
 @click.option("--json", "as_json", is_flag=True, help="Print diagnosis.json instead of text.")
 def command(
     budget: float,
@@ -41,28 +41,28 @@ def command(
 ) -> int:
     """Find slow paths, explain them, and prove what helps.
 
-    A broad, cheap survey first; then the budget goes where the evidence is: limits are refined to the byte, laws told
-    apart, remedies tried one by one in interleaved pairs. Your own environment variables are part of what is looked at.
+    A broad, cheap survey first; then the budget goes where the evidence is: limits are refined to the byte, laws
+    separated, remedies tried one by one in interleaved pairs. Your own environment variables are examined as well.
     """
     from slowpath.core.errors import UsageError
-    from slowpath.diagnose.files import write_derived
+    from slowpath.diagnose.page.files import write_derived
+    from slowpath.diagnose.page.text import render
     from slowpath.diagnose.records import FILE
-    from slowpath.diagnose.session import begin, resume
-    from slowpath.diagnose.session import dry_run as told
-    from slowpath.diagnose.text import render
+    from slowpath.diagnose.start import begin, resume
+    from slowpath.diagnose.start import dry_run as planned
 
     if resumed is not None and out is not None:
         raise UsageError("--out and --resume exclude each other; name the folder once")
-    setup = _setup(mpi, cell_timeout, quiet)
+    bench = _bench(mpi, cell_timeout, quiet)
     if dry_run:
-        for line in told(setup):
+        for line in planned(bench):
             click.echo(line)
         return 0
     explicit = click.get_current_context().get_parameter_source("budget") != click.core.ParameterSource.DEFAULT
     if resumed:
-        session = resume(resumed, setup, budget if explicit else None, name_only)
+        session = resume(resumed, bench, budget if explicit else None, name_only)
     else:
-        session = begin(setup, budget, out, name_only)
+        session = begin(bench, budget, out, name_only)
     try:
         diagnosis = session.run()
     finally:
@@ -74,9 +74,9 @@ def command(
     return 0
 
 
-def _setup(mpi: str | None, cell_timeout: float, quiet: bool) -> Setup:
+def _bench(mpi: str | None, cell_timeout: float, quiet: bool) -> Bench:
     """The MPI, its engine and what this machine has."""
-    from slowpath.diagnose.session import Setup
+    from slowpath.diagnose.bench import Bench
     from slowpath.doctor.gpu import gpu_count
     from slowpath.run.engine.describe import describe
     from slowpath.run.libraries import one_library
@@ -87,7 +87,7 @@ def _setup(mpi: str | None, cell_timeout: float, quiet: bool) -> Setup:
             click.echo(line, err=True)
 
     built = one_library(mpi, os.environ, tell)
-    return Setup(
+    return Bench(
         built=built,
         description=describe(built.engine, built.mpi.environ(os.environ)),
         environ=dict(os.environ),

@@ -60,7 +60,7 @@ FORMATS = ("text", "json", "markdown", "github")
 @click.option(
     "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
 )
-@click.option("--quiet", is_flag=True, help="No progress; failures are still told.")
+@click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
 @click.option(
     "--self-test", "own", is_flag=True, help="How often gates on launches of RUN are wrong; needs no baseline."
 )

@@ -25,7 +25,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("gate", "slowpath.cli.gate", "Let a run pass against a baseline, or not."),
     ("history", "slowpath.cli.history", "Show how the cells of many runs changed over time."),
     ("script", "slowpath.cli.script", "Write the job script of a campaign; nothing is submitted."),
-    ("resume", "slowpath.cli.resume", "Go on with a run that was interrupted."),
+    ("resume", "slowpath.cli.resume", "Continue a run that was interrupted."),
     ("count", "slowpath.cli.count", "Count the instructions of a function's calls in any program."),
     ("explain", "slowpath.cli.explain", "Explain a slow path in one screen, or list all of them."),
     ("doctor", "slowpath.cli.doctor", "Show what this machine has, and what can be measured on it."),

@@ -45,7 +45,7 @@ def install() -> None:
     "folder",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Folder with both wheels, or both unpacked.  [default: the packages installed beside this Python]",
+    help="Folder with both wheels, or both unpacked.  [default: the packages installed in this Python]",
 )
 def cuda(folder: Path | None) -> int:
     """Make a CUDA-aware Open MPI and print its prefix.

@@ -17,10 +17,10 @@ from slowpath.cli.values import DURATION
 @click.option(
     "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
 )
-@click.option("--quiet", is_flag=True, help="No progress; failures are still told.")
+@click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
 def command(run: Path, budget: float | None, cell_timeout: float, quiet: bool, as_json: bool) -> int:
-    """Go on with a run that was interrupted.
+    """Continue a run that was interrupted.
 
     Launches that ended are kept, the others are run, with the same MPIs and the same engines. Nothing is deleted.
     """

@@ -36,7 +36,7 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
     "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
 )
 @click.option("--dry-run", is_flag=True, help="Print the command lines and the cost, start nothing.")
-@click.option("--quiet", is_flag=True, help="No progress; failures are still told.")
+@click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
 def command(
     campaign: str,
@@ -94,8 +94,9 @@ def summary(prepared: Prepared) -> list[str]:
         *(_mpi_line(library) for library in prepared.libraries),
     ]
     if plan.ranks > prepared.commands.cores:
+        cores = prepared.commands.cores
         lines.append(
-            f"warning: {plan.ranks} ranks share {prepared.commands.cores} cores, so times include waiting for them"
+            f"warning: oversubscribed: {plan.ranks} ranks on {cores} cores, so times include waiting for a core"
         )
     reasons: dict[str, int] = {}
     for cell in plan.cells:

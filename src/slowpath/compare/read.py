@@ -66,7 +66,7 @@ class Placement(msgspec.Struct, frozen=True):
     spread: str | None = None
     nodes: int | None = None
     ranks_per_node: int | None = None
-    hosts: list[str] = []
+    hosts: list[str] | None = None
     observed: list[dict[str, Any]] = []
 
 

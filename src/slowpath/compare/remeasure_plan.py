@@ -114,7 +114,7 @@ def _placement(name: str, given: ReadPlacement | None) -> Placement:
     """As it was asked for; what an older run doesn't say has its default."""
     if given is None:
         return Placement(name)
-    return Placement(name, given.bind or "core", given.spread, given.nodes, given.ranks_per_node, given.hosts)
+    return Placement(name, given.bind or "core", given.spread, given.nodes, given.ranks_per_node, given.hosts or [])
 
 
 def _contrast(i: int, row: Row, numbers: Mapping[tuple[str, int], int]) -> Contrast:

@@ -23,6 +23,7 @@ from slowpath.core.result import (
     Share,
     Text,
     means,
+    optional,
 )
 
 PagesObserved = Annotated[str, Meta(pattern="^(small|huge|mixed|shared|unknown)$")]
@@ -84,12 +85,14 @@ class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
     modes: Annotated[list[Mode] | None, means("null: launches do not fall apart into groups")]
     batch: Annotated[AtLeastOne, means("operations in one sample")]
     quantum_ratio: Annotated[NotNegative | None, means("the clock's quantum over a typical sample; null: not known")]
-    bandwidth_bytes_per_s: Annotated[NotNegative | None, means("the value turned over; where the metric has one")] = (
-        None
+    bandwidth_bytes_per_s: Annotated[
+        NotNegative | None, means("the value turned over; null: the metric has none, or nothing is moved")
+    ] = optional()
+    bandwidth_interval: Annotated[Interval | None, means("of the bandwidth")] = optional()
+    message_rate_per_s: Annotated[NotNegative | None, means("the value turned over; null: the metric has none")] = (
+        optional()
     )
-    bandwidth_interval: Annotated[Interval | None, means("of the bandwidth")] = None
-    message_rate_per_s: Annotated[NotNegative | None, means("the value turned over; where the metric has one")] = None
-    message_rate_interval: Annotated[Interval | None, means("of the rate")] = None
+    message_rate_interval: Annotated[Interval | None, means("of the rate")] = optional()
 
 
 class FirstSlow(Result, frozen=True, kw_only=True):

@@ -24,13 +24,18 @@ Role = Annotated[str, Meta(pattern="^(send|receive)$")]
 Calls = dict[Annotated[str, Meta(pattern="^[0-9]+$")], AtLeastOne]  # instructions -> calls that took so many
 
 
+def optional() -> Any:
+    """A field that files of older versions lack: None there, and always written."""
+    return msgspec.field(default_factory=type(None))
+
+
 def means(text: str) -> Meta:
     """The meaning of a field: a few words, for the page and the schema of results.json."""
     return Meta(description=text)
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of everything in results.json. Structs that omit defaults leave a null field out of the file."""
+    """Base of everything in results.json. Structs that omit defaults leave out fields that have their default."""
 
     def __getitem__(self, name: str) -> Any:
         for field, encoded in zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True):

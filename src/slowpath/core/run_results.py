@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from slowpath.core.result import Count, NotNegative, Result, Text, means
+from slowpath.core.result import Count, NotNegative, Result, Text, means, optional
 
 
 class LibraryVariable(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"kind": "class"}):
@@ -39,10 +39,10 @@ class UcxProtocol(Result, frozen=True, kw_only=True):
 class MpiResult(Result, frozen=True, kw_only=True, omit_defaults=True):
     """One MPI of the run; of one that is not there, its name and why."""
 
-    mpi: Annotated[str | None, means("short name, as cells have it; null in imported and old runs")]
-    unavailable: Annotated[str | None, means("why it is not there; its cells are skipped")]
-    library: Annotated[str | None, means("what MPI_Get_library_version returns")] = None
-    standard: Annotated[str | None, means("version of the MPI standard")] = None
+    mpi: Annotated[str | None, means("short name, as cells have it; null in imported and old runs")] = optional()
+    unavailable: Annotated[str | None, means("why it is not there; its cells are skipped")] = optional()
+    library: Annotated[str | None, means("what MPI_Get_library_version returns; null: no launch told it")] = optional()
+    standard: Annotated[str | None, means("version of the MPI standard; null: no launch told it")] = optional()
     control_variables: Annotated[
         list[LibraryVariable] | None, means("of MPI_T; only where launches were witnessed")
     ] = None

@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from slowpath.diagnose.sides import Condition
+
 Values = str | Sequence[str]
 
 
@@ -83,6 +85,12 @@ class Campaign:
         tables += [group_text(g) for g in self.groups]
         tables += [contrast_text(c) for c in self.contrasts]
         return "\n".join(head) + "\n\n" + "\n".join(tables)
+
+
+def environments_of(conditions: Sequence[Condition]) -> list[Environment]:
+    """The environments of conditions, each once."""
+    once = {one.environment: one for one in conditions}
+    return [Environment(one.environment, one.variables, one.unset) for one in once.values()]
 
 
 def environment_text(environment: Environment) -> str:

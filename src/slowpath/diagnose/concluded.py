@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from slowpath.analyse.build import build_results
-from slowpath.core.results import Results
-from slowpath.diagnose.conclude import conclude
+from slowpath.core.results import Finding, Results
+from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.records import FILE, read_diagnosis
+from slowpath.diagnose.state import Measured
 
-Concluded = tuple[Sequence[Mapping[str, Any]], Results]
+Concluded = tuple[Sequence[Finding], Results]
 
 
 def concluded(folder: Path) -> Concluded | None:
@@ -25,5 +25,5 @@ def concluded(folder: Path) -> Concluded | None:
     diagnosis = read_diagnosis(folder)
     if diagnosis.status not in ("named", "settled", "budget"):
         return None
-    steps = [(step, build_results(folder / step.folder)) for step in diagnosis.steps]
-    return conclude(steps, diagnosis.forced), steps[0][1]
+    measured = [Measured(step, build_results(folder / step.folder)) for step in diagnosis.steps]
+    return conclude(measured, diagnosis.forced).findings, measured[0].results

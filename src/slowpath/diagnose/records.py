@@ -4,39 +4,70 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import msgspec
 
 from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes, write_atomically
+from slowpath.core.results import Finding, SideEffect, Snippet
+from slowpath.diagnose.schema_1 import upgraded
+from slowpath.diagnose.tasks import LeftOut, Task
+from slowpath.mpi.forced import Forced
 
-SCHEMA = 1
+SCHEMA = 2
 FILE = "diagnosis.json"
 
+Status = Literal["running", "settled", "named", "budget", "interrupted"]
 
-class Step(msgspec.Struct, frozen=True):
-    """One run of the diagnosis. about: what it is to decide, enough to conclude from its folder again.
 
-    kind: survey, witness, trial, refine, attribute, suspect, separate, repeat or together.  said: what came out, one
-    line; None: not over.
-    """
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of the diagnosis. wall_s, summary (what came out, one line): None until it is over."""
 
     number: int
-    kind: str
     folder: str
     why: str
     estimate_s: float
-    about: dict[str, Any] = {}
+    task: Task
     wall_s: float | None = None
-    said: str | None = None
+    summary: str | None = None
 
 
-class Diagnosis(msgspec.Struct, frozen=True):
-    """A whole diagnosis. status: running, settled, named (no more was asked for), budget, interrupted.  forced:
-    variables of the user's that the table knows to force a slow state, as {state, name, value}.  name_only: nothing is
-    explained, refined or tried.  next: what would be measured next.  together: what proven remedies do together
-    (together_judge.outcome_of); None: not tried.
+class CombinedFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """A finding under all remedies. ratio: of the time with all over that with its own alone; times are medians."""
+
+    finding: str
+    rule: str
+    remedy: str
+    others: list[str]
+    verdict: Literal["keeps", "loses", "undecided"]
+    text: str
+    ratio: float | None = None
+    interval: tuple[float, float] | None = None
+    pairs: int = 0
+    as_it_is_s: float | None = None
+    alone_s: float | None = None
+    combined_s: float | None = None
+
+
+class CombinedOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What proven remedies do all at once. snippet: None, with a reason, where not all of them can be recommended."""
+
+    folder: str
+    job: list[str]
+    findings: list[CombinedFinding]
+    side_effects: list[SideEffect]
+    left_out: list[LeftOut]
+    snippet: Snippet | None
+    reason: str | None
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole diagnosis.
+
+    status: named: no more than names was asked for; budget: stopped at it.  forced: variables of the user's that are
+    known to force a slow state.  name_only: nothing is explained, refined or tried.  next: what would be measured next.
+    combined: None: no two proven remedies were measured together.
     """
 
     schema: int
@@ -45,15 +76,15 @@ class Diagnosis(msgspec.Struct, frozen=True):
     started: str
     budget_s: float
     mpi: str | None
-    status: str = "running"
+    status: Status = "running"
     finished: str | None = None
     spent_s: float = 0.0
-    forced: list[dict[str, str]] = []
+    forced: list[Forced] = []
     steps: list[Step] = []
-    findings: list[dict[str, Any]] = []
+    findings: list[Finding] = []
     next: list[str] = []
     name_only: bool = False
-    together: dict[str, Any] | None = None
+    combined: CombinedOutcome | None = None
 
 
 def write_diagnosis(folder: Path, diagnosis: Diagnosis) -> None:
@@ -62,15 +93,19 @@ def write_diagnosis(folder: Path, diagnosis: Diagnosis) -> None:
 
 
 def read_diagnosis(folder: Path) -> Diagnosis:
-    """Raises: RecordError: it is missing, damaged or from a newer version."""
+    """Of this schema or an older one.  Raises: RecordError: it is missing, damaged or from a newer version."""
     path = folder / FILE
     content = read_bytes(path)
     try:
-        found = msgspec.json.decode(content, type=Diagnosis)
-    except msgspec.DecodeError as error:
+        schema = msgspec.json.decode(content, type=_Header).schema
+        if schema > SCHEMA:
+            raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
+        if schema < SCHEMA:
+            return msgspec.convert(upgraded(msgspec.json.decode(content)), Diagnosis)
+        return msgspec.json.decode(content, type=Diagnosis)
+    except (msgspec.DecodeError, KeyError, TypeError, AttributeError) as error:
         raise RecordError(f"{path}: is not a diagnosis: {error}; name a folder that slowpath diagnose wrote") from error
-    if found.schema > SCHEMA:
-        raise RecordError(
-            f"{path}: was written by a newer slowpath (schema {found.schema}); update slowpath to read it"
-        )
-    return found
+
+
+class _Header(msgspec.Struct):
+    schema: int

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-Json = Mapping[str, Any]
+from slowpath.core.cell_results import CellResult
+from slowpath.core.results import ContrastResult, EnvironmentResult, Finding, Results
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Condition:
 class Sides:
     """axis: what the two differ in; None: fast is missing, or they differ in their numbers as a law has them."""
 
-    slow: Json
+    slow: CellResult
     slow_under: Condition
-    fast: Json | None
+    fast: CellResult | None
     fast_under: Condition | None
     axis: str | None
     metric: str
@@ -36,63 +36,59 @@ class Sides:
     fast_phase: str
 
 
-def sides_of(finding: Json, results: Json) -> Sides | None:
+def sides_of(finding: Finding, results: Results) -> Sides | None:
     """The clearest of the finding's contrasts, else the extremes of its cells; None when it has neither.
 
-    Args: results: of the run in which the finding was observed, as docs/reference/results.md has it.
+    Args: results: of the run in which the finding was observed.
     """
-    cells = {cell["cell"]: cell for cell in results["cells"]}
-    chosen = [c for c in results["contrasts"] if c["id"] in set(finding["contrasts"]) and c["interval"] and c["ratio"]]
-    across = [c for c in chosen if c["axis"] != "phase"]
+    chosen = [c for c in results.contrasts if c.id in set(finding.contrasts) and c.interval and c.ratio]
+    across = [c for c in chosen if c.axis != "phase"]
     if across or chosen:
-        return _of_contrast(max(across or chosen, key=_clear), cells, results)
-    return _of_cells(finding, cells, results)
+        return _of_contrast(max(across or chosen, key=_clear), results)
+    return _of_cells(finding, results)
 
 
-def _clear(contrast: Json) -> float:
+def _clear(contrast: ContrastResult) -> float:
     """How far the interval's near end lies from 1, either way."""
-    low, high = contrast["interval"]
-    return float(max(low, 1 / high))
+    low, high = contrast.interval or (0.0, float("inf"))
+    return max(low, 1 / high)
 
 
-def _of_contrast(contrast: Json, cells: Mapping[int, Json], results: Json) -> Sides:
-    slow, fast = ("b", "a") if contrast["ratio"] > 1 else ("a", "b")
-    slow_cell, fast_cell = cells[contrast[slow]["cell"]], cells[contrast[fast]["cell"]]
+def _of_contrast(contrast: ContrastResult, results: Results) -> Sides:
+    rising = contrast.ratio is not None and contrast.ratio > 1
+    slow, fast = (contrast.b, contrast.a) if rising else (contrast.a, contrast.b)
+    slow_cell, fast_cell = results.cell(slow.cell), results.cell(fast.cell)
     return Sides(
         slow_cell,
         condition(slow_cell, results),
         fast_cell,
         condition(fast_cell, results),
-        contrast["axis"],
-        contrast["metric"],
-        contrast[slow]["phase"],
-        contrast[fast]["phase"],
+        contrast.axis,
+        contrast.metric,
+        slow.phase,
+        fast.phase,
     )
 
 
-def _of_cells(finding: Json, cells: Mapping[int, Json], results: Json) -> Sides | None:
-    metric, phase = finding["metric"], finding["phase"]
-
-    def time_s(cell: Json) -> float | None:
-        estimate = cell["metrics"].get(metric, {}).get("phases", {}).get(phase)
-        return None if estimate is None else float(estimate["value"])
-
-    timed = [(value, cells[n]) for n in finding["cells"] if n in cells and (value := time_s(cells[n])) is not None]
+def _of_cells(finding: Finding, results: Results) -> Sides | None:
+    metric, phase = finding.metric, finding.phase
+    cells = {cell.cell: cell for cell in results.cells}
+    own = [cells[n] for n in finding.cells if n in cells]
+    timed = [(estimate.value, cell) for cell in own if (estimate := cell.estimate(metric, phase)) is not None]
     if not timed:
         return None
     slow_s, slow = max(timed, key=lambda pair: pair[0])
     alike = [pair for pair in timed if _message(pair[1]) == _message(slow) and pair[1] is not slow]
     fast = min(alike, key=lambda pair: pair[0], default=None)
-    axis = _only_difference(slow["parameters"], fast[1]["parameters"]) if fast else None
     under = condition(slow, results)
     if fast is None or fast[0] >= slow_s:
         return Sides(slow, under, None, None, None, metric, phase, phase)
+    axis = _only_difference(slow.parameters, fast[1].parameters)
     return Sides(slow, under, fast[1], condition(fast[1], results), axis, metric, phase, phase)
 
 
-def _message(cell: Json) -> str | None:
-    found: str | None = cell["parameters"].get("message_bytes")
-    return found
+def _message(cell: CellResult) -> str | None:
+    return cell.parameters.get("message_bytes")
 
 
 def _only_difference(one: Mapping[str, str], other: Mapping[str, str]) -> str | None:
@@ -100,19 +96,20 @@ def _only_difference(one: Mapping[str, str], other: Mapping[str, str]) -> str | 
     return names[0] if len(names) == 1 else None
 
 
-def condition(cell: Json, results: Json) -> Condition:
+def condition(cell: CellResult, results: Results) -> Condition:
     """What the cell's environment and placement stand for in its run."""
-    environment = _named(results["run"]["environments"], cell["environment"], cell.get("mpi"))
-    placement: Json = next((p for p in results["run"]["placements"] if p["name"] == cell["placement"]), {})
+    environment = _environment_of(cell, results)
+    binds = [one.bind for one in results.run.placements if one.name == cell.placement]
     return Condition(
-        environment=cell["environment"],
-        variables=dict(environment.get("variables") or {}),
-        unset=tuple(environment.get("unset") or ()),
-        placement=cell["placement"],
-        bind=str(placement.get("bind") or "core"),
-        setting=environment.get("setting"),
+        environment=cell.environment,
+        variables=dict(environment.variables) if environment else {},
+        unset=tuple(environment.unset) if environment else (),
+        placement=cell.placement,
+        bind=(binds[0] if binds else None) or "core",
+        setting=environment.setting if environment else None,
     )
 
 
-def _named(environments: Sequence[Json], name: str, mpi: str | None) -> Json:
-    return next((e for e in environments if e["name"] == name and e.get("mpi") in (None, mpi)), {})
+def _environment_of(cell: CellResult, results: Results) -> EnvironmentResult | None:
+    fitting = (e for e in results.run.environments if e.name == cell.environment and e.mpi in (None, cell.mpi))
+    return next(fitting, None)

@@ -105,7 +105,7 @@ class Experiment:
 
     name            as in [[cells]] of a campaign, in the record, and in results.json
     patterns        values of its parameter `pattern`; the first stands where a record states none
-    beside          metrics that follow from others, or are counted: no pattern derives them from blocks
+    counted         metrics that are counted: no pattern derives them from blocks
     roles           of its parameters, for records without an engine that describes them
     seconds         (parameters, ranks) -> what one cell takes in one launch, roughly, seconds
     recorded_bytes  (parameters, ranks) -> what one cell writes in one launch, at most, bytes
@@ -124,7 +124,7 @@ class Experiment:
 
     name: str
     patterns: tuple[Pattern, ...] = ()
-    beside: tuple[Metric, ...] = ()
+    counted: tuple[Metric, ...] = ()
     roles: Roles = field(default_factory=dict)
     seconds: Callable[[Parameters, int], float] = _unknown_seconds
     recorded_bytes: Callable[[Parameters, int], int] = recorded_bytes

@@ -94,11 +94,11 @@ def _named(what: str, source: str, asked_by: str, environ: Mapping[str, str], as
                 return mpi
         raise EnvironmentFailure(f"{asked_by} {what}: no {what} found; give the path of its mpiexec instead")
     path = Path(what).expanduser()
-    if path.is_dir():
+    if os.path.isdir(path):  # not Path.is_dir, which raises where it may not look
         for launcher in _launchers_in([path / "bin", path]):
             return inspect(launcher, source, environ, ask)
         raise UsageError(f"{asked_by} {what}: this folder holds no bin/mpiexec; give an MPI's prefix or launcher")
-    if path.is_file() and os.access(path, os.X_OK):
+    if os.access(path, os.X_OK) and path.is_file():
         return inspect(path, source, environ, ask)
     near = difflib.get_close_matches(what, (*LIBRARIES, "embedded", *NAMES), n=1)
     hint = f"did you mean {near[0]}?" if near else "give a launcher's path, a prefix, or " + ", ".join(LIBRARIES)
@@ -132,13 +132,13 @@ def _of_allocation(environ: Mapping[str, str], folders: list[Path]) -> Iterator[
 
 
 def _has(folder: Path, name: str) -> bool:
-    return (folder / name).is_file() and os.access(folder / name, os.X_OK)
+    return os.access(folder / name, os.X_OK) and (folder / name).is_file()
 
 
 def _launchers_in(folders: list[Path]) -> Iterator[Path]:
     for folder in folders:
         for name in LAUNCHER_NAMES:
-            if (folder / name).is_file() and os.access(folder / name, os.X_OK):
+            if os.access(folder / name, os.X_OK) and (folder / name).is_file():
                 yield folder / name
                 break
 

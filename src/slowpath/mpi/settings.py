@@ -132,7 +132,10 @@ def resolve(
     for row in rows:
         if row.applies.holds(version):
             if row.networked and not network:
-                return {}, f"{_named(library, version)} starts in this state only where a network is up; here is lo"
+                return (
+                    {},
+                    f"{_named(library, version)} starts in this state only where a network is up; here is only lo",
+                )
             return dict(row.variables), None
     ranges = ", ".join(row.applies.range_text for row in rows)
     return {}, f"no way is known to put {_named(library, version)} into the state {name}; known for {ranges}"

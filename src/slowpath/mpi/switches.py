@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variables that move a switch of protocol, per library and version: what an attribution toggles.
+"""Variables that move a protocol switch (eager to rendezvous, two copies to one): what an attribution toggles.
 
 verified: how it was seen to move a switch; empty: not tried here. Names: the libraries' own documentation (MPI_T of
 MPICH, ompi_info, ucx_info -c, the Intel MPI Developer Reference).
@@ -45,46 +45,46 @@ SWITCHES: tuple[SwitchVariable, ...] = (
     SwitchVariable(
         "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE",
         AppliesTo("mpich", ">=4"),
-        "messages up to about this length fit into one cell of shared memory",
+        "cell size of the shared-memory queue: messages up to about this length are eager",
         default_bytes=69632,
         multiple_bytes=64,
     ),
     SwitchVariable(
         "MPIR_CVAR_CH4_IPC_GPU_P2P_THRESHOLD",
         AppliesTo("mpich", ">=4"),
-        "allocations from this length on are mapped by the other process",
+        "messages from GPU allocations of this length or more go by IPC: the other process maps the allocation",
         default_bytes=1048576,
     ),
     SwitchVariable(
         "OMPI_MCA_btl_sm_eager_limit",
         AppliesTo("openmpi", ">=5"),
-        "messages up to this length, header included, are sent at once",
+        "eager limit: longer messages, header included, go by rendezvous",
         control_variable="btl_sm_eager_limit",
         default_bytes=4096,
     ),
     SwitchVariable(
         "OMPI_MCA_btl_vader_eager_limit",
         AppliesTo("openmpi", ">=2,<5"),
-        "messages up to this length, header included, are sent at once",
+        "eager limit: longer messages, header included, go by rendezvous",
         control_variable="btl_vader_eager_limit",
         default_bytes=4096,
     ),
     SwitchVariable(
         "OMPI_MCA_btl_tcp_eager_limit",
         AppliesTo("openmpi", ">=2"),
-        "messages up to this length, header included, are sent at once over TCP",
+        "eager limit over TCP: longer messages, header included, go by rendezvous",
         control_variable="btl_tcp_eager_limit",
         default_bytes=65536,
     ),
     SwitchVariable(
         "UCX_RNDV_THRESH",
         AppliesTo("openmpi", ">=4", "ucx"),
-        "messages from this length on are agreed on before they are moved",
+        "rendezvous threshold: messages from this length on go by rendezvous",
     ),
     SwitchVariable(
         "I_MPI_SHM_CELL_FWD_SIZE",
         AppliesTo("intelmpi", ">=2019"),
-        "size of a cell of shared memory",
+        "cell size of shared memory",
         default_bytes=65472,
     ),
 )

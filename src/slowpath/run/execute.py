@@ -205,7 +205,7 @@ def disk_failure(error: OSError, run: Path) -> EnvironmentFailure:
     """The one line for a disk that refuses."""
     return EnvironmentFailure(
         f"{run}: {error.strerror or error}; what was measured is kept and can be read; "
-        f"make room and go on with: slowpath resume {run}"
+        f"make room and continue with: slowpath resume {run}"
     )
 
 
@@ -217,5 +217,5 @@ def _judge(outcome: Outcome, account: Account, cell_timeout_s: float) -> tuple[s
         failed = sum(end.status == "failed" for end in account.ended.values())
         return "failed", outcome.reason if failed == 0 else f"{failed} cells failed"
     if outcome.ended == "ok" and not account.complete:
-        return "failed", "the launcher reports success, but the engine did not come to its end"
+        return "failed", "the launcher reports success, but the engine did not finish"
     return outcome.ended, outcome.reason

@@ -76,7 +76,7 @@ def measure(
         ),
     )
     if result.status == "interrupted":
-        raise Interrupted(f"stopped; what was measured is kept. Go on with: slowpath resume {run}")
+        raise Interrupted(f"stopped; what was measured is kept. Continue with: slowpath resume {run}")
     if result.launches and not result.launches_ok and not result.cells_ok:
         raise EnvironmentFailure(
             f"no launch succeeded: {result.first_reason or 'see the launches'}; output is kept in {run / 'launches'}; "

@@ -29,7 +29,7 @@ def test_every_pattern_is_named() -> None:
 
 def test_a_name_is_one_metric() -> None:
     for experiment in EXPERIMENTS:
-        for metric in (*experiment.metrics, *experiment.beside):
+        for metric in (*experiment.metrics, *experiment.counted):
             assert METRICS.get(metric.name, metric) == metric
 
 

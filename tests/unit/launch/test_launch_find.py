@@ -113,6 +113,17 @@ def test_first_on_the_path(places: dict[str, Path]) -> None:
     assert mpi.identity == "openmpi 5.0.11"
 
 
+def test_folders_of_the_path_that_may_not_be_read_are_passed_over(places: dict[str, Path], tmp_path: Path) -> None:
+    """One that belongs to another user; and one whose name is too long, which is refused to root as well."""
+    (tmp_path / "another's").mkdir(mode=0)
+    environ = path_of(places["mpich"])
+    environ["PATH"] = f"{tmp_path / 'another'}'s:{tmp_path / ('x' * 300)}:{environ['PATH']}"
+    assert find_mpi(None, environ).name == "mpich"
+    assert [mpi.name for mpi in find_all(without_system(environ))] == ["mpich"]
+    with pytest.raises(UsageError, match="neither a known library"):
+        find_mpi("x" * 300, environ)
+
+
 def test_variable_before_path_and_option_before_both(places: dict[str, Path]) -> None:
     environ = {**path_of(places["mpich"]), "SLOWPATH_MPI": str(places["openmpi"])}
     assert (find_mpi(None, environ).name, find_mpi(None, environ).source) == ("openmpi", "environment")

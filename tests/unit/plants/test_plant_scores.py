@@ -7,12 +7,16 @@ import random
 from pathlib import Path
 from typing import Any
 
+import made_results
 import pytest
+from msgspec.structs import replace
 
 from slowpath.core.errors import UsageError
+from slowpath.core.results import Finding, LawCoefficient, LawResult, LimitBracket
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.libraries import Library
 from slowpath.run.reopen import RecordedEngine
+from slowpath.stats.modes import wilson
 from slowpath.studies.plants.classes import CLASSES
 from slowpath.studies.plants.harness import run
 from slowpath.studies.plants.measure import Ground
@@ -22,23 +26,23 @@ from slowpath.studies.plants.table import Scored, counts, line, table
 from slowpath.studies.plants.trials import draw
 
 NOTHING = Baseline([])
-NO_CELLS: dict[str, Any] = {"run": {}, "cells": [], "contrasts": []}
 
 
-def measured(*findings: dict[str, Any]) -> Measured:
-    return Measured(findings, NO_CELLS)
+def measured(*findings: Finding) -> Measured:
+    return Measured(findings, made_results.results())
 
 
-def finding(rule: str, **more: Any) -> dict[str, Any]:
-    one = {"rule": rule, "mpi": "mpich", "environment": "default", "placement": "bound", "about": "host"}
-    return {**one, "where": "host", "text": "slow", "ratio": 3.0, "excess_s": 1e-4, "law": None, **more}
+def finding(rule: str, excess_s: float = 1e-4, **more: Any) -> Finding:
+    return made_results.finding(rule, excess_s, about="host", where="host", text="slow", ratio=3.0, **more)
 
 
-def law(per: str | None, value: float, *brackets: tuple[str, float, float]) -> dict[str, Any]:
-    return {
-        "coefficients": [{"name": "term", "per": per, "value": value}],
-        "brackets": [{"covariate": c, "above": a, "up_to": u} for c, a, u in brackets],
-    }
+def law(per: str | None, value: float, *brackets: tuple[str, float, float]) -> LawResult:
+    limits = [LimitBracket(covariate=c, above=a, up_to=u) for c, a, u in brackets]
+    return replace(made_results.law(), name=None, coefficients=[term("term", per, value)], brackets=limits)
+
+
+def term(name: str, per: str | None, value: float) -> LawCoefficient:
+    return LawCoefficient(name=name, per=per, unit="s", value=value, interval=None, interval_kind="none")
 
 
 PAGES = Truth("SP001", ("4 KiB page", 2e-7))
@@ -55,7 +59,7 @@ PAGES = Truth("SP001", ("4 KiB page", 2e-7))
         ([finding("SP002", law=law("byte of the allocation", 2e-7))], "wrong"),
     ],
 )
-def test_a_rule_is_right_with_its_coefficient_alone(findings: list[dict[str, Any]], verdict: str) -> None:
+def test_a_rule_is_right_with_its_coefficient_alone(findings: list[Finding], verdict: str) -> None:
     assert score(PAGES, measured(*findings), NOTHING).verdict == verdict
 
 
@@ -72,13 +76,8 @@ def test_a_finding_without_a_law_is_an_abstention() -> None:
 
 
 def test_of_two_constants_the_one_that_the_law_adds_counts() -> None:
-    steps = {
-        "coefficients": [
-            {"name": "constant", "per": None, "value": 1e-4},
-            {"name": "miss", "per": None, "value": 3e-4},
-        ],
-        "brackets": [],
-    }
+    terms = [term("constant", None, 1e-4), term("miss", None, 3e-4)]
+    steps = replace(law(None, 0.0), coefficients=terms)
     found = [finding("SP003", law=steps)]
     assert score(Truth("SP003", (None, 3e-4)), measured(*found), NOTHING).verdict == "right"
     assert score(Truth("SP003", (None, 1e-4)), measured(*found), NOTHING).verdict == "wrong"
@@ -135,6 +134,14 @@ def test_the_table_counts_plants_and_clean_runs() -> None:
     assert (found["planted"], found["abstained"], found["clean"], found["clean_with_false_alarms"]) == (2, 2, 1, 1)
     assert "pages" in table(scored)
     assert "SP001: x" in "".join(line(one) for one in scored)
+
+
+def test_shares_against_published_values() -> None:
+    # Newcombe 1998, doi 10.1002/(SICI)1097-0258(19980430)17:8<857::AID-SIM777>3.0.CO;2-E, table I, method 3.
+    for hits, trials, low, high in ((81, 263, 0.2553, 0.3662), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)):
+        found = wilson(hits, trials)
+        assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
+    assert "%" not in table([]).splitlines()[1]  # nothing was tried
 
 
 def ground(folder: Path) -> Ground:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schema of results.json is valid, refuses what it must, and names what docs/reference/results.md names."""
+"""The schema of results.json is valid, refuses what it must, and its page names every field."""
 
 from __future__ import annotations
 
@@ -11,47 +11,61 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 
+from slowpath.core.cell_results import (
+    Distribution,
+    FunctionShare,
+    InstructionRegion,
+    InstructionTotal,
+    LaunchInstructions,
+    PerCall,
+)
 from slowpath.core.resources import data_folder
+from slowpath.core.results_schema import results_schema
+from support.results import a_cell, a_contrast, a_finding, a_law, a_remedy, a_skipped_row, as_json, results
 
 SCHEMA = json.loads((data_folder("schema") / "results.schema.json").read_text(encoding="utf-8"))
 DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "results.md"
-
-CONTRAST: dict[str, Any] = {
-    **dict.fromkeys(SCHEMA["$defs"]["contrast"]["required"]),
-    "id": "c1", "group": "g", "question": "q", "axis": "memory", "metric": "one_way_s", "minimum_effect": 0.03,
-    "a": {"cell": 0, "phase": "first", "label": "a", "value": "host"},
-    "b": {"cell": 1, "phase": "first", "label": "b", "value": "mpi"},
-    "launches": 8, "pairs": [[1.0, 2.0]], "interleaved": True, "control": False, "explains": False, "suspect": [],
-    "reproduce": {"a": None, "b": None}, "verdict": "slower", "interval": [1.9, 2.1],
-}  # fmt: skip
-
-
-CELL: dict[str, Any] = {
-    "cell": 0, "key": "k", "label": "l", "group": "g", "experiment": "put", "parameters": {}, "mpi": "mpich",
-    "environment": "default", "placement": "core", "status": "ok", "reason": None, "metrics": {}, "allocations": None,
-    "witness": None, "validated_bytes": None, "wrong_bytes": None, "reproduce": None,
-    "who_pays": None, "who_pays_reason": "why", "instructions": None, "instructions_reason": "why",
-}  # fmt: skip
-COUNTS = {"median": 251.0, "min": 251, "max": 251, "mean": 251.0, "counts": {"251": 16}}
-REGION: dict[str, Any] = {
-    "method": "trap flag", "launches": 1, "calls": 16, "per_call": {"stepped": COUNTS, "retired": COUNTS},
-    "total": {"stepped": 4016.0, "retired": 4016.0}, "loop_per_put": 19.0, "shares": [],
-    "identical_over_launches": None, "reason": None,
-    "by_launch": [
-        {"launch": 0, "calls": 16, "stepped": {"251": 16}, "retired": {"251": 16}, "region_instructions": 4320}
-    ],
-}  # fmt: skip
+COUNTS = Distribution(median=251.0, min=251, max=251, mean=251.0, counts={"251": 16})
+REGION: dict[str, Any] = as_json(
+    InstructionRegion(
+        method="trap flag",
+        launches=1,
+        calls=16,
+        per_call=PerCall(stepped=COUNTS, retired=COUNTS),
+        total=InstructionTotal(stepped=4016.0, retired=4016.0),
+        loop_per_put=19.0,
+        shares=[FunctionShare(library="libmpi.so", function="MPI_Put", per_call=251.0)],
+        identical_over_launches=None,
+        by_launch=[
+            LaunchInstructions(launch=0, calls=16, stepped={"251": 16}, retired={"251": 16}, region_instructions=4320)
+        ],
+        reason=None,
+    )
+)
+CONTRAST: dict[str, Any] = as_json(a_contrast())
+CELL: dict[str, Any] = as_json(a_cell(experiment="put", who_pays_reason="why", instructions_reason="why"))
 
 
-def errors(value: dict[str, Any], name: str = "contrast") -> list[str]:
+def errors(value: dict[str, Any], name: str = "ContrastResult") -> list[str]:
     wrapped = {"$defs": SCHEMA["$defs"], "$ref": f"#/$defs/{name}"}
     return [error.message for error in jsonschema.Draft202012Validator(wrapped).iter_errors(value)]
 
 
 def test_the_schema_is_valid() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_the_schema_is_that_of_the_structs() -> None:
+    assert results_schema() == SCHEMA, "run: tools/generate-docs"
+
+
+def test_a_whole_document_passes() -> None:
+    finding = a_finding(law=a_law(), remedies=[a_remedy()])
+    whole = results([a_cell(), a_cell(1)], [a_contrast()], findings=[finding], skipped=[a_skipped_row()])
+    jsonschema.validate(as_json(whole), SCHEMA)
 
 
 def test_a_contrast_passes() -> None:
@@ -87,7 +101,7 @@ def test_what_is_ruled_out(change: dict[str, Any]) -> None:
     ],
 )
 def test_a_cell_passes(change: dict[str, Any]) -> None:
-    assert errors({**CELL, **change}, "cell") == []
+    assert errors({**CELL, **change}, "CellResult") == []
 
 
 @pytest.mark.parametrize(
@@ -104,19 +118,45 @@ def test_a_cell_passes(change: dict[str, Any]) -> None:
     ],
 )
 def test_what_a_cell_cannot_be(change: dict[str, Any]) -> None:
-    assert errors({**CELL, **change}, "cell")
+    assert errors({**CELL, **change}, "CellResult")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("Finding", a_finding(status="observed", cause="why")),
+        ("Finding", a_finding(id="SP1:0123abcd")),
+        ("CellResult", a_cell(status="partial", reason=None)),
+        ("RemedyResult", a_remedy(text="")),
+        ("SkippedRow", a_skipped_row(status="lost")),
+        ("SkippedRow", a_skipped_row(cell=-1)),
+        ("Results", results(schema=2)),
+    ],
+)
+def test_a_value_that_its_field_cannot_have(name: str, value: msgspec.Struct) -> None:
+    assert errors(as_json(value), name)
 
 
 def names(node: object) -> Iterator[str]:
-    """Every property that some object of the schema must have."""
+    """Every property that some object of the schema can have."""
     if isinstance(node, dict):
-        if isinstance(node.get("required"), list):
-            yield from node["required"]
+        if isinstance(node.get("properties"), dict):
+            yield from node["properties"]
         for value in node.values():
             yield from names(value)
 
 
-def test_every_required_field_is_documented() -> None:
+def test_every_field_is_documented() -> None:
     words = set(re.findall(r"\w+", DOCUMENT.read_text(encoding="utf-8")))
     undocumented = set(names(SCHEMA)) - words
     assert not undocumented
+
+
+def test_every_field_has_its_meaning() -> None:
+    mute = [
+        f"{name}.{field}"
+        for name, definition in SCHEMA["$defs"].items()
+        for field, node in definition["properties"].items()
+        if not node.get("description")
+    ]
+    assert not mute

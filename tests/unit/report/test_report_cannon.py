@@ -5,34 +5,41 @@ from __future__ import annotations
 
 import itertools
 import re
-from types import ModuleType
-from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from slowpath.core.cannon_results import CannonGroup
+from slowpath.core.results import Results
+from slowpath.experiments.cannon.hidden import with_hidden
 from slowpath.report import render_html, render_text
-from slowpath.report.cannon.view import CannonGroup, cannon_view
+from slowpath.report.cannon.view import GroupView, cannon_view
 from slowpath.report.svg import timeline
 from slowpath.report.svg.over_n import Series
 from slowpath.report.svg.over_n import chart as over_n
 from slowpath.report.svg.timeline import Piece
+from support import report_studies
+from support.change import change
 
-Json = dict[str, Any]
+
+def the_group(document: Results) -> CannonGroup:
+    assert document.cannon is not None
+    return document.cannon.groups[0]
 
 
-def group(document: Json) -> CannonGroup:
+def group(document: Results) -> GroupView:
     found = cannon_view(document)
     assert len(found) == 1
     return found[0]
 
 
-def titles(document: Json) -> list[str]:
+def titles(document: Results) -> list[str]:
     return [figure.title for figure in group(document).curves]
 
 
-def test_advice_and_facts(cannon: Json, studies: ModuleType) -> None:
+def test_advice_and_facts(cannon: Results) -> None:
     one = group(cannon)
-    assert one.advice == studies.ADVICE
+    assert one.advice == report_studies.ADVICE
     facts = dict(one.facts)
     assert facts["Grid"] == "2 × 2, 2 steps"
     assert facts["BLAS"] == "OpenBLAS 0.3, for Zen, 1 thread, -O3"
@@ -40,11 +47,11 @@ def test_advice_and_facts(cannon: Json, studies: ModuleType) -> None:
     assert one.best.rows[0] == ["256", "shared direct", "put fence", "– 1 launch is too few", ""]
 
 
-def test_what_is_missing_has_its_reason(cannon: Json) -> None:
-    cannon["cannon"]["groups"][0].update(
-        advice=None, advice_reason="one round", blas=None, grid=None, setup_reason="no note event",
-        ranks_have_cores=False, ranks_have_cores_reason="4 ranks share 2 processors",
-    )  # fmt: skip
+def test_what_is_missing_has_its_reason(cannon: Results) -> None:
+    found, why = the_group(cannon), "4 ranks share 2 processors"
+    change(found, advice=None, advice_reason="one round", blas=None, grid=None, setup_reason="no note event")
+    change(found, ranks_have_cores=False, ranks_have_cores_reason=why)
+    change(found, variants=with_hidden(found.variants, found.reference, why))
     one = group(cannon)
     assert one.advice == "– no advice: one round"
     assert dict(one.facts)["BLAS"] == dict(one.facts)["Grid"] == "– no note event"
@@ -52,7 +59,7 @@ def test_what_is_missing_has_its_reason(cannon: Json) -> None:
     assert "– 4 ranks share 2 processors" in one.parts[0].table.rows[0]
 
 
-def test_every_variant_has_its_curves_in_a_family(cannon: Json) -> None:
+def test_every_variant_has_its_curves_in_a_family(cannon: Results) -> None:
     found = titles(cannon)
     assert found[0] == "Compute and communication of sendrecv replace"
     assert found[1] == "Distribution and gathering beside the multiplication"
@@ -64,21 +71,21 @@ def test_every_variant_has_its_curves_in_a_family(cannon: Json) -> None:
     assert all(name in drawn for name in ("isend wait", "put fence", "shared direct", "a new style"))
 
 
-def test_critical_n_is_marked_or_its_absence_explained(cannon: Json) -> None:
+def test_critical_n_is_marked_or_its_absence_explained(cannon: Results) -> None:
     figure = group(cannon).curves[0]
     assert "1/2 exposed at n = 360, [340, 380], t 95 %" in figure.group
     assert "1/10: – it is still 20 % at n = 1024" in figure.group
     assert str(figure.picture).count('class="critical"') == 1
 
 
-def test_distribution_is_compared_with_the_multiplication(cannon: Json) -> None:
+def test_distribution_is_compared_with_the_multiplication(cannon: Results) -> None:
     table = group(cannon).curves[1].table
     n, dgemm_s = 1024, 2 * 1024**3 / 4 / 60e9
     assert table.rows[-1][0] == str(n)
     assert table.rows[-1][-1] == f"{100 * 3e-9 * n**2 / dgemm_s:.1f} %"
 
 
-def test_parts_add_up_on_one_axis(cannon: Json) -> None:
+def test_parts_add_up_on_one_axis(cannon: Results) -> None:
     largest, middle = group(cannon).parts
     assert (largest.title, middle.title) == ("Where the time goes, n = 1024", "Where the time goes, n = 512")
     pattern = r'<rect x="([\d.]+)%" width="([\d.]+)%"[^>]*class="([^"]+)"'
@@ -91,7 +98,7 @@ def test_parts_add_up_on_one_axis(cannon: Json) -> None:
     assert [row[hides] for row in largest.table.rows] == ["100 %", "0 %", "40 %", "60 %", "98 %", "10 %"]
 
 
-def test_timelines_show_who_waits_for_whom(cannon: Json) -> None:
+def test_timelines_show_who_waits_for_whom(cannon: Results) -> None:
     found = {figure.title: figure for figure in group(cannon).timelines}
     assert list(found) == ["sendrecv replace, n = 1024", "shared direct, n = 1024", "sendrecv replace, n = 512",
                            "shared direct, n = 512"]  # fmt: skip
@@ -102,26 +109,26 @@ def test_timelines_show_who_waits_for_whom(cannon: Json) -> None:
     assert len(found["sendrecv replace, n = 1024"].table.rows) == 4
 
 
-def test_clocks_that_are_not_one_link_nothing(cannon: Json) -> None:
-    for one in cannon["cannon"]["groups"][0]["timelines"]:
-        one["one_clock"] = False
+def test_clocks_that_are_not_one_link_nothing(cannon: Results) -> None:
+    for one in the_group(cannon).timelines:
+        change(one, one_clock=False, waits=())
     figure = group(cannon).timelines[0]
     assert 'class="waits"' not in str(figure.picture)
     assert "clocks are not one" in figure.group
 
 
-def test_a_timeline_without_intervals_says_why(cannon: Json) -> None:
-    for one in cannon["cannon"]["groups"][0]["timelines"]:
-        one.update(intervals=[], reason="5000 intervals are too many to show")
+def test_a_timeline_without_intervals_says_why(cannon: Results) -> None:
+    for one in the_group(cannon).timelines:
+        change(one, intervals=[], waits=(), reason="5000 intervals are too many to show")
     figure = group(cannon).timelines[0]
     assert figure.picture is None
     assert "– 5000 intervals are too many" in figure.group
     assert "5000 intervals" in render_html(cannon)
 
 
-def test_page_and_text(cannon: Json, studies: ModuleType) -> None:
+def test_page_and_text(cannon: Results) -> None:
     page, text = render_html(cannon), render_text(cannon)
-    assert studies.ADVICE in page
+    assert report_studies.ADVICE in page
     assert len(page.encode()) < 300_000
     assert "Take shared_direct from n = 256 on" in text
     assert "sendrecv_replace exposes less than half of its time from n = 360 on" in text
@@ -130,22 +137,21 @@ def test_page_and_text(cannon: Json, studies: ModuleType) -> None:
     assert text.isascii()
 
 
-def test_values_that_are_missing_render(cannon: Json) -> None:
-    for variant in cannon["cannon"]["groups"][0]["variants"]:
-        for point in variant["points"]:
-            for key in ("speed_up", "over_compute", "exposed_ratio"):
-                point.update({key: None, f"{key}_reason": "one launch"})
-            point["exposed_s"] = None
-            point["parts_s"] = {}
+def test_values_that_are_missing_render(cannon: Results) -> None:
+    for variant in the_group(cannon).variants:
+        for point in variant.points:
+            for key in ("speed_up", "over_compute", "exposed_ratio", "hidden_ratio"):
+                change(point, **{key: None, f"{key}_reason": "one launch"})
+            change(point, exposed_s=None, parts_s={}, moved_ratio=None)
     one = group(cannon)
     assert one.curves == []
     assert "one launch" in one.parts[0].table.rows[0]
     assert 'id="cannon"' in render_html(cannon)
 
 
-def test_runs_without_cannon_have_no_section(results: Json) -> None:
+def test_runs_without_cannon_have_no_section(results: Results) -> None:
     assert cannon_view(results) == []
-    assert cannon_view(results | {"cannon": None}) == []
+    assert cannon_view(replace(results, cannon=None)) == []
     assert 'id="cannon"' not in render_html(results)
 
 

@@ -3,22 +3,25 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import json
 import re
 from html.parser import HTMLParser
-from types import ModuleType
-from typing import Any
+from typing import TypeVar
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
+from slowpath.core.results import Results, Verdict
 from slowpath.report import render_html
+from support import checkup
+from support.change import change
 
 HOSTILE = """</script><script>alert(1)</script> "quoted' & <b>bold</b> ‮"""
 VOID = {"meta", "link", "br", "hr", "img", "input"}
-Json = dict[str, Any]
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Page(HTMLParser):
@@ -72,13 +75,15 @@ def pictures(page: str) -> list[ElementTree.Element]:
 
 
 @pytest.fixture
-def page(results: Json, made: ModuleType) -> str:
-    return render_html(results, made.series(results))
+def page(results: Results) -> str:
+    return render_html(results, checkup.series(results))
 
 
-def test_data_is_what_its_generator_makes(results: Json, imported: Json, made: ModuleType) -> None:
-    assert json.loads(json.dumps(made.results())) == results
-    assert json.loads(json.dumps(made.imported())) == imported
+def test_documents_are_what_results_json_may_hold(
+    results: Results, imported: Results, puts: Results, cannon: Results
+) -> None:
+    for document in (results, imported, puts, cannon):
+        assert msgspec.json.decode(msgspec.json.encode(document), type=Results) == document
 
 
 def test_page_is_well_formed(page: str) -> None:
@@ -137,21 +142,20 @@ def test_pictures_hold_finite_places(page: str) -> None:
                 assert not re.search(r"\bnan\b|\binf\b", value), ElementTree.tostring(picture)
 
 
-def test_hostile_words_stay_words(results: Json, made: ModuleType) -> None:
-    series = made.series(results, 20)
-    for cell in results["cells"]:
-        cell.update(label=HOSTILE, group=HOSTILE, reproduce=HOSTILE, reason=HOSTILE)
-    for contrast in results["contrasts"]:
-        contrast.update(
-            question=HOSTILE, group=HOSTILE, remedy=HOSTILE, interval_kind=HOSTILE, suspect=[HOSTILE], where=HOSTILE
-        )
-        contrast["id"] += HOSTILE
-        for side in "ab":
-            contrast[side].update(label=HOSTILE, value=HOSTILE)
-    results["verdict"]["headline"] = results["run"]["title"] = HOSTILE
-    results["run"]["machine"] = {HOSTILE: {HOSTILE: [HOSTILE]}}
-    results["notes"] = [HOSTILE]
-    results["skipped"] = [one | {"label": HOSTILE, "output": HOSTILE, "log": HOSTILE} for one in results["skipped"]]
+def test_hostile_words_stay_words(results: Results) -> None:
+    series = checkup.series(results, 20)
+    for cell in results.cells:
+        change(cell, label=HOSTILE, group=HOSTILE, reproduce=HOSTILE, reason=HOSTILE)
+    for contrast in results.contrasts:
+        change(contrast, question=HOSTILE, group=HOSTILE, remedy=HOSTILE, interval_kind=HOSTILE, suspect=[HOSTILE])
+        change(contrast, where=HOSTILE, id=contrast.id + HOSTILE)
+        for side in (contrast.a, contrast.b):
+            change(side, label=HOSTILE, value=HOSTILE)
+    change(results.verdict, headline=HOSTILE)
+    change(results.run, title=HOSTILE, machine={HOSTILE: {HOSTILE: [HOSTILE]}})
+    change(results, notes=[HOSTILE])
+    for row in results.skipped:
+        change(row, label=HOSTILE, output=HOSTILE, log=HOSTILE)
     page = render_html(results, series)
     parsed = Page(page)
     assert parsed.open == []
@@ -162,9 +166,9 @@ def test_hostile_words_stay_words(results: Json, made: ModuleType) -> None:
     pictures(page)
 
 
-def test_every_ratio_stands_beside_both_times_and_its_interval(results: Json, page: str) -> None:
+def test_every_ratio_stands_beside_both_times_and_its_interval(results: Results, page: str) -> None:
     summaries = re.findall(r'<summary class="row">(.*?)</summary>', page, re.DOTALL)
-    assert len(summaries) == len(results["contrasts"])
+    assert len(summaries) == len(results.contrasts)
     for summary in summaries:
         words = re.sub(r"<[^>]+>", " ", re.sub(r"<svg.*?</svg>", "", summary, flags=re.DOTALL))
         ratio = re.search(r"\d×", words)
@@ -186,7 +190,7 @@ def test_skipped_cells_are_listed_with_their_output(page: str) -> None:
     assert "launches/000017/stderr" in page
 
 
-def test_imported_run_says_that_the_spread_is_unknown(imported: Json) -> None:
+def test_imported_run_says_that_the_spread_is_unknown(imported: Results) -> None:
     page = render_html(imported)
     assert "one launch: run-to-run spread unknown" in page
     assert "Imported: the times come from a log" in page
@@ -194,45 +198,48 @@ def test_imported_run_says_that_the_spread_is_unknown(imported: Json) -> None:
     assert 'id="skipped"' not in page
 
 
-def test_empty_run_renders(imported: Json) -> None:
-    empty = imported | {"cells": [], "contrasts": [], "notes": [], "verdict": {"headline": "Nothing", "lines": []}}
-    page = render_html(empty)
+def test_empty_run_renders(imported: Results) -> None:
+    page = render_html(replace(imported, cells=[], contrasts=[], notes=[], verdict=Verdict(headline="No", lines=[])))
     assert Page(page).open == []
     for name in ("contrasts", "first", "sizes", "spread"):
         assert f'id="{name}"' not in page
 
 
-def test_cells_without_values_render(results: Json) -> None:
-    for cell in results["cells"]:
-        for metric in cell["metrics"].values():
-            for estimate in metric["phases"].values():
-                estimate.update({key: None for key in estimate if key not in ("launches", "samples", "launch_values")})
-                estimate["launch_values"] = []
+def test_cells_without_all_that_may_be_missing_render(results: Results) -> None:
+    missing = dict.fromkeys(
+        ("interval", "level", "p50", "p90", "p99", "p999", "p999_reason", "steady_class", "within_ratio",
+         "between_ratio", "modes", "quantum_ratio", "bandwidth_bytes_per_s", "bandwidth_interval")
+    )  # fmt: skip
+    for cell in results.cells:
+        for metric in cell.metrics.values():
+            for estimate in metric.phases.values():
+                change(estimate, **missing, launch_values=[])
+    assert Page(render_html(results)).open == []
+    for cell in results.cells:
+        change(cell, metrics={}, witness=None, allocations=None)
     assert Page(render_html(results)).open == []
 
 
-def _grown(results: Json, cells: int) -> Json:
-    grown = copy.deepcopy(results)
-    while len(grown["cells"]) < cells:
-        one = copy.deepcopy(grown["cells"][len(grown["cells"]) % 24])
-        one.update(cell=len(grown["cells"]), label=f"{one['label']}, more {len(grown['cells'])}")
-        grown["cells"].append(one)
-    while len(grown["contrasts"]) < 60:
-        one = copy.deepcopy(grown["contrasts"][len(grown["contrasts"]) % 20])
-        grown["contrasts"].append(one | {"id": f"more-{len(grown['contrasts'])}"})
-    return grown
+def _grown(results: Results, cells: int) -> Results:
+    grown, contrasts = list(results.cells), list(results.contrasts)
+    while len(grown) < cells:
+        one, number = grown[len(grown) % 24], len(grown)
+        grown.append(replace(one, cell=number, label=f"{one.label}, more {number}"))
+    while len(contrasts) < 60:
+        contrasts.append(replace(contrasts[len(contrasts) % 20], id=f"more-{len(contrasts)}"))
+    return replace(results, cells=grown, contrasts=contrasts)
 
 
-def test_hundred_cells_stay_below_a_megabyte(results: Json, made: ModuleType) -> None:
+def test_hundred_cells_stay_below_a_megabyte(results: Results) -> None:
     grown = _grown(results, 100)
-    page = render_html(grown, made.series(grown, 1000))
+    page = render_html(grown, checkup.series(grown, 1000))
     assert len(page.encode()) < 1_000_000
     assert "this page holds fewer" in page
 
 
 @pytest.mark.parametrize("study", ["puts", "cannon"])
 def test_studies_are_well_formed(study: str, request: pytest.FixtureRequest) -> None:
-    document: Json = request.getfixturevalue(study)
+    document: Results = request.getfixturevalue(study)
     page = render_html(document)
     test_page_is_well_formed(page)
     test_headings_are_in_order(page)
@@ -242,25 +249,30 @@ def test_studies_are_well_formed(study: str, request: pytest.FixtureRequest) -> 
         assert picture.get("role") != "img" or [child.tag for child in picture[:2]] == ["title", "desc"]
 
 
-def _hostile(value: Any) -> Any:
-    """Every text within `value` that is not a key of something else."""
-    if isinstance(value, dict):
-        return {key: _hostile(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_hostile(one) for one in value]
-    return HOSTILE if isinstance(value, str) else value
+def _hostile(one: T) -> T:
+    """The struct with every text in it replaced."""
+    built = msgspec.to_builtins(one)
+    return msgspec.convert({k: HOSTILE if isinstance(v, str) else v for k, v in built.items()}, type(one))
 
 
-def test_hostile_words_of_studies_stay_words(puts: Json, cannon: Json) -> None:
-    for cell in puts["cells"]:
-        cell.update(label=HOSTILE, mpi=HOSTILE + str(cell["mpi"]))
-        cell["instructions"]["put"]["shares"] = _hostile(cell["instructions"]["put"]["shares"])
-        cell["parameters"]["design"] += HOSTILE if cell["parameters"]["design"] == "shmem_p" else ""
-    group = cannon["cannon"]["groups"][0]
-    for name in ("label", "advice", "blas", "critical_n", "best_across_nodes"):
-        group[name] = _hostile(group[name])
-    for one in group["variants"]:
-        one["variant"] += HOSTILE if one["variant"] == "a_new_style" else ""
+def test_hostile_words_of_studies_stay_words(puts: Results, cannon: Results) -> None:
+    assert puts.put is not None
+    assert cannon.cannon is not None
+    for cell in puts.cells:
+        change(cell, label=HOSTILE, mpi=HOSTILE + str(cell.mpi))
+    for row in (*puts.put.conditions[0].rows, *puts.put.ladder, *puts.put.splits):
+        change(row, mpi=HOSTILE + str(row.mpi))
+    for row in puts.put.conditions[0].rows:
+        change(row, design=row.design + (HOSTILE if row.design == "shmem_p" else ""))
+    for split in puts.put.splits:
+        change(split, parts=[_hostile(part) for part in split.parts])
+    group = cannon.cannon.groups[0]
+    assert group.blas is not None
+    change(group, label=HOSTILE, advice=HOSTILE, blas=_hostile(group.blas))
+    change(group, critical_n={name: _hostile(one) for name, one in group.critical_n.items()})
+    change(group, best_across_nodes=[_hostile(one) for one in group.best_across_nodes])
+    for one in group.variants:
+        change(one, variant=one.variant + (HOSTILE if one.variant == "a_new_style" else ""))
     for document in (puts, cannon):
         page = render_html(document)
         assert Page(page).open == []
@@ -269,5 +281,5 @@ def test_hostile_words_of_studies_stay_words(puts: Json, cannon: Json) -> None:
         pictures(page)
 
 
-def test_page_is_the_same_each_time(results: Json, made: ModuleType) -> None:
-    assert render_html(results, made.series(results, 20)) == render_html(results, made.series(results, 20))
+def test_page_is_the_same_each_time(results: Results) -> None:
+    assert render_html(results, checkup.series(results, 20)) == render_html(results, checkup.series(results, 20))

@@ -5,25 +5,32 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-from slowpath.report.put.designs import PIECES
+from msgspec.structs import replace
 
+from slowpath.core.results import Results
+from slowpath.experiments.put.table import build_put
 from slowpath.report import render_html, render_text
 from slowpath.report.put.history import STUDY
-from slowpath.report.put.rows import conditions
+from slowpath.report.put.rows import Row, rows_of
 from slowpath.report.put.view import put_view
+from slowpath.report.put.words import PIECES
 from slowpath.report.svg import bars, ladder
 from slowpath.report.svg.bars import Bar
 from slowpath.report.svg.ladder import Step
+from support.change import change
 
-Json = dict[str, Any]
 ROOT = Path(__file__).parents[3]
 
 
-def row(document: Json, words: str, mpi: str) -> Any:
-    found = [one for one in conditions(document)[0].rows if one.words == words and one.mpi == mpi]
+def rows(document: Results) -> list[Row]:
+    assert document.put is not None
+    return rows_of(document.put.conditions[0], document)
+
+
+def row(document: Results, words: str, mpi: str) -> Row:
+    found = [one for one in rows(document) if one.words == words and one.mpi == mpi]
     assert len(found) == 1
     return found[0]
 
@@ -38,39 +45,13 @@ def test_history_is_the_study() -> None:
         (272, 10.16e6), (84, 43.07e6), (58, 53.55e6), (48, 59.38e6)]  # fmt: skip
 
 
-def test_rows_differ_in_who_puts_alone(puts: Json) -> None:
-    first, *others = conditions(puts)
-    assert others == []  # the other window has but one design
-    words = [one.words for one in first.rows if one.mpi == "mpich" and one.design.kind != "ladder"]
+def test_rows_are_in_words(puts: Results) -> None:
+    words = [one.words for one in rows(puts) if one.mpi == "mpich" and one.kind != "ladder"]
     assert words == ["MPI_Put", "complex, called, checked", "complex, inlined, unchecked", "shmem_p, called, checked",
                      "empty call, 8 arguments", "empty call, 5 arguments", "store"]  # fmt: skip
-    assert {one.mpi for one in first.rows} == {"mpich", "openmpi"}
 
 
-def test_counts_of_each_library(puts: Json) -> None:
-    assert row(puts, "MPI_Put", "mpich").inside["median"] == 650
-    assert row(puts, "MPI_Put", "openmpi").with_loop == 270
-    inlined = row(puts, "store", "mpich")
-    assert (inlined.inside, inlined.with_loop) == (None, 20)
-
-
-def test_rate_over_the_empty_call_is_the_contrast(puts: Json) -> None:
-    """Of the launches of the same MPI; turned over where the empty call is side b, else a ratio of two values."""
-    contrast = next(c for c in puts["contrasts"] if c["b"]["value"] == "complex")
-    share = row(puts, "complex, called, checked", "mpich").of_empty
-    assert share.ratio == pytest.approx(1 / contrast["ratio"])
-    assert share.interval == pytest.approx((1 / contrast["interval"][1], 1 / contrast["interval"][0]))
-    other = [c for c in puts["contrasts"] if c["b"]["value"] == "empty_call"][1]
-    library = row(puts, "MPI_Put", "openmpi").of_empty
-    assert (library.ratio, library.interval) == (other["ratio"], tuple(other["interval"]))
-    alone = row(puts, "shmem_p, called, checked", "mpich").of_empty
-    empty = row(puts, "empty call, 5 arguments", "mpich").estimate["value"]
-    own = row(puts, "shmem_p, called, checked", "mpich").estimate["value"]
-    assert (alone.ratio, alone.interval) == (pytest.approx(empty / own), None)
-    assert row(puts, "empty call, 8 arguments", "mpich").of_empty is None
-
-
-def test_table_says_all_of_it(puts: Json) -> None:
+def test_table_says_all_of_it(puts: Results) -> None:
     view = put_view(puts)
     assert view is not None
     numbers = {cells[0]: cells[1:] for cells in view.rows}
@@ -88,7 +69,7 @@ def test_table_says_all_of_it(puts: Json) -> None:
         "mpich, window create", "openmpi, window create"]  # fmt: skip
 
 
-def test_ladder_adds_up_and_names_the_libraries(puts: Json) -> None:
+def test_ladder_adds_up_and_names_the_libraries(puts: Results) -> None:
     view = put_view(puts)
     assert view is not None
     counts, times = view.ladder
@@ -100,7 +81,7 @@ def test_ladder_adds_up_and_names_the_libraries(puts: Json) -> None:
     assert "ns" in times.rows[0].value
 
 
-def test_split_keeps_the_sum(puts: Json) -> None:
+def test_split_keeps_the_sum(puts: Results) -> None:
     view = put_view(puts)
     assert view is not None
     assert [figure.title for figure in view.split] == ["MPI_Put of mpich: where the instructions go",
@@ -110,7 +91,7 @@ def test_split_keeps_the_sum(puts: Json) -> None:
     assert sum(float(one.value.split(",")[0]) for one in rows) == pytest.approx(650)
 
 
-def test_history_stands_in_counts_and_never_in_rates(puts: Json) -> None:
+def test_history_stands_in_counts_and_never_in_rates(puts: Results) -> None:
     view = put_view(puts)
     assert view is not None
     counts, rates = view.figures
@@ -121,7 +102,7 @@ def test_history_stands_in_counts_and_never_in_rates(puts: Json) -> None:
     assert 'id="put"' in page
 
 
-def test_text_has_every_library_and_one_set_of_layers(puts: Json) -> None:
+def test_text_has_every_library_and_one_set_of_layers(puts: Results) -> None:
     text = render_text(puts)
     assert "MPI_Put of mpich" in text
     assert "MPI_Put of openmpi" in text
@@ -132,11 +113,12 @@ def test_text_has_every_library_and_one_set_of_layers(puts: Json) -> None:
     assert text.isascii()
 
 
-def test_uncounted_and_unnamed(puts: Json) -> None:
+def test_uncounted_and_unnamed(puts: Results) -> None:
     """An old run of one MPI whose counting was refused."""
-    for cell in puts["cells"]:
-        cell.update(mpi=None, instructions=None, instructions_reason="no ptrace here")
-    view = put_view(puts | {"cells": puts["cells"][: len(puts["cells"]) // 2]})
+    for cell in puts.cells:
+        change(cell, mpi=None, instructions=None, instructions_reason="no ptrace here")
+    half = puts.cells[: len(puts.cells) // 2]
+    view = put_view(replace(puts, cells=half, put=build_put(half, puts.contrasts)))
     assert view is not None
     assert {cells[1][0] for cells in view.rows} == {"– not counted"}
     assert [figure.title for figure in view.figures] == ["Rate of puts"]
@@ -144,7 +126,7 @@ def test_uncounted_and_unnamed(puts: Json) -> None:
     assert view.split == []
 
 
-def test_runs_without_puts_have_no_section(results: Json) -> None:
+def test_runs_without_puts_have_no_section(results: Results) -> None:
     assert put_view(results) is None
     assert 'id="put"' not in render_html(results)
 

@@ -9,10 +9,12 @@ from xml.etree import ElementTree
 import pytest
 
 from slowpath.report.svg import contrast_forest, pairs, size_curves
+from slowpath.report.svg.contrast_forest import Ratio
 from slowpath.report.svg.element import element, picture
 from slowpath.report.svg.plot import spread_apart
 from slowpath.report.svg.scale import LogScale, powers_of_two, spanning
 from slowpath.report.svg.size_curves import Curve, Point
+from support.results import a_contrast
 
 
 def test_scale_is_logarithmic_and_holds_its_ends() -> None:
@@ -59,18 +61,17 @@ def test_labels_are_spread_apart_within_bounds() -> None:
 
 def test_forest_always_shows_one() -> None:
     for ratios in ([1.01], [126.0], [0.002, 3.0]):
-        scale = contrast_forest.scale_of([{"ratio": ratio, "interval": None} for ratio in ratios])
+        scale = contrast_forest.scale_of([Ratio("b against a", ratio, None, "slower", 0.03) for ratio in ratios])
         assert 1.0 in contrast_forest.ticks_of(scale)
         assert scale.low < 1 < scale.high
 
 
 def test_pairs_draw_a_line_for_each() -> None:
-    sides = {"a": {"value": "huge"}, "b": {"value": "small"}, "verdict": "slower"}
-    drawn = pairs.chart(sides | {"pairs": [[1e-3, 2e-3], [1.1e-3, 2.1e-3]]})
+    drawn = pairs.chart(a_contrast(pairs=((1e-3, 2e-3), (1.1e-3, 2.1e-3))))
     assert drawn is not None
     path = next(e for e in ElementTree.fromstring(drawn).iter() if (e.get("class") or "").startswith("pair"))
     assert (path.get("d") or "").count("M") == 2
-    assert pairs.chart(sides | {"pairs": []}) is None
+    assert pairs.chart(a_contrast(pairs=())) is None
 
 
 def test_curve_has_a_whisker_for_each_interval() -> None:

@@ -7,80 +7,83 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.results import Results
 from slowpath.report import cells_csv, contrasts_csv, render_text, write_all
 from slowpath.report import format as fmt
 from slowpath.report.view_run import summary
+from support.change import change
+from support.results import a_run, a_skipped_row, an_mpi
+from support.results import results as a_document
 
-Json = dict[str, Any]
 
-
-def test_text_begins_with_the_verdict_and_fits_the_terminal(results: Json) -> None:
+def test_text_begins_with_the_verdict_and_fits_the_terminal(results: Results) -> None:
     text = render_text(results)
-    assert text.startswith(results["verdict"]["headline"])
+    assert text.startswith(results.verdict.headline)
     assert max(map(len, text.splitlines())) <= 100
     assert text.endswith("\n")
     assert text.isascii()
 
 
-def test_text_names_every_contrast_skip_and_the_report(results: Json) -> None:
+def test_text_names_every_contrast_skip_and_the_report(results: Results) -> None:
     text = render_text(results)
-    for contrast in results["contrasts"]:
-        assert fmt.ratio(contrast["ratio"], contrast["interval"]).replace("×", "x").replace("–", "-") in text
+    for contrast in results.contrasts:
+        assert fmt.ratio(contrast.ratio, contrast.interval).replace("×", "x").replace("–", "-") in text
     assert "no GPU driver: libcuda.so.1 was not found" in " ".join(text.split())
     assert "No interval: no samples of b." in text
     assert text.rstrip().endswith("report.html")
 
 
-def test_text_columns_are_aligned(results: Json) -> None:
+def test_text_columns_are_aligned(results: Results) -> None:
     lines = [line for line in render_text(results).splitlines() if line.startswith("    slower ")]
     assert len(lines) > 10
     assert len({line.index("[") for line in lines}) == 1
 
 
-def test_text_of_an_imported_run(imported: Json) -> None:
+def test_text_of_an_imported_run(imported: Results) -> None:
     text = render_text(imported)
     assert "Imported: the times come from a log" in text
     assert "No interval: one launch, run-to-run spread unknown." in text
 
 
-def test_cells_csv_reads_back_exactly(results: Json) -> None:
+def test_cells_csv_reads_back_exactly(results: Results) -> None:
     rows = list(csv.DictReader(io.StringIO(cells_csv(results))))
-    first = results["cells"][0]["metrics"]["half_round_trip_latency_s"]["phases"]["steady"]
-    assert float(rows[0]["value"]) == first["value"]
-    assert float(rows[0]["interval_low"]) == first["interval"][0]
+    first = results.cells[0].metrics["half_round_trip_latency_s"].phases["steady"]
+    assert float(rows[0]["value"]) == first.value
+    assert float(rows[0]["interval_low"]) == (first.interval or (0,))[0]
     assert rows[0]["p999"] == ""
-    assert json.loads(rows[0]["parameters"]) == results["cells"][0]["parameters"]
+    assert json.loads(rows[0]["parameters"]) == results.cells[0].parameters
     skipped = [row for row in rows if row["status"] == "skipped"]
     assert [row["value"] for row in skipped] == ["", ""]
     assert all(row["reason"] for row in skipped)
-    assert {int(row["cell"]) for row in rows} == {cell["cell"] for cell in results["cells"]}
+    assert {int(row["cell"]) for row in rows} == {cell.cell for cell in results.cells}
 
 
-def test_contrasts_csv_reads_back_exactly(results: Json) -> None:
+def test_contrasts_csv_reads_back_exactly(results: Results) -> None:
     rows = list(csv.DictReader(io.StringIO(contrasts_csv(results))))
-    assert [row["id"] for row in rows] == [contrast["id"] for contrast in results["contrasts"]]
-    assert float(rows[0]["ratio"]) == results["contrasts"][0]["ratio"]
+    assert [row["id"] for row in rows] == [contrast.id for contrast in results.contrasts]
+    assert float(rows[0]["ratio"]) == results.contrasts[0].ratio
     assert rows[0]["b_phase"] == "first"
     assert rows[0]["interleaved"] == "true"
     assert rows[-1]["ratio"] == ""
 
 
-def test_write_all_leaves_five_whole_files(tmp_path: Path, results: Json) -> None:
+def test_write_all_leaves_five_whole_files(tmp_path: Path, results: Results) -> None:
     paths = write_all(tmp_path, results)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(path.name for path in paths)
     assert len(paths) == 5
-    assert json.loads((tmp_path / "results.json").read_text(encoding="utf-8")) == results
+    assert msgspec.json.decode((tmp_path / "results.json").read_bytes(), type=Results) == results
     before = (tmp_path / "report.html").read_bytes()
     write_all(tmp_path, results)
     assert (tmp_path / "report.html").read_bytes() == before
 
 
-def test_write_all_into_no_folder_is_one_line(tmp_path: Path, results: Json) -> None:
+def test_write_all_into_no_folder_is_one_line(tmp_path: Path, results: Results) -> None:
     with pytest.raises(EnvironmentFailure) as failure:
         write_all(tmp_path / "missing", results)
     assert "\n" not in str(failure.value)
@@ -116,9 +119,9 @@ def test_rates_and_lengths() -> None:
     assert fmt.plural(3, "launch") == "3 launches"
 
 
-def test_cells_with_one_reason_are_one_entry(results: dict[str, Any]) -> None:
-    row = {"status": "failed", "reason": "no launch starts", "launches": 1, "log": None, "output": None}
-    results["skipped"] = [{**row, "cell": i, "label": f"size {i}"} for i in range(300)]
+def test_cells_with_one_reason_are_one_entry(results: Results) -> None:
+    failed = a_skipped_row(status="failed", reason="no launch starts", launches=1)
+    change(results, skipped=[replace(failed, cell=i, label=f"size {i}") for i in range(300)])
     text = render_text(results)
     assert text.count("no launch starts") == 1
     assert "300 cells: size 0; size 1; size 2; size 3; and 296 more" in " ".join(text.split())
@@ -126,11 +129,12 @@ def test_cells_with_one_reason_are_one_entry(results: dict[str, Any]) -> None:
 
 def test_the_head_names_every_mpi_that_was_measured() -> None:
     mpis = [
-        {"name": "mpich", "version": "5.0.2"},
-        {"name": "openmpi", "version": "5.0.11"},
-        {"name": "intelmpi", "unavailable": "not found"},
+        an_mpi(),
+        an_mpi("openmpi", name="openmpi", version="5.0.11"),
+        an_mpi("intelmpi", name="intelmpi", version=None, unavailable="not found"),
     ]
-    head = summary({"run": {"mpi": mpis[0], "mpis": mpis}, "cells": []})
+    head = summary(a_document(run=a_run(mpis=mpis)))
     assert "mpich 5.0.2, openmpi 5.0.11" in head
     assert not any("intelmpi" in part for part in head)
-    assert "mpich" in summary({"run": {"mpi": {"name": "mpich"}}, "cells": []})
+    old = a_run(mpis=[an_mpi(None, version=None)])
+    assert "mpich" in summary(a_document(run=replace(old, mpis=[])))

@@ -7,26 +7,30 @@ from typing import Any
 
 import pytest
 
+from slowpath.core.cell_results import CallCounts, CellResult, RoleWitness
+from slowpath.core.results import Results
 from slowpath.report import render_html, render_text
 from slowpath.report.view_run import witnesses
 from slowpath.report.view_witness import counted
+from support.change import change
+from support.results import a_cell, a_finding, a_witness
+from support.results import witnessed as of_phase
 
-Json = dict[str, Any]
 NO_LAUNCH = "no witnessed launch of this cell in the run"
 
 
-def side(faults: float | None = 256.0, **calls: tuple[float, float | None]) -> Json:
-    found = {"minor_faults_per_op": faults, "major_faults_per_op": None if faults is None else 0.0}
+def side(faults: float | None = 256.0, **calls: tuple[float, float | None]) -> RoleWitness:
     counts = {
-        name: {"calls_per_op": many, "bytes_per_op": length, "failed_per_op": 0.0}
+        name: CallCounts(calls_per_op=many, bytes_per_op=length, failed_per_op=0.0)
         for name, (many, length) in calls.items()
     }
-    return {**found, **({"calls": counts} if calls else {})}
+    major = None if faults is None else 0.0
+    return a_witness(minor_faults_per_op=faults, major_faults_per_op=major, calls=counts or None)
 
 
-def cell(send: Json | None, receive: Json | None, **changed: Any) -> Json:
-    roles = {"send": send, "receive": receive}
-    return {"cell": 0, "label": "a", "parameters": {"pattern": "one_way"}, "witness": {"steady": roles}, **changed}
+def cell(send: RoleWitness | None, receive: RoleWitness | None, **changed: Any) -> CellResult:
+    witness = of_phase("steady", send=send, receive=receive)
+    return a_cell(label="a", parameters={"pattern": "one_way"}, witness=witness, **changed)
 
 
 def test_calls_and_faults_are_told_for_each_side() -> None:
@@ -39,8 +43,7 @@ def test_calls_and_faults_are_told_for_each_side() -> None:
 
 
 def test_only_the_most_frequent_calls_are_named() -> None:
-    counts = {f"kind{i}": {"calls_per_op": float(i + 1)} for i in range(6)}
-    words = counted(cell({"calls": counts}, None), "steady")
+    words = counted(cell(side(**{f"kind{i}": (float(i + 1), None) for i in range(6)}), None), "steady")
     assert "kind5 6, kind4 5, kind3 4, kind2 3, 2 other kinds" in words
 
 
@@ -53,29 +56,24 @@ def test_only_the_most_frequent_calls_are_named() -> None:
             cell(None, side(None), calls_reason="x"),
             "each message: receiver – calls: x, page faults – (it stores no times)",
         ),
-        ({"witness": None}, "– nothing was counted"),
+        (a_cell(calls_reason=None), "– nothing was counted"),
     ],
 )
-def test_what_is_missing_is_missing_with_its_reason(of: Json, words: str) -> None:
+def test_what_is_missing_is_missing_with_its_reason(of: CellResult, words: str) -> None:
     assert counted(of, "steady") == words
 
 
 @pytest.fixture
-def witnessed(results: Json) -> Json:
+def witnessed(results: Results) -> Results:
     """The check-up with a finding whose slow cell was witnessed and whose fast one was not."""
-    slow, fast = results["cells"][:2]
-    slow["witness"] = {"steady": {"send": None, "receive": side(process_vm_readv=(12.0, None))}}
-    fast["calls_reason"] = NO_LAUNCH
-    leg = {"state": "shown", "text": "seen", "evidence": []}
-    results["findings"] = [{
-        "id": "SP008:0", "rule": "SP008", "title": "a title", "status": "observed", "text": "It is slow.",
-        "where": "host memory", "legs": dict.fromkeys(("observed", "explained", "proven"), leg), "law": None,
-        "phase": "steady", "slow_cells": [slow["cell"]], "fast_cells": [fast["cell"]],
-    }]  # fmt: skip
+    slow, fast = results.cells[:2]
+    change(slow, witness=of_phase("steady", receive=side(process_vm_readv=(12.0, None))))
+    change(fast, calls_reason=NO_LAUNCH)
+    change(results, findings=[a_finding("SP008", slow_cells=[slow.cell], fast_cells=[fast.cell])])
     return results
 
 
-def test_a_finding_shows_what_was_counted_of_both_sides(witnessed: Json) -> None:
+def test_a_finding_shows_what_was_counted_of_both_sides(witnessed: Results) -> None:
     page = render_html(witnessed)
     assert "receiver process_vm_readv 12, page faults 256</li>" in page
     assert f"– {NO_LAUNCH}</li>" in page
@@ -83,11 +81,11 @@ def test_a_finding_shows_what_was_counted_of_both_sides(witnessed: Json) -> None
     assert "Counted, slow:" in text
     assert "process_vm_readv 12" in text
     assert "Counted, fast:" not in text  # the page says why
-    witnessed["cells"][0]["witness"]["steady"]["receive"] = side()
+    change(witnessed.cells[0], witness=of_phase("steady", receive=side()))
     assert "Counted" not in render_text(witnessed)
 
 
-def test_the_table_of_cells_has_the_calls(witnessed: Json) -> None:
+def test_the_table_of_cells_has_the_calls(witnessed: Results) -> None:
     head, rows = witnesses(witnessed)
     assert head[-1] == "Calls of the C library / operation"
     assert {len(row) for row in rows} == {len(head)}

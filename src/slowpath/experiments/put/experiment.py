@@ -53,7 +53,7 @@ def _study(found: Concluded) -> PutResults | None:
 PUT = Experiment(
     name=EXPERIMENT,
     patterns=(Pattern("burst", burst, _METRICS),),
-    beside=_COUNTED,
+    counted=_COUNTED,
     roles=ROLES,
     seconds=put_seconds,
     recorded_bytes=partial(recorded_bytes, parts=_PARTS),

@@ -8,14 +8,16 @@ from collections.abc import Mapping
 from slowpath.findings.remedies.remedy import Control, Parameters, Remedy, set_to
 
 HUGE_PAGE_BYTES = 2 * 2**20
-_LATER = Control("a padded length is paid for once: later messages from the same buffer can't change", phase="steady")
+_LATER = Control(
+    "padding changes the first use alone: later messages from the same buffer can't change", phase="steady"
+)
 _SHORT = Control(
-    "a message of 8 bytes lies on one page of either kind",
+    "an 8-byte message lies on one page, huge or small",
     parameters={"pattern": "ping_pong", "message_bytes": "8"},
     metric="half_round_trip_latency_s",
 )
 _LONG = Control(
-    "a message of 4 MiB waits for its receiver whether its receive is posted or not, and is copied once it enters MPI",
+    "a message of 4 MiB goes by rendezvous: it waits for its receiver, whether the receive is posted or not",
     parameters={"pattern": "one_way", "message_bytes": "4194304", "messages": "20"},
     metric="receive_s",
 )
@@ -82,15 +84,15 @@ REMEDIES = (
         ("phase", "overalloc_bytes"),
         side_effects=("memory: up to 2 MiB more for each allocation", "every allocation call passes through it"),
         sources=("docs/studies/padding.md",),
-        untried="the engine pads by itself; preload it in the program at hand",
+        untried="the engine pads by itself; preload the library into your program",
         code='LD_PRELOAD="$(slowpath engine path --pad)" mpiexec ...',
     ),
     Remedy(
         "fewer live buffers",
-        "Take fewer communication buffers and use them again.",
+        "Use fewer communication buffers, and reuse them.",
         ("SP003",),
         ("live_buffers",),
-        Control("the first message of a fresh buffer is paid for whatever comes later", phase="first"),
+        Control("the first message from a fresh buffer costs the same, however many buffers are live", phase="first"),
         ("the program has to wait for a buffer to be free",),
         ("docs/reference/ipc.md",),
         parameter="live_buffers",
@@ -104,7 +106,7 @@ REMEDIES = (
         ("phase",),
         side_effects=("memory stays taken",),
         sources=("docs/reference/metrics.md",),
-        untried="that later messages are fast is what the finding compares with; there is nothing else to toggle",
+        untried="the finding compares with later messages from kept buffers already; there is nothing else to toggle",
         code="static void* buffer;  /* allocated once, before the first use that counts */",
     ),
     Remedy(
@@ -142,7 +144,7 @@ REMEDIES = (
         parameter="pack",
         change=_packed,
         code="MPI_Pack(data, count, type, packed, size, &at, comm);\nMPI_Send(packed, at, MPI_PACKED, ...);",
-        uncontrolled="MPI_Pack copies contiguous messages, too, so that every cell that can be packed gets a copy more",
+        uncontrolled="MPI_Pack copies contiguous messages, too, so every cell that can be packed gets one more copy",
     ),
     Remedy(
         "post receives early",
@@ -158,10 +160,10 @@ REMEDIES = (
     ),
     Remedy(
         "short queues",
-        "Keep few receives and messages waiting, or take them in the order in which they arrive.",
+        "Keep queues short: few posted receives and unexpected messages, matched in the order of their arrival.",
         ("SP021",),
         ("queue",),
-        Control("a single entry in front is looked at in no time", without="1"),
+        Control("searching past a single entry takes no measurable time", without="1"),
         (),
         ("MPI-4.1 section 3.5",),
         parameter="queue",

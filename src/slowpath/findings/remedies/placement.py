@@ -7,7 +7,7 @@ from slowpath.findings.remedies.remedy import Control, Remedy
 
 # Both ranks computing at once would not do: where they share a core, that is what binding mends.
 _CALL = Control(
-    "a call that returns at once takes one rank's processor alone: no message, no memory, no second rank",
+    "an empty call needs one rank's core alone: no message, no memory, no second rank",
     experiment="put",
     parameters={"design": "empty_call"},
     metric="time_per_put_s",

@@ -13,18 +13,18 @@ from slowpath.mpi.settings import SETTINGS, Setting
 from slowpath.mpi.tunings import TUNINGS
 
 EAGER = Control(
-    "a message of 8 bytes is copied at once by every library, so that how long messages go can't change it",
+    "an 8-byte message is eager in every library, so a setting for long messages can't change it",
     parameters={"pattern": "ping_pong", "message_bytes": "8"},
     metric="half_round_trip_latency_s",
 )
 ALONE = Control(
-    "each rank multiplying matrices by itself sends no message, so that no way of sending them can change it",
+    "ranks that multiply matrices send no message, so no way of sending them can change it",
     experiment="cannon",
     parameters={"variant": "compute_only", "n": "256", "repetitions": "12", "quiet_wait_s": "0"},
     metric="multiply_s",
 )
 ONE_BUFFER = Control(
-    "one live buffer on each side fills one entry of the cache, however many it may hold",
+    "one live buffer on each side takes one cache entry, whatever the cache holds",
     parameters={"pattern": "ping_pong", "memory": "device", "message_bytes": "4194304", "live_buffers": "1"},
     metric="half_round_trip_latency_s",
 )
@@ -39,7 +39,7 @@ _STATES: Mapping[str, tuple[tuple[str, ...], str, Control]] = {
 _PURPOSES: Mapping[str, Remedy] = {
     "asynchronous progress": Remedy(
         "asynchronous progress",
-        "Let a thread of the library make progress while the program computes.",
+        "Switch on asynchronous progress: a thread of the library makes progress while the program computes.",
         ("SP017",),
         ("progress",),
         control=ALONE,
@@ -47,7 +47,7 @@ _PURPOSES: Mapping[str, Remedy] = {
     ),
     "larger handle cache": Remedy(
         "larger handle cache",
-        "Let the library keep as many opened handles as there are buffers.",
+        "Enlarge the library's cache of IPC handles to the number of buffers.",
         ("SP003",),
         ("live_buffers",),
         control=ONE_BUFFER,
@@ -55,7 +55,7 @@ _PURPOSES: Mapping[str, Remedy] = {
     ),
     "handle cache": Remedy(
         "handle cache",
-        "Let UCX keep the handles that it opened.",
+        "Switch on UCX's cache of IPC handles.",
         ("SP003", "SP024"),
         ("live_buffers", "phase"),
         control=EAGER,

@@ -8,6 +8,7 @@ Source: MPI-5.0, chapter 20 (Application Binary Interface).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -65,8 +66,8 @@ def _found_elsewhere(read: Dynamic, mpi: Mpi, environ: Mapping[str, str]) -> str
     """The dynamic linker's search: rpath where there is no runpath, LD_LIBRARY_PATH, runpath; ld.so(8)."""
     path = [folder for folder in environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
     folders = [*(() if read.runpath else read.rpath), *path, *read.runpath]
-    found = next((Path(folder) for folder in folders if (Path(folder) / STANDARD_SONAME).exists()), None)
-    own = [mpi.prefix / name for name in ("lib", "lib64") if (mpi.prefix / name / STANDARD_SONAME).exists()]
+    found = next((Path(folder) for folder in folders if os.path.exists(Path(folder) / STANDARD_SONAME)), None)
+    own = [mpi.prefix / name for name in ("lib", "lib64") if os.path.exists(mpi.prefix / name / STANDARD_SONAME)]
     if found is None or not own or found.resolve() in [folder.resolve() for folder in own]:
         return None
     return f"it would load {found / STANDARD_SONAME}; put {own[0]} first in LD_LIBRARY_PATH"

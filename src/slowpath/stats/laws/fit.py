@@ -19,8 +19,6 @@ from slowpath.stats.laws.law import Law
 from slowpath.stats.laws.separate import contains
 from slowpath.stats.laws.sweep import Sweep
 
-_FEWEST_PAIRS = 3  # of points, for the robust slope
-
 
 class NotDetermined(SlowpathError):
     """The points of the sweep can't determine the law; the message says why."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All trials one after the other, and plants.json beside their folders."""
+"""All trials one after the other, and plants.json next to their folders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run(
     ground: Ground, trials: Sequence[PlantTrial], out: Path, seed: int, tell: Callable[[Scored], None]
 ) -> list[Scored]:
     """Measure every trial and score it; plants.json is written anew after each: an interrupted run keeps what it has.
-    A trial that fails is told and counted, and the others go on.
+    A trial that fails is reported and counted, and the others go on.
 
     Raises: UsageError: the folder holds something else than the beginning of these trials.
     """
@@ -65,8 +65,8 @@ def _check_folder(out: Path, ground: Ground, trials: Sequence[PlantTrial]) -> No
     if not out.exists() or not any(out.iterdir()):
         return
     try:
-        told = msgspec.json.decode((out / FILE).read_bytes())
-        before = told["mpi"], told["command"], told["drawn"]
+        begun = msgspec.json.decode((out / FILE).read_bytes())
+        before = begun["mpi"], begun["command"], begun["drawn"]
     except (OSError, msgspec.DecodeError, KeyError, TypeError):
         raise UsageError(f"{out}: holds no plants that can be gone on with; name a new folder with --out") from None
     if before != (ground.library.identity, list(ground.command), _drawn(trials)):
@@ -78,7 +78,7 @@ def _write(
     out: Path, seed: int, ground: Ground, baseline: Baseline, scored: Sequence[Scored], trials: Sequence[PlantTrial]
 ) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    told = {
+    content = {
         "schema": 1,
         "seed": seed,
         "mpi": ground.library.identity,
@@ -89,4 +89,4 @@ def _write(
         "trials": [one.as_dict() for one in scored],
         "table": table(scored).splitlines(),
     }
-    write_atomically(out / FILE, msgspec.json.format(msgspec.json.encode(told), indent=1))
+    write_atomically(out / FILE, msgspec.json.format(msgspec.json.encode(content), indent=1))

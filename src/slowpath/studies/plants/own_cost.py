@@ -8,16 +8,14 @@ fresh pages costs 0.1 ns a byte here, a datatype's block 90 ns. So the same law 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from slowpath.core.results import Results
+from slowpath.core.results import Finding, Results
 from slowpath.core.roles import Roles
 from slowpath.findings.gather.gather import Gathered
 from slowpath.findings.gather.lines import Line, excess
 from slowpath.stats.laws import allocation, blocks, constant, granules, message, queue
 from slowpath.stats.laws.law import Law
 
-Finding = Mapping[str, Any]
 # Name of a law -> the law, and what varies along the sweep that it is fitted to.
 _OVER: Mapping[str, tuple[Law, str]] = {
     "bytes": (message.LAW, "message_bytes"),
@@ -37,17 +35,17 @@ def own_cost(finding: Finding, planted: Results, clean: Results, per: str | None
     Args: planted, clean: results.json of the run with the finding, and of one without a plant.
           roles: of the parameters of their cells.
     """
-    name = (finding["law"] or {}).get("name")
+    name = finding.law.name if finding.law else None
     if name is None or name not in _OVER:
         return None
     law, covariate = _OVER[name]
     keys = {cell.cell: cell.key for cell in planted.cells}
     evidence = Gathered(clean, roles)
-    slow = next((c for c in clean.cells if c.key == keys.get(finding["slow_cells"][0])), None)
+    slow = next((c for c in clean.cells if c.key == keys.get(finding.slow_cells[0])), None)
     if slow is None:
         return None
-    line: Line | None = evidence.line_through(slow, covariate, finding["metric"], finding["phase"])
-    if line is not None and finding["phase"] == "first" and name in _EXCESSES:
+    line: Line | None = evidence.line_through(slow, covariate, finding.metric, finding.phase)
+    if line is not None and finding.phase == "first" and name in _EXCESSES:
         line = excess(line, line.cells, "steady")
     if line is None:
         return None

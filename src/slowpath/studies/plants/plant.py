@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from slowpath.core.results import Results
+from slowpath.core.results import Finding, Results
 
 
 @dataclass(frozen=True)
@@ -44,5 +43,5 @@ class Plant:
 class Measured:
     """What a diagnosis left. findings: of the whole of it.  results: of its survey."""
 
-    findings: Sequence[Mapping[str, Any]]
+    findings: Sequence[Finding]
     results: Results

@@ -3,22 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Literal
+from typing import Literal
 
-from slowpath.core.results import Results
+from slowpath.core.results import Finding, LawCoefficient, Results
 from slowpath.experiments.registry import ROLES
 from slowpath.studies.plants.own_cost import own_cost
 from slowpath.studies.plants.plant import Measured, Truth
 
 NEAR = 0.10  # of a coefficient
 GROWN = 2.0  # a finding of the clean machine that is so many times larger is another one
-Finding = Mapping[str, Any]
 Key = tuple[str, ...]
 Verdict = Literal["right", "wrong", "abstained"]
-_KEY = ("rule", "mpi", "environment", "placement", "about")
 
 
 @dataclass(frozen=True)
@@ -40,9 +38,9 @@ class Baseline:
         self._texts: dict[Key, str] = {}
         for one in (finding for run in self._runs for finding in run.findings):
             key = key_of(one)
-            self._excess_s[key] = max(self._excess_s.get(key, 0.0), float(one["excess_s"] or 0.0))
+            self._excess_s[key] = max(self._excess_s.get(key, 0.0), (one.excess_s or 0.0))
             self._seen[key] = self._seen.get(key, 0) + 1
-            self._texts.setdefault(key, f"{one['rule']} {one['where']}: {one['text']}")
+            self._texts.setdefault(key, f"{one.rule} {one.where}: {one.text}")
 
     @property
     def texts(self) -> list[str]:
@@ -56,7 +54,7 @@ class Baseline:
 
     def holds(self, one: Finding) -> bool:
         """Whether it was named before anything was planted, and was about as large."""
-        return self.lists(one) and float(one["excess_s"] or 0.0) <= GROWN * self._excess_s[key_of(one)]
+        return self.lists(one) and (one.excess_s or 0.0) <= GROWN * self._excess_s[key_of(one)]
 
     def cost_s(self, one: Finding, planted: Results, per: str | None) -> float:
         """What the library takes by the finding's law anyway: median over the runs, 0 where none knows."""
@@ -65,19 +63,18 @@ class Baseline:
         return float(median(found)) if found else 0.0
 
 
-def _terms(one: Finding) -> Sequence[Mapping[str, Any]]:
-    found: Sequence[Mapping[str, Any]] = (one["law"] or {}).get("coefficients", ())
-    return found
+def _terms(one: Finding) -> Sequence[LawCoefficient]:
+    return one.law.coefficients if one.law else ()
 
 
 def key_of(one: Finding) -> Key:
     """What a finding is about, without its numbers."""
-    return tuple(str(one.get(part)) for part in _KEY)
+    return one.rule, str(one.mpi), str(one.environment), str(one.placement), one.about
 
 
 def false_alarms(measured: Measured, baseline: Baseline) -> tuple[str, ...]:
     """Of a run without a plant: what it names beyond the baseline."""
-    return tuple(f"{one['rule']}: {one['text']}" for one in measured.findings if not baseline.lists(one))
+    return tuple(f"{one.rule}: {one.text}" for one in measured.findings if not baseline.lists(one))
 
 
 def score(truth: Truth, measured: Measured, baseline: Baseline) -> Score:
@@ -85,9 +82,9 @@ def score(truth: Truth, measured: Measured, baseline: Baseline) -> Score:
     with other numbers, or only another rule is. Abstained: nothing is named beyond the baseline."""
     findings, results = measured.findings, measured.results
     new = [one for one in findings if not baseline.lists(one)]
-    of_rule = [one for one in findings if one["rule"] == truth.rule]
+    of_rule = [one for one in findings if one.rule == truth.rule]
     misses = [(one, _miss(truth, one, results, baseline)) for one in of_rule]
-    beside = tuple(f"{one['rule']}: {one['text']}" for one in new if one["rule"] not in (truth.rule, *truth.also))
+    beside = tuple(f"{one.rule}: {one.text}" for one in new if one.rule not in (truth.rule, *truth.also))
     if any(miss is None for _, miss in misses):
         return Score("right", f"{truth.rule}", beside)
     named = [(one, miss) for one, miss in misses if not baseline.holds(one)]
@@ -109,26 +106,26 @@ def _miss(truth: Truth, one: Finding, results: Results, baseline: Baseline) -> s
 
 
 def _limit_miss(limit: tuple[str, float], one: Finding) -> str | None:
-    covariate, old = limit
-    brackets = [b for b in (one["law"] or {}).get("brackets", ()) if b["covariate"] == covariate]
+    covariate, last = limit
+    brackets = [b for b in (one.law.brackets if one.law else ()) if b.covariate == covariate]
     if not brackets:
         return f"no limit of {covariate}"
-    if any(b["above"] <= old < b["up_to"] for b in brackets):
+    if any(b.above <= last < b.up_to for b in brackets):
         return None
-    said = ", ".join(f"({b['above']:.12g}, {b['up_to']:.12g}]" for b in brackets)
-    return f"its limit lies in {said}, planted after {old:.12g}"
+    limits = ", ".join(f"({b.above:.12g}, {b.up_to:.12g}]" for b in brackets)
+    return f"its limit lies in {limits}, planted after {last:.12g}"
 
 
 def _cost_miss(cost: tuple[str | None, float], one: Finding, results: Results, baseline: Baseline) -> str | None:
     """A cost adds to what the library takes there anyway, which is taken off."""
     per, planted = cost
-    terms = [term for term in _terms(one) if term["per"] == per]
-    if len(terms) > 1:  # what every operation costs stands beside what the law says costs more
-        terms = [term for term in terms if term["name"] != "constant"]
+    terms = [term for term in _terms(one) if term.per == per]
+    if len(terms) > 1:  # what every operation costs stands next to what the law adds
+        terms = [term for term in terms if term.name != "constant"]
     if not terms:
         return f"no cost per {per or 'use'}"
     own = baseline.cost_s(one, results, per)
-    near = min((float(term["value"]) - own for term in terms), key=lambda value: abs(value / planted - 1))
+    near = min((term.value - own for term in terms), key=lambda value: abs(value / planted - 1))
     if abs(near / planted - 1) <= NEAR:
         return None
     return f"a cost of {near:.3g} s, planted {planted:.3g} s"

@@ -41,16 +41,16 @@ class Scored:
 
 
 def line(one: Scored) -> str:
-    """One trial as it is told while the others still run."""
+    """One trial, in one line, while the others still run."""
     what = one.trial.plant.text if one.trial.plant else one.trial.purpose
     if one.failure:
-        said = f"failed: {one.failure}"
+        outcome = f"failed: {one.failure}"
     elif one.score:
-        beside = f"; beside it {len(one.score.beside)} more" if one.score.beside else ""
-        said = f"{one.score.verdict}: {one.score.why}{beside}"
+        beside = f"; {len(one.score.beside)} more findings" if one.score.beside else ""
+        outcome = f"{one.score.verdict}: {one.score.why}{beside}"
     else:
-        said = "; ".join(one.alarms) or "nothing named beyond the baseline"
-    return f"{one.trial.name:24} {what:34} {one.wall_s:5.1f} s  {said}"
+        outcome = "; ".join(one.alarms) or "nothing named beyond the baseline"
+    return f"{one.trial.name:24} {what:34} {one.wall_s:5.1f} s  {outcome}"
 
 
 def table(scored: Sequence[Scored]) -> str:
@@ -64,7 +64,7 @@ def table(scored: Sequence[Scored]) -> str:
     alarmed = sum(bool(one.alarms) for one in clean)
     beside = sum(len(one.score.beside) for one in scored if one.score)
     rows.append(f"clean runs: {len(clean)}, with a false alarm: {alarmed}{_share(alarmed, len(clean))}")
-    rows.append(f"findings beside a plant that are true of neither it nor the machine: {beside}")
+    rows.append(f"further findings that are true of neither plant nor machine: {beside}")
     return "\n".join(rows)
 
 

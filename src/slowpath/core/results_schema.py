@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON Schema of results.json, made from its structs; tools/generate-docs writes it into schema/. Pure.
+
+Stricter than the types alone: nothing unknown, everything that is always written is required, and what is null stands
+next to a reason.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from slowpath.core.cannon_results import CannonBest, CannonGroup, CannonTimeline, CriticalN
+from slowpath.core.cell_results import CellResult
+from slowpath.core.contrast_results import ContrastResult, NodePair
+from slowpath.core.finding_results import Finding
+from slowpath.core.result import Result
+from slowpath.core.results import Results
+from slowpath.core.run_results import LibraryVariable
+
+Schema = dict[str, Any]
+
+_NULL: Schema = {"type": "null"}
+_TEXT: Schema = {"type": "string", "minLength": 1}
+_WORDS = re.compile(r"\^\(([\w |-]+)\)\$")  # a pattern that is a choice of words
+
+
+def _is(field: str, value: Schema) -> Schema:
+    """Holds where the field is there and has such a value."""
+    return {"required": [field], "properties": {field: value}}
+
+
+def _reason(name: str, where: Schema) -> Schema:
+    """A text stands in `name` wherever `where` holds."""
+    return {"if": where, "then": _is(name, _TEXT)}
+
+
+# What holds besides: a field `x` that is null has its text in `x_reason` without being named here.
+CONDITIONS: dict[type[Result], list[Schema]] = {
+    CellResult: [
+        _reason("reason", _is("status", {"enum": ["partial", "skipped", "failed"]})),
+        _reason("repetitions_reason", _is("repetitions", _is("switched", _NULL) | {"type": "object"})),
+        _reason("repetitions_reason", _is("repetitions", _is("loaded", _NULL) | {"type": "object"})),
+        _reason("instructions_reason", _is("instructions", _is("put", _NULL) | {"type": "object"})),
+        _reason("instructions_reason", _is("instructions", _is("synchronisation", _NULL) | {"type": "object"})),
+    ],
+    ContrastResult: [_reason("reason", _is("verdict", _NULL))],
+    NodePair: [_reason("reason", _is("verdict", _NULL))],
+    LibraryVariable: [_reason("reason", _is("value", _NULL))],
+    Finding: [{"if": _is("status", {"const": "observed"}), "then": _is("cause", _NULL)}],
+    CannonGroup: [
+        _reason("setup_reason", _is("grid", _NULL)),
+        _reason("setup_reason", _is("blas", _NULL)),
+        _reason("ranks_have_cores_reason", _is("ranks_have_cores", {"const": False})),
+    ],
+    CriticalN: [_reason("reason", _is("n", _NULL))],
+    CannonBest: [_reason("reason", _is("variant", _NULL))],
+    CannonTimeline: [_reason("reason", _is("intervals", {"maxItems": 0}))],
+}
+
+
+def results_schema() -> Schema:
+    """Of the whole results.json; `$defs` has one entry for each struct, by its name."""
+    found = msgspec.json.schema(Results)
+    structs = {struct.__name__: struct for struct in Result.__subclasses__()}
+    definitions = {name: _closed(structs[name], one) for name, one in found["$defs"].items()}
+    about = "docs/reference/results.md in words. SI units, numbers unrounded. null means missing and has its reason."
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "results.json: what a run concluded",
+        "description": about,
+        "$ref": found["$ref"],
+        "$defs": _simple(definitions),
+    }
+
+
+def _closed(struct: type[Result], found: Schema) -> Schema:
+    """A struct's object: nothing else in it, all required that is always written, its conditions."""
+    omits = struct.__struct_config__.omit_defaults
+    fields = msgspec.structs.fields(struct)
+    absent = {field.encode_name for field in fields if omits and field.default is not msgspec.NODEFAULT}
+    properties = {
+        name: _present(one) if name in absent else {key: value for key, value in one.items() if key != "default"}
+        for name, one in found["properties"].items()
+    }
+    reasons = [_reason(f"{name}_reason", _is(name, _NULL)) for name in properties if f"{name}_reason" in properties]
+    conditions = reasons + CONDITIONS.get(struct, [])
+    return {
+        "description": found["description"],
+        "type": "object",
+        "required": [name for name in properties if name not in absent],
+        "additionalProperties": False,
+        "properties": properties,
+    } | ({"allOf": conditions} if conditions else {})
+
+
+def _present(node: Schema) -> Schema:
+    """A field that is left out where it has its default, which is never null, then."""
+    rest = _without_choice({key: value for key, value in node.items() if key != "default"})
+    choices = [choice for choice in node.get("anyOf", []) if choice != _NULL]
+    return rest | (choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {})
+
+
+def _simple(node: Any) -> Any:
+    """The same in fewer words: a choice of words is an enum, `or null` stands in the type."""
+    if isinstance(node, list):
+        return [_simple(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    words = _WORDS.fullmatch(node["pattern"]) if isinstance(node.get("pattern"), str) else None
+    found = {key: _simple(value) for key, value in node.items() if not (words and key in ("pattern", "type"))}
+    if words:
+        found["enum"] = words[1].split("|")
+    match found.get("anyOf"):
+        case [{"type": str(kind), **rest}, {"type": "null"}]:
+            return _without_choice(found) | {"type": [kind, "null"], **rest}
+        case [{"enum": list(choices), **rest}, {"type": "null"}]:
+            return _without_choice(found) | {"enum": [*choices, None], **rest}
+    return found
+
+
+def _without_choice(node: Schema) -> Schema:
+    return {key: value for key, value in node.items() if key != "anyOf"}

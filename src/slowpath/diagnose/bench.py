@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a diagnosis measures: campaigns become runs in folders, and their results are read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from slowpath.analyse.build import build_results
+from slowpath.core.cell_check import CheckCells
+from slowpath.core.results import Results
+from slowpath.diagnose.state import Library
+from slowpath.report import write_all
+from slowpath.run.execute import RunLimits
+from slowpath.run.libraries import Library as Built
+from slowpath.run.measure import create, measure_prepared, resume
+from slowpath.run.prepare import Prepared, checker_of, prepare_text
+from slowpath.run.progress import Progress
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What does not change during a diagnosis: the MPI and its engine, the user's variables, GPUs, how to report.
+
+    description: of the engine, as it describes itself.  tell: one line for the user.  command: how to run it again.
+    """
+
+    built: Built
+    description: Mapping[str, Any]
+    environ: Mapping[str, str]
+    gpus: int
+    tell: Callable[[str], None]
+    progress: Callable[[], Progress]
+    cell_timeout_s: float
+    command: list[str]
+
+    @property
+    def library(self) -> Library:
+        """As the tables know it."""
+        mpi = self.built.mpi
+        return Library(mpi.name, mpi.version, mpi.transport)
+
+    @property
+    def check(self) -> CheckCells:
+        """The engine as the judge of cells."""
+        return checker_of(self.built, self.environ)
+
+    def prepare(self, text: str, kind: str) -> Prepared:
+        """A campaign as it would run here.
+
+        Args: text: TOML.  kind: of the step, for messages.  Raises: UsageError: this engine can't measure it.
+        """
+        return prepare_text(text, f"{kind} campaign", self.built, self.description, self.environ)
+
+    def create(self, prepared: Prepared, folder: Path) -> None:
+        """The run's folder, with its plan.  Raises: EnvironmentFailure."""
+        create(prepared, folder, self.command)
+
+    def measure(self, prepared: Prepared, folder: Path, budget_s: float | None) -> None:
+        """Launch it.  Raises: Interrupted, EnvironmentFailure; what was measured is kept."""
+        measure_prepared(folder, prepared, RunLimits(self.cell_timeout_s, budget_s), self.progress())
+
+    def resume(self, folder: Path) -> None:
+        """Launch what is left of a run that was cut off.  Raises: as `measure`."""
+        resume(folder, self.environ, self.tell, RunLimits(self.cell_timeout_s), self.progress())
+
+    def results(self, folder: Path) -> Results:
+        """What is concluded from a run; its report is written next to the record.  Raises: RecordError."""
+        results = build_results(folder)
+        write_all(folder, results)
+        return results

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which points to measure so that a limit is known more exactly, and the campaign that measures them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.core.cell_results import CellResult
+from slowpath.diagnose.campaign_text import Campaign, Environment, Group
+from slowpath.diagnose.sides import Condition
+from slowpath.stats.laws.found import Bracket
+from slowpath.stats.laws.refine import next_values
+
+AT_ONCE = 15
+MOST_STEPS_TO_THE_BYTE = 8  # a bracket of a factor of 2 below 1 MiB takes 5, and a step that stays unclear is repeated
+ROUNDS = 6
+ANCHORS = 4  # points on each side that are known to lie there
+_SPAN_RATIO = 0.12  # how far they reach from the bracket
+_AROUND = 64  # on each side of an exact limit
+_EFFORT = {"samples": "60", "time_limit_s": "0.008", "warmup_s": "0.002"}
+
+
+def points(bracket: Bracket, lowest: int = 1, at_once: int = AT_ONCE, exact: float | None = None) -> tuple[int, ...]:
+    """Values to measure: those that divide the bracket, its ends, and anchors beyond them; ascending.
+
+    Args: exact: last value before the limit, where it is known and to be measured once more with its neighbours.
+    """
+    low, high = int(bracket.above), int(bracket.up_to)
+    reach = max(ANCHORS, round(low * _SPAN_RATIO))
+    below = [low - reach * i // (ANCHORS - 1) for i in range(ANCHORS)]
+    above = [high + reach * i // (ANCHORS - 1) for i in range(ANCHORS)]
+    inside = [*next_values(bracket, at_once), *(() if exact is None else (int(exact) + i for i in (-1, 0, 1, 2)))]
+    return tuple(sorted({value for value in (*below, *inside, *above) if value >= lowest}))
+
+
+def around(exact: Bracket) -> Bracket:
+    """A wider bracket about an exact one, off its middle, to measure it once more with other points."""
+    low = max(1.0, exact.above - _AROUND)
+    return Bracket(exact.covariate, low, exact.up_to + _AROUND + 5)
+
+
+def campaign(
+    bracket: Bracket,
+    cell: CellResult,
+    under: Condition,
+    ranks: int,
+    rounds: int = ROUNDS,
+    why: str = "",
+    exact: float | None = None,
+) -> Campaign:
+    """The cell of a finding at `points`: one step towards the limit."""
+    parameters = {k: v for k, v in cell.parameters.items() if k not in _EFFORT} | _effort(cell)
+    values: dict[str, str | Sequence[str]] = {
+        **parameters,
+        bracket.covariate: [str(v) for v in points(bracket, exact=exact)],
+    }
+    group = Group("limit", cell.experiment, values, [under.environment], [under.placement])
+    return Campaign(
+        name="refine",
+        title=f"Where the limit of {bracket.covariate.replace('_', ' ')} lies"[:80],
+        ranks=ranks,
+        rounds=rounds,
+        environments=[Environment(under.environment, under.variables, under.unset)],
+        placements={under.placement: under.bind},
+        groups=[group],
+        contrasts=[],
+        why=why,
+    )
+
+
+def _effort(cell: CellResult) -> dict[str, str]:
+    return {name: value for name, value in _EFFORT.items() if name in cell.parameters}

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A diagnosis in words, for a terminal. Pure: diagnosis in, text out."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+
+from slowpath.core.results import Finding, RemedyResult, SideEffect
+from slowpath.diagnose.limits.variables import limits_of
+from slowpath.diagnose.page.words import leg_words, limit_words
+from slowpath.diagnose.records import CombinedOutcome, Diagnosis, Status
+
+_MARK = {"shown": "yes", "missing": "no", "refuted": "refuted"}
+_STATUS: Mapping[Status, str] = {
+    "settled": "settled: more measuring would decide nothing",
+    "named": "named, nothing tried; slowpath diagnose --resume goes on",
+    "budget": "stopped at the budget",
+    "interrupted": "interrupted",
+    "running": "not finished",
+}
+
+
+def render(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
+    """The whole text."""
+    return "\n".join(_lines(diagnosis, folder, width)) + "\n"
+
+
+def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
+    proven = sum(one.status == "proven" for one in diagnosis.findings)
+    explained = sum(one.status == "explained" for one in diagnosis.findings)
+    yield f"Diagnosis of {diagnosis.mpi}: {len(diagnosis.findings)} findings, {proven} proven, {explained} explained"
+    yield ""
+    for finding in diagnosis.findings:
+        yield from _finding(finding, diagnosis.status, width)
+        yield ""
+    if not diagnosis.findings:
+        yield from ["No slow path was found by the survey.", ""]
+    if diagnosis.combined:
+        yield from [*_combined(diagnosis.combined, width), ""]
+    yield "Steps"
+    for step in diagnosis.steps:
+        wall = "not finished" if step.wall_s is None else f"{step.wall_s:.0f} s"
+        yield from _wrapped(f"{step.folder} ({wall}): {step.why}", width, "  ")
+        if step.summary:
+            yield from _wrapped(f"-> {step.summary}", width, "     ")
+    yield ""
+    yield f"{diagnosis.spent_s:.0f} s of {diagnosis.budget_s:.0f} s; {_STATUS[diagnosis.status]}"
+    for line in diagnosis.next[:5]:
+        yield from _wrapped(f"next: {line}", width, "  ")
+    yield f"folder: {folder}"
+
+
+def _finding(finding: Finding, status: Status, width: int) -> Iterator[str]:
+    yield from _wrapped(f"{finding.rule} {finding.title} [{finding.status}]", width, "")
+    yield from _wrapped(finding.text, width, "  ")
+    if finding.where:
+        yield from _wrapped(f"where: {finding.where}", width, "  ")
+    for name, leg in finding.legs.items():
+        yield from _wrapped(f"{name}: {_MARK[leg.state]}; {leg_words(leg, status)}", width, "  ")
+        for line in leg.evidence[-3:] if leg.state != "missing" or name == "proven" else ():
+            yield from _wrapped(line, width, "    ")
+    for limit in limits_of(finding):
+        yield f"  {limit_words(limit)}"
+    if finding.cause:
+        yield from _wrapped(f"cause: {finding.cause}", width, "  ")
+    for remedy in finding.remedies:
+        if remedy.verdict != "not tried":
+            yield from _remedy(remedy, width)
+
+
+def _remedy(remedy: RemedyResult, width: int) -> Iterator[str]:
+    share = ""
+    if remedy.removed_ratio and remedy.removed_ratio.interval:
+        low, high = remedy.removed_ratio.interval
+        share = f", removes {remedy.removed_ratio.value:.0%} [{low:.0%}, {high:.0%}]"
+    yield from _wrapped(f"remedy: {remedy.name}: {remedy.verdict}{share}", width, "  ")
+    for effect in remedy.side_effects:
+        if isinstance(effect, SideEffect):
+            yield from _wrapped(_side_effect(effect), width, "    ")
+    for lines in (remedy.snippet.shell, remedy.snippet.code) if remedy.verdict == "proven" else ():
+        for line in (lines or "").splitlines():
+            yield f"    {line}"
+
+
+def _side_effect(effect: SideEffect) -> str:
+    return f"side effect: {effect.where or 'a cell'} {effect.verdict}, {effect.ratio:.2f}x"
+
+
+def _combined(outcome: CombinedOutcome, width: int) -> Iterator[str]:
+    """All proven remedies at once: what each finding keeps of its own, and one piece to copy."""
+    yield "Proven remedies combined"
+    for one in outcome.findings:
+        yield from _wrapped(f"{one.rule} {one.verdict}: {one.text}", width, "  ")
+    for effect in outcome.side_effects:
+        yield from _wrapped(_side_effect(effect), width, "    ")
+    for left in outcome.left_out:
+        yield from _wrapped(f"{left.rule}, {left.remedy}: not measured with the others: {left.why}", width, "  ")
+    if outcome.reason:
+        yield from _wrapped(f"nothing to copy for all: {outcome.reason}", width, "  ")
+    for line in (outcome.snippet.shell if outcome.snippet and outcome.snippet.shell else "").splitlines():
+        yield f"    {line}"
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent + "  ") or [""]

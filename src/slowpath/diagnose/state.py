@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a diagnosis knows when it chooses its next step, and what it may choose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from slowpath.core.cell_check import CheckCells, nothing_checked
+from slowpath.core.results import Finding, Results
+from slowpath.diagnose.records import Step
+from slowpath.diagnose.tasks import Task
+from slowpath.findings.gather.control_variables import control_variables
+from slowpath.findings.remedies.registry import remedies_for
+from slowpath.findings.remedies.remedy import Remedy
+from slowpath.mpi.forced import Forced, forced_states
+from slowpath.mpi.switches import SwitchVariable, switches_of
+
+RANKS = 2
+T = TypeVar("T", bound=Task)
+
+
+@dataclass(frozen=True)
+class Library:
+    """The MPI of the diagnosis, as the tables know it."""
+
+    name: str
+    version: str | None
+    transport: str | None = None
+
+    @property
+    def switches(self) -> tuple[SwitchVariable, ...]:
+        """Its variables that move a protocol switch."""
+        return switches_of(self.name, self.version, self.transport)
+
+    def remedies(self, rule: str) -> tuple[Remedy, ...]:
+        """Those of the table for a rule."""
+        return remedies_for(rule, None, self.name, self.version, self.transport)
+
+    def forced(self, environ: Mapping[str, str]) -> list[Forced]:
+        """The user's own variables that force a slow state of it."""
+        return forced_states(environ, self.name, self.version, self.transport)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A step that is over, with the results of its run."""
+
+    step: Step
+    results: Results
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One run to make. text: its campaign, as TOML."""
+
+    task: Task
+    text: str
+    why: str
+
+
+@dataclass(frozen=True)
+class State:
+    """All that a proposal may rest on. measured: the survey first.  environ: the user's.  gpus: that both ranks can
+    take.  check: the engine as the judge of cells.
+    """
+
+    findings: Sequence[Finding]
+    measured: Sequence[Measured]
+    library: Library
+    environ: Mapping[str, str]
+    gpus: int = 0
+    ranks: int = RANKS
+    check: CheckCells = nothing_checked
+
+    @property
+    def survey(self) -> Results:
+        """Results of the first step.  Raises: IndexError: nothing was measured yet."""
+        return self.measured[0].results
+
+    def seen_in(self, finding: Finding) -> Results:
+        """Results of the run in which the finding was observed."""
+        return self.results_of_step.get(finding.run or "", self.survey)
+
+    @cached_property
+    def results_of_step(self) -> Mapping[str, Results]:
+        """By the folder of a step after the survey."""
+        return {one.step.folder: one.results for one in self.measured[1:]}
+
+    def tasks(self, kind: type[T]) -> list[T]:
+        """Tasks of the steps of a kind, in the order in which they were made."""
+        return [one.step.task for one in self.measured if isinstance(one.step.task, kind)]
+
+    @cached_property
+    def control_variables(self) -> Mapping[str, float]:
+        """Positive numbers among MPI_T's control variables, name -> value, of the last run that read any."""
+        for one in reversed(self.measured):
+            if found := control_variables(one.results.run):
+                return {c.name: c.number for c in found if c.number is not None and c.number > 0}
+        return {}

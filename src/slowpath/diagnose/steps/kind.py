@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a kind of step is: how its results change the conclusion, and how it sums itself up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from slowpath.core.results import Finding, Results
+from slowpath.diagnose.records import CombinedOutcome, Step
+from slowpath.diagnose.state import Measured
+from slowpath.diagnose.tasks import Task
+from slowpath.mpi.forced import Forced
+
+T = TypeVar("T", bound=Task)
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What follows from the steps so far. combined: of the last step that combined remedies."""
+
+    findings: Sequence[Finding] = ()
+    combined: CombinedOutcome | None = None
+
+    def finding(self, wanted: str) -> Finding | None:
+        """By its id."""
+        return next((one for one in self.findings if one.id == wanted), None)
+
+    def changed(self, wanted: str, change: Callable[[Finding], Finding]) -> Conclusion:
+        """With one finding changed."""
+        return replace(self, findings=[change(one) if one.id == wanted else one for one in self.findings])
+
+    def with_findings(self, more: Sequence[Finding]) -> Conclusion:
+        """With more findings."""
+        return replace(self, findings=[*self.findings, *more])
+
+
+@dataclass(frozen=True)
+class History:
+    """A step among all that were measured. forced: the user's variables that force a slow state."""
+
+    step: Step
+    measured: Sequence[Measured]
+    forced: Sequence[Forced]
+
+
+@dataclass(frozen=True)
+class StepKind(Generic[T]):
+    """One kind of step; what it proposes stands in `order`.
+
+    task: what a step of it is to decide.  apply: the conclusion after its results.  summary: one sentence for the log,
+    from the conclusions before and after it.
+    required: no diagnosis without it: it is measured whatever the budget, and its failure ends the diagnosis.
+    adds_evidence: it changes what the rules see in other runs, so that all steps are applied anew after it.
+    """
+
+    task: type[T]
+    apply: Callable[[Conclusion, T, Results, History], Conclusion]
+    summary: Callable[[T, Conclusion, Conclusion], str]
+    required: bool = False
+    adds_evidence: bool = False

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to measure next, the most valuable first. Pure: what is known in, proposals out.
+
+A finding of the user's own goes before one of a state that nobody chose, and of these the one that costs most. Of one
+finding, the limit is refined before it is attributed, and attributed before remedies are tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from slowpath.core.results import Finding
+from slowpath.diagnose.limits.variables import limits_of, maybe_set_by_user
+from slowpath.diagnose.state import Proposal, State
+from slowpath.diagnose.steps import attribute, combined, refine, repeat, separate, survey, suspect, trial, witness
+
+Propose = Callable[[State], Iterator[Proposal]]
+ProposeFor = Callable[[Finding, State], Iterator[Proposal]]
+
+# What may name another slow path.
+NAMING: tuple[Propose, ...] = (repeat.propose_own_settings, suspect.propose)
+# What a finding itself needs, one finding after the other.
+OF_A_FINDING: tuple[ProposeFor, ...] = (
+    separate.propose,
+    attribute.propose,
+    trial.propose_attributed,
+    refine.propose,
+    trial.propose,
+)
+# What noise left open.
+OPEN: tuple[Propose, ...] = (repeat.propose, trial.propose_again)
+# After all that findings themselves need.
+OTHER_LIMITS: tuple[ProposeFor, ...] = (attribute.propose_other_limits, refine.propose_other_limits)
+
+
+def proposals(state: State, name_only: bool = False) -> Iterator[Proposal]:
+    """In the order of their value; those that were made already are left out.
+
+    Args: name_only: only what may name another slow path; nothing is refined, explained or tried.
+    """
+    if not state.measured:
+        yield from survey.propose(state)
+        return
+    yield from _each(NAMING, state)
+    if name_only:
+        return
+    yield from witness.propose(state)
+    ordered = sorted(state.findings, key=lambda one: _value(one, state), reverse=True)
+    for finding in ordered:
+        yield from _each_for(OF_A_FINDING, finding, state)
+    yield from _each(OPEN, state)
+    for finding in ordered:
+        yield from _each_for(OTHER_LIMITS, finding, state)
+    yield from combined.propose(state)
+
+
+def _each(proposers: tuple[Propose, ...], state: State) -> Iterator[Proposal]:
+    for propose in proposers:
+        yield from propose(state)
+
+
+def _each_for(proposers: tuple[ProposeFor, ...], finding: Finding, state: State) -> Iterator[Proposal]:
+    for propose in proposers:
+        yield from propose(finding, state)
+
+
+def _value(finding: Finding, state: State) -> tuple[bool, bool, bool, float]:
+    """What users have themselves, what they set themselves, what is explained and lacks the proof alone, what costs
+    most."""
+    set_by_user = any(one.name.startswith("unset ") and "environment" in one.text for one in finding.remedies)
+    set_by_user |= any(maybe_set_by_user(one, state) for one in limits_of(finding))
+    return (
+        finding.affects_default is not False,
+        set_by_user,
+        finding.status == "explained",
+        finding.excess_s or 0.0,
+    )

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All kinds of steps, one line each; `order` has their proposals in the order of their value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slowpath.diagnose.steps.attribute import ATTRIBUTE
+from slowpath.diagnose.steps.combined import COMBINED
+from slowpath.diagnose.steps.kind import StepKind
+from slowpath.diagnose.steps.refine import REFINE
+from slowpath.diagnose.steps.repeat import REPEAT
+from slowpath.diagnose.steps.separate import SEPARATE
+from slowpath.diagnose.steps.survey import SURVEY
+from slowpath.diagnose.steps.suspect import SUSPECT
+from slowpath.diagnose.steps.trial import TRIAL
+from slowpath.diagnose.steps.witness import WITNESS
+from slowpath.diagnose.tasks import Task
+
+KINDS: tuple[StepKind[Any], ...] = (
+    SURVEY,
+    REPEAT,
+    SUSPECT,
+    WITNESS,
+    SEPARATE,
+    ATTRIBUTE,
+    TRIAL,
+    REFINE,
+    COMBINED,
+)
+
+
+def kind_of(task: Task) -> StepKind[Any]:
+    """The kind of step that decides it."""
+    return next(kind for kind in KINDS if kind.task is type(task))

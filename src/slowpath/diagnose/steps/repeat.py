@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Repeat: a contrast of the survey that looks clear and is not decided is measured in more rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.results import ContrastResult, Results
+from slowpath.diagnose.campaign_text import Campaign, Contrast, Group, environments_of
+from slowpath.diagnose.sides import condition
+from slowpath.diagnose.state import Proposal, State
+from slowpath.diagnose.steps.kind import Conclusion, History, StepKind
+from slowpath.diagnose.steps.witness import judged
+from slowpath.diagnose.tasks import RepeatTask
+from slowpath.diagnose.user_states import WITHOUT_USER, is_users_own
+
+ROUNDS = 12
+MOST_REPEATS = 4
+APART_RATIO = 1.25  # of an undecided contrast that is worth more pairs
+
+
+def propose(state: State) -> Iterator[Proposal]:
+    """Contrasts that look clear and are not decided yet, the largest first."""
+    made = state.tasks(RepeatTask)
+    done = {task.contrast for task in made}
+    if len(made) >= MOST_REPEATS:
+        return
+    for contrast in sorted(state.survey.contrasts, key=_apart, reverse=True):
+        if contrast.id in done or contrast.axis == "phase" or not _is_open(contrast):
+            continue
+        why = f"'{contrast.group}' is undecided at {contrast.ratio:.2f}x: more pairs"
+        task = RepeatTask(contrast=contrast.id, sides=[contrast.a.value, contrast.b.value])
+        yield Proposal(task, repeat_campaign(contrast, state.survey, state.ranks, why).text, why)
+
+
+def propose_own_settings(state: State) -> Iterator[Proposal]:
+    """What the user's own variables do, where the survey showed nothing of it."""
+    if not any(is_users_own(one) for one in state.findings):
+        yield from (
+            one for one in propose(state) if isinstance(one.task, RepeatTask) and WITHOUT_USER in one.task.sides
+        )
+
+
+def apply(before: Conclusion, _: RepeatTask, results: Results, history: History) -> Conclusion:
+    """What more pairs decided is a finding that the survey could not see."""
+    known = {one.id for one in before.findings}
+    fresh = [one for one in judged(results, history) if one.id not in known]
+    return before.with_findings([replace(one, run=history.step.folder) for one in fresh])
+
+
+def summary(_: RepeatTask, before: Conclusion, after: Conclusion) -> str:
+    """`1 more finding (SP009)`."""
+    fresh = after.findings[len(before.findings) :]
+    if not fresh:
+        return "no more findings"
+    return f"{len(fresh)} more finding{'s' if len(fresh) > 1 else ''} ({', '.join(one.rule for one in fresh)})"
+
+
+REPEAT = StepKind(RepeatTask, apply, summary)
+
+
+def _is_open(contrast: ContrastResult) -> bool:
+    return contrast.verdict == "undecided" and not contrast.control and _apart(contrast) > APART_RATIO
+
+
+def _apart(contrast: ContrastResult) -> float:
+    """How many times as long the slower side takes."""
+    return max(contrast.ratio, 1 / contrast.ratio) if contrast.ratio else 0.0
+
+
+def repeat_campaign(contrast: ContrastResult, results: Results, ranks: int, why: str) -> Campaign:
+    """The two cells of a contrast in more rounds."""
+    a, b = results.cell(contrast.a.cell), results.cell(contrast.b.cell)
+    axis, values = contrast.axis, [_value(cell, contrast.axis) for cell in (a, b)]
+    under = [condition(cell, results) for cell in (a, b)]
+    parameters: dict[str, str | Sequence[str]] = dict(a.parameters)
+    if axis in parameters:
+        parameters[axis] = values
+    group = Group(
+        contrast.group,
+        a.experiment,
+        parameters,
+        list(dict.fromkeys(one.environment for one in under)),
+        list(dict.fromkeys(one.placement for one in under)),
+    )
+    repeated = Contrast(
+        name=contrast.group,
+        question=contrast.question,
+        cells=contrast.group,
+        axis=axis,
+        a=values[0],
+        b=values[1],
+        metric=contrast.metric,
+        phase=contrast.a.phase,
+    )
+    return Campaign(
+        name="repeat",
+        title=f"Again: {contrast.group}"[:80],
+        ranks=ranks,
+        rounds=ROUNDS,
+        environments=environments_of(under),
+        placements={one.placement: one.bind for one in under},
+        groups=[group],
+        contrasts=[repeated],
+        minimum_effect=contrast.minimum_effect,
+        why=why,
+    )
+
+
+def _value(cell: CellResult, axis: str) -> str:
+    own = {"environment": cell.environment, "placement": cell.placement, "copy": str(cell.copy)}
+    return own[axis] if axis in own else cell.parameters[axis]

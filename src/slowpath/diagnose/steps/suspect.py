@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Suspect: a variable of the user's sets a protocol switch, and the survey's lengths are too far apart to show it.
+
+The variable's value says where to look, and a line that breaks at one place shows a jump of a few percent, which the
+survey's octaves do not. What is seen is a finding like any other: its limit is refined, attributed and tried.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.results import Finding, Results
+from slowpath.core.units import format_time
+from slowpath.diagnose.campaign_text import Campaign
+from slowpath.diagnose.limits import points
+from slowpath.diagnose.limits.break_point import Narrowed, Times, narrow, times_of
+from slowpath.diagnose.limits.variables import MOST_HEADER_BYTES, holds, limits_of
+from slowpath.diagnose.page.words import limit_words
+from slowpath.diagnose.sides import condition
+from slowpath.diagnose.state import Proposal, State
+from slowpath.diagnose.steps.kind import Conclusion, History, StepKind
+from slowpath.diagnose.tasks import SuspectTask
+from slowpath.experiments.registry import ROLES
+from slowpath.findings.catalogue.sp013_protocol_switch import RULE
+from slowpath.findings.evidence.words import memory, ratio_words
+from slowpath.findings.finding import build
+from slowpath.findings.gather.contrasts import ratio_of
+from slowpath.findings.gather.gather import Gathered
+from slowpath.findings.rule import Observation, Support
+from slowpath.mpi.switches import SwitchVariable
+from slowpath.stats.laws import segments
+from slowpath.stats.laws.choose import MINIMUM_EFFECT
+from slowpath.stats.laws.found import Bracket, FittedLaw
+
+METRIC, PHASE = "half_round_trip_latency_s", "steady"
+_REACH = 2 * MOST_HEADER_BYTES  # to either side of the value
+_BESIDE = 3  # points on either side of a break that its two times are medians of
+
+
+def propose(state: State) -> Iterator[Proposal]:
+    """Variables of the user's near whose value no finding has a limit."""
+    asked = {task.variable for task in state.tasks(SuspectTask)}
+    limits = [one for finding in state.findings for one in limits_of(finding) if one.covariate == "message_bytes"]
+    for switch, value in own_switches(state.library.switches, state.environ):
+        if switch.variable in asked or any(holds(limit, value) for limit in limits):
+            continue
+        made = suspect_campaign(switch, value, state.survey, state.ranks)
+        if made is not None:
+            task, campaign = made
+            why = f"your environment sets {switch.variable}={value}: is there a protocol switch?"
+            yield Proposal(task, campaign.text, why)
+
+
+def own_switches(
+    switches: Sequence[SwitchVariable], environ: Mapping[str, str]
+) -> Iterator[tuple[SwitchVariable, int]]:
+    """Variables that the user set, and their values in bytes."""
+    for switch in switches:
+        value = switch.value(environ) if switch.variable in environ else None
+        if value is not None and value > _REACH:
+            yield switch, value
+
+
+def suspect_campaign(
+    switch: SwitchVariable, value: int, survey: Results, ranks: int
+) -> tuple[SuspectTask, Campaign] | None:
+    """Ping-pongs around the value.
+
+    Args:    survey: whose ping-pong over lengths is the cell.
+    Returns: None where the survey has none, or all of its lengths lie on one side of the value.
+    """
+    cells = _ping_pongs(survey)
+    lengths = [int(cell.parameters["message_bytes"]) for cell in cells]
+    if not lengths or not min(lengths) < value < max(lengths):
+        return None
+    cell = min(cells, key=lambda one: abs(np.log(int(one.parameters["message_bytes"]) / value)))
+    bracket = Bracket("message_bytes", value - _REACH, value + _REACH)
+    why = f"{switch.variable} is {value} in your environment: does the protocol change there?"
+    campaign = points.campaign(bracket, cell, condition(cell, survey), ranks, why=why, exact=value - 1)
+    task = SuspectTask(
+        variable=switch.variable,
+        value_bytes=value,
+        covariate=bracket.covariate,
+        above=bracket.above,
+        up_to=bracket.up_to,
+        metric=METRIC,
+        phase=PHASE,
+    )
+    return task, campaign
+
+
+def _ping_pongs(survey: Results) -> list[CellResult]:
+    """The survey's line of lengths, as the user has it."""
+    found = [
+        cell
+        for cell in survey.cells
+        if cell.parameters.get("pattern") == "ping_pong"
+        and "message_bytes" in cell.parameters
+        and cell.estimate(METRIC, PHASE) is not None
+        and condition(cell, survey).setting is None
+        and not condition(cell, survey).variables
+    ]
+    groups = Counter(cell.group for cell in found)
+    longest = max(groups, key=lambda name: groups[name], default=None)
+    return [cell for cell in found if cell.group == longest]
+
+
+def apply(before: Conclusion, task: SuspectTask, results: Results, history: History) -> Conclusion:
+    """A finding more where a switch shows."""
+    seen = switch_finding(task, results)
+    return before if seen is None else before.with_findings([replace(seen, run=history.step.folder)])
+
+
+def summary(task: SuspectTask, before: Conclusion, after: Conclusion) -> str:
+    """The limit that shows."""
+    fresh = after.findings[len(before.findings) :]
+    limits = [limit_words(limit) for one in fresh for limit in limits_of(one)]
+    return "; ".join(limits) or f"no protocol switch shows at {task.value_bytes} B"
+
+
+SUSPECT = StepKind(SuspectTask, apply, summary)
+
+
+def switch_finding(task: SuspectTask, results: Results) -> Finding | None:
+    """SP013 at the break that the step's times show.  None: they show none, or one too small to matter."""
+    times = times_of(results, task.covariate, task.metric, task.phase)
+    if times is None:
+        return None
+    found = narrow(Bracket(task.covariate, task.above, task.up_to), times.values, times.launch_s)
+    if not found.seen or max(found.jump_ratio, 1 / found.jump_ratio) < 1 + MINIMUM_EFFECT:
+        return None
+    support = Support("missing", f"the limit is not known to the byte yet, nor whether {task.variable} moves it")
+    made = build(
+        RULE,
+        _observation(task, results, found, times),
+        support,
+        results.run.mpis[0] if results.run.mpis else results.run.mpi,
+    )
+    if made.law is None:
+        return made
+    brackets = [replace(one, rising=found.jump_ratio > 1) for one in made.law.brackets]
+    return replace(made, law=replace(made.law, brackets=brackets))
+
+
+def _observation(task: SuspectTask, results: Results, found: Narrowed, times: Times) -> Observation:
+    bracket, rising = found.bracket, found.jump_ratio > 1
+    split = int(np.searchsorted(times.values, bracket.above, side="right"))
+    last = int(np.searchsorted(times.values, bracket.up_to))
+    sides = slice(split - _BESIDE, split), slice(last, last + _BESIDE)
+    below_s, above_s = (np.median(times.launch_s[:, side], axis=1) for side in sides)
+    slow, fast = (above_s, below_s) if rising else (below_s, above_s)
+    ratio = ratio_of(slow, fast, MINIMUM_EFFECT)
+    cells = sorted(results.cells, key=lambda cell: int(cell.parameters["message_bytes"]))
+    ends = [cells[min(last, len(cells) - 1)], cells[split - 1]]
+    slow_cell, fast_cell = ends if rising else ends[::-1]
+    slow_s, fast_s = float(np.median(slow)), float(np.median(fast))
+    kinds, where = memory(cells), f"switch between {bracket.above:.0f} and {bracket.up_to:.0f} B"
+    law = FittedLaw(
+        "segments",
+        segments.LAW.formula,
+        (),
+        (bracket,),
+        None,
+        None,
+        None,
+        None,
+        (),
+        len(times.values),
+        len(times.launch_s),
+    )
+    change = "rises" if rising else "drops"
+    return Observation(
+        about=f"switch, {kinds}, {task.variable}",
+        place=Gathered(results, ROLES).place(cells, [f"{kinds} memory", "ping pong", where]),
+        text=f"At {task.variable}={task.value_bytes} the protocol changes, between {bracket.above:.0f} and "
+        f"{bracket.up_to:.0f} B, and the time {change}: the slow side takes {ratio_words(ratio)} "
+        f"as long, {format_time(slow_s)} against {format_time(fast_s)}.",
+        metric=task.metric,
+        phase=task.phase,
+        ratio=ratio.value,
+        interval=ratio.interval,
+        excess_s=slow_s - fast_s,
+        affects_default=True,
+        cells=tuple(cell.cell for cell in cells),
+        law=law,
+        evidence=(
+            f"a line that breaks once, over {len(times.values)} lengths: a jump to {found.jump_ratio:.3f} times",
+        ),
+        slow_cells=(slow_cell.cell,),
+        fast_cells=(fast_cell.cell,),
+    )

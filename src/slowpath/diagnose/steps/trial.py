@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trial: one remedy is toggled on a finding's slow cell, in interleaved pairs; a second time where noise hid it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import msgspec
+
+from slowpath.core.results import Finding, Results
+from slowpath.diagnose.limits.attribution import remedies_of
+from slowpath.diagnose.limits.variables import limits_of
+from slowpath.diagnose.sides import Sides, sides_of
+from slowpath.diagnose.state import Proposal, State
+from slowpath.diagnose.steps.kind import Conclusion, History, StepKind
+from slowpath.diagnose.tasks import AttributeTask, TrialTask
+from slowpath.diagnose.trials.design import design
+from slowpath.diagnose.trials.outcome import with_outcome
+from slowpath.diagnose.trials.pooled import pooled, same_trial
+from slowpath.diagnose.trials.verdict import judge_trial
+from slowpath.findings.remedies.remedy import Remedy
+
+
+def propose(finding: Finding, state: State) -> Iterator[Proposal]:
+    """The remedies of the table for its rule."""
+    sides = sides_of(finding, state.seen_in(finding))
+    if sides is not None:
+        yield from _proposals(finding, state, ((one, sides) for one in state.library.remedies(finding.rule)))
+
+
+def propose_attributed(finding: Finding, state: State) -> Iterator[Proposal]:
+    """The variable that its limit was attributed to, at the first length beyond the switch."""
+    sides = sides_of(finding, state.seen_in(finding))
+    if sides is not None:
+        yield from _proposals(finding, state, _attributed(finding, state, sides))
+
+
+def propose_again(state: State) -> Iterator[Proposal]:
+    """Trials that noise left undecided, once more: the remedies and cells that they had."""
+    trials = state.tasks(TrialTask)
+    for one in state.measured:
+        task = one.step.task
+        if not isinstance(task, TrialTask) or sum(same_trial(task, other) for other in trials) > 1:
+            continue
+        finding = next((f for f in state.findings if f.id == task.finding), None)
+        if finding is None or finding.status == "proven" or not judge_trial(task, one.results).is_open:
+            continue
+        untried = replace(state, measured=[other for other in state.measured if other is not one])
+        again = (*propose_attributed(finding, untried), *propose(finding, untried))
+        yield from (proposal for proposal in again if same_trial(proposal.task, task))
+
+
+def _proposals(finding: Finding, state: State, remedies: Iterable[tuple[Remedy, Sides]]) -> Iterator[Proposal]:
+    if finding.status == "proven":
+        return
+    tried = {task.remedy for task in state.tasks(TrialTask) if task.finding == finding.id}
+    for remedy, sides in remedies:
+        if remedy.name in tried:
+            continue
+        made = design(sides, remedy, frozenset(state.environ), state.ranks, constant_s=_constant_s(finding))
+        if not isinstance(made, str):
+            yield Proposal(made.task(finding.id), made.campaign.text, f"try '{remedy.name}' against {finding.rule}")
+
+
+def _attributed(finding: Finding, state: State, sides: Sides) -> Iterator[tuple[Remedy, Sides]]:
+    names = {limit.attributed_to for limit in limits_of(finding)[:1]}
+    verdicts = {one.name: one.verdict for one in finding.remedies}
+    for task in state.tasks(AttributeTask):
+        remedies = remedies_of(task, state.library.name)
+        if task.variable not in names or verdicts.get(remedies[0].name, "no effect") == "no effect":
+            continue
+        limit = task.limit_bytes
+        slow, fast = (
+            msgspec.structs.replace(sides.slow, parameters={**sides.slow.parameters, "message_bytes": str(length)})
+            for length in ((limit + 1, limit) if task.rising else (limit, limit + 1))
+        )
+        under, metric, phase = sides.slow_under, finding.metric, finding.phase
+        across = Sides(slow, under, fast, under, "message_bytes", metric, phase, phase)
+        yield from ((remedy, across) for remedy in remedies)
+
+
+def _constant_s(finding: Finding) -> float | None:
+    """The law's constant part, seconds."""
+    terms = finding.law.coefficients if finding.law else ()
+    return next((term.value for term in terms if term.per is None), None)
+
+
+def apply(before: Conclusion, task: TrialTask, results: Results, history: History) -> Conclusion:
+    """What it proves of its finding, by the pairs of this trial and of the same one before it."""
+    earlier = [
+        one.results
+        for one in history.measured
+        if one.step.number < history.step.number and same_trial(one.step.task, task)
+    ]
+    outcome = judge_trial(task, pooled(results, earlier))
+    return before.changed(task.finding, lambda finding: with_outcome(finding, outcome))
+
+
+def summary(task: TrialTask, _: Conclusion, after: Conclusion) -> str:
+    """`proven: huge pages, toggled alone, removes 98% of the gap`."""
+    finding = after.finding(task.finding)
+    remedy = next((one for one in finding.remedies if one.name == task.remedy), None) if finding else None
+    if remedy is None:
+        return "no outcome"
+    return f"{remedy.verdict}: {'' if task.remedy in remedy.reason else f'{task.remedy}: '}{remedy.reason}"
+
+
+TRIAL = StepKind(TrialTask, apply, summary)

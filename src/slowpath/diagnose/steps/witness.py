@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Witness: library calls are counted in the cells that findings rest on, each in its environment with a witness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from slowpath.core.cell_results import CellResult, RoleWitness
+from slowpath.core.results import Finding, Results
+from slowpath.diagnose.campaign_text import Campaign, Environment, Group
+from slowpath.diagnose.sides import Condition, condition
+from slowpath.diagnose.state import Proposal, State
+from slowpath.diagnose.steps.kind import Conclusion, History, StepKind
+from slowpath.diagnose.tasks import WitnessTask
+from slowpath.diagnose.user_states import findings_under
+
+ROUNDS = 2  # counts are the same in every launch; the second confirms it
+MOST_CELLS = 4  # of one finding: two slow and two fast ones
+
+
+def propose(state: State) -> Iterator[Proposal]:
+    """One run for all findings that lack a witness; none for findings that later steps bring."""
+    if state.tasks(WitnessTask):
+        return
+    campaign = witness_campaign(state)
+    if campaign is not None:
+        yield Proposal(WitnessTask(), campaign.text, "count library calls in the cells that findings rest on")
+
+
+def apply(before: Conclusion, _: WitnessTask, __: Results, ___: History) -> Conclusion:
+    """By itself it shows nothing: `judged` adds its counts to what the rules see in other runs."""
+    return before
+
+
+def summary(_: WitnessTask, __: Conclusion, after: Conclusion) -> str:
+    """`5 of 7 findings are explained`."""
+    explained = sum(one.legs.explained.state == "shown" for one in after.findings)
+    return f"{explained} of {len(after.findings)} findings are explained"
+
+
+WITNESS = StepKind(WitnessTask, apply, summary, adds_evidence=True)
+
+
+def witness_campaign(state: State) -> Campaign | None:
+    """None when every finding is explained, or none has cells."""
+    wanted: dict[str, tuple[CellResult, Condition]] = {}
+    for finding in state.findings:
+        if finding.legs.explained.state != "missing":
+            continue
+        half = MOST_CELLS // 2
+        results = state.seen_in(finding)
+        cells = {cell.cell: cell for cell in results.cells}
+        for number in [*finding.slow_cells[:half], *finding.fast_cells[:half]]:
+            if number in cells:
+                cell = cells[number]
+                wanted[f"{cell.key} {cell.environment}"] = cell, condition(cell, results)
+    if not wanted:
+        return None
+    environments: dict[str, Environment] = {}
+    groups = []
+    for number, (cell, here) in enumerate(wanted.values(), start=1):
+        environments[here.environment] = Environment(here.environment, here.variables, here.unset)
+        witnessed = _witnessed(here)
+        environments[witnessed.name] = witnessed
+        names = [here.environment, witnessed.name]
+        groups.append(Group(f"cell {number}", cell.experiment, cell.parameters, names, [here.placement]))
+    return Campaign(
+        name="witness",
+        title="What the library calls",
+        ranks=state.ranks,
+        rounds=ROUNDS,
+        environments=list(environments.values()),
+        placements={here.placement: here.bind for _, here in wanted.values()},
+        groups=groups,
+        contrasts=[],
+        why="Calls are counted in launches of their own, whose times are not used.",
+    )
+
+
+def _witnessed(under: Condition) -> Environment:
+    """The same environment with the witness."""
+    return Environment(f"{under.environment}, witnessed"[:80], under.variables, under.unset, witness=True)
+
+
+def judged(results: Results, history: History) -> list[Finding]:
+    """What the rules see in a run, with what all witness runs counted in its cells."""
+    counted = results
+    for one in history.measured:
+        if isinstance(one.step.task, WitnessTask):
+            counted = with_counts(counted, one.results)
+    if counted is results and not history.forced:
+        return list(results.findings)  # the rules were asked when the results were built
+    return findings_under(counted, history.forced)
+
+
+def with_counts(results: Results, witnessed: Results) -> Results:
+    """Results with what another run counted in its cells (the same key is the same cell); what it has itself stays."""
+    counting = {one.name for one in witnessed.run.environments if one.witness}
+    there = {cell.key: cell for cell in witnessed.cells if cell.witness and cell.environment not in counting}
+    cells = [_with_witness(cell, there[cell.key]) if cell.key in there else cell for cell in results.cells]
+    run = results.run
+    if any(one.control_variables for one in witnessed.run.mpis):
+        run = replace(run, mpis=witnessed.run.mpis)
+    return replace(results, cells=cells, run=run)
+
+
+def _with_witness(cell: CellResult, other: CellResult) -> CellResult:
+    mine, more = cell.witness or {}, other.witness or {}
+    phases = {
+        phase: {
+            role: _both(mine.get(phase, {}).get(role), more.get(phase, {}).get(role))
+            for role in (*mine.get(phase, {}), *more.get(phase, {}))
+        }
+        for phase in (*more, *mine)
+    }
+    return replace(cell, witness=phases)
+
+
+def _both(mine: RoleWitness | None, other: RoleWitness | None) -> RoleWitness | None:
+    """Counts of two runs: `mine`, with what only `other` has; counts and times per operation are those of both."""
+    if mine is None or other is None:
+        return other if mine is None else mine
+    calls = {kind: _filled(one, (other.calls or {}).get(kind)) for kind, one in (mine.calls or {}).items()}
+    filled = replace(_filled(mine, other), calls={**(other.calls or {}), **calls} or None)
+    if not (mine.operations and other.operations):
+        return filled
+    weights = mine.operations, other.operations
+    return replace(
+        filled,
+        operations=sum(weights),
+        involuntary_switches=_sum(mine.involuntary_switches, other.involuntary_switches),
+        minor_faults_per_op=_average(mine.minor_faults_per_op, other.minor_faults_per_op, weights),
+        major_faults_per_op=_average(mine.major_faults_per_op, other.major_faults_per_op, weights),
+        system_time_s_per_op=_average(mine.system_time_s_per_op, other.system_time_s_per_op, weights),
+    )
+
+
+S = TypeVar("S", bound=Struct)
+
+
+def _filled(mine: S, other: S | None) -> S:
+    """`mine`, with what only `other` has."""
+    if other is None:
+        return mine
+    return replace(mine, **{name: value for name, value in asdict(other).items() if getattr(mine, name) is None})
+
+
+def _average(one: float | None, other: float | None, weights: tuple[int, int]) -> float | None:
+    """None where neither is known."""
+    if one is None or other is None:
+        return other if one is None else one
+    return float(np.average([one, other], weights=weights))
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    """None where neither is known."""
+    known = [value for value in (one, other) if value is not None]
+    return sum(known) if known else None

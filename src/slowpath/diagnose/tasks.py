@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each kind of step is to decide: `task` of a step in diagnosis.json, enough to conclude from its folder again.
+
+Lengths are bytes, times seconds. A limit is the last value before a change; `finding` is always the id of one.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from slowpath.core.results import Snippet
+
+
+class TaskBase(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """What all tasks share."""
+
+    @property
+    def kind(self) -> str:
+        """As diagnosis.json and the step's folder have it."""
+        return str(self.__struct_config__.tag)
+
+
+class SurveyTask(TaskBase, frozen=True, kw_only=True, tag="survey"):
+    """Look for slow paths of every kind, cheaply."""
+
+
+class RepeatTask(TaskBase, frozen=True, kw_only=True, tag="repeat"):
+    """Decide a contrast of the survey by more pairs. sides: values of its axis on both sides."""
+
+    contrast: str
+    sides: list[str]
+
+
+class SuspectTask(TaskBase, frozen=True, kw_only=True, tag="suspect"):
+    """Look for a protocol switch where a variable of the user's has its value: between `above` and `up_to`."""
+
+    variable: str
+    value_bytes: int
+    covariate: str
+    above: float
+    up_to: float
+    metric: str
+    phase: str
+
+
+class WitnessTask(TaskBase, frozen=True, kw_only=True, tag="witness"):
+    """Count library calls in the cells that findings rest on."""
+
+
+class SeparateTask(TaskBase, frozen=True, kw_only=True, tag="separate"):
+    """Measure the points that tell two laws apart."""
+
+    finding: str
+
+
+class RefineTask(TaskBase, frozen=True, kw_only=True, tag="refine"):
+    """Narrow a limit between `above` and `up_to`. exact_limit: known to the byte, and measured a second time."""
+
+    finding: str
+    covariate: str
+    above: float
+    up_to: float
+    metric: str
+    phase: str
+    exact_limit: float | None = None
+
+
+class AttributeTask(TaskBase, frozen=True, kw_only=True, tag="attribute"):
+    """Set a variable to another value: does the protocol switch move from limit_bytes to expected_bytes?
+
+    effect: what the variable does, in words.  value_source: who states that it is value_bytes.  moved_bytes: the other
+    value.  rising: above the limit it takes longer.  is_main_limit: the finding is about this limit, and not about
+    another one of its law.
+    """
+
+    finding: str
+    variable: str
+    effect: str
+    value_bytes: int
+    value_source: str
+    moved_bytes: int
+    limit_bytes: int
+    expected_bytes: int
+    rising: bool
+    metric: str
+    phase: str
+    is_main_limit: bool
+    set_by_user: bool
+
+
+class TrialTask(TaskBase, frozen=True, kw_only=True, tag="trial"):
+    """Toggle one remedy. axis: what differs; slow, remedied, fast: its values; fast None: remedied is the fast side.
+
+    constant_s: the law's constant part, where there is no fast side at all.  control: why the negative control must not
+    change.  uncontrolled: why there is no control.
+    """
+
+    finding: str
+    remedy: str
+    axis: str
+    slow: str
+    remedied: str
+    metric: str
+    phase: str
+    fast: str | None = None
+    constant_s: float | None = None
+    control: str | None = None
+    uncontrolled: str | None = None
+
+
+class CombinedCase(msgspec.Struct, frozen=True, kw_only=True):
+    """One finding with all remedies. others: those added to its own.  links: the axes on which they are added."""
+
+    finding: str
+    rule: str
+    remedy: str
+    others: list[str]
+    links: list[str]
+
+
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """A proven remedy that is not measured with the others, and why."""
+
+    finding: str
+    rule: str
+    remedy: str
+    why: str
+
+
+class CombinedTask(TaskBase, frozen=True, kw_only=True, tag="combined"):
+    """Measure proven remedies all at once. job: remedies that are set for a whole job; snippet: their lines."""
+
+    cases: list[CombinedCase]
+    job: list[str]
+    left_out: list[LeftOut]
+    snippet: Snippet
+
+
+Task: TypeAlias = (
+    SurveyTask
+    | RepeatTask
+    | SuspectTask
+    | WitnessTask
+    | SeparateTask
+    | RefineTask
+    | AttributeTask
+    | TrialTask
+    | CombinedTask
+)

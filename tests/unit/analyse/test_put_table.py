@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which puts are compared, and how far each is from the empty call."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from slowpath.core.put_results import PutResults, PutRow
+from slowpath.core.results import Results
+from slowpath.experiments.put.table import build_put
+from support import report_studies
+from support import results as model
+
+
+@pytest.fixture(scope="module")
+def document() -> Results:
+    return report_studies.put_results()
+
+
+@pytest.fixture(scope="module")
+def found(document: Results) -> PutResults:
+    assert document.put is not None
+    return document.put
+
+
+def row(document: Results, design: str, mpi: str, **given: str) -> PutRow:
+    assert document.put is not None
+    rows = [one for one in document.put.conditions[0].rows if (one.design, one.mpi) == (design, mpi)]
+    rows = [one for one in rows if given.items() <= document.cell(one.cell).parameters.items()]
+    assert len(rows) == 1
+    return rows[0]
+
+
+def test_rows_differ_in_who_puts_alone(found: PutResults) -> None:
+    first, *others = found.conditions
+    assert others == []  # the other window has but one design
+    assert first.differs == {}
+    designs = [one.design for one in first.rows if one.mpi == "mpich" and one.design != "ladder"]
+    assert designs == ["mpi", "complex", "complex", "shmem_p", "empty_call", "empty_call_5", "store"]
+    assert {one.mpi for one in first.rows} == {"mpich", "openmpi"}
+
+
+def test_every_measured_put_is_named(document: Results, found: PutResults) -> None:
+    assert found.cells == [cell.cell for cell in document.cells]
+
+
+def test_counts_of_each_library(document: Results) -> None:
+    assert row(document, "mpi", "mpich").instructions_with_loop == 670
+    assert row(document, "mpi", "openmpi").instructions_with_loop == 270
+    assert row(document, "store", "mpich").instructions_with_loop == 20  # nothing is called
+
+
+def test_rate_over_the_empty_call_is_the_contrast(document: Results) -> None:
+    """Of the launches of the same MPI; turned over where the empty call is side b, else a ratio of two values."""
+    contrast = next(c for c in document.contrasts if c.b.value == "complex")
+    assert contrast.ratio is not None
+    assert contrast.interval is not None
+    share = row(document, "complex", "mpich", call="library").of_empty
+    assert share is not None
+    assert share.ratio == pytest.approx(1 / contrast.ratio)
+    assert share.interval == pytest.approx((1 / contrast.interval[1], 1 / contrast.interval[0]))
+    other = [c for c in document.contrasts if c.b.value == "empty_call"][1]
+    library = row(document, "mpi", "openmpi").of_empty
+    assert library is not None
+    assert (library.ratio, library.interval) == (other.ratio, other.interval)
+    assert row(document, "empty_call", "mpich").of_empty is None
+
+
+def test_without_a_contrast_the_ratio_is_of_two_values(document: Results) -> None:
+    share = row(document, "shmem_p", "mpich").of_empty
+    values = [
+        document.cell(row(document, name, "mpich").cell).metrics["time_per_put_s"].phases["steady"].value
+        for name in ("empty_call_5", "shmem_p")
+    ]
+    assert share is not None
+    assert (share.ratio, share.interval) == (pytest.approx(values[0] / values[1]), None)
+
+
+def test_rungs_state_what_each_adds(found: PutResults) -> None:
+    of_mpich = [one for one in found.ladder if one.mpi == "mpich"]
+    assert [one.instructions for one in of_mpich] == list(report_studies.RUNGS)
+    assert [one.instructions_added for one in of_mpich[:3]] == [None, 9, 41]
+    assert sum(one.time_added_s or 0.0 for one in of_mpich) == pytest.approx(of_mpich[-1].time_s - of_mpich[0].time_s)
+
+
+def test_shares_of_a_call_add_up(found: PutResults) -> None:
+    assert [(one.design, one.mpi) for one in found.splits] == [("mpi", "mpich"), ("mpi", "openmpi")]
+    for split in found.splits:
+        assert sum(part.ratio or 0.0 for part in split.parts) == pytest.approx(1)
+
+
+def test_a_rung_without_the_one_below_adds_nothing_known(document: Results) -> None:
+    gone = next(c for c in document.cells if c.mpi == "mpich" and c.parameters["rung"] == "3")
+    found = build_put([cell for cell in document.cells if cell is not gone], document.contrasts)
+    assert found is not None
+    (fourth,) = [one for one in found.ladder if one.mpi == "mpich" and one.rung == 4]
+    assert (fourth.instructions_added, fourth.time_added_s) == (None, None)
+
+
+def test_copies_and_other_experiments_are_left_out(document: Results) -> None:
+    assert build_put([model.a_cell()], []) is None
+    copies = [replace(cell, copy=2) for cell in document.cells]
+    found = build_put(copies, [])
+    assert found is not None
+    assert found.conditions == []

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results without a launch: planted times in the structs of results.json, each with no more than tests are about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult, Outliers, RoleWitness
+from slowpath.core.results import (
+    ContrastResult,
+    ContrastSide,
+    EnvironmentResult,
+    Finding,
+    LaunchCounts,
+    LawResult,
+    Leg,
+    Legs,
+    LimitBracket,
+    MpiResult,
+    PlacementResult,
+    RemedyResult,
+    RemovedRatio,
+    Reproduce,
+    Results,
+    RunResult,
+    Snippet,
+    Verdict,
+)
+from slowpath.diagnose.records import Step
+from slowpath.diagnose.tasks import Task, WitnessTask
+from slowpath.stats.contrast import paired
+from slowpath.stats.verdict import judge
+
+METRIC = "half_round_trip_latency_s"
+MPICH = MpiResult(mpi="mpich", unavailable=None, name="mpich", version="5.0.2")
+
+
+def cell(
+    number: int,
+    parameters: Mapping[str, str],
+    times_s: Sequence[float] = (),
+    experiment: str = "p2p",
+    environment: str = "default",
+    placement: str = "bound",
+    witness: Mapping[str, Mapping[str, RoleWitness | None]] | None = None,
+) -> CellResult:
+    """times_s: of METRIC, one for each launch."""
+    times = {"steady": estimate(times_s)} if len(times_s) else {}
+    return CellResult(
+        cell=number,
+        key=f"key{number}",
+        label=f"cell {number}",
+        group="lengths",
+        experiment=experiment,
+        parameters=dict(parameters),
+        mpi="mpich",
+        environment=environment,
+        placement=placement,
+        status="ok",
+        metrics={METRIC: MetricResult(unit="s", better="lower", phases=times, first_slow=None, by_repetition=None)},
+        absent={},
+        witness={phase: dict(roles) for phase, roles in witness.items()} if witness else None,
+    )
+
+
+def estimate(times_s: Sequence[float]) -> MetricEstimate:
+    """Of launches that took so long."""
+    return MetricEstimate(
+        value=float(np.median(times_s)),
+        interval=None,
+        interval_kind="none",
+        level=None,
+        launches=len(times_s),
+        location=0.5,
+        launch_values=[float(value) for value in times_s],
+        samples=10 * len(times_s),
+        cut_samples=0,
+        p50=float(np.median(times_s)),
+        p90=None,
+        p99=None,
+        p999=None,
+        p999_reason="too few samples",
+        min=float(min(times_s)),
+        max=float(max(times_s)),
+        outliers=Outliers(mild=0, severe=0, severe_time_ratio=0.0),
+        steady_class=None,
+        within_ratio=None,
+        between_ratio=None,
+        modes=None,
+        batch=1,
+        quantum_ratio=None,
+    )
+
+
+def contrast(
+    group: str, pairs_s: Sequence[tuple[float, float]] = (), a: int = 0, b: int = 1, **more: Any
+) -> ContrastResult:
+    """`b` over `a` of cells with these numbers, judged by its pairs."""
+    made = ContrastResult(
+        id=f"c-{group}",
+        group=group,
+        question=f"{group}?",
+        axis="environment",
+        a=ContrastSide(cell=a, phase="steady", label=f"cell {a}", value="a"),
+        b=ContrastSide(cell=b, phase="steady", label=f"cell {b}", value="b"),
+        where="",
+        metric=METRIC,
+        control=False,
+        explains=False,
+        minimum_effect=0.03,
+        suspect=[],
+        interleaved=True,
+        reproduce=Reproduce(a=None, b=None),
+    )
+    fields: dict[str, Any] = {name: getattr(made, name) for name in made.__struct_fields__}
+    if len(pairs_s):
+        a_s, b_s = np.array(pairs_s, dtype=np.float64).T
+        found = paired(a_s, b_s, made.minimum_effect)
+        verdict = judge(found, found.p)
+        fields |= {
+            "a_value_s": float(np.median(a_s)),
+            "b_value_s": float(np.median(b_s)),
+            "ratio": found.ratio,
+            "interval": found.interval,
+            "level": found.level,
+            "verdict": verdict.word,
+            "reason": verdict.reason,
+            "p": found.p,
+            "more_pairs": verdict.more_pairs,
+            "launches": len(a_s),
+            "pairs": tuple((float(one), float(other)) for one, other in pairs_s),
+        }
+    return ContrastResult(**(fields | more))
+
+
+def planted_contrast(
+    group: str, a_s: float, b_s: float, pairs: int = 10, noise: float = 0.01, seed: int = 1
+) -> ContrastResult:
+    """A contrast with planted times, noise in each pair and a drift that both of its sides share."""
+    generator = np.random.default_rng([seed, len(group)])
+    shared = 1 + 0.1 * generator.standard_normal(pairs)
+    a = a_s * shared * (1 + noise * generator.standard_normal(pairs))
+    b = b_s * shared * (1 + noise * generator.standard_normal(pairs))
+    return contrast(group, list(zip(a.tolist(), b.tolist(), strict=True)), a_value_s=a_s, b_value_s=b_s)
+
+
+def environment(name: str, unset: Sequence[str] = (), **variables: str) -> EnvironmentResult:
+    """Of every MPI, without a state of a name."""
+    return EnvironmentResult(
+        name=name, mpi=None, setting=None, variables=variables, unset=list(unset), witness=False, unavailable=None
+    )
+
+
+def results(
+    cells: Sequence[CellResult] = (),
+    contrasts: Sequence[ContrastResult] = (),
+    findings: Sequence[Finding] = (),
+    environments: Sequence[EnvironmentResult] = (environment("default"),),
+    binds: Mapping[str, str] | None = None,
+) -> Results:
+    """binds: of placements, by name."""
+    placements = [
+        PlacementResult(name=name, bind=bind, observed=[], differs=[])
+        for name, bind in (binds or {"bound": "core"}).items()
+    ]
+    run = RunResult(
+        id="run",
+        folder="run",
+        campaign="made",
+        title="Made",
+        started=None,
+        finished=None,
+        wall_s=None,
+        seed=None,
+        engine=None,
+        slowpath="0",
+        imported=False,
+        mpi=MPICH,
+        mpis=[MPICH],
+        machine={},
+        launches=LaunchCounts(planned=0, done=0, failed=0),
+        rounds=5,
+        status="complete",
+        command=None,
+        environments=list(environments),
+        placements=placements,
+        quantum_ns=None,
+    )
+    return Results(
+        schema=1,
+        run=run,
+        verdict=Verdict(headline="", lines=[]),
+        cells=list(cells),
+        contrasts=list(contrasts),
+        findings=list(findings),
+        cannon=None,
+        node_pairs=[],
+        skipped=[],
+        notes=[],
+    )
+
+
+def leg(state: str = "missing", text: str = "nothing yet") -> Leg:
+    """One leg of a finding."""
+    return Leg(state=state, text=text, evidence=[])
+
+
+def finding(rule: str = "SP013", excess_s: float = 2e-5, number: int = 0, **changed: Any) -> Finding:
+    """An observed one of cells 0 (slow) and 1 (fast).  Args: number: makes its id another one."""
+    fields: dict[str, Any] = {
+        "id": f"{rule}:{number:08x}",
+        "rule": rule,
+        "title": "a title",
+        "text": "It is slow.",
+        "about": "switch",
+        "where": "host memory",
+        "mpi": "mpich",
+        "environment": "default",
+        "placement": "bound",
+        "status": "observed",
+        "affects_default": True,
+        "ratio": 3.5,
+        "interval": (3.4, 3.6),
+        "excess_s": excess_s,
+        "metric": METRIC,
+        "phase": "steady",
+        "law": None,
+        "legs": Legs(observed=leg("shown"), explained=leg(), proven=leg()),
+        "missing": ["explained: nothing yet", "proven: nothing yet"],
+        "cause": None,
+        "hypotheses": [],
+        "contrasts": [],
+        "cells": [0, 1],
+        "slow_cells": [0],
+        "fast_cells": [1],
+        "merged": [],
+        "doubts": [],
+        "remedies": [],
+        "next": [],
+    }
+    return Finding(**(fields | changed))
+
+
+def law(*limits: tuple[float, float]) -> LawResult:
+    """Segments with these limits of message_bytes."""
+    return LawResult(
+        name="segments",
+        formula="t = a_i + n / b_i",
+        coefficients=[],
+        brackets=[LimitBracket(covariate="message_bytes", above=low, up_to=high) for low, high in limits],
+        residual_ratio=None,
+        left_out_ratio=None,
+        runner_up=None,
+        refused=None,
+        separating=[],
+        points=20,
+        launches=5,
+        text="segments",
+    )
+
+
+def remedy(
+    name: str, verdict: str = "not tried", removed: tuple[float, float, float] | None = None, **more: Any
+) -> RemedyResult:
+    """removed: share of the gap, and its interval."""
+    fields: dict[str, Any] = {
+        "name": name,
+        "text": f"Take {name}.",
+        "snippet": Snippet(),
+        "removed_ratio": RemovedRatio(value=removed[0], interval=removed[1:]) if removed else None,
+        "side_effects": [],
+        "verdict": verdict,
+        "reason": "no trial was run",
+    }
+    return RemedyResult(**(fields | more))
+
+
+def step(number: int, task: Task | None = None) -> Step:
+    """One that is over; the task of a witness where none is given."""
+    task = task or WitnessTask()
+    return Step(number=number, folder=f"{number:02d}-{task.kind}", why="", estimate_s=1.0, task=task, wall_s=1.0)

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Campaigns that the diagnosis makes: read back, expanded, and holding what a trial must hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import made_results
+import pytest
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.plan import Plan
+from slowpath.diagnose.campaign_text import Campaign
+from slowpath.diagnose.limits import points
+from slowpath.diagnose.sides import Condition, Sides
+from slowpath.diagnose.steps.survey import survey_text
+from slowpath.diagnose.trials.design import Trial, design
+from slowpath.diagnose.user_states import WITHOUT_USER
+from slowpath.findings.remedies.registry import find
+from slowpath.mpi.forced import Forced
+from slowpath.mpi.settings import resolver
+from slowpath.plan.campaign import decode, shipped
+from slowpath.plan.cost import estimate
+from slowpath.plan.expand import expand
+from slowpath.plan.mpis import MpiInUse
+from slowpath.stats.laws.found import Bracket
+
+Json = dict[str, Any]
+MPICH = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
+DEFAULT = Condition("default", {}, (), "bound", "core")
+OFF = Condition("no single copy", {"MPIR_CVAR_CH4_CMA_ENABLE": "0"}, (), "bound", "core", "single_copy_off")
+
+
+def plan_of(text: str, description: Json) -> Plan:
+    return expand(decode(text.encode(), "made.toml"), description, MPICH, 1)
+
+
+def cell(description: Json, experiment: str = "p2p", **changed: str) -> CellResult:
+    entry = next(one for one in description["experiments"] if one["name"] == experiment)
+    parameters = {one["name"]: one["default"] for one in entry["parameters"]} | changed
+    return made_results.cell(0, parameters, experiment=experiment)
+
+
+def sides(slow: CellResult, under: Condition, fast: CellResult | None = None, axis: str | None = None) -> Sides:
+    return Sides(slow, under, fast, DEFAULT if fast else None, axis, "one_way_s", "steady", "steady")
+
+
+def made(campaign: Campaign, description: Json) -> Plan:
+    return plan_of(campaign.text, description)
+
+
+def test_the_survey_expands_and_costs_about_ten_seconds(description: Json) -> None:
+    plan = plan_of(survey_text(shipped()["survey"].read_text(), [], 0), description)
+    assert plan.rounds == 5
+    assert 5 < estimate(plan).wall_s < 25
+    assert any(contrast.control for contrast in plan.contrasts)
+
+
+def test_the_survey_looks_at_the_user_s_variables_and_at_gpus(description: Json) -> None:
+    forced = [Forced("single_copy_off", "MPIR_CVAR_CH4_CMA_ENABLE", "0")]
+    plan = plan_of(survey_text(shipped()["survey"].read_text(), forced, 2), description)
+    without = plan.environment(WITHOUT_USER, "mpich")
+    assert without.unset == ["MPIR_CVAR_CH4_CMA_ENABLE"]
+    assert not without.variables
+    assert {c.group for c in plan.contrasts} >= {"your settings", "pinned host memory"}
+    assert any(
+        c.parameters["memory"] == "device" and c.parameters["device"] == "0:1"
+        for c in plan.cells
+        if c.experiment == "p2p"
+    )
+
+
+def test_a_trial_of_variables_holds_both_sides_twice_a_control_and_side_effects(description: Json) -> None:
+    slow = cell(description, pattern="one_way", message_bytes="1048576", pages="small")
+    remedy = find("unset MPIR_CVAR_CH4_CMA_ENABLE (single copy off)")
+    found = design(sides(slow, OFF, slow, "environment"), remedy, frozenset(), 2)
+    assert isinstance(found, Trial)
+    plan = made(found.campaign, description)
+    assert plan.rounds >= 8
+    assert {e.name: dict(e.variables) for e in plan.environments} == {
+        OFF.environment: dict(OFF.variables),
+        found.remedied: {},
+    }
+    contrasts = Counter(contrast.group for contrast in plan.contrasts)
+    assert contrasts == {"remedy": 1, "remedy again": 1, "a/a": 1, "negative control": 1, "side effect": 3}
+    effect = next(c for c in plan.contrasts if c.group == "remedy")
+    assert (effect.a.value, effect.b.value) == (found.remedied, OFF.environment)
+    assert len({launch.environment for launch in plan.launches if launch.round == 1}) == 2
+
+
+def test_the_user_s_own_variable_is_unset(description: Json) -> None:
+    slow = cell(description, pattern="one_way", message_bytes="1048576")
+    remedy = find("unset MPIR_CVAR_CH4_CMA_ENABLE (single copy off)")
+    found = design(sides(slow, DEFAULT), remedy, frozenset({"MPIR_CVAR_CH4_CMA_ENABLE", "HOME"}), 2)
+    assert isinstance(found, Trial)
+    plan = made(found.campaign, description)
+    assert plan.environment(found.remedied, "mpich").unset == ["MPIR_CVAR_CH4_CMA_ENABLE"]
+    assert isinstance(design(sides(slow, DEFAULT), remedy, frozenset(), 2), str)  # nothing of it is set
+
+
+@pytest.mark.parametrize(
+    ("name", "experiment", "slow", "remedied"),
+    [
+        ("huge pages", "p2p", {"pattern": "one_way", "pages": "small", "message_bytes": "1048576"}, "huge"),
+        (
+            "pad to 2 MiB",
+            "p2p",
+            {"pattern": "one_way", "buffer_bytes": "4194304", "overalloc_bytes": "4096"},
+            "2097152",
+        ),
+        ("MPI_Win_allocate", "put", {"window": "create"}, "allocate"),
+        ("complete puts at once", "put", {}, "latency"),
+        ("lock all once", "put", {"synchronise": "lock"}, "flush_all"),
+        ("predefined datatype", "put", {"datatype": "vector"}, "predefined"),
+    ],
+)
+def test_a_trial_of_a_parameter_expands(
+    description: Json, name: str, experiment: str, slow: dict[str, str], remedied: str
+) -> None:
+    remedy = find(name)
+    metric = "one_way_s" if experiment == "p2p" else "time_per_put_s"
+    of = Sides(
+        cell(description, experiment, **slow),
+        DEFAULT,
+        None,
+        None,
+        None,
+        metric,
+        "first" if name.startswith("pad") else "steady",
+        "steady",
+    )
+    found = design(of, remedy, frozenset(), 2)
+    assert isinstance(found, Trial), found
+    assert found.remedied == remedied
+    plan = made(found.campaign, description)
+    assert [c.group for c in plan.contrasts].count("negative control") == 1
+
+
+def test_a_fast_side_beyond_the_remedy_is_measured_too(description: Json) -> None:
+    slow, fast = (
+        cell(description, pattern="one_way", buffer_bytes="4194304", overalloc_bytes=n) for n in ("4096", "0")
+    )
+    of = Sides(slow, DEFAULT, fast, DEFAULT, "overalloc_bytes", "one_way_s", "first", "first")
+    found = design(of, find("pad to 2 MiB"), frozenset(), 2, constant_s=None)
+    assert isinstance(found, Trial)
+    assert found.fast == "0"
+    plan = made(found.campaign, description)
+    gap = next(c for c in plan.contrasts if c.group == "gap")
+    assert gap.a.value in ("0", "0 B")
+    assert gap.a.phase == "first"
+    control = next(c for c in plan.contrasts if c.group == "negative control")
+    assert control.a.phase == "steady"
+
+
+def test_the_control_of_the_network_path_multiplies_and_sends_nothing(description: Json) -> None:
+    network = Condition("network path", {"MPIR_CVAR_NO_LOCAL": "1"}, (), "bound", "core", "network_path")
+    slow = cell(description, pattern="one_way", message_bytes="1048576")
+    found = design(sides(slow, network), find("unset MPIR_CVAR_NO_LOCAL UCX_TLS (network path)"), frozenset(), 2)
+    assert isinstance(found, Trial)
+    control = next(c for c in made(found.campaign, description).contrasts if c.group == "negative control")
+    assert control.metric == "multiply_s"
+
+
+def test_a_refinement_expands(description: Json) -> None:
+    slow = cell(description, pattern="ping_pong", message_bytes="65536")
+    campaign = points.campaign(Bracket("message_bytes", 65536.0, 131072.0), slow, DEFAULT, 2)
+    lengths = sorted(int(c.parameters["message_bytes"]) for c in made(campaign, description).cells)
+    assert tuple(lengths) == points.points(Bracket("message_bytes", 65536.0, 131072.0))
+
+
+def test_an_untried_remedy_says_why(description: Json) -> None:
+    assert (
+        design(sides(cell(description), DEFAULT), find("keep buffers"), frozenset(), 2) == find("keep buffers").untried
+    )

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What steps make of findings: counts of a witness, the outcome of a trial, a state that the user forces."""
+
+from __future__ import annotations
+
+import pytest
+from made_results import cell, environment, finding, planted_contrast, remedy, results, step
+from msgspec.structs import replace
+
+from slowpath.core.cell_results import CallCounts, RoleWitness
+from slowpath.core.results import Finding, Results
+from slowpath.diagnose import user_states
+from slowpath.diagnose.conclusion import advance, conclude
+from slowpath.diagnose.state import Measured
+from slowpath.diagnose.steps.kind import Conclusion
+from slowpath.diagnose.steps.witness import with_counts
+from slowpath.diagnose.tasks import RepeatTask, SurveyTask, TrialTask
+from slowpath.diagnose.user_states import WITHOUT_USER
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.user_state import UserState
+from slowpath.mpi.forced import Forced
+
+
+def counted(system_s: float, operations: int, calls: dict[str, CallCounts] | None = None) -> Results:
+    """A run of one cell, whose receiver was watched."""
+    role = RoleWitness(
+        minor_faults_per_op=None, major_faults_per_op=None, system_time_s_per_op=system_s, involuntary_switches=1,
+        operations=operations, calls=calls,
+    )  # fmt: skip
+    return results([cell(0, {}, witness={"steady": {"send": None, "receive": role}})])
+
+
+def test_a_witness_of_two_runs_counts_the_operations_of_both() -> None:
+    calls = {"process_vm_readv": CallCounts(calls_per_op=1.0, bytes_per_op=None, failed_per_op=0.0)}
+    both = with_counts(counted(4e-5, 50), counted(11e-5, 20, calls))
+    witness = both.cells[0].witness
+    assert witness is not None
+    role = witness["steady"]["receive"]
+    assert role is not None
+    assert witness["steady"]["send"] is None
+    assert role.system_time_s_per_op == pytest.approx(6e-5)
+    assert (role.operations, role.involuntary_switches, role.calls) == (70, 2, calls)
+
+
+def test_a_trial_s_outcome_makes_a_finding_proven(survey: Results) -> None:
+    start = finding("SP008", remedies=[remedy("huge pages", side_effects=["memory"])])
+    contrasts = [
+        planted_contrast("remedy", 1e-3, 3e-3),
+        planted_contrast("remedy again", 1e-3, 3e-3, seed=2),
+        planted_contrast("negative control", 1e-6, 1e-6),
+    ]
+    task = TrialTask(
+        finding=start.id, remedy="huge pages", axis="pages", slow="small", remedied="huge", metric=start.metric,
+        phase="steady", control="short",
+    )  # fmt: skip
+    steps = [
+        Measured(step(1, SurveyTask()), replace(survey, findings=[start])),
+        Measured(step(2, task), results(contrasts=contrasts)),
+    ]
+    found = conclude(steps, []).findings[0]
+    assert found.status == "proven"
+    assert found.remedies[0].verdict == "proven"
+    assert "memory" in found.remedies[0].side_effects
+    assert advance(Conclusion([start]), steps, []).findings == [found]
+
+
+def test_a_repeated_contrast_adds_what_the_survey_could_not_see(survey: Results) -> None:
+    start, fresh = finding("SP008"), finding("SP009")
+    again = Measured(step(2, RepeatTask(contrast="c1", sides=["a", "b"])), replace(survey, findings=[start, fresh]))
+    found = conclude([Measured(step(1, SurveyTask()), replace(survey, findings=[start])), again], [])
+    assert found.findings == [start, replace(fresh, run="02-repeat")]
+
+
+def test_the_user_s_forced_state_is_named_as_one(monkeypatch: pytest.MonkeyPatch, survey: Results) -> None:
+    seen = []
+
+    def rules(results: Results, user_state: UserState | None = None) -> list[Finding]:
+        seen.append(user_state)
+        return [finding("SP009", affects_default=False)]
+
+    monkeypatch.setattr(user_states, "findings", rules)
+    environments = [*survey.run.environments, environment(WITHOUT_USER, unset=["X"])]
+    survey = replace(survey, run=replace(survey.run, environments=environments))
+    forced = [Forced("single_copy_off", "X", "0")]
+    found = conclude([Measured(step(1, SurveyTask()), survey)], forced).findings
+    assert seen == [UserState("single_copy_off", {"X": "0"}, WITHOUT_USER)]
+    evidence = Evidence(survey, seen[0])
+    own, without = survey.cells[0], replace(survey.cells[1], environment=WITHOUT_USER)
+    assert (evidence.setting(own), evidence.variables(own)) == ("single_copy_off", {"X": "0"})
+    assert (evidence.setting(without), evidence.variables(without)) == (None, {})
+    assert [evidence.users_own(one) for one in (own, without)] == [True, False]
+    assert [evidence.as_found(one) for one in (own, without)] == [False, True]
+    assert found[0].affects_default is True
+    assert "your environment sets X=0" in found[0].text

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a trial proves and what it does not, on planted times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from made_results import contrast, planted_contrast, results
+from msgspec.structs import replace
+
+from slowpath.core.results import ContrastResult
+from slowpath.diagnose.tasks import TrialTask
+from slowpath.diagnose.trials.verdict import TrialOutcome, judge_trial, removed_ratio, stayed
+
+TASK = TrialTask(
+    finding="SP009:00000000", remedy="unset X", axis="environment", slow="default", remedied="without X",
+    metric="one_way_s", phase="steady", control="it is short",
+)  # fmt: skip
+
+
+def outcome(
+    slow: float = 3e-3,
+    remedied: float = 1e-3,
+    fast: float = 1e-3,
+    control: float | None = 1.0,
+    pairs: int = 10,
+    alike: float = 1.0,
+) -> TrialOutcome:
+    contrasts = [
+        planted_contrast("remedy", remedied, slow, pairs),
+        planted_contrast("remedy again", remedied, slow, pairs, seed=2),
+        planted_contrast("a/a", slow, slow * alike, pairs, seed=3),
+    ]
+    if fast != remedied:
+        contrasts.append(planted_contrast("gap", fast, slow, pairs, seed=1))
+    if control is not None:
+        contrasts.append(planted_contrast("negative control", 1e-6, control * 1e-6, pairs, seed=4))
+    return judge_trial(replace(TASK, fast=None if fast == remedied else "0"), results(contrasts=contrasts))
+
+
+def test_a_remedy_that_removes_the_gap_while_the_control_stays_is_proven() -> None:
+    found = outcome()
+    assert found.verdict == "proven"
+    assert found.leg.state == "shown"
+    assert found.removed_ratio.value == pytest.approx(1.0, abs=0.05)
+    low, high = found.removed_ratio.interval
+    assert low <= found.removed_ratio.value <= high
+
+
+@pytest.mark.parametrize(
+    ("planted", "verdict", "state", "word"),
+    [
+        ({"remedied": 2.4e-3}, "partial", "missing", "a proof needs half"),
+        ({"remedied": 3e-3, "fast": 3e-3}, "no effect", "refuted", "changes nothing"),
+        ({"remedied": 6e-3}, "worse", "refuted", "slower"),
+        ({"control": 1.5}, "partial", "missing", "control did not stay"),
+        ({"control": None}, "partial", "missing", "nothing is known"),
+        ({"pairs": 5}, "partial", "missing", "a proof needs 8"),
+        ({"alike": 1.3}, "partial", "missing", "two measurements"),
+        ({"fast": 3.2e-3, "remedied": 2.8e-3}, "partial", "missing", "gap"),
+    ],
+)
+def test_anything_less_is_not_proven_and_says_why(planted: dict[str, Any], verdict: str, state: str, word: str) -> None:
+    found = outcome(**planted)
+    assert (found.verdict, found.leg.state) == (verdict, state)
+    assert word in found.reason
+
+
+def test_half_of_the_gap_is_half() -> None:
+    found = removed_ratio([3.0] * 8, [2.0] * 8, [1.0] * 8)
+    assert found is not None
+    assert found.value == pytest.approx(0.5)
+    assert removed_ratio([1.0, 1.1] * 4, [1.0] * 8, [1.1, 1.0] * 4) is None
+
+
+def test_a_trial_without_pairs_is_not_tried() -> None:
+    found = judge_trial(TASK, results(contrasts=[]))
+    assert found.verdict == "not tried"
+    assert found.leg.state == "missing"
+
+
+def control(verdict: str | None, ratio: float | None, interval: tuple[float, float] | None) -> ContrastResult:
+    return contrast("negative control", verdict=verdict, ratio=ratio, interval=interval)
+
+
+def test_a_control_stays_only_when_half_of_the_effect_is_outside_of_its_interval() -> None:
+    near = control("undecided", 1.02, (0.96, 1.09))
+    assert stayed(control("same", 1.01, (1.0, 1.02)), 1.05)
+    assert stayed(near, 1.3)
+    assert not stayed(near, 1.1)
+    assert not stayed(replace(near, interval=(0.7, 1.5)), 1.3)
+    assert not stayed(replace(near, interval=None), 5.0)
+    assert not stayed(replace(near, ratio=1.2), 5.0)
+    assert not stayed(replace(near, verdict="slower", ratio=1.08), 5.0)
+    assert not stayed(control(None, None, None), 5.0)
+
+
+def test_a_control_that_noise_hides_is_undecided_and_not_said_to_have_moved() -> None:
+    contrasts = [
+        planted_contrast("remedy", 1e-3, 3e-3),
+        planted_contrast("remedy again", 1e-3, 3e-3, seed=2),
+        planted_contrast("negative control", 1e-6, 1e-6, seed=5),
+    ]
+    contrasts[2] = replace(contrasts[2], verdict="undecided", ratio=1.05, interval=(0.4, 2.6))
+    found = judge_trial(TASK, results(contrasts=contrasts))
+    assert found.verdict == "partial"
+    assert found.reason == "the negative control is undecided; more rounds would tell"
+
+
+def test_one_disturbed_copy_does_not_hide_the_effect() -> None:
+    contrasts = [
+        planted_contrast("remedy", 1e-3, 3e-3),
+        planted_contrast("remedy again", 1e-3, 3e-3, seed=2),
+        planted_contrast("a/a", 3e-3, 3e-3, seed=3),
+        planted_contrast("negative control", 1e-6, 1e-6, seed=4),
+    ]
+    contrasts[:2] = disturbed(contrasts[0], 0), disturbed(contrasts[1], 5)
+    found = judge_trial(TASK, results(contrasts=contrasts))
+    assert found.verdict == "proven"
+    assert found.ratio == pytest.approx(3.0, rel=0.1)
+
+
+def disturbed(one: ContrastResult, number: int) -> ContrastResult:
+    """With a pair whose remedied side took 200 times as long."""
+    pairs = list(one.pairs)
+    pairs[number] = 200 * pairs[number][0], pairs[number][1]
+    return replace(one, pairs=tuple(pairs))

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Roles of parameters: what makes two cells one thing, one sweep, or two settings."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from slowpath.compare.match import unlike
+from slowpath.compare.read import Cell
+from slowpath.core.cell_results import CellResult
+from slowpath.core.roles import is_effort
+from slowpath.experiments.registry import EXPERIMENTS, ROLES
+from slowpath.findings.gather.sweeps import sweeps
+from support.results import a_cell, a_metric, an_estimate
+
+PUT = {"pattern": "burst", "message_bytes": "8", "window": "allocate", "instructions": "16", "samples": "200"}
+
+
+def put(number: int, **changed: str) -> CellResult:
+    metrics = {"time_per_put_s": a_metric(an_estimate(1e-6 * (number + 1)))}
+    return a_cell(number, experiment="put", parameters={**PUT, **changed}, metrics=metrics)
+
+
+def compared(cell: CellResult) -> Cell:
+    return msgspec.convert(msgspec.to_builtins(cell), Cell)
+
+
+def test_every_parameter_has_a_role_of_three() -> None:
+    roles = {role for experiment in EXPERIMENTS for role in experiment.roles.values()}
+    assert roles == {"setting", "covariate", "effort"}
+    assert is_effort(ROLES, "samples")
+    assert not is_effort(ROLES, "puts")
+    assert not is_effort(ROLES, "what no experiment has")
+
+
+@pytest.mark.parametrize("name", ["samples", "instructions", "allocations", "messages", "quiet_wait_s", "validate"])
+def test_cells_of_two_runs_that_differ_in_effort_are_one_thing(name: str) -> None:
+    assert unlike(compared(put(0, **{name: "1"})), compared(put(0, **{name: "2"}))) == []
+
+
+@pytest.mark.parametrize("name", ["window", "message_bytes", "peer", "what no experiment has"])
+def test_cells_of_two_runs_that_differ_otherwise_are_two(name: str) -> None:
+    assert unlike(compared(put(0, **{name: "1"})), compared(put(0, **{name: "2"}))) == [f"{name} is 1 against 2"]
+
+
+def varied(cells: list[CellResult]) -> list[list[str]]:
+    """What varies in each sweep of the cells."""
+    return [sorted(sweep.varied()) for sweep in sweeps(cells, ROLES)]
+
+
+def test_effort_is_no_covariate_and_splits_no_sweep() -> None:
+    lengths = ("8", "64", "512")
+    alike = [put(i, message_bytes=length) for i, length in enumerate(lengths)]
+    other = [put(i, message_bytes=length, instructions=str(i), samples="9") for i, length in enumerate(lengths)]
+    assert varied(alike) == varied(other) == [["message_bytes"]]
+
+
+def test_a_setting_that_a_number_spells_makes_another_sweep() -> None:
+    cells = [put(i, message_bytes=str(8 << i), peer=str(i % 2)) for i in range(6)]
+    assert varied(cells) == [["message_bytes"], ["message_bytes"]]
+
+
+def test_what_no_experiment_has_is_taken_by_its_value() -> None:
+    numbers = [put(i, depth=str(i)) for i in range(3)]
+    words = [put(i, message_bytes=str(8 << i), colour=("red", "blue")[i % 2]) for i in range(6)]
+    assert varied(numbers) == [["depth"]]
+    assert varied(words) == [["message_bytes"], ["message_bytes"]]
