@@ -12,8 +12,8 @@ import planted
 import pytest
 
 from slowpath.analyse.build import build_results
-from slowpath.core.resources import data_folder
 from slowpath.core.cell_results import FirstSlow
+from slowpath.core.resources import data_folder
 from slowpath.core.results import ContrastResult, Results
 from slowpath.record.folder import FailedCell, launch_folder
 from support.results import as_json

@@ -15,9 +15,9 @@ import pytest
 from planted_cannon import Machine
 
 from slowpath.analyse.build import build_results
-from slowpath.core.resources import data_folder
 from slowpath.core.cannon_results import CannonGrid, CannonGroup, CannonPoint
 from slowpath.core.cell_results import MetricEstimate, RepetitionCounts
+from slowpath.core.resources import data_folder
 from slowpath.core.results import Line, Results
 from slowpath.report import render_html, render_text
 from support.results import as_json

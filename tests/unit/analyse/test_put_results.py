@@ -12,9 +12,9 @@ import planted_put as planted
 import pytest
 
 from slowpath.analyse.build import build_results
+from slowpath.core.cell_results import Distribution, FunctionShare, InstructionTotal, MetricEstimate
 from slowpath.core.errors import RecordError
 from slowpath.core.resources import data_folder
-from slowpath.core.cell_results import Distribution, FunctionShare, InstructionTotal, MetricEstimate
 from slowpath.core.results import MpiResult, Results
 from slowpath.experiments.measured.estimates import estimate
 from slowpath.experiments.measured.launch_context import LaunchContext
