@@ -77,7 +77,6 @@ def test_the_user_s_forced_state_is_named_as_one(monkeypatch: pytest.MonkeyPatch
     seen = []
 
     def rules(results: Results, roles: Roles, user_state: UserState | None = None) -> list[Finding]:
-        assert roles == ROLES
         seen.append(user_state)
         return [finding("SP009", affects_default=False)]
 
