@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 
 from slowpath.core.plan import Plan
-from slowpath.diagnose import trial
-from slowpath.diagnose.judge import judge_trial
 from slowpath.diagnose.sides import Condition, Sides
+from slowpath.diagnose.trials import design as trial
+from slowpath.diagnose.trials.verdict import judge_trial
 from slowpath.findings.remedies.registry import find
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
+from support.results import a_cell, a_contrast, results
 
 Json = dict[str, Any]
 DESCRIPTION: Json = json.loads((Path(__file__).parents[1] / "plan" / "describe.json").read_text())
@@ -28,7 +29,7 @@ UNBOUND = Condition("default", {}, (), "unbound", "none")
 def planned(name: str, metric: str, **changed: str) -> tuple[trial.Trial, Plan]:
     entry = next(one for one in DESCRIPTION["experiments"] if one["name"] == "p2p")
     parameters = {one["name"]: one["default"] for one in entry["parameters"]} | changed
-    slow = {"cell": 0, "experiment": "p2p", "parameters": parameters, "group": "slow"}
+    slow = a_cell(parameters=parameters, group="slow")
     sides = Sides(slow, UNBOUND, None, None, None, metric, "steady", "steady")
     found = trial.design(sides, find(name), frozenset(), 2)
     assert isinstance(found, trial.Trial), found
@@ -63,10 +64,11 @@ def test_a_control_toggles_the_remedy_in_a_cell_that_it_must_leave(
 def test_packing_says_why_nothing_can_be_its_control() -> None:
     found, plan = planned("contiguous data", "half_round_trip_latency_s", datatype="vector", message_bytes="65536")
     assert not [one for one in plan.contrasts if one.group == trial.CONTROL]
-    times = {"ratio": 3.0, "interval": [2.9, 3.1], "verdict": "slower", "minimum_effect": 0.03, "launches": 10}
-    pairs = [[1e-6 * (1 + 0.001 * i), 3e-6] for i in range(10)]
-    effect = {"group": trial.EFFECT, "pairs": pairs, "a_value_s": 1e-6, "b_value_s": 3e-6, **times}
-    again = {**effect, "group": trial.AGAIN}
-    outcome = judge_trial(found.about("SP015:0"), {"contrasts": [effect, again], "run": {}})
-    assert outcome["verdict"] == "partial"
-    assert "no negative control: MPI_Pack copies contiguous messages, too" in outcome["reason"]
+    pairs = [(1e-6 * (1 + 0.001 * i), 3e-6) for i in range(10)]
+    effect, again = (
+        a_contrast(group, 3.0, group=group, interval=(2.9, 3.1), a_value_s=1e-6, b_value_s=3e-6, pairs=pairs)
+        for group in (trial.EFFECT, trial.AGAIN)
+    )
+    outcome = judge_trial(found.task("SP015:0"), results(contrasts=[effect, again]))
+    assert outcome.verdict == "partial"
+    assert "no negative control: MPI_Pack copies contiguous messages, too" in outcome.reason
