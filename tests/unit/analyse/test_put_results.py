@@ -20,7 +20,7 @@ from slowpath.experiments.measured.estimates import estimate
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.reduce import reduce
 from slowpath.experiments.measured.series import MetricSamples
-from slowpath.experiments.metric import rates
+from slowpath.experiments.metric import Rates, rates
 from slowpath.experiments.registry import METRICS, experiment_named
 from slowpath.report import render_html, render_text
 from support.results import as_json
