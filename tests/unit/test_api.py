@@ -8,11 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 import slowpath
 from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.results import Results
 from slowpath.record.imports.field import import_logs
 from slowpath.report.api import Run
 from watchdog import WATCHDOG_S
@@ -28,9 +30,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_cells_and_contrasts_are_those_of_results_json(run: Run) -> None:
-    assert run.to_dict() == run.results
-    assert [cell.to_dict() for cell in run.cells] == run.results["cells"]
-    assert [contrast.to_dict() for contrast in run.contrasts] == run.results["contrasts"]
+    assert msgspec.convert(run.to_dict(), Results) == run.results
+    assert [cell.to_dict() for cell in run.cells] == run.to_dict()["cells"]
+    assert [contrast.to_dict() for contrast in run.contrasts] == run.to_dict()["contrasts"]
     json.dumps(run.to_dict(), allow_nan=False)
     assert run.info.imported
 
@@ -69,7 +71,7 @@ def test_pairs_and_intervals(run: Run) -> None:
 
 def test_rows_are_flat_and_complete(run: Run) -> None:
     rows = run.rows()
-    assert len(rows) == sum(len(m["phases"]) for c in run.results["cells"] for m in c["metrics"].values())
+    assert len(rows) == sum(len(m.phases) for c in run.results.cells for m in c.metrics.values())
     assert {"cell", "label", "metric", "phase", "value", "interval"} <= set(rows[0])
 
 

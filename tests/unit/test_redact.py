@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.analyse.build import build_results
+from slowpath.compare.read import read_source
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.record.events import read_events
 from slowpath.record.imports.field import import_logs
@@ -69,7 +70,7 @@ def test_no_name_stays_in_any_file(run: Path, tmp_path: Path) -> None:
     assert [secret for secret in SECRETS if secret in text] == []
     assert {path.name for path in folder.iterdir()} >= {"report.html", "results.json", "report.txt", "cells.csv"}
     assert not (folder / "launches" / "000001" / "core.4242").exists()
-    assert any(note.startswith("Redacted") for note in results["notes"])
+    assert any(note.startswith("Redacted") for note in results.notes)
 
 
 def test_the_same_name_has_the_same_stand_in_and_the_rest_stays(run: Path, tmp_path: Path) -> None:
@@ -102,13 +103,18 @@ def test_a_host_that_only_the_ranks_of_a_launch_name(run: Path, tmp_path: Path) 
 
 def test_numbers_are_what_they_were(run: Path, tmp_path: Path) -> None:
     before, (folder, after) = build_results(run), redact_and_report(run, tmp_path / "out")
-    for name in ("metrics", "parameters", "status", "key"):
-        assert [cell[name] for cell in before["cells"]] == [cell[name] for cell in after["cells"]]
-    assert [c["ratio"] for c in before["contrasts"]] == [c["ratio"] for c in after["contrasts"]]
+    for one, other in zip(before.cells, after.cells, strict=True):
+        assert (one.metrics, one.parameters, one.status, one.key) == (
+            other.metrics,
+            other.parameters,
+            other.status,
+            other.key,
+        )
+    assert [c.ratio for c in before.contrasts] == [c.ratio for c in after.contrasts]
     blk = "launches/000001/samples.blk"
     assert (folder / blk).read_bytes() == (run / blk).read_bytes()
     again, _ = redact_and_report(folder, tmp_path / "twice")
-    assert json.loads((again / "results.json").read_text())["cells"] == after["cells"]
+    assert read_source(again / "results.json").results.cells == after.cells
 
 
 def test_names_of_this_machine_are_known_without_being_told(run: Path, tmp_path: Path) -> None:
@@ -125,8 +131,8 @@ def test_a_host_called_like_a_word_of_the_record_does_no_harm(run: Path, tmp_pat
     events.write_text(events.read_text().replace("nid00417", "steady").replace("nid00418", "p2p"))
     before = build_results(run)
     _, after = redact_and_report(run, tmp_path / "out")
-    assert [cell["experiment"] for cell in after["cells"]] == [cell["experiment"] for cell in before["cells"]]
-    assert [c["a"]["phase"] for c in after["contrasts"]] == [c["a"]["phase"] for c in before["contrasts"]]
+    assert [cell.experiment for cell in after.cells] == [cell.experiment for cell in before.cells]
+    assert [c.a.phase for c in after.contrasts] == [c.a.phase for c in before.contrasts]
 
 
 def test_wrong_folders_are_one_line(run: Path, tmp_path: Path) -> None:

@@ -37,4 +37,4 @@ def show(run: Path, results: Results, form: str) -> None:
 
 def exit_code_of(results: Results) -> int:
     """1 if any message arrived with wrong bytes, else 0: a slow path is a result, not a failure."""
-    return int(any(cell.get("wrong_bytes") for cell in results.get("cells", ())))
+    return int(any(cell.wrong_bytes for cell in results.cells))

@@ -14,7 +14,8 @@ import msgspec
 
 from slowpath.compare.facts import Difference, differences
 from slowpath.compare.match import Matching, Pair, Unmatched, match
-from slowpath.compare.read import Cell, Estimate, Source
+from slowpath.compare.read import Source
+from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.errors import UsageError
 from slowpath.stats import multiplicity
 from slowpath.stats.contrast import ContrastEstimate, unpaired
@@ -92,8 +93,8 @@ class _Compared:
     pair: Pair
     metric: str
     phase: str
-    a: Estimate
-    b: Estimate
+    a: MetricEstimate
+    b: MetricEstimate
     estimate: ContrastEstimate | str  # or why there is none
 
     @property
@@ -141,7 +142,7 @@ def compare(
     )
 
 
-def chosen_metrics(cells: Sequence[Cell], metrics: Collection[str]) -> list[str]:
+def chosen_metrics(cells: Sequence[CellResult], metrics: Collection[str]) -> list[str]:
     """Metrics that all `cells` have: those asked for, or the first one in seconds (else the first)."""
     shared = [name for name in cells[-1].metrics if all(name in cell.metrics for cell in cells)]
     if metrics:
@@ -164,7 +165,9 @@ def _pair(pair: Pair, minimum_effect: float, metrics: Collection[str], phases: S
                 yield _Compared(pair, metric, phase, a, b, _estimate(a, b, mine.better == "higher", minimum_effect))
 
 
-def _estimate(a: Estimate, b: Estimate, higher_is_better: bool, minimum_effect: float) -> ContrastEstimate | str:
+def _estimate(
+    a: MetricEstimate, b: MetricEstimate, higher_is_better: bool, minimum_effect: float
+) -> ContrastEstimate | str:
     values = (a.launch_values, b.launch_values)
     if not all(values):
         return "a side has no value of a launch"

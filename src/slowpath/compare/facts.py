@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from slowpath.compare.read import Run
+from slowpath.compare.read import mpi_of
+from slowpath.core.results import MpiResult, RunResult
 from slowpath.core.units import format_bytes
 
 
@@ -20,7 +21,7 @@ class Difference(msgspec.Struct, frozen=True):
     b: str | None
 
 
-def _machine(key: str) -> Callable[[Run], str | None]:
+def _machine(key: str) -> Callable[[RunResult], str | None]:
     return lambda run: _words(run.machine.get(key))
 
 
@@ -28,69 +29,63 @@ def _words(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _memory(run: Run) -> str | None:
+def _memory(machine: Mapping[str, Any]) -> str | None:
     """In whole GiB: the kernel keeps a little more or less from boot to boot."""
-    count = run.machine.get("memory_bytes")
+    count = machine.get("memory_bytes")
     return format_bytes(round(count / 2**30) * 2**30) if isinstance(count, int) else None
 
 
-def _load(run: Run) -> str | None:
+def _load(run: RunResult) -> str | None:
     """Over the last minute, processes: it tells of other work on the machine, and of nothing below one."""
     load = run.machine.get("load")
     return f"{load[0]:.0f}" if isinstance(load, list) and load else None
 
 
-def _of_mpis(*keys: str) -> Callable[[Run], str | None]:
-    def told(run: Run) -> str | None:
-        every = [_joined(one, keys) for one in run.mpis or [run.mpi]]
+def _of_mpis(fact: Callable[[MpiResult], str | None]) -> Callable[[RunResult], str | None]:
+    def of_all(run: RunResult) -> str | None:
+        every = [fact(one) for one in run.mpis or [run.mpi]]
         return ", ".join(dict.fromkeys(one for one in every if one)) or None
 
-    return told
+    return of_all
 
 
-def _joined(facts: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    return " ".join(str(facts[key]) for key in keys if facts.get(key))
-
-
-def mpi_identity(facts: Mapping[str, Any]) -> str:
+def mpi_identity(mpi: MpiResult) -> str:
     """Library and version; "" where an old or imported run does not say."""
-    return _joined(facts, ("name", "version"))
+    return " ".join(filter(None, (mpi.name, mpi.version)))
 
 
-def engine_build(run: Run, mpi: str | None) -> dict[str, Any]:
+def engine_build(run: RunResult, mpi: str | None) -> dict[str, Any]:
     """Key, compiler and path of the engine that the run used for this MPI; {} where it doesn't say."""
-    engine = run.mpi_of(mpi).get("engine") or run.machine.get("engine")
+    engine = mpi_of(run, mpi).engine or run.machine.get("engine")
     return engine if isinstance(engine, dict) else {}
 
 
-def _builds(run: Run) -> str | None:
-    keys = [engine_build(run, one.get("mpi")).get("key") for one in run.mpis or [run.mpi]]
+def _builds(run: RunResult) -> str | None:
+    keys = [engine_build(run, one.mpi).get("key") for one in run.mpis or [run.mpi]]
     return ", ".join(dict.fromkeys(str(key) for key in keys if key)) or None
 
 
-def _bindings(run: Run) -> str | None:
-    told = [
-        f"{p.name}: {' '.join(str(rank.get('cpus_allowed')) for rank in p.observed)}"
-        for p in run.placements
-        if p.observed
+def _bindings(run: RunResult) -> str | None:
+    found = [
+        f"{p.name}: {' '.join(str(rank.cpus_allowed) for rank in p.observed)}" for p in run.placements if p.observed
     ]
-    return "; ".join(told) or None
+    return "; ".join(found) or None
 
 
-FACTS: tuple[tuple[str, Callable[[Run], str | None]], ...] = (
+FACTS: tuple[tuple[str, Callable[[RunResult], str | None]], ...] = (
     ("campaign", lambda run: run.campaign),
     ("host", _machine("host")),
     ("processor", _machine("processor")),
     ("processors allowed", _machine("processors_allowed")),
-    ("memory", _memory),
+    ("memory", lambda run: _memory(run.machine)),
     ("distribution", _machine("distribution")),
     ("kernel", _machine("kernel")),
     ("huge pages", _machine("huge_pages")),
     ("frequency governor", _machine("governor")),
     ("load at the start", _load),
-    ("MPI", _of_mpis("name", "version")),
-    ("MPI library", _of_mpis("library")),
-    ("MPI launcher", _of_mpis("mpiexec")),
+    ("MPI", _of_mpis(mpi_identity)),
+    ("MPI library", _of_mpis(lambda mpi: mpi.library)),
+    ("MPI launcher", _of_mpis(lambda mpi: mpi.mpiexec)),
     ("engine", lambda run: run.engine),
     ("engine build", _builds),
     ("slowpath", lambda run: run.slowpath),
@@ -101,7 +96,7 @@ FACTS: tuple[tuple[str, Callable[[Run], str | None]], ...] = (
 )
 
 
-def differences(a: Run, b: Run) -> list[Difference]:
+def differences(a: RunResult, b: RunResult) -> list[Difference]:
     """All that differs, in the order of FACTS; then variables of the user that steer MPI, one by one."""
     found = [Difference(what, fact(a), fact(b)) for what, fact in FACTS]
     mine, yours = (run.machine.get("variables") or {} for run in (a, b))
@@ -109,6 +104,6 @@ def differences(a: Run, b: Run) -> list[Difference]:
     return [one for one in found if one.a != one.b]
 
 
-def hardware(run: Run) -> tuple[str | None, ...]:
+def hardware(machine: Mapping[str, Any]) -> tuple[str | None, ...]:
     """What makes runs comparable over time at all: processor model, number of processors, memory."""
-    return _words(run.machine.get("processor")), _words(run.machine.get("processors")), _memory(run)
+    return _words(machine.get("processor")), _words(machine.get("processors")), _memory(machine)

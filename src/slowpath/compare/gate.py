@@ -18,7 +18,8 @@ import msgspec
 
 from slowpath.compare.comparison import SCHEMA, Comparison, Row, chosen_metrics, compare
 from slowpath.compare.match import Unmatched
-from slowpath.compare.read import Cell, Source
+from slowpath.compare.read import Source
+from slowpath.core.cell_results import CellResult
 
 MINIMUM_EFFECT = 0.05
 LAUNCHES = 8
@@ -156,6 +157,6 @@ def _unmeasured(baseline: Source, found: Comparison) -> list[Unmatched]:
     ]
 
 
-def _has_asked(cell: Cell, found: Comparison) -> bool:
+def _has_asked(cell: CellResult, found: Comparison) -> bool:
     names = chosen_metrics([cell], found.metrics)
     return any(phase in cell.metrics[name].phases for name in names for phase in found.phases)

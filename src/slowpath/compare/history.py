@@ -17,8 +17,10 @@ from slowpath.compare.changes import Change, find_changes
 from slowpath.compare.comparison import SCHEMA, chosen_metrics
 from slowpath.compare.facts import Difference, differences, hardware
 from slowpath.compare.match import plain_label
-from slowpath.compare.read import Cell, Estimate, Source
+from slowpath.compare.read import Source
+from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.errors import UsageError
+from slowpath.core.result import Interval
 
 BY = ("key", "label")
 
@@ -30,7 +32,7 @@ class Point(msgspec.Struct, frozen=True):
     path: str
     started: str
     value: float
-    interval: list[float] | None
+    interval: Interval | None
     interval_kind: str
     launches: int
     se_log: float | None
@@ -93,8 +95,8 @@ class _Name(NamedTuple):
 @dataclass(frozen=True)
 class _Seen:
     source: Source
-    cell: Cell
-    estimate: Estimate
+    cell: CellResult
+    estimate: MetricEstimate
 
 
 def history(
@@ -119,7 +121,7 @@ def history(
             for metric in chosen_metrics([cell], metrics):
                 for phase, estimate in cell.metrics[metric].phases.items():
                     if phase in phases and estimate.value > 0:
-                        name = _Name(_identity(cell, by), hardware(source.run), metric, phase)
+                        name = _Name(_identity(cell, by), hardware(source.run.machine), metric, phase)
                         seen.setdefault(name, []).append(_Seen(source, cell, estimate))
     if not seen:
         raise UsageError(f"{folder}: no run has {' or '.join(metrics) or 'a metric'} in phase {' or '.join(phases)}")
@@ -150,7 +152,7 @@ def _moment(started: str | None) -> datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _identity(cell: Cell, by: str) -> Hashable:
+def _identity(cell: CellResult, by: str) -> Hashable:
     if by == "key":
         return cell.key
     return cell.experiment, plain_label(cell), cell.environment, cell.placement, cell.copy, cell.mpi

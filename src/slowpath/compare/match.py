@@ -9,7 +9,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 import msgspec
 
 from slowpath.compare.facts import Difference, mpi_identity
-from slowpath.compare.read import Cell, Results, Run
+from slowpath.compare.read import environment_of, mpi_of, placement_of
+from slowpath.core.cell_results import CellResult
+from slowpath.core.results import Results, RunResult
 from slowpath.core.roles import is_effort
 from slowpath.experiments.registry import ROLES
 
@@ -17,8 +19,8 @@ from slowpath.experiments.registry import ROLES
 class Pair(msgspec.Struct, frozen=True):
     """A cell in both runs. differs: what the cells themselves do not share; [] when matched by key."""
 
-    a: Cell
-    b: Cell
+    a: CellResult
+    b: CellResult
     by: str  # key | label
     differs: list[Difference]
 
@@ -57,29 +59,29 @@ def match(a: Results, b: Results) -> Matching:
     return Matching(pairs, _alone(left, b.cells), _alone(right, a.cells))
 
 
-def plain_label(cell: Cell) -> str:
+def plain_label(cell: CellResult) -> str:
     """The label without the MPI's name, which stands in it only where a run has several."""
     return cell.label.removeprefix(f"{cell.mpi}, ") if cell.mpi else cell.label
 
 
-def _label(cell: Cell) -> Hashable:
+def _label(cell: CellResult) -> Hashable:
     return cell.experiment, plain_label(cell), cell.environment, cell.placement, cell.copy
 
 
-_PASSES: tuple[tuple[str, Callable[[Cell], Hashable]], ...] = (
+_PASSES: tuple[tuple[str, Callable[[CellResult], Hashable]], ...] = (
     ("key", lambda cell: cell.key),
     ("label", lambda cell: (_label(cell), cell.mpi)),
     ("label", _label),
 )
 
 
-def _unique(cells: Iterable[Cell], name: Callable[[Cell], Hashable]) -> dict[Hashable, Cell]:
+def _unique(cells: Iterable[CellResult], name: Callable[[CellResult], Hashable]) -> dict[Hashable, CellResult]:
     cells = list(cells)
     counts = Counter(map(name, cells))
     return {name(cell): cell for cell in cells if counts[name(cell)] == 1}
 
 
-def unlike(a: Cell, b: Cell) -> list[str]:
+def unlike(a: CellResult, b: CellResult) -> list[str]:
     """Parameters that both know and that set them to different things. One that a newer engine added is none, nor is
     effort: how often and how carefully a cell is measured makes it no other thing.
     """
@@ -91,12 +93,12 @@ def unlike(a: Cell, b: Cell) -> list[str]:
     ]
 
 
-def _cell_differences(run_a: Run, a: Cell, run_b: Run, b: Cell) -> list[Difference]:
-    found = [Difference("MPI", mpi_identity(run_a.mpi_of(a.mpi)) or None, mpi_identity(run_b.mpi_of(b.mpi)) or None)]
-    set_a, set_b = run_a.environment_of(a), run_b.environment_of(b)
+def _cell_differences(run_a: RunResult, a: CellResult, run_b: RunResult, b: CellResult) -> list[Difference]:
+    found = [Difference("MPI", mpi_identity(mpi_of(run_a, a.mpi)) or None, mpi_identity(mpi_of(run_b, b.mpi)) or None)]
+    set_a, set_b = environment_of(run_a, a), environment_of(run_b, b)
     mine, yours = set_a.variables if set_a else {}, set_b.variables if set_b else {}
     found += [Difference(f"variable {n}", mine.get(n), yours.get(n)) for n in sorted({*mine, *yours})]
-    at_a, at_b = run_a.placement_of(a), run_b.placement_of(b)
+    at_a, at_b = placement_of(run_a, a), placement_of(run_b, b)
     found.append(Difference("binding", at_a.bind if at_a else None, at_b.bind if at_b else None))
     ranks_a, ranks_b = (str(len(at.observed)) if at and at.observed else None for at in (at_a, at_b))
     found.append(Difference("ranks", ranks_a, ranks_b))
@@ -105,11 +107,11 @@ def _cell_differences(run_a: Run, a: Cell, run_b: Run, b: Cell) -> list[Differen
     return [one for one in found if one.a != one.b]
 
 
-def _alone(cells: Sequence[Cell], others: Sequence[Cell]) -> list[Unmatched]:
+def _alone(cells: Sequence[CellResult], others: Sequence[CellResult]) -> list[Unmatched]:
     return [Unmatched(cell.cell, cell.label, cell.status, _why(cell, others)) for cell in cells]
 
 
-def _why(cell: Cell, others: Sequence[Cell]) -> str:
+def _why(cell: CellResult, others: Sequence[CellResult]) -> str:
     same = [other for other in others if _label(other) == _label(cell)]
     if not same:
         return "the other run has no cell of this label, experiment, environment and placement"

@@ -1,112 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of results.json that comparing needs, from a file or a run folder."""
+"""Results of a run, from a results.json or a run folder, and what they say of a cell's surroundings."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
+from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import RecordError
-
-RESULTS_SCHEMA = 1  # of slowpath.analyse.build, which is not imported here: reading results needs no analysis
-
-
-class Estimate(msgspec.Struct, frozen=True):
-    """One metric and phase over launches, in the metric's unit. launch_values: shape (launches,)."""
-
-    value: float
-    launches: int
-    launch_values: list[float]
-    interval: list[float] | None = None
-    interval_kind: str = "no kind was recorded"
-
-
-class Metric(msgspec.Struct, frozen=True):
-    """phases: first, steady."""
-
-    unit: str
-    better: Literal["lower", "higher"]
-    phases: dict[str, Estimate]
-
-
-class Cell(msgspec.Struct, frozen=True):
-    """A cell of results.json (docs/reference/results.md)."""
-
-    cell: int
-    key: str
-    label: str
-    group: str
-    experiment: str
-    parameters: dict[str, str]
-    environment: str
-    placement: str
-    status: str
-    reason: str | None
-    metrics: dict[str, Metric]
-    mpi: str | None = None
-    copy: int = 1
-    wrong_bytes: int | None = None
-
-
-class Environment(msgspec.Struct, frozen=True):
-    """Variables of an environment under one MPI; mpi None: under every one."""
-
-    name: str
-    mpi: str | None = None
-    variables: dict[str, str] = {}
-
-
-class Placement(msgspec.Struct, frozen=True):
-    """observed: one entry a rank."""
-
-    name: str
-    bind: str | None = None
-    spread: str | None = None
-    nodes: int | None = None
-    ranks_per_node: int | None = None
-    hosts: list[str] | None = None
-    observed: list[dict[str, Any]] = []
-
-
-class Run(msgspec.Struct, frozen=True):
-    """The section `run` of results.json."""
-
-    id: str
-    campaign: str
-    status: str
-    slowpath: str
-    started: str | None = None
-    wall_s: float | None = None
-    engine: str | None = None
-    imported: bool = False
-    mpi: dict[str, Any] = {}
-    mpis: list[dict[str, Any]] = []
-    machine: dict[str, Any] = {}
-    environments: list[Environment] = []
-    placements: list[Placement] = []
-    quantum_ns: float | None = None
-
-    def mpi_of(self, name: str | None) -> dict[str, Any]:
-        """What the run says of the MPI that cells call `name`."""
-        return next((one for one in self.mpis if one.get("mpi") == name), self.mpi)
-
-    def environment_of(self, cell: Cell) -> Environment | None:
-        """What the cell's environment means under its MPI; None where the run doesn't say."""
-        found = (e for e in self.environments if e.name == cell.environment and e.mpi in (None, cell.mpi))
-        return next(found, None)
-
-    def placement_of(self, cell: Cell) -> Placement | None:
-        """The cell's placement; None where the run doesn't say."""
-        return next((p for p in self.placements if p.name == cell.placement), None)
-
-
-class Results(msgspec.Struct, frozen=True):
-    """What comparing reads of results.json."""
-
-    run: Run
-    cells: list[Cell]
+from slowpath.core.results import (
+    RESULTS_SCHEMA,
+    EnvironmentResult,
+    MpiResult,
+    PlacementResult,
+    Results,
+    RunResult,
+)
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -117,9 +28,25 @@ class Source(msgspec.Struct, frozen=True):
     folder: Path | None = None
 
     @property
-    def run(self) -> Run:
+    def run(self) -> RunResult:
         """The section `run`."""
         return self.results.run
+
+
+def mpi_of(run: RunResult, name: str | None) -> MpiResult:
+    """What the run says of the MPI that cells call `name`."""
+    return next((one for one in run.mpis if one.mpi == name), run.mpi)
+
+
+def environment_of(run: RunResult, cell: CellResult) -> EnvironmentResult | None:
+    """What the cell's environment means under its MPI; None where the run doesn't say."""
+    found = (e for e in run.environments if e.name == cell.environment and e.mpi in (None, cell.mpi))
+    return next(found, None)
+
+
+def placement_of(run: RunResult, cell: CellResult) -> PlacementResult | None:
+    """The cell's placement; None where the run doesn't say."""
+    return next((p for p in run.placements if p.name == cell.placement), None)
 
 
 def read_source(path: Path) -> Source:
@@ -154,11 +81,19 @@ def decode(content: bytes, path: Path) -> Results:
     if schema > RESULTS_SCHEMA:
         raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
     try:
-        return msgspec.json.decode(content, type=Results)
+        return msgspec.convert(_completed(msgspec.json.decode(content)), type=Results)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RecordError(
             f"{path}: is damaged: {error}; build it anew from the run folder: slowpath report RUN"
         ) from error
+
+
+def _completed(document: Any) -> Any:
+    """A results.json with what later versions of slowpath added to its schema, and what it lacks is null."""
+    run = document.get("run") if isinstance(document, dict) else None
+    if isinstance(run, dict) and isinstance(run.get("mpi"), dict):
+        run["mpi"] = {"mpi": None, "unavailable": None, **run["mpi"]}
+    return document
 
 
 class _Versioned(msgspec.Struct):
@@ -175,4 +110,4 @@ def _content(path: Path) -> bytes:
 def _analysed(folder: Path) -> Results:
     from slowpath.analyse.build import build_results  # numpy and scipy: only where there are no results yet
 
-    return msgspec.convert(build_results(folder), type=Results)
+    return build_results(folder)

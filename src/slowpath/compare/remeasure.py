@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from slowpath.compare.comparison import Row
 from slowpath.compare.facts import engine_build, hardware
 from slowpath.compare.gate import Again
-from slowpath.compare.read import Cell, Run, Source
+from slowpath.compare.read import Source, environment_of, mpi_of
 from slowpath.compare.remeasure_plan import BASELINE, NOW, confirm, mpi_name, remeasure_plan
+from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
 from slowpath.core.files import read_bytes
+from slowpath.core.results import Results
 from slowpath.run.execute import RunLimits
 from slowpath.run.libraries import Library, Tell
 from slowpath.run.machine import machine_facts
@@ -49,10 +53,10 @@ def find_sides(
         raise UsageError(
             f"{run.path}: cannot be measured again: name the run folder of a run that slowpath made itself"
         )
-    here = Run("", "", "", "", machine=machine_facts(environ))
-    if hardware(here) != hardware(run.run):
+    here = machine_facts(environ)
+    if hardware(here) != hardware(run.run.machine):
         raise EnvironmentFailure(
-            f"{run.path}: was measured on another machine ({_machine(run.run)}) than this one ({_machine(here)}); "
+            f"{run.path}: was measured on another machine ({_words(run.run.machine)}) than this one ({_words(here)}); "
             "measure again there"
         )
     now = _libraries(NOW, run, {row.b_cell for row in rows}, environ, tell)
@@ -101,32 +105,32 @@ def measure_again(
 
 
 def judge_again(
-    rows: Sequence[Row], results: Any, baseline: Source, interleaved: bool, minimum_effect: float
+    rows: Sequence[Row], results: Results, baseline: Source, interleaved: bool, minimum_effect: float
 ) -> dict[int, Again]:
     """Position in `rows` -> what the fresh launches say; rows that gave no values there are left out.
 
-    Args: results: of the fresh launches, as build_results gives them.
+    Args: results: of the fresh launches.
     """
     values = _pairs(results) if interleaved else _old_and_new(rows, results, baseline)
     return confirm(rows, values, interleaved, minimum_effect)
 
 
-def _pairs(results: Any) -> dict[int, tuple[list[float], list[float]]]:
+def _pairs(results: Results) -> dict[int, tuple[list[float], list[float]]]:
     return {
-        int(contrast["id"].rpartition("-")[2]): ([a for a, _ in contrast["pairs"]], [b for _, b in contrast["pairs"]])
-        for contrast in results["contrasts"]
-        if contrast["pairs"]
+        int(contrast.id.rpartition("-")[2]): ([a for a, _ in contrast.pairs], [b for _, b in contrast.pairs])
+        for contrast in results.contrasts
+        if contrast.pairs
     }
 
 
-def _old_and_new(rows: Sequence[Row], results: Any, baseline: Source) -> dict[int, tuple[list[float], list[float]]]:
-    fresh = {cell["label"]: cell["metrics"] for cell in results["cells"]}
+def _old_and_new(rows: Sequence[Row], results: Results, baseline: Source) -> dict[int, tuple[list[float], list[float]]]:
+    fresh = {cell.label: cell for cell in results.cells}
     before = {cell.cell: cell.metrics for cell in baseline.results.cells}
     found = {}
     for i, row in enumerate(rows):
-        phase = fresh[f"{NOW}, {row.label}"].get(row.metric, {}).get("phases", {}).get(row.phase)
-        if phase is not None:
-            found[i] = (before[row.a_cell][row.metric].phases[row.phase].launch_values, list(phase["launch_values"]))
+        one = fresh[f"{NOW}, {row.label}"].estimate(row.metric, row.phase)
+        if one is not None:
+            found[i] = (before[row.a_cell][row.metric].phases[row.phase].launch_values, one.launch_values)
     return found
 
 
@@ -141,8 +145,8 @@ def _libraries(
 
 
 def _library(source: Source, name: str | None, called: str, environ: Mapping[str, str], tell: Tell) -> Library:
-    facts, engine = source.run.mpi_of(name), engine_build(source.run, name)
-    return recorded_library(str(source.path), called, facts, engine, environ, tell)
+    facts, engine = mpi_of(source.run, name), engine_build(source.run, name)
+    return recorded_library(str(source.path), called, msgspec.to_builtins(facts), engine, environ, tell)
 
 
 def _same(
@@ -152,8 +156,8 @@ def _same(
     cells_now = {cell.cell: cell for cell in run.results.cells}
     cells_before = {cell.cell: cell for cell in baseline.results.cells}
 
-    def told(source: Source, side: str, libraries: Mapping[str, Library], cell: Cell) -> object:
-        environment = source.run.environment_of(cell)
+    def told(source: Source, side: str, libraries: Mapping[str, Library], cell: CellResult) -> object:
+        environment = environment_of(source.run, cell)
         library = libraries[mpi_name(side, cell.mpi)]
         started = library.mpi.mpiexec.resolve(), library.engine.program.resolve()
         return started, environment and dict(environment.variables)
@@ -164,5 +168,5 @@ def _same(
     )
 
 
-def _machine(run: Run) -> str:
-    return ", ".join(part or "unknown" for part in hardware(run))
+def _words(machine: Mapping[str, Any]) -> str:
+    return ", ".join(part or "unknown" for part in hardware(machine))

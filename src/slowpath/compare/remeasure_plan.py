@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 
 from slowpath.compare.comparison import Row
 from slowpath.compare.gate import LAUNCHES, Again, excluded
-from slowpath.compare.read import Cell as ReadCell
-from slowpath.compare.read import Placement as ReadPlacement
-from slowpath.compare.read import Results
+from slowpath.compare.read import environment_of, placement_of
+from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Placement, Plan, PlannedMpi, Side
+from slowpath.core.results import PlacementResult, Results
 from slowpath.stats import multiplicity
 from slowpath.stats.contrast import ContrastEstimate, paired, unpaired
 from slowpath.stats.estimate import estimate_over_launches
@@ -74,7 +74,7 @@ def _sides(rows: Sequence[Row], run: Results, baseline: Results | None) -> list[
     return sides + ([(BASELINE, baseline, {row.a_cell for row in rows})] if baseline else [])
 
 
-def _cell(number: int, side: str, cell: ReadCell) -> Cell:
+def _cell(number: int, side: str, cell: CellResult) -> Cell:
     return Cell(
         cell=number,
         key=cell.key,
@@ -94,7 +94,7 @@ def _set(side: str, results: Results, wanted: set[int]) -> list[Environment]:
     found: dict[tuple[str, str], Environment] = {}
     for cell in results.cells:
         if cell.cell in wanted:
-            under, given = mpi_name(side, cell.mpi), results.run.environment_of(cell)
+            under, given = mpi_name(side, cell.mpi), environment_of(results.run, cell)
             variables = dict(given.variables) if given else {}
             found[cell.environment, under] = Environment(cell.environment, variables, mpi=under)
     return list(found.values())
@@ -104,13 +104,13 @@ def _placements(rows: Sequence[Row], run: Results, baseline: Results | None) -> 
     found: dict[str, Placement] = {}
     for _, results, wanted in _sides(rows, run, baseline):
         for cell in results.cells:
-            given = results.run.placement_of(cell)
+            given = placement_of(results.run, cell)
             if cell.cell in wanted and cell.placement not in found:
                 found[cell.placement] = _placement(cell.placement, given)
     return list(found.values())
 
 
-def _placement(name: str, given: ReadPlacement | None) -> Placement:
+def _placement(name: str, given: PlacementResult | None) -> Placement:
     """As it was asked for; what an older run doesn't say has its default."""
     if given is None:
         return Placement(name)

@@ -17,11 +17,13 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from slowpath.compare.comparison import SCHEMA, chosen_metrics
 from slowpath.compare.gate import LAUNCHES, MINIMUM_EFFECT, Gate, gate
 from slowpath.compare.launches_needed import launches_needed
-from slowpath.compare.read import Cell, Estimate, Metric, Results, Source
+from slowpath.compare.read import Source
+from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.errors import UsageError
 from slowpath.stats.modes import wilson
 
@@ -121,7 +123,7 @@ def self_test(
     )
 
 
-def _whole(source: Source) -> tuple[list[Cell], int]:
+def _whole(source: Source) -> tuple[list[CellResult], int]:
     """Cells that every launch measured, each with the metric that a gate takes; how many launches."""
     known = [cell for cell in source.results.cells if cell.status == "ok" and _steady(cell) is not None]
     launches = max((len(found.launch_values) for cell in known if (found := _steady(cell))), default=0)
@@ -131,41 +133,40 @@ def _whole(source: Source) -> tuple[list[Cell], int]:
     return whole, launches
 
 
-def _steady(cell: Cell) -> Estimate | None:
+def _steady(cell: CellResult) -> MetricEstimate | None:
     names = chosen_metrics([cell], ())
     return cell.metrics[names[0]].phases.get("steady") if names else None
 
 
-def _some(cells: Sequence[Cell], rng: np.random.Generator) -> list[Cell]:
+def _some(cells: Sequence[CellResult], rng: np.random.Generator) -> list[CellResult]:
     """CELLS of them, other ones in each trial; all where there are no more."""
     if len(cells) <= CELLS:
         return list(cells)
     return [cells[int(i)] for i in sorted(rng.choice(len(cells), CELLS, replace=False))]
 
 
-def _sides(source: Source, cells: Sequence[Cell], a: Sequence[int], b: Sequence[int]) -> tuple[Source, Source]:
+def _sides(source: Source, cells: Sequence[CellResult], a: Sequence[int], b: Sequence[int]) -> tuple[Source, Source]:
     """Two runs of these launches. A copy stands for itself: equal keys would pair it with its twin."""
     return _side(source, "a", [_of(cell, a) for cell in cells]), _side(source, "b", [_of(cell, b) for cell in cells])
 
 
-def _side(source: Source, name: str, cells: list[Cell]) -> Source:
-    return Source(source.path / name, Results(source.run, cells))
+def _side(source: Source, name: str, cells: list[CellResult]) -> Source:
+    return Source(source.path / name, replace(source.results, cells=cells))
 
 
-def _of(cell: Cell, launches: Sequence[int]) -> Cell:
+def _of(cell: CellResult, launches: Sequence[int]) -> CellResult:
     found = _steady(cell)
     assert found is not None  # _whole left no other cell
     return _with(cell, [found.launch_values[int(i)] for i in launches])
 
 
-def _with(cell: Cell, values: list[float]) -> Cell:
+def _with(cell: CellResult, values: list[float]) -> CellResult:
     """The cell with these launch values of its metric, and a key of its own."""
     name = chosen_metrics([cell], ())[0]
     metric = cell.metrics[name]
-    found = Estimate(statistics.median(values), len(values), values)
-    return msgspec.structs.replace(
-        cell, key=str(cell.cell), metrics={name: Metric(metric.unit, metric.better, {"steady": found})}
-    )
+    whole, middle = metric.phases["steady"], statistics.median(values)
+    found = replace(whole, value=middle, launches=len(values), launch_values=values, interval=None)
+    return replace(cell, key=str(cell.cell), metrics={name: replace(metric, phases={"steady": found})})
 
 
 def _slowed(side: Source, slow: int, factor: float) -> Source:
@@ -179,10 +180,10 @@ def _slowed(side: Source, slow: int, factor: float) -> Source:
             cells.append(_with(cell, [value * worse for value in found.launch_values]))
         else:
             cells.append(cell)
-    return Source(side.path, Results(side.run, cells))
+    return Source(side.path, replace(side.results, cells=cells))
 
 
-def _blocks(source: Source, cells: Sequence[Cell], launches: int, each: int) -> Iterator[tuple[Source, Source]]:
+def _blocks(source: Source, cells: Sequence[CellResult], launches: int, each: int) -> Iterator[tuple[Source, Source]]:
     """Neighbouring halves of consecutive blocks of 2 x each launches, in the order in which they ran."""
     for first in range(0, launches - 2 * each + 1, 2 * each):
         yield _sides(source, cells[:CELLS], range(first, first + each), range(first + each, first + 2 * each))
@@ -193,7 +194,7 @@ def _names(found: Gate, cell: int) -> bool:
     return any(one.outcome == "regression" and one.row.b_cell == cell for one in found.rows)
 
 
-def _spread(cell: Cell) -> float:
+def _spread(cell: CellResult) -> float:
     found = _steady(cell)
     values = found.launch_values if found else []
     return float(np.std(np.log(values), ddof=1)) if len(values) > 1 else 0.0

@@ -26,8 +26,10 @@ from numpy.typing import NDArray
 
 from slowpath.analyse.build import build_results
 from slowpath.analyse.source import read_recorded
+from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import RecordError, UsageError
-from slowpath.core.results import Results
+from slowpath.core.result import Result
+from slowpath.core.results import ContrastResult, Results
 from slowpath.experiments.measured.load import LaunchRecord, first_good_launches
 from slowpath.experiments.measured.series import Absent
 from slowpath.experiments.registry import METRICS, experiment_named
@@ -69,13 +71,13 @@ class Samples:
 class Cell:
     """One cell: what was measured at one point. `to_dict` is its entry in results.json (docs/reference/results.md)."""
 
-    def __init__(self, run: Run, entry: Json) -> None:
+    def __init__(self, run: Run, entry: CellResult) -> None:
         self._run, self._entry = run, entry
-        self.number: int = entry["cell"]
-        self.label: str = entry["label"]
-        self.status: str = entry["status"]
-        self.reason: str | None = entry["reason"]
-        self.parameters: dict[str, str] = dict(entry["parameters"])
+        self.number = entry.cell
+        self.label = entry.label
+        self.status: str = entry.status
+        self.reason = entry.reason
+        self.parameters = dict(entry.parameters)
 
     def __repr__(self) -> str:
         return f"<Cell {self.number} {self.label!r} {self.status}>"
@@ -83,22 +85,21 @@ class Cell:
     @property
     def metrics(self) -> list[str]:
         """Names of the metrics that this cell has."""
-        return list(self._entry["metrics"])
+        return list(self._entry.metrics)
 
     def estimate(self, metric: str | None = None, phase: str = "steady") -> Json | None:
-        """The ESTIMATE of a metric and phase over launches; None if this cell has none, as absent() explains.
+        """The estimate of a metric and phase over launches; None if this cell has none, as absent() explains.
 
         Args:   metric: None: the cell's first.  Raises: UsageError for a metric that nobody knows.
         """
         name = self._metric(metric)
-        entry = self._entry["metrics"].get(name) if name else None
-        found: Json | None = entry["phases"].get(phase) if entry else None
-        return found
+        found = self._entry.estimate(name, phase) if name else None
+        return _plain(found) if found else None
 
     def absent(self, metric: str) -> str | None:
         """Why this cell lacks a metric; None if it has it, or if nobody expects it of this cell."""
-        why: str | None = self._entry["absent"].get(self._metric(metric))
-        return why
+        name = self._metric(metric)
+        return self._entry.absent.get(name) if name else None
 
     def values_s(self, metric: str | None = None, phase: str = "steady") -> dict[int, NDArray[np.float64]]:
         """What the estimate rests on: launch -> samples, seconds per operation, shape (n,), in the order taken.
@@ -106,7 +107,7 @@ class Cell:
         Raises: UsageError for a metric that nobody knows; RecordError if the record can't be read.
         """
         name = self._metric(metric)
-        experiment = experiment_named(self._entry["experiment"])
+        experiment = experiment_named(self._entry.experiment)
         found: dict[int, NDArray[np.float64]] = {}
         for launch in self._run.launches_of(self.number):
             blocks = launch.cell_blocks([self.number])[self.number]
@@ -141,7 +142,7 @@ class Cell:
 
     def to_dict(self) -> Json:
         """Its entry in results.json."""
-        return self._entry
+        return _plain(self._entry)
 
     def _metric(self, name: str | None) -> str | None:
         if name is not None and name not in METRICS:
@@ -152,16 +153,15 @@ class Cell:
 class Contrast:
     """b against a, which differ in one thing. `to_dict` is its entry in results.json (docs/reference/results.md)."""
 
-    def __init__(self, entry: Json) -> None:
+    def __init__(self, entry: ContrastResult) -> None:
         self._entry = entry
-        self.id: str = entry["id"]
-        self.question: str = entry["question"]
-        self.verdict: str | None = entry["verdict"]
-        self.reason: str | None = entry["reason"]
-        self.ratio: float | None = entry["ratio"]
-        self.remedy: str | None = entry["remedy"]
-        interval = entry["interval"]
-        self.interval: tuple[float, float] | None = None if interval is None else (interval[0], interval[1])
+        self.id = entry.id
+        self.question = entry.question
+        self.verdict: str | None = entry.verdict
+        self.reason = entry.reason
+        self.ratio = entry.ratio
+        self.remedy = entry.remedy
+        self.interval = entry.interval
 
     def __repr__(self) -> str:
         return f"<Contrast {self.id!r} {self.verdict}>"
@@ -169,11 +169,11 @@ class Contrast:
     @property
     def pairs_s(self) -> NDArray[np.float64]:
         """What it rests on: seconds of a and b in each round, shape (rounds, 2)."""
-        return np.array(self._entry["pairs"], dtype=np.float64).reshape(-1, 2)
+        return np.array(self._entry.pairs, dtype=np.float64).reshape(-1, 2)
 
     def to_dict(self) -> Json:
         """Its entry in results.json."""
-        return self._entry
+        return _plain(self._entry)
 
 
 class Run:
@@ -207,12 +207,12 @@ class Run:
     @cached_property
     def cells(self) -> list[Cell]:
         """All cells, by number."""
-        return [Cell(self, entry) for entry in self.results["cells"]]
+        return [Cell(self, entry) for entry in self.results.cells]
 
     @cached_property
     def contrasts(self) -> list[Contrast]:
         """All contrasts, in the order of the campaign."""
-        return [Contrast(entry) for entry in self.results["contrasts"]]
+        return [Contrast(entry) for entry in self.results.contrasts]
 
     def cell(self, which: int | str) -> Cell:
         """The cell of this number or label.  Raises: UsageError if there is none."""
@@ -240,16 +240,21 @@ class Run:
     def rows(self) -> list[Json]:
         """One flat row for each cell, metric and phase: what a data frame takes. Missing values are None."""
         return [
-            {"cell": cell.number, "label": cell.label, "metric": metric, "phase": phase, **estimate}
-            for cell in self.cells
-            for metric, entry in cell.to_dict()["metrics"].items()
-            for phase, estimate in entry["phases"].items()
+            {"cell": cell.cell, "label": cell.label, "metric": metric, "phase": phase, **_plain(estimate)}
+            for cell in self.results.cells
+            for metric, entry in cell.metrics.items()
+            for phase, estimate in entry.phases.items()
         ]
 
     def to_dict(self) -> Json:
         """results.json."""
-        found: Json = msgspec.to_builtins(self.results)
-        return found
+        return _plain(self.results)
+
+
+def _plain(one: Result) -> Json:
+    """As json.load returns it from results.json."""
+    found: Json = msgspec.json.decode(msgspec.json.encode(one))
+    return found
 
 
 def open(path: str | PathLike[str]) -> Run:

@@ -3,18 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import planted
+from msgspec.structs import replace
 
-from slowpath.compare.read import Source, decode
+from slowpath.compare.read import Source
+from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Cell, Environment, Launch, Placement, Plan
+from slowpath.core.results import Results
 from slowpath.record.folder import RunInfo, write_run
 from slowpath.record.plan_files import write_plan
+from support import results as model
 
 LAUNCHES = 8
 LAUNCH_SD = 0.02
@@ -23,56 +26,26 @@ MACHINE = {"host": "n1", "processor": "P", "processors": 2, "memory_bytes": 8 * 
 PARAMETERS = {"pattern": "ping_pong", "message_bytes": "8"}
 
 
-def cell(number: int, values: Any, **changes: Any) -> dict[str, Any]:
-    """A cell of results.json with these launch values, seconds."""
+def cell(number: int, values: Any, **changes: Any) -> CellResult:
+    """A cell with these launch values, seconds."""
     values = [float(v) for v in values]
-    estimate = {
-        "value": float(np.exp(np.mean(np.log(values)))),
-        "interval": [min(values), max(values)],
-        "interval_kind": "planted",
-        "launches": len(values),
-        "launch_values": values,
-    }
-    metrics = {METRIC: {"unit": "s", "better": "lower", "phases": {"steady": estimate}}}
-    fixed = {
-        "cell": number,
-        "key": f"key{number}",
-        "label": f"cell {number}",
-        "group": "g",
-        "experiment": "p2p",
-        "parameters": {**PARAMETERS, "message_bytes": str(8 * number)},
-        "environment": "default",
-        "placement": "bound",
-        "status": "ok",
-        "reason": None,
-        "mpi": "mpich",
-        "metrics": metrics,
-        "wrong_bytes": 0,
-    }
-    return {**fixed, **changes}
+    centre = float(np.exp(np.mean(np.log(values))))
+    estimate = model.an_estimate(centre, launch_values=values, interval_kind="planted")
+    parameters = {**PARAMETERS, "message_bytes": str(8 * number)}
+    made = model.a_cell(number, parameters=parameters, metrics={METRIC: model.a_metric(estimate)}, wrong_bytes=0)
+    return replace(made, **changes)
 
 
-def results(cells: list[dict[str, Any]], **run: Any) -> dict[str, Any]:
-    """results.json, as far as comparing reads it."""
-    about = {
-        "id": "planted",
-        "campaign": "planted",
-        "status": "complete",
-        "slowpath": "0.1.0",
-        "engine": "0.1.0",
-        "started": "2026-01-01T00:00:00+00:00",
-        "mpis": [{"mpi": "mpich", "name": "mpich", "version": "5.0.2"}],
-        "machine": MACHINE,
-        "environments": [{"name": "default"}],
-        "placements": [{"name": "bound", "bind": "core", "nodes": 2, "ranks_per_node": 1}],
-    }
-    return {"schema": 1, "run": {**about, **run}, "cells": cells}
+def results(cells: Sequence[CellResult], **run: Any) -> Results:
+    """A whole results.json."""
+    placement = model.a_placement(observed=[], nodes=2, ranks_per_node=1)
+    about = model.a_run(**{"id": "planted", "machine": MACHINE, "placements": [placement], **run})
+    return model.results(cells, run=about)
 
 
-def source(name: str, cells: list[dict[str, Any]], **run: Any) -> Source:
+def source(name: str, cells: Sequence[CellResult], **run: Any) -> Source:
     """The same, as if read from a file of this name."""
-    path = Path(name)
-    return Source(path, decode(msgspec.json.encode(results(cells, **{"id": name, **run})), path))
+    return Source(Path(name), results(cells, **{"id": name, **run}))
 
 
 def values(rng: np.random.Generator, factor: float = 1.0, launches: int = LAUNCHES, sd: float = LAUNCH_SD) -> Any:

@@ -3,20 +3,24 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import planted_runs as planted
 import pytest
+from msgspec.structs import replace
 
 from slowpath.compare.comparison import Comparison, compare
 from slowpath.compare.match import match
 from slowpath.compare.read import read_source
 from slowpath.compare.table import render_csv
 from slowpath.compare.text import render_comparison
+from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import RecordError, UsageError
+from support.results import an_mpi
 
+OLD = Path(__file__).parents[2] / "data" / "compare" / "results-of-0.1.0.json"
 THREE = {1: 1.1, 2: 0.9}
 
 
@@ -50,16 +54,28 @@ def test_results_that_were_written_read_as_those_that_are_built(both: tuple[Path
     from slowpath.analyse.build import build_results
 
     path = tmp_path / "anything.json"
-    path.write_text(json.dumps(build_results(both[0])))
+    path.write_bytes(msgspec.json.encode(build_results(both[0])))
     assert read_source(path).results == read_source(both[0]).results
     assert not (both[0] / "results.json").exists()  # reading writes nothing
+
+
+def test_results_that_an_earlier_version_wrote_are_read() -> None:
+    """Its section run.mpi does not have the keys mpi and unavailable, and no section put is in it."""
+    source = read_source(OLD)
+    assert source.run.mpi.name == "mpich"
+    assert source.run.mpi.unavailable is None
+    assert [cell.cell for cell in source.results.cells] == [0, 1, 2]
+    estimate = source.results.cells[0].estimate("one_way_s", "first")
+    assert estimate is not None
+    assert estimate.launches == len(estimate.launch_values) == 8
+    assert source.results.put is None
 
 
 def test_results_older_than_the_run_are_not_used(tmp_path: Path) -> None:
     import os
 
     run = planted.folder(tmp_path / "run", 1)
-    (run / "results.json").write_text(json.dumps(planted.results([])))
+    (run / "results.json").write_bytes(msgspec.json.encode(planted.results([])))
     assert read_source(run).results.cells == []
     os.utime(run / "results.json", (1, 1))
     assert len(read_source(run).results.cells) == 3
@@ -86,10 +102,9 @@ def test_fewer_than_three_launches_decide_nothing() -> None:
 def test_where_more_is_better_less_is_slower() -> None:
     rng = np.random.default_rng(1)
 
-    def rate(number: int, factor: float) -> dict:
+    def rate(number: int, factor: float) -> CellResult:
         made = planted.cell(number, planted.values(rng, factor))
-        made["metrics"] = {"rate": {**made["metrics"][planted.METRIC], "better": "higher", "unit": "1/s"}}
-        return made
+        return replace(made, metrics={"rate": replace(made.metrics[planted.METRIC], better="higher", unit="1/s")})
 
     found = compare(planted.source("a", [rate(1, 1.0)]), planted.source("b", [rate(1, 0.8)]), 0.03)
     assert found.rows[0].verdict == "slower"
@@ -100,7 +115,7 @@ def test_two_libraries_match_by_label_and_the_difference_is_named() -> None:
     rng = np.random.default_rng(1)
     a = planted.source("a", [planted.cell(1, planted.values(rng))])
     other = planted.cell(1, planted.values(rng, 1.5), key="other", mpi="openmpi", label="openmpi, cell 1")
-    mpis = [{"mpi": "openmpi", "name": "openmpi", "version": "5.0.11"}, {"mpi": "x", "name": "x", "version": "1"}]
+    mpis = [an_mpi("openmpi", name="openmpi", version="5.0.11"), an_mpi("x", name="x", version="1")]
     found = compare(a, planted.source("b", [other], mpis=mpis), 0.03)
     row = found.rows[0]
     assert row.matched_by == "label"
@@ -112,10 +127,10 @@ def test_two_libraries_match_by_label_and_the_difference_is_named() -> None:
 def test_a_new_parameter_is_named_and_a_changed_one_is_another_cell() -> None:
     rng = np.random.default_rng(1)
     old = planted.cell(1, planted.values(rng))
-    newer = {**old, "key": "k", "parameters": {**old["parameters"], "device": "auto", "samples": "9"}}
+    newer = replace(old, key="k", parameters={**old.parameters, "device": "auto", "samples": "9"})
     found = match(planted.source("a", [old]).results, planted.source("b", [newer]).results)
     assert [one.what for one in found.pairs[0].differs] == ["parameter device", "parameter samples"]
-    changed = {**old, "key": "k", "parameters": {**old["parameters"], "message_bytes": "16"}}
+    changed = replace(old, key="k", parameters={**old.parameters, "message_bytes": "16"})
     found = match(planted.source("a", [old]).results, planted.source("b", [changed]).results)
     assert found.pairs == []
     assert "message_bytes is 16 against 8" in found.only_b[0].reason
@@ -124,7 +139,7 @@ def test_a_new_parameter_is_named_and_a_changed_one_is_another_cell() -> None:
 def test_a_label_that_stands_twice_matches_nothing() -> None:
     rng = np.random.default_rng(1)
     one = planted.cell(1, planted.values(rng))
-    twice = [{**one, "key": "x"}, {**one, "cell": 2, "key": "y"}]
+    twice = [replace(one, key="x"), replace(one, cell=2, key="y")]
     found = match(planted.source("a", [one]).results, planted.source("b", twice).results)
     assert found.pairs == []
     assert "2 cells" in found.only_a[0].reason
@@ -152,7 +167,7 @@ def test_a_shift_of_everything_is_told() -> None:
 def test_values_that_have_no_ratio_are_no_verdict() -> None:
     rng = np.random.default_rng(1)
     zero = planted.cell(0, planted.values(rng))
-    zero["metrics"][planted.METRIC]["phases"]["steady"]["launch_values"][3] = 0.0
+    zero.metrics[planted.METRIC].phases["steady"].launch_values[3] = 0.0
     found = compare(planted.source("a", [zero]), planted.run_of(rng, "b", 1), 0.03)
     assert found.rows[0].verdict == "undecided"
     assert found.rows[0].ratio is None

@@ -8,12 +8,15 @@ from pathlib import Path
 import numpy as np
 import planted_runs as planted
 import pytest
+from msgspec.structs import replace
 
 from slowpath.compare.gate import EXIT_CODES, Gate, flagged, gate, with_again
-from slowpath.compare.read import Results, read_source
+from slowpath.compare.read import read_source
 from slowpath.compare.remeasure_plan import confirm, mpi_name, remeasure_plan
 from slowpath.compare.text import render_gate
+from slowpath.core.results import Results
 from slowpath.run.prepare import prepare_plan
+from support.results import an_environment
 
 CELLS = 50
 TRIALS = 200
@@ -86,10 +89,10 @@ def test_what_the_run_lacks_is_missing_and_wrong_bytes_are_a_regression() -> Non
     assert fewer.outcome == "undecided"
     assert [one.label for one in fewer.missing] == ["cell 2"]
     failed = [planted.cell(i, planted.values(rng)) for i in range(3)]
-    failed[1] |= {"status": "failed", "reason": "crashed", "metrics": {}}
+    failed[1] = replace(failed[1], status="failed", reason="crashed", metrics={})
     assert [one.label for one in gate(planted.source("b", failed), base).missing] == ["cell 1"]
     wrong = [planted.cell(i, planted.values(rng)) for i in range(3)]
-    wrong[2]["wrong_bytes"] = 4
+    wrong[2] = replace(wrong[2], wrong_bytes=4)
     found = gate(planted.source("b", wrong), base)
     assert found.outcome == "regression"
     assert [one.label for one in found.wrong] == ["cell 2"]
@@ -137,7 +140,7 @@ def test_a_flagged_row_without_fresh_values_stays_flagged() -> None:
 
 def test_the_reduced_plan_holds_the_flagged_cells_alone_in_interleaved_launches() -> None:
     rng = np.random.default_rng(9)
-    base = planted.run_of(rng, "a", 3, environments=[{"name": "default", "variables": {"X": "1"}}])
+    base = planted.run_of(rng, "a", 3, environments=[an_environment(variables={"X": "1"})])
     run = planted.run_of(rng, "b", 3, {1: 1.3})
     rows = flagged(gate(run, base))
     names = [mpi_name(side, "mpich") for side in ("now", "baseline")]

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import msgspec
 import numpy as np
 import planted_runs as planted
 import pytest
@@ -18,6 +18,7 @@ from slowpath.compare.history_svg import render_svg
 from slowpath.compare.history_text import render_history
 from slowpath.compare.read import Source
 from slowpath.core.errors import RecordError, UsageError
+from support.results import an_mpi
 
 
 def run(rng: np.random.Generator, day: int, factor: float = 1.0, **about: Any) -> Source:
@@ -63,7 +64,7 @@ def test_unlike_machines_never_share_a_series() -> None:
 def test_by_label_a_series_goes_on_under_another_library_version() -> None:
     rng = np.random.default_rng(1)
     runs = [run(rng, day) for day in range(1, 9)]
-    mpis = [{"mpi": "mpich", "name": "mpich", "version": "6.0"}]
+    mpis = [an_mpi(version="6.0")]
     for day in range(9, 13):
         cells = [planted.cell(i, planted.values(rng, 1.2), key=f"new{i}") for i in range(2)]
         runs.append(planted.source(f"run-{day}", cells, started=f"2026-03-{day:02d}T00:00:00+00:00", mpis=mpis))
@@ -101,7 +102,7 @@ def test_a_metric_that_no_run_has() -> None:
 def test_folders_and_files_at_any_depth(tmp_path: Path) -> None:
     planted.folder(tmp_path / "runs" / "one", 1)
     (tmp_path / "2026").mkdir()
-    (tmp_path / "2026" / "a.json").write_text(json.dumps(planted.results([], id="a")))
+    (tmp_path / "2026" / "a.json").write_bytes(msgspec.json.encode(planted.results([], id="a")))
     (tmp_path / "2026" / "bad.json").write_text("{}")
     (tmp_path / "2026" / "notes.txt").write_text("not mine")
     found, left_out = read_all(tmp_path)

@@ -11,12 +11,14 @@ from xml.etree import ElementTree
 import numpy as np
 import planted_runs as planted
 import pytest
+from msgspec.structs import replace
 
 from slowpath.compare.export import FORMATS, github, parse_exports, write_exports
 from slowpath.compare.gate import Gate, flagged, gate, with_again
 from slowpath.compare.read import Source
 from slowpath.compare.remeasure_plan import confirm
 from slowpath.core.errors import EnvironmentFailure, UsageError
+from support.change import change
 
 NASTY = 'cell "1" <a|b> & \\ 50 %, x: y\x07'
 Made = tuple[Gate, Source]
@@ -27,8 +29,7 @@ def made() -> Made:
     """A regression that fresh launches confirmed, one that is undecided, a pass, a missing cell, wrong bytes."""
     rng = np.random.default_rng(1)
     run = [planted.cell(i, planted.values(rng, 1.3 if i == 1 else 1.0, 3 if i == 2 else 8)) for i in range(4)]
-    run[1]["label"] = NASTY
-    run[3]["wrong_bytes"] = 7
+    run[1], run[3] = replace(run[1], label=NASTY), replace(run[3], wrong_bytes=7)
     base = [planted.cell(i, planted.values(rng)) for i in range(5)]
     source = planted.source("run", run)
     found = gate(source, planted.source("base", base))
@@ -112,7 +113,7 @@ def test_bencher_metric_format(made: Made) -> None:
 
 def test_a_value_without_interval_has_no_bounds() -> None:
     single = planted.cell(0, [1e-5])
-    single["metrics"][planted.METRIC]["phases"]["steady"]["interval"] = None
+    change(single.metrics[planted.METRIC].phases["steady"], interval=None)
     run = planted.source("run", [single])
     found = gate(run, planted.source("base", [planted.cell(0, [1e-5])]))
     assert json.loads(FORMATS["bencher"].render(found, run))["cell 0"][f"{planted.METRIC}.steady"].keys() == {"value"}

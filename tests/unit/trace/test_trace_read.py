@@ -58,7 +58,8 @@ def test_nodes_have_no_common_zero(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_traced_is_one_line(run: Path) -> None:
-    with pytest.raises(UsageError, match=r"cell 2 \(p2p pattern=ping_pong\) has no start times; traces are of p2p"):
+    why = r"cell 2 \(p2p pattern=ping_pong\) has no start times; traces are of p2p pattern=one_way and cannon"
+    with pytest.raises(UsageError, match=why):
         read_trace(run, cell=PING_PONG)
     with pytest.raises(UsageError, match="no cell 9; it has 0 to 2"):
         read_trace(run, cell=9)

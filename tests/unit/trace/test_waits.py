@@ -3,18 +3,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from slowpath.core.cannon_results import TimelineInterval, TimelineWait
+from slowpath.experiments.cannon.waits import waits
 
-from slowpath.experiments.cannon.waits import Wait, waits
+
+def one(rank: int, part: str, begin_s: float, end_s: float, step: int = 0) -> TimelineInterval:
+    return TimelineInterval(rank=rank, part=part, step=step, begin_s=begin_s, end_s=end_s)
 
 
-def one(rank: int, part: str, begin_s: float, end_s: float, step: int = 0) -> dict[str, Any]:
-    return {"rank": rank, "part": part, "step": step, "begin_s": begin_s, "end_s": end_s}
+def wait(rank: int, last: int, step: int, begin_s: float, until_s: float) -> TimelineWait:
+    return TimelineWait(rank=rank, last=last, step=step, begin_s=begin_s, until_s=until_s)
 
 
 def test_the_late_rank_is_named() -> None:
     found = waits([one(0, "dgemm", 0, 1), one(1, "dgemm", 0, 4), one(0, "wait", 1, 5), one(1, "wait", 4, 5)], (1, 2))
-    assert found == [Wait(0, 1, 0, 1, 4)]
+    assert found == [wait(0, 1, 0, 1, 4)]
 
 
 def test_only_neighbours_count_unless_all_synchronise() -> None:
@@ -23,7 +26,7 @@ def test_only_neighbours_count_unless_all_synchronise() -> None:
 
     def found(part: str) -> list[tuple[int, int]]:
         parts = [one(rank, part, 8.0 if rank == 4 else 1.0, 9.0) for rank in range(9)]
-        return sorted((wait.rank, wait.last) for wait in waits(base + parts, (3, 3)))
+        return sorted((found.rank, found.last) for found in waits(base + parts, (3, 3)))
 
     assert found("wait") == [(1, 4), (3, 4), (5, 4), (7, 4)]
     assert found("synchronise") == [(rank, 4) for rank in range(9) if rank != 4]
@@ -32,7 +35,7 @@ def test_only_neighbours_count_unless_all_synchronise() -> None:
 def test_who_came_after_the_wait_was_not_waited_for() -> None:
     assert waits([one(0, "wait", 1, 3), one(1, "wait", 6, 10)], (1, 2)) == []
     found = waits([one(0, "wait", 1, 6), one(1, "wait", 7, 10), one(2, "wait", 4, 10)], (1, 3))
-    assert found == [Wait(0, 2, 0, 1, 4), Wait(2, 1, 0, 4, 7)]
+    assert found == [wait(0, 2, 0, 1, 4), wait(2, 1, 0, 4, 7)]
 
 
 def test_steps_and_short_waits_are_told_apart() -> None:
@@ -40,5 +43,5 @@ def test_steps_and_short_waits_are_told_apart() -> None:
     assert waits(parts, (1, 2)) == []  # nobody else communicates in step 0
     parts = [one(0, "wait", 1, 2), one(1, "wait", 1.5, 2), one(0, "dgemm", 2, 100)]
     assert waits(parts, (1, 2)) == []  # half of 1 in 99 is too short
-    assert waits(parts, (1, 2), least=0.001) == [Wait(0, 1, 0, 1, 1.5)]
+    assert waits(parts, (1, 2), least=0.001) == [wait(0, 1, 0, 1, 1.5)]
     assert waits([], (1, 2)) == []

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from slowpath.core.result import Interval
+
 if TYPE_CHECKING:
     from slowpath.compare.read import Source
 
@@ -24,7 +26,7 @@ class Value(msgspec.Struct, frozen=True):
     unit: str
     better: str
     value: float
-    interval: list[float] | None
+    interval: Interval | None
     interval_kind: str
     launches: int
 
