@@ -19,8 +19,9 @@ def command(files: tuple[Path, ...], out: Path | None, as_json: bool) -> int:
     or of nccl-tests. Each file is one launch; the folder is reported like any other run. Tables hold means alone: what
     they lack is said, and nothing is decided from them.
     """
-    from slowpath.cli.finish import exit_code_of, rebuild, show
+    from slowpath.cli.finish import exit_code_of, show
     from slowpath.record.imports.choose import import_files
+    from slowpath.report.rebuild import rebuild
 
     run = import_files(list(files), out)
     results = rebuild(run)
