@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -92,13 +91,19 @@ def _mpis(recorded: Recorded) -> list[MpiResult]:
     for name, unavailable in planned.items():
         begins = [launch.events.begin for launch in launches if names.get(launch.info.launch) == name]
         begin = next((begin for begin in begins if begin), None)
-        library: dict[str, Any] = {"library": begin.mpi_library, "standard": begin.mpi_standard} if begin else {}
         mine = [launch for launch in launches if names.get(launch.info.launch) == name]
-        library |= reported_by_library(mine, [environment.name for environment in plan.environments])
+        reported = reported_by_library(mine, [environment.name for environment in plan.environments])
         known = recorded.mpis.get(name) if name else None
         facts = recorded.info.mpi if known is None and len(planned) == 1 else known or {}
         known_facts = {key: value for key, value in facts.items() if value is not None and key in _FACTS}
-        found.append(MpiResult(mpi=name, unavailable=unavailable, **{**library, **known_facts}))
+        mpi = MpiResult(
+            mpi=name,
+            unavailable=unavailable,
+            library=begin.mpi_library if begin else None,
+            standard=begin.mpi_standard if begin else None,
+            **reported._asdict(),
+        )
+        found.append(msgspec.structs.replace(mpi, **known_facts))
     return found
 
 

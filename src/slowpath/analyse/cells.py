@@ -96,7 +96,8 @@ def _metrics(cell: Cell, measurements: Measurements, launches: Sequence[LaunchRe
             continue
         metric = METRICS[name]
         found = estimate([reduced for _, reduced in rounds.values()], max(quanta) if quanta else None)
-        found = msgspec.structs.replace(found, **rates(metric, cell.parameters, found.value, found.interval))
+        turned = rates(metric, cell.parameters, found.value, found.interval)
+        found = msgspec.structs.replace(found, **turned._asdict())
         if name in result:
             result[name].phases[phase] = found
             continue

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Any
 
 from slowpath.analyse.contrasts import Measured
 from slowpath.core.plan import Cell, Placement, Plan
@@ -31,7 +30,7 @@ def node_pairs(plan: Plan, measured: Measured, labels: Mapping[int, str]) -> lis
     labels: cell -> label, as in results.json.
     """
     placements = {placement.name: placement for placement in plan.placements if len(placement.hosts) == 2}
-    groups: dict[Any, list[Cell]] = {}
+    groups: dict[tuple[object, ...], list[Cell]] = {}
     for cell in plan.cells:
         if cell.placement in placements and cell.copy == 1:
             of = placements[cell.placement].of

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -21,31 +21,34 @@ from slowpath.record.witness import (
     read_variables,
 )
 
-_MPI_T_NAMES = (("control_variables", CONTROL_VARIABLES), ("performance_variables", PERFORMANCE_VARIABLES))
+
+class Reported(NamedTuple):
+    """Fields of one of run.mpis; None where no launch was witnessed."""
+
+    control_variables: list[LibraryVariable] | None = None
+    control_variables_reason: str | None = None
+    performance_variables: list[LibraryVariable] | None = None
+    performance_variables_reason: str | None = None
+    protocols: list[UcxProtocol] | None = None
 
 
-def reported_by_library(launches: Sequence[LaunchRecord], environments: Sequence[str]) -> dict[str, Any]:
-    """Keys of one of run.mpis; none where no launch was witnessed.
+def reported_by_library(launches: Sequence[LaunchRecord], environments: Sequence[str]) -> Reported:
+    """What witnessed launches report.
 
     Args: launches: all of one MPI.  environments: names in the campaign's order, whose first has the usual values.
     """
     witnessed = [launch for launch in launches if launch.events.begin and launch.events.begin.witnessed]
     by_name = {launch.info.environment: launch for launch in reversed(witnessed)}
     first = [by_name[name] for name in dict.fromkeys(environments) if name in by_name]
-    reported: dict[str, Any] = {}
-    for key, name in _MPI_T_NAMES:
-        rows, reason = _variables(first, name)
-        if rows or reason:
-            reported[key] = rows
-        if reason:
-            reported[f"{key}_reason"] = reason
-    if found := [row for launch in first for row in _protocols(launch)]:
-        reported["protocols"] = found
-    return reported
+    return Reported(
+        *_variables(first, CONTROL_VARIABLES),
+        *_variables(first, PERFORMANCE_VARIABLES),
+        protocols=[row for launch in first for row in _protocols(launch)] or None,
+    )
 
 
-def _variables(launches: Sequence[LaunchRecord], name: str) -> tuple[list[LibraryVariable], str | None]:
-    """The variables of the first environment, with what others have instead; why there are none if so."""
+def _variables(launches: Sequence[LaunchRecord], name: str) -> tuple[list[LibraryVariable] | None, str | None]:
+    """The variables of the first environment, with what others have instead; [] with why there are none."""
     rows: dict[str, LibraryVariable] = {}
     elsewhere: dict[str, dict[str, Any]] = {}
     reason: str | None = None
@@ -60,7 +63,7 @@ def _variables(launches: Sequence[LaunchRecord], name: str) -> tuple[list[Librar
             if known.value != variable.value:
                 elsewhere.setdefault(variable.name, {})[launch.info.environment] = variable.value
     found = [msgspec.structs.replace(row, by_environment=elsewhere.get(name)) for name, row in rows.items()]
-    return found, reason if not rows else None
+    return (found, None) if found else ([] if reason else None, reason)
 
 
 def _row(variable: Variable) -> LibraryVariable:

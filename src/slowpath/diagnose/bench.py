@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from slowpath.analyse.build import build_results
 from slowpath.core.cell_check import CheckCells
-from slowpath.core.results import Results
-from slowpath.diagnose.state import Library
+from slowpath.core.results import Finding, Results
+from slowpath.diagnose.state import Library, Measured, State
 from slowpath.report import write_all
 from slowpath.run.execute import RunLimits
 from slowpath.run.libraries import Library as Built
@@ -46,6 +46,10 @@ class Bench:
     def check(self) -> CheckCells:
         """The engine as the judge of cells."""
         return checker_of(self.built, self.environ)
+
+    def state(self, findings: Sequence[Finding], measured: Sequence[Measured]) -> State:
+        """What is known here after these steps."""
+        return State(findings, measured, self.library, self.environ, self.gpus, check=self.check)
 
     def prepare(self, text: str, kind: str) -> Prepared:
         """A campaign as it would run here.

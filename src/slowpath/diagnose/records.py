@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -85,6 +86,11 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     next: list[str] = []
     name_only: bool = False
     combined: CombinedOutcome | None = None
+
+
+def now() -> str:
+    """Local time, ISO 8601."""
+    return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
 def write_diagnosis(folder: Path, diagnosis: Diagnosis) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from slowpath.analyse.build import build_results
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.conclusion import advance
-from slowpath.diagnose.records import Diagnosis, Step, write_diagnosis
+from slowpath.diagnose.records import Diagnosis, Step, now, write_diagnosis
 from slowpath.diagnose.state import Measured, Proposal, State
 from slowpath.diagnose.steps.kind import Conclusion
 from slowpath.diagnose.steps.order import proposals
@@ -63,22 +62,19 @@ class Session:
         """The most valuable run that fits what is left of the budget; a required one whatever is left."""
         left_s = self.diagnosis.budget_s - self.diagnosis.spent_s
         for proposal in proposals(self._state(), self.diagnosis.name_only):
-            kind = kind_of(proposal.task)
+            required = kind_of(proposal.task).required
             try:
                 prepared = self._bench.prepare(proposal.text, proposal.task.kind)
             except UsageError as error:
-                if kind.required:
+                if required:
                     raise
-                self._refuse(proposal, error)
+                if proposal.why not in self._refused:
+                    self._bench.tell(f"left out: {proposal.why}: {error}")
+                self._refused.add(proposal.why)
                 continue
-            if kind.required or prepared.cost.wall_s * self._scale <= left_s:
+            if required or prepared.cost.wall_s * self._scale <= left_s:
                 return proposal, prepared
         return None
-
-    def _refuse(self, proposal: Proposal, error: UsageError) -> None:
-        if proposal.why not in self._refused:
-            self._bench.tell(f"left out: {proposal.why}: {error}")
-        self._refused.add(proposal.why)
 
     def _take(self, proposal: Proposal, prepared: Prepared) -> None:
         """Measure one campaign into its folder and conclude from it."""
@@ -103,7 +99,7 @@ class Session:
 
     def _conclude(self, step: Step) -> None:
         """Take in a step that is over."""
-        kind, before = kind_of(step.task), self._conclusion()
+        kind, before = kind_of(step.task), Conclusion(self.diagnosis.findings, self.diagnosis.combined)
         done = replace(step, wall_s=measured_s(self.folder / step.folder))
         if kind.required and step.estimate_s > 0:
             self._scale = max(0.2, (done.wall_s or 0.0) / step.estimate_s)
@@ -121,19 +117,9 @@ class Session:
         proposed = dict.fromkeys(one.why for one in proposals(self._state(), name_only))
         return [why for why in proposed if why not in self._refused]
 
-    def _conclusion(self) -> Conclusion:
-        return Conclusion(self.diagnosis.findings, self.diagnosis.combined)
-
     def _state(self) -> State:
-        bench = self._bench
-        findings, measured = self.diagnosis.findings, self._measured
-        return State(findings, measured, bench.library, bench.environ, bench.gpus, check=bench.check)
+        return self._bench.state(self.diagnosis.findings, self._measured)
 
     def _write(self, **changed: Any) -> None:
         self.diagnosis = replace(self.diagnosis, **changed)
         write_diagnosis(self.folder, self.diagnosis)
-
-
-def now() -> str:
-    """Local time, ISO 8601."""
-    return datetime.now().astimezone().isoformat(timespec="seconds")

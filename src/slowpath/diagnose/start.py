@@ -10,9 +10,8 @@ from msgspec.structs import replace
 from slowpath.core.errors import RecordError
 from slowpath.core.version import __version__
 from slowpath.diagnose.bench import Bench
-from slowpath.diagnose.records import SCHEMA, Diagnosis, read_diagnosis, write_diagnosis
-from slowpath.diagnose.session import Session, now
-from slowpath.diagnose.state import State
+from slowpath.diagnose.records import SCHEMA, Diagnosis, now, read_diagnosis, write_diagnosis
+from slowpath.diagnose.session import Session
 from slowpath.diagnose.steps.order import proposals
 from slowpath.run.measure import new_folder
 
@@ -51,7 +50,7 @@ def resume(folder: Path, bench: Bench, budget_s: float | None, name_only: bool =
 
 def dry_run(bench: Bench) -> list[str]:
     """What the survey would do, and how the rest is decided."""
-    survey = next(proposals(State([], [], bench.library, bench.environ, bench.gpus)))
+    survey = next(proposals(bench.state([], [])))
     prepared = bench.prepare(survey.text, survey.task.kind)
     plan, cost = prepared.plan, prepared.cost
     cells = sum(cell.skip is None for cell in plan.cells)

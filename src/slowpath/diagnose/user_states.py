@@ -26,8 +26,7 @@ def user_state(forced: Sequence[Forced]) -> UserState | None:
 
 def findings_under(results: Results, forced: Sequence[Forced]) -> list[Finding]:
     """What the rules see in a run that the user's variables were part of."""
-    found = findings(results, ROLES, user_state=user_state(forced))
-    return [_as_users_own(one, forced) for one in found]
+    return [_as_users_own(one, forced) for one in findings(results, ROLES, user_state=user_state(forced))]
 
 
 def is_users_own(finding: Finding) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from slowpath.core.result import Interval
 
@@ -34,22 +34,23 @@ EXPOSED = Metric("exposed_s", "s", "lower", "what communication adds to the time
 _NOTHING_MOVED = ("empty_call", "empty_call_5")
 
 
-def rates(
-    metric: Metric, parameters: Mapping[str, str], value_s: float, interval_s: Interval | None
-) -> dict[str, float | Interval | None]:
-    """The same measurement turned over; an interval turns over with it. Empty where the metric has no rates.
+class Rates(NamedTuple):
+    """The same measurement turned over, an interval with it. None: the metric has no such rate, or nothing is moved."""
 
-    Returns: bandwidth_bytes_per_s and its interval, message_rate_per_s and its interval; None for an empty message.
-    """
-    found: dict[str, float | Interval | None] = {}
-    moved = parameters.get("design") not in _NOTHING_MOVED
-    if metric.bandwidth:
-        payload = int(parameters.get("message_bytes", "0")) * moved
-        found["bandwidth_bytes_per_s"] = payload / value_s if payload else None
-        found["bandwidth_interval"] = _turned(payload, interval_s) if payload else None
+    bandwidth_bytes_per_s: float | None = None
+    bandwidth_interval: Interval | None = None
+    message_rate_per_s: float | None = None
+    message_rate_interval: Interval | None = None
+
+
+def rates(metric: Metric, parameters: Mapping[str, str], value_s: float, interval_s: Interval | None) -> Rates:
+    """Of a time of this metric, in a cell with these parameters."""
+    found = Rates()
+    payload = int(parameters.get("message_bytes", "0")) if parameters.get("design") not in _NOTHING_MOVED else 0
+    if metric.bandwidth and payload:
+        found = found._replace(bandwidth_bytes_per_s=payload / value_s, bandwidth_interval=_turned(payload, interval_s))
     if metric.message_rate:
-        found["message_rate_per_s"] = 1.0 / value_s
-        found["message_rate_interval"] = _turned(1, interval_s)
+        found = found._replace(message_rate_per_s=1.0 / value_s, message_rate_interval=_turned(1, interval_s))
     return found
 
 

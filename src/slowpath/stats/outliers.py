@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,16 +36,3 @@ def tukey(samples: Values) -> Outliers:
     mild = (distance > MILD_IQR * (third - first)) & ~severe
     ratio = float(array[severe].sum() / array.sum())
     return Outliers(int(mild.sum()), int(severe.sum()), ratio, array.size)
-
-
-def over_launches(launches: Iterable[Values]) -> Outliers | None:
-    """Sum over launches, each with fences of its own; None without any launch."""
-    mild = severe = samples = 0
-    severe_time = total_time = 0.0
-    for launch in launches:
-        array = positive(launch, "samples")
-        found = tukey(array)
-        time = float(array.sum())
-        mild, severe, samples = mild + found.mild, severe + found.severe, samples + found.samples
-        severe_time, total_time = severe_time + found.severe_time_ratio * time, total_time + time
-    return Outliers(mild, severe, severe_time / total_time, samples) if samples else None

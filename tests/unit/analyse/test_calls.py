@@ -14,10 +14,13 @@ import pytest
 from planted import BATCH, FAST_NS, add_launch, events, make_run, ping_pong
 
 from slowpath.analyse.build import build_results
+from slowpath.core.cell_results import CallCounts, CellResult
 from slowpath.core.plan import Cell, Environment, Launch
 from slowpath.core.resources import data_folder
+from slowpath.core.results import LibraryVariable, Results
 from slowpath.record.folder import launch_folder
 from slowpath.record.plan_files import read_plan, write_plan
+from support.results import as_json
 
 COUNTED, ALONE = 10, 11  # twin of planted cell 0, and a cell without a twin
 LAUNCH = 100
@@ -59,41 +62,41 @@ def witness(folder: Path, counted: list[dict[str, Any]], witnessed: bool = True)
     add_launch(folder, LAUNCH, 0, "counted", blocks, said)
 
 
-def cell(results: dict[str, Any], number: int) -> dict[str, Any]:
-    return next(one for one in results["cells"] if one["cell"] == number)
+def cell(results: Results, number: int) -> CellResult:
+    return next(one for one in results.cells if one.cell == number)
 
 
 def test_counts_are_said_of_the_timed_twin(run: Path) -> None:
     results = build_results(run)
-    jsonschema.validate(results, json.loads((data_folder("schema") / "results.schema.json").read_text()))
-    steady = cell(results, 0)["witness"]["steady"]
-    assert steady["send"]["calls"]["process_vm_readv"] == {"calls_per_op": 1, "bytes_per_op": 8, "failed_per_op": 0}
-    assert steady["receive"]["calls"]["process_vm_readv"]["bytes_per_op"] == 16
-    assert steady["send"]["calls"]["ioctl"] == {"calls_per_op": 0.5, "bytes_per_op": None, "failed_per_op": 0.25}
-    assert steady["send"]["system_time_s_per_op"] > 0, "of the timed launches, as ever"
-    assert steady["receive"]["minor_faults_per_op"] is None, "this rank stores no times"
-    assert cell(results, 0)["calls_reason"] is None
-    assert not [one for one in results["cells"] if one["cell"] == COUNTED]
+    jsonschema.validate(as_json(results), json.loads((data_folder("schema") / "results.schema.json").read_text()))
+    steady = cell(results, 0).witness["steady"]
+    assert steady["send"].calls["process_vm_readv"] == CallCounts(calls_per_op=1, bytes_per_op=8, failed_per_op=0)
+    assert steady["receive"].calls["process_vm_readv"].bytes_per_op == 16
+    assert steady["send"].calls["ioctl"] == CallCounts(calls_per_op=0.5, bytes_per_op=None, failed_per_op=0.25)
+    assert steady["send"].system_time_s_per_op > 0, "of the timed launches, as ever"
+    assert steady["receive"].minor_faults_per_op is None, "this rank stores no times"
+    assert cell(results, 0).calls_reason is None
+    assert not [one for one in results.cells if one.cell == COUNTED]
 
 
 def test_times_of_witnessed_launches_are_never_used(run: Path) -> None:
     results = build_results(run)
-    latency = cell(results, 0)["metrics"]["half_round_trip_latency_s"]["phases"]["steady"]
-    assert latency["launches"] == 8
-    assert latency["value"] == pytest.approx(FAST_NS * 1e-9, rel=0.3)
+    latency = cell(results, 0).metrics["half_round_trip_latency_s"].phases["steady"]
+    assert latency.launches == 8
+    assert latency.value == pytest.approx(FAST_NS * 1e-9, rel=0.3)
     alone = cell(results, ALONE)
-    assert alone["witnessed"]
-    assert alone["metrics"] == {}
-    assert alone["witness"]["steady"]["send"]["calls"]["process_vm_readv"]["calls_per_op"] == 1
+    assert alone.witnessed
+    assert alone.metrics == {}
+    assert alone.witness["steady"]["send"].calls["process_vm_readv"].calls_per_op == 1
 
 
 def test_cells_without_calls_say_why(run: Path, tmp_path: Path) -> None:
-    assert "no witnessed launch" in cell(build_results(run), 1)["calls_reason"]
+    assert "no witnessed launch" in cell(build_results(run), 1).calls_reason
     for witnessed, reason in ((False, "did not reach the ranks"), (True, "counts no calls")):
         folder = launch_folder(run, LAUNCH)
         folder.rename(tmp_path / f"aside-{witnessed}")
         witness(run, [], witnessed)
-        assert reason in cell(build_results(run), 0)["calls_reason"]
+        assert reason in cell(build_results(run), 0).calls_reason
 
 
 def test_variables_of_the_library(run: Path) -> None:
@@ -105,14 +108,14 @@ def test_variables_of_the_library(run: Path) -> None:
     (folder / "control_variables.json").write_text(json.dumps({"reason": None, "variables": rows}))
     (folder / "performance_variables.json").write_text('{"reason": "MPI_T is not there", "variables": []}')
     results = build_results(run)
-    jsonschema.validate(results, json.loads((data_folder("schema") / "results.schema.json").read_text()))
-    (mpi,) = results["run"]["mpis"]
-    assert mpi["control_variables"] == [
-        {"name": "EAGER", "value": 4096, "type": "int", "description": "a limit"},
-        {"name": "ODD", "value": None, "type": "other", "description": "", "reason": "is of a type that is not read"},
+    jsonschema.validate(as_json(results), json.loads((data_folder("schema") / "results.schema.json").read_text()))
+    (mpi,) = results.run.mpis
+    assert mpi.control_variables == [
+        LibraryVariable(name="EAGER", value=4096, type="int", description="a limit"),
+        LibraryVariable(name="ODD", value=None, type="other", description="", reason="is of a type that is not read"),
     ]
-    assert mpi["performance_variables_reason"] == "MPI_T is not there"
+    assert mpi.performance_variables_reason == "MPI_T is not there"
     (folder / "control_variables.json").write_text("{")
-    (mpi,) = build_results(run)["run"]["mpis"]
-    assert mpi["control_variables"] == []
-    assert "cannot be read" in mpi["control_variables_reason"]
+    (mpi,) = build_results(run).run.mpis
+    assert mpi.control_variables == []
+    assert "cannot be read" in mpi.control_variables_reason

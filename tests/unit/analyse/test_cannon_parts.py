@@ -6,11 +6,11 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
+from slowpath.core.cannon_results import CannonGrid
 from slowpath.core.plan import Cell
 from slowpath.experiments.cannon.advice import advice
 from slowpath.experiments.cannon.critical import crossing
@@ -23,6 +23,7 @@ from slowpath.experiments.cannon.variants import ACROSS_NODES
 from slowpath.experiments.measured.launch_context import LaunchContext, why_cores_are_shared
 from slowpath.experiments.measured.series import Absent, SampleBlock
 from slowpath.record.events import Intervals, Rank, Repetitions
+from support.cannon import a_best, a_point, a_value
 
 ENGINE = Path(__file__).parents[3] / "engine" / "studies" / "cannon"
 
@@ -227,17 +228,11 @@ def test_a_timeline_that_can_not_be_shown_says_why() -> None:
 
 def spoken(best: list[tuple[int, str, list[str]]], gains: dict[tuple[str, int], float]) -> str:
     """Advice where the interval of a speed-up is 1 % to both sides, and no variant runs on several nodes."""
-    entries = [{"n": n, "variant": variant, "same": same, "reason": None} for n, variant, same in best]
-    points = {}
-    for (variant, n), gain in gains.items():
-        ratio: dict[str, Any] | None = {"value": gain, "interval": [0.99 * gain, 1.01 * gain], "level": 0.95}
-        points[variant, n] = {
-            "multiply_s": {"value": 1 / gain, "launches": 6},
-            "speed_up": None if variant == "sendrecv_replace" else ratio,
-            "over_compute": None,
-            "n": n,
-        }
-    text, reason = advice(entries, [], points, None)
+    points = {
+        (variant, n): a_point(n, 1 / gain, speed_up=None if variant == "sendrecv_replace" else a_value(gain))
+        for (variant, n), gain in gains.items()
+    }
+    text, reason = advice([a_best(*one) for one in best], [], points, None)
     assert (text is None) != (reason is None)
     return text or str(reason)
 
@@ -264,10 +259,8 @@ def test_the_longest_range_wins_and_in_it_the_fastest() -> None:
 
 def test_without_the_reference_no_gain_is_claimed() -> None:
     best = [(512, "pscw", [])]
-    points = {("pscw", 512): {"n": 512, "multiply_s": {"launches": 6}, "speed_up": None, "over_compute": None}}
-    points["pscw", 512]["multiply_s"]["value"] = 1.0
-    entries = [{"n": n, "variant": v, "same": same} for n, v, same in best]
-    text, _ = advice(entries, [], points, {"rows": 2, "columns": 2})
+    grid = CannonGrid(rows=2, columns=2, steps=2)
+    text, _ = advice([a_best(*one) for one in best], [], {("pscw", 512): a_point()}, grid)
     assert text == (
         "Take pscw from n = 512 on (blocks of 256 x 256), the smallest measured: it is the fastest of those measured, "
         "sendrecv_replace was not among them."
@@ -275,7 +268,7 @@ def test_without_the_reference_no_gain_is_claimed() -> None:
 
 
 def test_nothing_measured_is_said() -> None:
-    text, why = advice([{"n": 512, "variant": None, "same": []}], [], {}, None)
+    text, why = advice([a_best(512, None)], [], {}, None)
     assert text is None
     assert why == "no communicating variant was measured at the largest n"
 

@@ -15,8 +15,12 @@ import pytest
 from planted_cannon import Machine
 
 from slowpath.analyse.build import build_results
+from slowpath.core.cannon_results import CannonGrid, CannonGroup, CannonPoint
+from slowpath.core.cell_results import MetricEstimate, RepetitionCounts
 from slowpath.core.resources import data_folder
+from slowpath.core.results import Line, Results
 from slowpath.report import render_html, render_text
+from support.results import as_json
 
 NS = 1e-9
 CELL = {
@@ -27,238 +31,241 @@ CELL = {
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return build_results(truth.make_run(tmp_path_factory.mktemp("cannon") / "run"))
 
 
-def built(tmp_path: Path, **machine: Any) -> dict[str, Any]:
+def built(tmp_path: Path, **machine: Any) -> Results:
     return build_results(truth.make_run(tmp_path / "run", Machine(**machine)))
 
 
-def estimate(results: dict[str, Any], variant: str, n: int, metric: str = "multiply_s") -> dict[str, Any]:
-    return results["cells"][CELL[variant, n]]["metrics"][metric]["phases"]["steady"]
+def estimate(results: Results, variant: str, n: int, metric: str = "multiply_s") -> MetricEstimate:
+    return results.cells[CELL[variant, n]].metrics[metric].phases["steady"]
 
 
-def group(results: dict[str, Any]) -> dict[str, Any]:
+def group(results: Results) -> CannonGroup:
     """Of inputs made in place; the other one is of inputs out of rank 0."""
-    found, other = results["cannon"]["groups"]
-    assert other["parameters"]["source"] == "root"
+    found, other = results.cannon.groups
+    assert other.parameters["source"] == "root"
     return found
 
 
-def point(results: dict[str, Any], variant: str, n: int) -> dict[str, Any]:
-    (found,) = [one for one in group(results)["variants"] if one["variant"] == variant]
-    return next(one for one in found["points"] if one["n"] == n)
+def point(results: Results, variant: str, n: int) -> CannonPoint:
+    (found,) = [one for one in group(results).variants if one.variant == variant]
+    return next(one for one in found.points if one.n == n)
 
 
 def compute_s(n: int) -> float:
     return truth.COMPUTE_NS[n] * NS
 
 
-def follows_the_schema(results: dict[str, Any]) -> bool:
+def follows_the_schema(results: Results) -> bool:
     schema = json.loads((data_folder("schema") / "results.schema.json").read_text())
-    jsonschema.validate(json.loads(json.dumps(results)), schema)
+    jsonschema.validate(as_json(results), schema)
     return True
 
 
-def test_results_follow_the_schema(results: dict[str, Any]) -> None:
+def test_results_follow_the_schema(results: Results) -> None:
     assert follows_the_schema(results)
 
 
-def test_a_multiplication_lasts_from_the_first_start_to_the_last_end(results: dict[str, Any]) -> None:
+def test_a_multiplication_lasts_from_the_first_start_to_the_last_end(results: Results) -> None:
     found = estimate(results, "compute_only", 128)
-    alone = estimate(results, "compute_only", 128, "dgemm_s")["launch_values"]
+    alone = estimate(results, "compute_only", 128, "dgemm_s").launch_values
     wanted = [dgemm * (1 + truth.EXPOSED["compute_only"][128]) + truth.LATE_NS * NS for dgemm in alone]
-    assert found["launch_values"] == pytest.approx(wanted, rel=1e-5)
-    assert found["interval"][0] < compute_s(128) + truth.LATE_NS * NS < found["interval"][1]
+    assert found.launch_values == pytest.approx(wanted, rel=1e-5)
+    assert found.interval[0] < compute_s(128) + truth.LATE_NS * NS < found.interval[1]
 
 
 def test_ranks_on_two_nodes_last_as_long_as_the_longest(tmp_path: Path) -> None:
     results = built(tmp_path, hosts=("n1", "n2"), processors=("0", "0"), load_told=False)
     found = estimate(results, "compute_only", 128)
-    alone = estimate(results, "compute_only", 128, "dgemm_s")["launch_values"]
+    alone = estimate(results, "compute_only", 128, "dgemm_s").launch_values
     wanted = [dgemm * (1 + truth.EXPOSED["compute_only"][128]) for dgemm in alone]
-    assert found["launch_values"] == pytest.approx(wanted, rel=1e-5)
-    shown = group(results)["timelines"][0]
-    assert not shown["one_clock"]
-    assert [i["begin_s"] for i in shown["intervals"] if i["part"] == "total"] == [0, 0]
-    assert group(results)["ranks_have_cores"]
+    assert found.launch_values == pytest.approx(wanted, rel=1e-5)
+    shown = group(results).timelines[0]
+    assert not shown.one_clock
+    assert [i.begin_s for i in shown.intervals if i.part == "total"] == [0, 0]
+    assert group(results).ranks_have_cores
     assert follows_the_schema(results)
 
 
-def test_parts_are_sums_over_a_repetition_and_means_over_ranks(results: dict[str, Any]) -> None:
-    dgemm = estimate(results, "sendrecv_replace", 256, "dgemm_s")["value"]
+def test_parts_are_sums_over_a_repetition_and_means_over_ranks(results: Results) -> None:
+    dgemm = estimate(results, "sendrecv_replace", 256, "dgemm_s").value
     assert dgemm == pytest.approx(compute_s(256), rel=0.15)
-    assert estimate(results, "sendrecv_replace", 256, "wait_s")["value"] == pytest.approx(dgemm, rel=1e-4)
-    assert estimate(results, "sendrecv_replace", 256, "exposed_s")["value"] == pytest.approx(dgemm, rel=1e-4)
-    assert estimate(results, "sendrecv_replace", 256, "generate_s")["value"] == pytest.approx(truth.GENERATE_NS * NS)
-    cell = results["cells"][CELL["sendrecv_replace", 256]]
-    assert cell["absent"]["issue_s"] == "variant sendrecv_replace has no part issue here"
+    assert estimate(results, "sendrecv_replace", 256, "wait_s").value == pytest.approx(dgemm, rel=1e-4)
+    assert estimate(results, "sendrecv_replace", 256, "exposed_s").value == pytest.approx(dgemm, rel=1e-4)
+    assert estimate(results, "sendrecv_replace", 256, "generate_s").value == pytest.approx(truth.GENERATE_NS * NS)
+    cell = results.cells[CELL["sendrecv_replace", 256]]
+    assert cell.absent["issue_s"] == "variant sendrecv_replace has no part issue here"
 
 
 @pytest.mark.parametrize("n", truth.SIZES)
-def test_the_exposed_share(results: dict[str, Any], n: int) -> None:
+def test_the_exposed_share(results: Results, n: int) -> None:
     """Making the inputs is outside of it."""
     exposed = truth.EXPOSED["sendrecv_replace"][n]
     found = estimate(results, "sendrecv_replace", n, "exposed_ratio")
-    assert found["value"] == pytest.approx(exposed / (1 + exposed), rel=1e-4)
-    assert results["cells"][CELL["sendrecv_replace", n]]["metrics"]["exposed_ratio"]["unit"] == "1"
+    assert found.value == pytest.approx(exposed / (1 + exposed), rel=1e-4)
+    assert results.cells[CELL["sendrecv_replace", n]].metrics["exposed_ratio"].unit == "1"
 
 
 def test_no_exposed_share_where_ranks_share_a_core(tmp_path: Path) -> None:
     results = built(tmp_path, processors=("0", "0"))
-    cell = results["cells"][CELL["sendrecv_replace", 128]]
+    cell = results.cells[CELL["sendrecv_replace", 128]]
     why = "2 ranks of n1 can run on 1 processor at a time: while one waits, another one computes"
-    assert cell["absent"]["exposed_ratio"] == why
-    assert "exposed_s" in cell["metrics"]
+    assert cell.absent["exposed_ratio"] == why
+    assert "exposed_s" in cell.metrics
     found = group(results)
-    assert (found["ranks_have_cores"], found["ranks_have_cores_reason"]) == (False, why)
-    assert point(results, "sendrecv_replace", 128)["exposed_ratio_reason"] == why
-    assert found["critical_n"]["half"]["reason"] == why
-    assert point(results, "sendrecv_replace", 128)["over_compute"]["value"] > 1
+    assert (found.ranks_have_cores, found.ranks_have_cores_reason) == (False, why)
+    assert point(results, "sendrecv_replace", 128).exposed_ratio_reason == why
+    assert found.critical_n["half"].reason == why
+    assert point(results, "sendrecv_replace", 128).over_compute.value > 1
     assert any(
-        "cannon, source=in_place, 2 ranks, which share cores: Take" in line["text"]
-        for line in results["verdict"]["lines"]
+        "cannon, source=in_place, 2 ranks, which share cores: Take" in line.text for line in results.verdict.lines
     )
-    assert any("(90 by other load on the node)" in line["text"] for line in results["verdict"]["lines"])
-    assert (cell["repetitions"]["switched"], cell["repetitions"]["loaded"]) == (None, truth.ROUNDS)
-    assert "switches between them are no disturbance" in cell["repetitions_reason"]
+    assert any("(90 by other load on the node)" in line.text for line in results.verdict.lines)
+    assert (cell.repetitions.switched, cell.repetitions.loaded) == (None, truth.ROUNDS)
+    assert "switches between them are no disturbance" in cell.repetitions_reason
     assert follows_the_schema(results)
 
 
-def test_disturbed_repetitions_are_counted_and_left_out_of_the_value(results: dict[str, Any]) -> None:
+def test_disturbed_repetitions_are_counted_and_left_out_of_the_value(results: Results) -> None:
     every = truth.ROUNDS * truth.REPETITIONS
-    cell = results["cells"][CELL["put_flag", 128]]
-    assert cell["repetitions"] == {
-        "all": every, "clean": truth.ROUNDS * 5, "switched": truth.ROUNDS * 2, "loaded": truth.ROUNDS,
-        "launches_of_clean": truth.ROUNDS, "launches": truth.ROUNDS,
-    }  # fmt: skip
-    assert cell["repetitions_reason"] is None
+    cell = results.cells[CELL["put_flag", 128]]
+    assert cell.repetitions == RepetitionCounts(
+        all=every,
+        clean=truth.ROUNDS * 5,
+        switched=truth.ROUNDS * 2,
+        loaded=truth.ROUNDS,
+        launches_of_clean=truth.ROUNDS,
+        launches=truth.ROUNDS,
+    )
+    assert cell.repetitions_reason is None
     found = estimate(results, "put_flag", 128)
-    assert found["samples"] == every
-    assert found["max"] > 2 * found["value"]
-    assert found["by_repetitions"]["clean_value"] == found["value"]
-    assert found["by_repetitions"]["all_value"] > found["value"]
+    assert found.samples == every
+    assert found.max > 2 * found.value
+    assert found.by_repetitions.clean_value == found.value
+    assert found.by_repetitions.all_value > found.value
 
 
-def test_too_few_clean_repetitions_leave_the_value_to_all_of_them(results: dict[str, Any]) -> None:
-    cell = results["cells"][truth.POOR_CELL]
-    assert cell["repetitions"]["launches_of_clean"] == truth.ROUNDS - 1
+def test_too_few_clean_repetitions_leave_the_value_to_all_of_them(results: Results) -> None:
+    cell = results.cells[truth.POOR_CELL]
+    assert cell.repetitions.launches_of_clean == truth.ROUNDS - 1
     found = estimate(results, "sendrecv_replace", 128)
-    assert found["by_repetitions"]["launches_of_clean"] == truth.ROUNDS - 1
-    poor = found["launch_values"].pop(truth.POOR_LAUNCH)
-    assert poor > 2 * max(found["launch_values"])
+    assert found.by_repetitions.launches_of_clean == truth.ROUNDS - 1
+    poor = found.launch_values.pop(truth.POOR_LAUNCH)
+    assert poor > 2 * max(found.launch_values)
 
 
-def test_in_long_repetitions_a_switch_counts_for_nothing(results: dict[str, Any]) -> None:
-    counts = results["cells"][CELL["put_flag", 512]]["repetitions"]
-    assert (counts["switched"], counts["loaded"]) == (0, truth.ROUNDS)
+def test_in_long_repetitions_a_switch_counts_for_nothing(results: Results) -> None:
+    counts = results.cells[CELL["put_flag", 512]].repetitions
+    assert (counts.switched, counts.loaded) == (0, truth.ROUNDS)
 
 
 def test_load_that_was_not_told_is_not_zero(tmp_path: Path) -> None:
-    cell = built(tmp_path, load_told=False)["cells"][CELL["put_flag", 128]]
-    assert cell["repetitions"]["loaded"] is None
-    assert cell["repetitions"]["clean"] == truth.ROUNDS * 6
-    assert cell["repetitions_reason"] == "what other processes used was not reported"
+    cell = built(tmp_path, load_told=False).cells[CELL["put_flag", 128]]
+    assert cell.repetitions.loaded is None
+    assert cell.repetitions.clean == truth.ROUNDS * 6
+    assert cell.repetitions_reason == "what other processes used was not reported"
 
 
 @pytest.mark.parametrize("variant", ["put_flag", "shared_direct", "sendrecv_replace"])
-def test_ratios_are_of_the_same_launches(results: dict[str, Any], variant: str) -> None:
+def test_ratios_are_of_the_same_launches(results: Results, variant: str) -> None:
     """So the drift of the machine from launch to launch, ten times as large as the intervals, is in none of them."""
     late = truth.LATE_NS / truth.COMPUTE_NS[256]
     own, blocking, alone = (1 + truth.EXPOSED[v][256] + late for v in (variant, "sendrecv_replace", "compute_only"))
     found = point(results, variant, 256)
-    assert found["over_compute"]["value"] == pytest.approx(own / alone, rel=0.005)
-    low, high = found["over_compute"]["interval"]
+    assert found.over_compute.value == pytest.approx(own / alone, rel=0.005)
+    low, high = found.over_compute.interval
     assert low <= own / alone * 1.001
     assert high >= own / alone * 0.999
     assert high - low < 0.02
-    assert found["over_compute"]["launches"] == truth.ROUNDS
+    assert found.over_compute.launches == truth.ROUNDS
     if variant == "sendrecv_replace":
-        assert found["speed_up"] is None
-        assert found["speed_up_reason"] == "sendrecv_replace is what the others are compared with"
+        assert found.speed_up is None
+        assert found.speed_up_reason == "sendrecv_replace is what the others are compared with"
     else:
-        assert found["speed_up"]["value"] == pytest.approx(blocking / own, rel=0.005)
+        assert found.speed_up.value == pytest.approx(blocking / own, rel=0.005)
 
 
-def test_the_rate_is_the_time_turned_over(results: dict[str, Any]) -> None:
+def test_the_rate_is_the_time_turned_over(results: Results) -> None:
     found = point(results, "shared_direct", 512)
-    time, rate = found["multiply_s"], found["rate_flops_per_s"]
-    assert rate["value"] == pytest.approx(2 * 512**3 / time["value"])
-    assert rate["interval"] == pytest.approx([2 * 512**3 / time["interval"][1], 2 * 512**3 / time["interval"][0]])
+    time, rate = found.multiply_s, found.rate_flops_per_s
+    assert rate.value == pytest.approx(2 * 512**3 / time.value)
+    assert rate.interval == pytest.approx([2 * 512**3 / time.interval[1], 2 * 512**3 / time.interval[0]])
 
 
-def test_the_rate_over_that_of_cores_alone(results: dict[str, Any]) -> None:
+def test_the_rate_over_that_of_cores_alone(results: Results) -> None:
     """dgemm_alone is faster by ALONE_RATIO, so that is what two ranks at once keep of it, less what they expose."""
     late = truth.LATE_NS / truth.COMPUTE_NS[512]
-    found = point(results, "shared_direct", 512)["of_cores"]
+    found = point(results, "shared_direct", 512).of_cores
     exposed = truth.EXPOSED["shared_direct"][512]
-    assert found["value"] == pytest.approx(truth.ALONE_RATIO / (1 + exposed + late), rel=5e-3)
-    assert found["launches"] == truth.ROUNDS
-    assert point(results, "shared_direct", 256)["of_cores"] is None
-    assert "dgemm_alone was not measured" in point(results, "shared_direct", 256)["of_cores_reason"]
-    assert "dgemm_alone" not in {entry["variant"] for entry in group(results)["best"]}
+    assert found.value == pytest.approx(truth.ALONE_RATIO / (1 + exposed + late), rel=5e-3)
+    assert found.launches == truth.ROUNDS
+    assert point(results, "shared_direct", 256).of_cores is None
+    assert "dgemm_alone was not measured" in point(results, "shared_direct", 256).of_cores_reason
+    assert "dgemm_alone" not in {entry.variant for entry in group(results).best}
 
 
 def test_no_rate_over_cores_where_ranks_share_one(tmp_path: Path) -> None:
     shared = point(built(tmp_path, processors=("0", "0")), "shared_direct", 512)
-    assert shared["of_cores"] is None
-    assert "1 processor at a time" in shared["of_cores_reason"]
+    assert shared.of_cores is None
+    assert "1 processor at a time" in shared.of_cores_reason
 
 
-def test_what_the_tool_itself_costs(results: dict[str, Any], tmp_path: Path) -> None:
+def test_what_the_tool_itself_costs(results: Results, tmp_path: Path) -> None:
     """total, two dgemm and one wait are inside the multiplication; making the inputs is not."""
     found = point(results, "sendrecv_replace", 512)
-    whole_s = found["multiply_s"]["value"]
-    assert found["timing_ratio"] == pytest.approx(4 * truth.INTERVAL_NS * NS / whole_s)
-    assert found["generate_ratio"] == pytest.approx(truth.GENERATE_NS * NS / whole_s)
+    whole_s = found.multiply_s.value
+    assert found.timing_ratio == pytest.approx(4 * truth.INTERVAL_NS * NS / whole_s)
+    assert found.generate_ratio == pytest.approx(truth.GENERATE_NS * NS / whole_s)
     silent = point(built(tmp_path, setup_told=False), "sendrecv_replace", 512)
-    assert silent["timing_ratio"] is None
-    assert silent["timing_ratio_reason"] == "the engine did not report what an interval costs"
+    assert silent.timing_ratio is None
+    assert silent.timing_ratio_reason == "the engine did not report what an interval costs"
 
 
-def test_what_distribution_through_rank_0_costs(results: dict[str, Any]) -> None:
-    alone = results["cannon"]["groups"][1]
-    assert alone["advice"] is None
-    assert alone["advice_reason"] == "sendrecv_replace alone was measured, so there is nothing to choose from"
-    (found,) = results["cannon"]["distribution"]
-    assert (found["source"], found["variant"], found["n"], found["ranks"]) == ("root", *truth.MOVED, truth.RANKS)
-    assert found["in_place_cell"] == CELL[truth.MOVED]
+def test_what_distribution_through_rank_0_costs(results: Results) -> None:
+    alone = results.cannon.groups[1]
+    assert alone.advice is None
+    assert alone.advice_reason == "sendrecv_replace alone was measured, so there is nothing to choose from"
+    (found,) = results.cannon.distribution
+    assert (found.source, found.variant, found.n, found.ranks) == ("root", *truth.MOVED, truth.RANKS)
+    assert found.in_place_cell == CELL[truth.MOVED]
     exposed, late = truth.EXPOSED[truth.MOVED[0]][512], truth.LATE_NS / truth.COMPUTE_NS[512]
-    assert found["moved_ratio"] == pytest.approx(2 * truth.MOVED_RATIO / (1 + exposed + late), rel=5e-3)
+    assert found.moved_ratio == pytest.approx(2 * truth.MOVED_RATIO / (1 + exposed + late), rel=5e-3)
     longer = (1 + exposed + 2 * truth.MOVED_RATIO + late) / (1 + exposed + late)
-    assert found["over_in_place"]["value"] == pytest.approx(longer, rel=5e-3)
+    assert found.over_in_place.value == pytest.approx(longer, rel=5e-3)
 
 
-def test_a_copy_makes_no_group_of_its_own(results: dict[str, Any]) -> None:
-    assert {entry["copy"] for entry in results["cannon"]["groups"]} == {1}
-    cells = {p["cell"] for entry in results["cannon"]["groups"] for v in entry["variants"] for p in v["points"]}
+def test_a_copy_makes_no_group_of_its_own(results: Results) -> None:
+    assert {entry.copy for entry in results.cannon.groups} == {1}
+    cells = {p.cell for entry in results.cannon.groups for v in entry.variants for p in v.points}
     copied = next(cell.cell for cell in truth.plan().cells if cell.copy == 2)
     assert copied not in cells
     assert CELL[truth.MOVED] in cells
 
 
-def test_where_communication_falls_below_half(results: dict[str, Any]) -> None:
+def test_where_communication_falls_below_half(results: Results) -> None:
     """Blocking exposes 256 / n of what it computes, so its share is half at 256 and never a tenth here."""
-    half, tenth = (group(results)["critical_n"][name] for name in ("half", "tenth"))
-    assert half["n"] == pytest.approx(256, rel=1e-3)
-    assert half["interval"][0] <= half["n"] * 1.001
-    assert half["interval"][1] >= half["n"] * 0.999
-    assert half["launches"] == truth.ROUNDS
-    assert tenth["n"] is None
-    assert tenth["reason"] == "it is still 33.3 % at n = 512, the largest"
+    half, tenth = (group(results).critical_n[name] for name in ("half", "tenth"))
+    assert half.n == pytest.approx(256, rel=1e-3)
+    assert half.interval[0] <= half.n * 1.001
+    assert half.interval[1] >= half.n * 0.999
+    assert half.launches == truth.ROUNDS
+    assert tenth.n is None
+    assert tenth.reason == "it is still 33.3 % at n = 512, the largest"
 
 
-def test_the_best_and_what_can_not_be_told_from_it(results: dict[str, Any]) -> None:
-    best = {entry["n"]: (entry["variant"], set(entry["same"])) for entry in group(results)["best"]}
+def test_the_best_and_what_can_not_be_told_from_it(results: Results) -> None:
+    best = {entry.n: (entry.variant, set(entry.same)) for entry in group(results).best}
     assert best[128] == ("put_flag", set())
     assert best[256] == ("shared_direct", set())
     assert {best[512][0], *best[512][1]} == {"shared_direct", "put_flag"}
-    assert [entry["variant"] for entry in group(results)["best_across_nodes"]] == ["put_flag"] * 3
+    assert [entry.variant for entry in group(results).best_across_nodes] == ["put_flag"] * 3
 
 
-def test_advice_says_from_where_on_and_how_much(results: dict[str, Any]) -> None:
-    advice = group(results)["advice"]
+def test_advice_says_from_where_on_and_how_much(results: Results) -> None:
+    advice = group(results).advice
     assert advice.startswith("Take shared_direct from n = 256 on (blocks of 256 x 128): it is 1.97")
     assert re.search(
         r"\] times as fast as sendrecv_replace at n = 256 and 1\.4\d+ \[.+?\] times at n = 512, where", advice
@@ -268,74 +275,70 @@ def test_advice_says_from_where_on_and_how_much(results: dict[str, Any]) -> None
         in advice
     )
     assert advice.count(". ") == 0
-    (line,) = [one for one in results["verdict"]["lines"] if "Take" in one["text"]]
-    assert line == {"level": "info", "text": f"cannon, source=in_place, 2 ranks: {advice}", "contrast": None}
+    (line,) = [one for one in results.verdict.lines if "Take" in one.text]
+    assert line == Line(level="info", text=f"cannon, source=in_place, 2 ranks: {advice}", contrast=None)
 
 
-def test_a_busy_machine_is_told_of(results: dict[str, Any]) -> None:
-    (line,) = [one for one in results["verdict"]["lines"] if "disturbed" in one["text"]]
-    assert line["level"] == "warning"
-    assert "1 of 90 values of cells in launches had fewer than 3 clean ones" in line["text"]
-    assert results["verdict"]["headline"].startswith("1 slow path in 1 question")
+def test_a_busy_machine_is_told_of(results: Results) -> None:
+    (line,) = [one for one in results.verdict.lines if "disturbed" in one.text]
+    assert line.level == "warning"
+    assert "1 of 90 values of cells in launches had fewer than 3 clean ones" in line.text
+    assert results.verdict.headline.startswith("1 slow path in 1 question")
 
 
-def test_a_variant_that_does_not_run_here_says_why(results: dict[str, Any]) -> None:
-    (found,) = [one for one in group(results)["variants"] if one["variant"] == "partitioned"]
-    assert found["points"] == []
-    assert [(one["n"], one["reason"]) for one in found["missing"]] == [
-        (n, "no MPI_Psend_init here") for n in truth.SIZES
-    ]
+def test_a_variant_that_does_not_run_here_says_why(results: Results) -> None:
+    (found,) = [one for one in group(results).variants if one.variant == "partitioned"]
+    assert found.points == []
+    assert [(one.n, one.reason) for one in found.missing] == [(n, "no MPI_Psend_init here") for n in truth.SIZES]
 
 
-def test_setup_is_told_or_says_that_it_is_not(results: dict[str, Any], tmp_path: Path) -> None:
+def test_setup_is_told_or_says_that_it_is_not(results: Results, tmp_path: Path) -> None:
     found = group(results)
-    assert found["grid"] == {"rows": 1, "columns": 2, "steps": 2}
-    assert found["blas"]["name"] == "Planted BLAS"
-    assert found["setup_reason"] is None
+    assert found.grid == CannonGrid(rows=1, columns=2, steps=2)
+    assert found.blas.name == "Planted BLAS"
+    assert found.setup_reason is None
     silent = built(tmp_path, setup_told=False)
-    assert group(silent)["grid"] is None
-    assert group(silent)["setup_reason"] == "the engine did not report its grid and BLAS"
-    assert group(silent)["advice"].startswith("Take shared_direct from n = 256 on: ")
+    assert group(silent).grid is None
+    assert group(silent).setup_reason == "the engine did not report its grid and BLAS"
+    assert group(silent).advice.startswith("Take shared_direct from n = 256 on: ")
     assert follows_the_schema(silent)
 
 
 def test_one_launch_gives_times_and_no_advice(tmp_path: Path) -> None:
     results = built(tmp_path, rounds=1)
     found = group(results)
-    assert found["advice"] is None
-    assert found["advice_reason"] == "1 launch: variants can be told apart from 3 rounds on"
-    assert point(results, "put_flag", 128)["speed_up"]["interval"] is None
-    assert set(found["best"][0]["same"]) == {"sendrecv_replace", "shared_direct"}
+    assert found.advice is None
+    assert found.advice_reason == "1 launch: variants can be told apart from 3 rounds on"
+    assert point(results, "put_flag", 128).speed_up.interval is None
+    assert set(found.best[0].same) == {"sendrecv_replace", "shared_direct"}
     assert follows_the_schema(results)
 
 
-def test_timelines_show_a_usual_repetition(results: dict[str, Any]) -> None:
-    shown = {(one["variant"], one["n"]): one for one in group(results)["timelines"]}
+def test_timelines_show_a_usual_repetition(results: Results) -> None:
+    shown = {(one.variant, one.n): one for one in group(results).timelines}
     assert set(shown) == {(variant, n) for variant in truth.EXPOSED for n in (256, 512)} | {truth.ALONE}
     found = shown["sendrecv_replace", 256]
-    assert found["launch"] == 0
-    assert found["repetition"] not in (*truth.SWITCHED, truth.LOADED)
-    assert [(i["rank"], i["part"], i["step"]) for i in found["intervals"]] == [
+    assert found.launch == 0
+    assert found.repetition not in (*truth.SWITCHED, truth.LOADED)
+    assert [(i.rank, i.part, i.step) for i in found.intervals] == [
         (rank, *one)
         for rank in range(2)
         for one in (("generate", 0), ("total", 0), ("dgemm", 0), ("wait", 0), ("dgemm", 1))
     ]
-    first, second = (
-        next(i for i in found["intervals"] if i["part"] == "total" and i["rank"] == rank) for rank in range(2)
-    )
-    assert first["begin_s"] == 0
-    assert second["begin_s"] == pytest.approx(truth.LATE_NS * NS)
-    assert second["end_s"] == pytest.approx(found["multiply_s"])
+    first, second = (next(i for i in found.intervals if i.part == "total" and i.rank == rank) for rank in range(2))
+    assert first.begin_s == 0
+    assert second.begin_s == pytest.approx(truth.LATE_NS * NS)
+    assert second.end_s == pytest.approx(found.multiply_s)
 
 
 def test_a_run_without_cannon_has_none(tmp_path: Path) -> None:
     results = build_results(planted.make_run(tmp_path / "run"))
-    assert results["cannon"] is None
-    assert not any("cannon" in line["text"] for line in results["verdict"]["lines"])
-    assert results["cells"][0]["repetitions_reason"] == "experiment p2p does not tell disturbed repetitions apart"
-    assert "by_repetitions" not in results["cells"][0]["metrics"]["half_round_trip_latency_s"]["phases"]["steady"]
+    assert results.cannon is None
+    assert not any("cannon" in line.text for line in results.verdict.lines)
+    assert results.cells[0].repetitions_reason == "experiment p2p does not tell disturbed repetitions apart"
+    assert results.cells[0].metrics["half_round_trip_latency_s"].phases["steady"].by_repetitions is None
 
 
-def test_it_renders(results: dict[str, Any]) -> None:
-    assert results["verdict"]["headline"] in render_text(results)
+def test_it_renders(results: Results) -> None:
+    assert results.verdict.headline in render_text(results)
     assert "<svg" in render_html(results)

@@ -6,28 +6,29 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from slowpath.analyse.build import build_results
+from slowpath.core.results import ContrastResult, Results
 from slowpath.record.imports.field import import_logs
 
 LOGS = Path(__file__).parents[2] / "data" / "field"
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict:
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return build_results(import_logs(sorted(LOGS.glob("*.txt")), tmp_path_factory.mktemp("field") / "run"))
 
 
-def find(results: dict, a: str, b: str, phase: str) -> dict:
+def find(results: Results, a: str, b: str, phase: str) -> ContrastResult:
     """The contrast of b over a, in whichever order the importer put them."""
-    for c in results["contrasts"]:
-        ends = (c["a"]["label"], c["b"]["label"])
-        if c["axis"] != "phase" and c["a"]["phase"] == phase and set(ends) == {a, b}:
-            return (
-                c
-                if ends == (a, b)
-                else {**c, "ratio": 1 / c["ratio"], "interval": [1 / x for x in c["interval"][::-1]]}
-            )
+    for c in results.contrasts:
+        ends = (c.a.label, c.b.label)
+        if c.axis != "phase" and c.a.phase == phase and set(ends) == {a, b}:
+            assert c.ratio is not None
+            assert c.interval is not None
+            low, high = c.interval
+            return c if ends == (a, b) else replace(c, ratio=1 / c.ratio, interval=(1 / high, 1 / low))
     raise AssertionError(f"no contrast of {a} and {b}, {phase}")
 
 
@@ -41,19 +42,19 @@ def find(results: dict, a: str, b: str, phase: str) -> dict:
     ],
 )
 def test_first_message_with_over_allocation_over_first_without(
-    results: dict, log: str, ratio: float, verdict: str
+    results: Results, log: str, ratio: float, verdict: str
 ) -> None:
     found = find(results, f"{log}, without overalloc", f"{log}, with overalloc", "first")
-    assert found["ratio"] == pytest.approx(ratio, rel=0.005)
-    assert found["interval"][0] <= found["ratio"] <= found["interval"][1]
-    assert found["verdict"] == verdict
-    assert "within one launch" in found["interval_kind"]
+    assert found.ratio == pytest.approx(ratio, rel=0.005)
+    assert found.interval[0] <= found.ratio <= found.interval[1]
+    assert found.verdict == verdict
+    assert "within one launch" in found.interval_kind
 
 
 @pytest.mark.parametrize("log", ["overalloc-1B", "overalloc-64KiB", "overalloc-2MiB", "overalloc-1B-full-buffer"])
-def test_later_messages_show_no_slow_path(results: dict, log: str) -> None:
+def test_later_messages_show_no_slow_path(results: Results, log: str) -> None:
     found = find(results, f"{log}, without overalloc", f"{log}, with overalloc", "steady")
-    assert found["verdict"] in ("same", "undecided")
+    assert found.verdict in ("same", "undecided")
 
 
 @pytest.mark.parametrize(
@@ -65,21 +66,21 @@ def test_later_messages_show_no_slow_path(results: dict, log: str) -> None:
         ("pinned_host-nic-within-node", "pinned_host-nic-across-nodes", 0.97),
     ],
 )
-def test_steady_state_between_files(results: dict, a: str, b: str, ratio: float) -> None:
+def test_steady_state_between_files(results: Results, a: str, b: str, ratio: float) -> None:
     found = find(results, a, b, "steady")
-    assert found["ratio"] == pytest.approx(ratio, abs=0.005)
-    assert found["interval"][0] <= found["ratio"] <= found["interval"][1]
+    assert found.ratio == pytest.approx(ratio, abs=0.005)
+    assert found.interval[0] <= found.ratio <= found.interval[1]
 
 
-def test_the_suspect_value_is_flagged_and_kept(results: dict) -> None:
+def test_the_suspect_value_is_flagged_and_kept(results: Results) -> None:
     without = find(results, "overalloc-64KiB, without overalloc", "overalloc-64KiB, with overalloc", "steady")
-    assert any("1.7855e-06" in text for text in without["suspect"])
-    cell = next(c for c in results["cells"] if c["label"] == "overalloc-64KiB, without overalloc")
-    steady = cell["metrics"]["send_barrier_s"]["phases"]["steady"]
-    assert steady["samples"] == 10
-    assert steady["min"] == pytest.approx(1.7855e-06, abs=1e-9)
+    assert any("1.7855e-06" in text for text in without.suspect)
+    cell = next(c for c in results.cells if c.label == "overalloc-64KiB, without overalloc")
+    steady = cell.metrics["send_barrier_s"].phases["steady"]
+    assert steady.samples == 10
+    assert steady.min == pytest.approx(1.7855e-06, abs=1e-9)
 
 
-def test_lines_of_others_are_kept_as_notes(results: dict) -> None:
-    assert any("MPICH_NO_LOCAL is set to 1" in note for note in results["notes"])
-    assert len(results["notes"]) == len(set(results["notes"]))
+def test_lines_of_others_are_kept_as_notes(results: Results) -> None:
+    assert any("MPICH_NO_LOCAL is set to 1" in note for note in results.notes)
+    assert len(results.notes) == len(set(results.notes))

@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 from slowpath.analyse.build import build_results
+from slowpath.core.results import ContrastResult, Results
 from slowpath.record.imports.field import import_logs
 from slowpath.report import render_html, render_text
 
+Runs = dict[str, Results]  # by the name of the folder
 RUNS = Path(__file__).parents[2] / "data" / "gpu"
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
+def results(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     folder = tmp_path_factory.mktemp("gpu")
     built = {}
     for archive in sorted(RUNS.glob("*.tar.xz")):
@@ -26,67 +28,67 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     return built
 
 
-def find(results: dict, group: str, b: str, **parameters: str) -> dict:
+def find(results: Results, group: str, b: str, **parameters: str) -> ContrastResult:
     """The contrast of a group with this b whose cells have these parameters."""
-    cells = {cell["cell"]: cell for cell in results["cells"]}
-    for c in results["contrasts"]:
-        cell = cells[c["b"]["cell"]]
-        known = {**cell["parameters"], "environment": cell["environment"]}
-        if c["group"] == group and c["b"]["value"] == b and all(known[k] == v for k, v in parameters.items()):
+    cells = {cell.cell: cell for cell in results.cells}
+    for c in results.contrasts:
+        cell = cells[c.b.cell]
+        known = {**cell.parameters, "environment": cell.environment}
+        if c.group == group and c.b.value == b and all(known[k] == v for k, v in parameters.items()):
             return c
     raise AssertionError(f"no contrast {group}: {b}, {parameters}")
 
 
-def test_every_cell_was_measured(results: dict[str, dict]) -> None:
+def test_every_cell_was_measured(results: Runs) -> None:
     for name, run in results.items():
         # One was stopped after 29 of 35 launches; MPICH 5.0.1 can't send what it can't export.
         wanted = {"pinned-host": "partial", "gpu-kinds-mpich": "failed"}.get(name, "ok")
-        assert wanted in {cell["status"] for cell in run["cells"]} <= {"ok", wanted}
-        assert run["notes"] == [] or not any("damaged" in note for note in run["notes"])
+        assert wanted in {cell.status for cell in run.cells} <= {"ok", wanted}
+        assert run.notes == [] or not any("damaged" in note for note in run.notes)
 
 
-def test_one_byte_too_many_costs_the_first_message_a_factor(results: dict[str, dict]) -> None:
+def test_one_byte_too_many_costs_the_first_message_a_factor(results: Runs) -> None:
     group = "first message, both over-allocated"
     ratios = {}
     for b in ("1 B", "4 KiB", "64 KiB", "1 MiB", "2 MiB"):
         found = find(results["overalloc"], group, b, message_bytes="1048576")
-        ratios[b] = found["ratio"]
+        ratios[b] = found.ratio
         if b != "2 MiB":
-            assert found["verdict"] == "slower"
-            assert found["interval"][0] > 4
+            assert found.verdict == "slower"
+            assert found.interval[0] > 4
         else:
-            assert found["verdict"] != "slower"
+            assert found.verdict != "slower"
     assert ratios["1 B"] > ratios["64 KiB"] > ratios["2 MiB"]
 
 
-def test_mpich_pays_for_the_whole_allocation_from_1_kib_on(results: dict[str, dict]) -> None:
+def test_mpich_pays_for_the_whole_allocation_from_1_kib_on(results: Runs) -> None:
     for message_bytes in ("1024", "1048576"):
         group, mpich = "first message, both over-allocated", results["overalloc-mpich"]
         long, pages = (find(mpich, group, b, message_bytes=message_bytes) for b in ("1 B", "64 KiB"))
-        assert long["interval"][0] > 4
-        assert long["ratio"] > pages["ratio"] > 4
-        assert find(mpich, group, "2 MiB", message_bytes=message_bytes)["verdict"] == "same"
+        assert long.interval[0] > 4
+        assert long.ratio > pages.ratio > 4
+        assert find(mpich, group, "2 MiB", message_bytes=message_bytes).verdict == "same"
 
 
-def test_opening_a_handle_costs_what_its_allocation_costs(results: dict[str, dict]) -> None:
+def test_opening_a_handle_costs_what_its_allocation_costs(results: Runs) -> None:
     found = find(results["ipc"], "open, overalloc", "1 B", allocation_bytes=str(2**30), importer_device="0")
-    assert found["interval"][0] > 4
+    assert found.interval[0] > 4
     other = find(results["ipc"], "open, overalloc", "1 B", allocation_bytes=str(2**30), importer_device="1")
-    assert other["interval"][1] < 1  # to another GPU clean lengths of 1 GiB and more are the slow ones
+    assert other.interval[1] < 1  # to another GPU clean lengths of 1 GiB and more are the slow ones
 
 
-def test_the_padding_library_takes_the_cost_from_the_reproducer(results: dict[str, dict]) -> None:
-    first = [c for c in results["pad-logs"]["contrasts"] if c["group"] == "over-allocation, the first message"]
+def test_the_padding_library_takes_the_cost_from_the_reproducer(results: Runs) -> None:
+    first = [c for c in results["pad-logs"].contrasts if c.group == "over-allocation, the first message"]
     for kind, slower in (("pad-log-1-plain", True), ("pad-log-1-padded", False)):
-        verdicts = [c["verdict"] for c in first if c["b"]["label"].startswith(kind)]
+        verdicts = [c.verdict for c in first if c.b.label.startswith(kind)]
         assert len(verdicts) == 6
         assert ("slower" in verdicts) == slower
 
 
-def test_the_remainder_decides_the_granule(results: dict[str, dict]) -> None:
+def test_the_remainder_decides_the_granule(results: Runs) -> None:
     """512 MiB and a remainder: 4 KiB granules below 64 KiB, 64 KiB granules from there on, 2 MiB from 2 MiB on."""
     ratios = {
-        b: find(results["gpu-pages"], "remainder", b)["ratio"]
+        b: find(results["gpu-pages"], "remainder", b).ratio
         for b in ("4 KiB", "8 KiB", "32 KiB", "64 KiB", "128 KiB", "512 KiB", "1 MiB", "2 MiB", "4 MiB")
     }
     for granule in (("4 KiB", "8 KiB", "32 KiB"), ("64 KiB", "128 KiB", "512 KiB", "1 MiB")):
@@ -95,46 +97,46 @@ def test_the_remainder_decides_the_granule(results: dict[str, dict]) -> None:
     assert ratios["1 MiB"] > 2 * ratios["2 MiB"]
 
 
-def test_the_allocation_that_is_mapped_by_the_other_side_is_the_one_that_counts(results: dict[str, dict]) -> None:
+def test_the_allocation_that_is_mapped_by_the_other_side_is_the_one_that_counts(results: Runs) -> None:
     sender, receiver = "first message, sender over-allocated", "first message, receiver over-allocated"
     fetched = find(results["overalloc"], sender, "1 B:0 B", environment="receiver fetches")
     written = find(results["overalloc"], receiver, "0 B:1 B", environment="sender writes")
-    assert fetched["interval"][0] > 4
-    assert written["interval"][0] > 4
+    assert fetched.interval[0] > 4
+    assert written.interval[0] > 4
     for group, b, environment in (
         (sender, "1 B:0 B", "sender writes"),
         (receiver, "0 B:1 B", "receiver fetches"),
     ):
-        assert find(results["overalloc"], group, b, environment=environment)["ratio"] < 1.5
+        assert find(results["overalloc"], group, b, environment=environment).ratio < 1.5
 
 
-def test_between_gpus_the_first_message_is_slow_without_a_remainder(results: dict[str, dict]) -> None:
+def test_between_gpus_the_first_message_is_slow_without_a_remainder(results: Runs) -> None:
     found = find(results["gpu-pages"], "other GPU, first message", "0:1", buffer_bytes=str(2**30), overalloc_bytes="0")
-    assert found["interval"][0] > 4
+    assert found.interval[0] > 4
 
 
-def test_single_copy_loses_at_128_mib_and_wins_at_1_mib(results: dict[str, dict]) -> None:
+def test_single_copy_loses_at_128_mib_and_wins_at_1_mib(results: Runs) -> None:
     for size, faster in ((1 << 27, True), (1 << 20, False)):
         found = find(
             results["pinned-host"], "single copy", "no single copy", message_bytes=str(size), memory="pinned_host"
         )
-        assert (found["interval"][1] < 0.9) if faster else (found["interval"][0] > 1.1)
+        assert (found.interval[1] < 0.9) if faster else (found.interval[0] > 1.1)
 
 
 def test_the_reproducers_own_logs_show_the_same(tmp_path: Path) -> None:
     results = build_results(import_logs(sorted((RUNS / "logs").glob("*.txt")), tmp_path / "logs"))
     ratios = {
-        c["b"]["label"].removesuffix(", with overalloc").removeprefix("log-overalloc-"): c
-        for c in results["contrasts"]
-        if c["group"] == "over-allocation, the first message"
+        c.b.label.removesuffix(", with overalloc").removeprefix("log-overalloc-"): c
+        for c in results.contrasts
+        if c.group == "over-allocation, the first message"
     }
-    assert ratios["1-default"]["interval"][0] > 4
-    assert ratios["1-default"]["ratio"] > ratios["65536-default"]["ratio"] > 4
-    assert ratios["2097152-default"]["verdict"] == "same"
-    assert ratios["1-receiver-fetches-padded"]["verdict"] != "slower"
+    assert ratios["1-default"].interval[0] > 4
+    assert ratios["1-default"].ratio > ratios["65536-default"].ratio > 4
+    assert ratios["2097152-default"].verdict == "same"
+    assert ratios["1-receiver-fetches-padded"].verdict != "slower"
 
 
-def test_they_render(results: dict[str, dict]) -> None:
+def test_they_render(results: Runs) -> None:
     for run in results.values():
-        assert run["verdict"]["headline"] in render_text(run)
+        assert run.verdict.headline in render_text(run)
         assert "<svg" in render_html(run)

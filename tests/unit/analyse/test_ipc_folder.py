@@ -13,9 +13,11 @@ import pytest
 from slowpath.analyse.build import build_results
 from slowpath.core.errors import RecordError
 from slowpath.core.resources import data_folder
+from slowpath.core.results import LaunchCounts, Results
 from slowpath.record.blocks import Block, write_blocks
 from slowpath.report import render_html, render_text
 from slowpath.report.write import write_all
+from support.results import as_json
 
 REPETITIONS, WARMUPS = 7, 1
 # export, open, first access, close, reopen, close again; us
@@ -67,8 +69,8 @@ def record(
     return folder
 
 
-def value_us(results: dict, cell: int, metric: str, phase: str = "first") -> float:
-    return results["cells"][cell]["metrics"][metric]["phases"][phase]["value"] * 1e6
+def value_us(results: Results, cell: int, metric: str, phase: str = "first") -> float:
+    return results.cells[cell].metrics[metric].phases[phase].value * 1e6
 
 
 def test_each_step_is_a_metric(tmp_path: Path) -> None:
@@ -79,49 +81,49 @@ def test_each_step_is_a_metric(tmp_path: Path) -> None:
         assert value_us(results, cell, "ipc_reopen_s", "steady") == pytest.approx(us[4], rel=0.05)
         assert value_us(results, cell, "ipc_close_s", "steady") == pytest.approx(us[5], rel=0.05)
     schema = json.loads((data_folder("schema") / "results.schema.json").read_text())
-    jsonschema.validate(json.loads(json.dumps(results)), schema)
+    jsonschema.validate(as_json(results), schema)
 
 
 def test_every_row_of_the_table_has_an_interval_from_one_launch(tmp_path: Path) -> None:
     results = build_results(record(tmp_path / "ipc"))
-    for cell in results["cells"]:
-        for metric in cell["metrics"].values():
-            for phase in metric["phases"].values():
-                assert phase["interval"][0] <= phase["value"] <= phase["interval"][1]
-                assert phase["interval_kind"] == "order statistics within one launch"
-                assert phase["samples"] == REPETITIONS
+    for cell in results.cells:
+        for metric in cell.metrics.values():
+            for phase in metric.phases.values():
+                assert phase.interval[0] <= phase.value <= phase.interval[1]
+                assert phase.interval_kind == "order statistics within one launch"
+                assert phase.samples == REPETITIONS
 
 
 def test_the_opening_is_compared_along_what_was_swept(tmp_path: Path) -> None:
     results = build_results(record(tmp_path / "ipc"))
-    longer, padded = results["contrasts"]
-    assert (longer["axis"], longer["a"]["value"], longer["b"]["value"]) == ("overalloc_bytes", "0 B", "1 B")
-    assert longer["ratio"] == pytest.approx(4900 / 900, rel=0.05)
-    assert longer["verdict"] == "slower"
-    assert "2 MiB" in longer["remedy"]
-    assert (padded["axis"], padded["b"]["value"]) == ("pad_to_bytes", "2 MiB")
-    assert padded["verdict"] == "faster"
-    assert not longer["interleaved"]
-    assert longer["reproduce"]["b"].startswith("slowpath-ipc --allocation-bytes 1073741824 --overalloc-bytes 1 ")
+    longer, padded = results.contrasts
+    assert (longer.axis, longer.a.value, longer.b.value) == ("overalloc_bytes", "0 B", "1 B")
+    assert longer.ratio == pytest.approx(4900 / 900, rel=0.05)
+    assert longer.verdict == "slower"
+    assert "2 MiB" in longer.remedy
+    assert (padded.axis, padded.b.value) == ("pad_to_bytes", "2 MiB")
+    assert padded.verdict == "faster"
+    assert not longer.interleaved
+    assert longer.reproduce.b.startswith("slowpath-ipc --allocation-bytes 1073741824 --overalloc-bytes 1 ")
 
 
 def test_several_records_are_launches(tmp_path: Path) -> None:
     for number in range(6):
         record(tmp_path / "runs" / f"{number}", seed=number)
     results = build_results(tmp_path / "runs")
-    found = results["cells"][1]["metrics"]["ipc_open_s"]["phases"]["first"]
-    assert found["launches"] == 6
-    assert found["interval_kind"].startswith("signed-rank")
-    assert results["contrasts"][0]["launches"] == 6
-    assert results["contrasts"][0]["within_launch"]
-    assert results["run"]["launches"] == {"planned": 6, "done": 6, "failed": 0}
-    assert results["run"]["wall_s"] == pytest.approx(24)
+    found = results.cells[1].metrics["ipc_open_s"].phases["first"]
+    assert found.launches == 6
+    assert found.interval_kind.startswith("signed-rank")
+    assert results.contrasts[0].launches == 6
+    assert results.contrasts[0].within_launch
+    assert results.run.launches == LaunchCounts(planned=6, done=6, failed=0)
+    assert results.run.wall_s == pytest.approx(24)
 
 
 def test_it_is_written_and_read_again(tmp_path: Path) -> None:
     folder = record(tmp_path / "ipc")
     first = build_results(folder)
-    assert first["verdict"]["headline"] in render_text(first)
+    assert first.verdict.headline in render_text(first)
     assert "<svg" in render_html(first)
     write_all(folder, first)
     assert build_results(folder) == first
@@ -131,9 +133,9 @@ def test_a_record_that_was_cut_short_is_partial(tmp_path: Path) -> None:
     record(tmp_path / "runs" / "a")
     record(tmp_path / "runs" / "b", whole=False, sweep=SWEEP[:2])
     results = build_results(tmp_path / "runs")
-    assert results["run"]["status"] == "interrupted"
-    assert [cell["status"] for cell in results["cells"]] == ["ok", "ok", "partial"]
-    assert results["skipped"][0]["reason"] == "the record stops before slowpath-ipc was done"
+    assert results.run.status == "interrupted"
+    assert [cell.status for cell in results.cells] == ["ok", "ok", "partial"]
+    assert results.skipped[0].reason == "the record stops before slowpath-ipc was done"
 
 
 def test_records_of_different_sweeps_are_refused(tmp_path: Path) -> None:

@@ -10,15 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from slowpath.analyse.node_pairs import node_pairs, pair_lines
 from slowpath.core.plan import Cell, Environment, Placement, Plan
+from slowpath.core.results import NodePairs
 from slowpath.report.view_node_pairs import pair_figures
+from support.results import results
 
 METRIC = "half_round_trip_latency_s"
 
 
-def planted(nodes: int, slow: Mapping[tuple[str, str], float], rounds: int = 6, noise: float = 0.01) -> list[Any]:
+def planted(nodes: int, slow: Mapping[tuple[str, str], float], rounds: int = 6, noise: float = 0.01) -> list[NodePairs]:
     """Matrices of a network of `nodes` in which the pairs of `slow` take so many times as long."""
     generator = np.random.default_rng(7)
     names = [f"n{number}" for number in range(1, nodes + 1)]
@@ -39,48 +42,48 @@ def planted(nodes: int, slow: Mapping[tuple[str, str], float], rounds: int = 6, 
     return node_pairs(plan, measured, {cell.cell: cell.label for cell in cells})
 
 
-def slow_pairs(matrices: list[Any]) -> set[tuple[str, str]]:
+def slow_pairs(matrices: list[NodePairs]) -> set[tuple[str, str]]:
     (matrix,) = matrices
-    return {(pair["a"], pair["b"]) for pair in matrix["pairs"] if pair["verdict"] == "slower"}
+    return {(pair.a, pair.b) for pair in matrix.pairs if pair.verdict == "slower"}
 
 
 def test_a_bad_link_is_named_with_its_ratio() -> None:
     found = planted(4, {("n2", "n4"): 3.0})
     assert slow_pairs(found) == {("n2", "n4")}
     (line,) = pair_lines(found)
-    assert line["level"] == "slow"
-    assert "the link between n2 and n4" in line["text"]
-    pair = next(pair for pair in found[0]["pairs"] if (pair["a"], pair["b"]) == ("n2", "n4"))
-    low, high = pair["ratio_interval"]
+    assert line.level == "slow"
+    assert "the link between n2 and n4" in line.text
+    pair = next(pair for pair in found[0].pairs if (pair.a, pair.b) == ("n2", "n4"))
+    low, high = pair.ratio_interval
     assert low < 3.0 < high
-    assert found[0]["label"] == "8 B"
+    assert found[0].label == "8 B"
 
 
 def test_a_bad_node_is_named_rather_than_its_links() -> None:
     slow = {(a, b): 2.0 for a, b in itertools.combinations([f"n{i}" for i in range(1, 6)], 2) if "n3" in (a, b)}
     found = planted(5, slow)
     assert slow_pairs(found) == set(slow)
-    assert "every link of n3" in pair_lines(found)[0]["text"]
+    assert "every link of n3" in pair_lines(found)[0].text
 
 
 def test_a_quiet_network_has_no_slow_link() -> None:
     found = planted(6, {})
     assert slow_pairs(found) == set()
-    assert pair_lines(found)[0]["level"] == "ok"
+    assert pair_lines(found)[0].level == "ok"
 
 
 @pytest.mark.parametrize("nodes", [2])
 def test_too_few_pairs_are_shown_and_not_judged(nodes: int) -> None:
     found = planted(nodes, {})
-    (pair,) = found[0]["pairs"]
-    assert (pair["ratio"], pair["verdict"]) == (None, None)
-    assert "fewer than 2 other pairs" in pair["reason"]
-    assert pair["value_s"] == pytest.approx(2e-6, rel=1)
+    (pair,) = found[0].pairs
+    assert (pair.ratio, pair.verdict) == (None, None)
+    assert "fewer than 2 other pairs" in pair.reason
+    assert pair.value_s == pytest.approx(2e-6, rel=1)
     assert pair_lines(found) == []
 
 
 def test_the_picture_frames_the_bad_link_and_numbers_every_pair() -> None:
-    (figure,) = pair_figures({"node_pairs": planted(4, {("n2", "n4"): 3.0})})
+    (figure,) = pair_figures(results(node_pairs=planted(4, {("n2", "n4"): 3.0})))
     picture = str(figure.picture)
     assert picture.count('class="square slower"') == 2  # both halves
     assert "Slow: n2 and n4." in picture
@@ -91,21 +94,16 @@ def test_the_picture_frames_the_bad_link_and_numbers_every_pair() -> None:
 
 def test_an_unmeasured_pair_is_a_gap_and_not_a_zero() -> None:
     found = planted(4, {})
-    (figure,) = pair_figures({"node_pairs": found})
-    found[0]["pairs"][0] |= {
-        "ratio": None,
-        "value_s": None,
-        "interval": None,
-        "verdict": None,
-        "reason": "not measured",
-    }
-    (with_gap,) = pair_figures({"node_pairs": found})
+    (figure,) = pair_figures(results(node_pairs=found))
+    nothing = {"ratio": None, "value_s": None, "interval": None, "verdict": None, "reason": "not measured"}
+    found[0].pairs[0] = replace(found[0].pairs[0], **nothing)
+    (with_gap,) = pair_figures(results(node_pairs=found))
     assert str(with_gap.picture) != str(figure.picture)
     assert "not measured" in with_gap.table.rows[-1][2]
 
 
 def test_names_of_nodes_are_escaped() -> None:
     found = planted(3, {})
-    found[0]["nodes"][0] = "<n1>"
-    (figure,) = pair_figures({"node_pairs": found})
+    found[0].nodes[0] = "<n1>"
+    (figure,) = pair_figures(results(node_pairs=found))
     assert "<n1>" not in str(figure.picture)

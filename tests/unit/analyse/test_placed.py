@@ -8,6 +8,7 @@ import pytest
 from slowpath.analyse.placed import MOST_LINES, differences, groups_of, placement_lines
 from slowpath.core.plan import Placement
 from slowpath.record.events import Rank
+from support.results import a_placement
 
 # Two sockets of two core groups of two cores with one thread each.
 GROUPS = groups_of(
@@ -72,14 +73,14 @@ def test_a_run_of_an_older_slowpath_is_judged_by_its_hosts_alone() -> None:
 
 
 def test_few_lines_for_many_differences() -> None:
-    placements = [{"name": f"pair {i}", "differs": [f"rank {i} may use 0-7"]} for i in range(9)]
+    placements = [a_placement(f"pair {i}", differs=[f"rank {i} may use 0-7"]) for i in range(9)]
     lines = placement_lines(placements)
     assert len(lines) == MOST_LINES
-    assert {line["level"] for line in lines} == {"warning"}
-    assert lines[-1]["text"].startswith("6 more")
+    assert {line.level for line in lines} == {"warning"}
+    assert lines[-1].text.startswith("6 more")
     assert len(placement_lines(placements[:MOST_LINES])) == MOST_LINES
 
 
 def test_what_several_placements_have_in_common_is_said_once() -> None:
-    (line,) = placement_lines([{"name": f"pair {i}", "differs": ["2 nodes were asked for"]} for i in range(3)])
-    assert line["text"] == "placement 'pair 0' and 2 more: 2 nodes were asked for."
+    (line,) = placement_lines([a_placement(f"pair {i}", differs=["2 nodes were asked for"]) for i in range(3)])
+    assert line.text == "placement 'pair 0' and 2 more: 2 nodes were asked for."

@@ -57,30 +57,30 @@ def test_an_end_before_its_begin_is_not_judged() -> None:
 def test_the_statement_counts_every_launch_and_names_both_sides() -> None:
     found = [split(messages((0, 10), (0, 100))), split(messages((0, 30), (0, 100)))]
     said = statement([one for one in found if one], 1e-3)
-    assert said["both_ratio"] == pytest.approx(0.2)
-    assert said["sender_s"] == pytest.approx(0.2e-3)
-    assert said["receiver_s"] == pytest.approx(1e-3)
-    assert said["launches"] == 2
-    assert "the sender is in its call for 20 %, the receiver in its own for 100 %" in said["text"]
+    assert said.both_ratio == pytest.approx(0.2)
+    assert said.sender_s == pytest.approx(0.2e-3)
+    assert said.receiver_s == pytest.approx(1e-3)
+    assert said.launches == 2
+    assert "the sender is in its call for 20 %, the receiver in its own for 100 %" in said.text
 
 
 def test_planted_messages(tmp_path: Path) -> None:
     """The sender is through at half of the time, the receiver begins 100 ns after the sender."""
-    cells = build_results(planted.make_run(tmp_path / "run"))["cells"]
+    cells = build_results(planted.make_run(tmp_path / "run")).cells
     late = 100 / planted.FIRST_NS
-    first = cells[3]["who_pays"]["first"]
-    assert first["sender_alone_ratio"] == pytest.approx(late, rel=0.1)
-    assert first["both_ratio"] == pytest.approx(0.5, abs=0.01)
-    assert first["receiver_early_s"] == pytest.approx(-100e-9)
-    assert cells[3]["who_pays"]["steady"]["receiver_alone_ratio"] == pytest.approx(0.5, abs=0.02)
-    assert cells[3]["who_pays_reason"] is None
-    assert cells[0]["who_pays"] is None
-    assert cells[0]["who_pays_reason"] == "only pattern=one_way times both sides of a message"
+    first = cells[3].who_pays["first"]
+    assert first.sender_alone_ratio == pytest.approx(late, rel=0.1)
+    assert first.both_ratio == pytest.approx(0.5, abs=0.01)
+    assert first.receiver_early_s == pytest.approx(-100e-9)
+    assert cells[3].who_pays["steady"].receiver_alone_ratio == pytest.approx(0.5, abs=0.02)
+    assert cells[3].who_pays_reason is None
+    assert cells[0].who_pays is None
+    assert cells[0].who_pays_reason == "only pattern=one_way times both sides of a message"
 
 
 def test_why_there_is_none(tmp_path: Path) -> None:
-    cells = build_results(planted.make_run(tmp_path / "run", hosts=("n1", "n2")))["cells"]
-    assert cells[3]["who_pays"] is None
-    assert "different nodes" in cells[3]["who_pays_reason"]
+    cells = build_results(planted.make_run(tmp_path / "run", hosts=("n1", "n2"))).cells
+    assert cells[3].who_pays is None
+    assert "different nodes" in cells[3].who_pays_reason
     inside = splits({"pattern": "one_way", "synchronise": "inside"}, [], LaunchContext(2, True))
     assert "synchronise=inside" in getattr(inside, "reason", "")

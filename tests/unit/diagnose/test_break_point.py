@@ -8,7 +8,7 @@ import pytest
 
 from slowpath.diagnose.limits.break_point import narrow
 from slowpath.diagnose.limits.points import MOST_STEPS_TO_THE_BYTE, points
-from slowpath.stats.laws.law import Bracket
+from slowpath.stats.laws.found import Bracket
 from slowpath.stats.laws.refine import is_exact
 
 

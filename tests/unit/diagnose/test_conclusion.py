@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from slowpath.core.cell_results import CallCounts, RoleWitness
 from slowpath.core.results import Finding, Results
+from slowpath.core.roles import Roles
 from slowpath.diagnose import user_states
 from slowpath.diagnose.conclusion import advance, conclude
 from slowpath.diagnose.state import Measured
@@ -16,8 +17,9 @@ from slowpath.diagnose.steps.kind import Conclusion
 from slowpath.diagnose.steps.witness import with_counts
 from slowpath.diagnose.tasks import RepeatTask, SurveyTask, TrialTask
 from slowpath.diagnose.user_states import WITHOUT_USER
-from slowpath.findings.evidence.evidence import Evidence
+from slowpath.experiments.registry import ROLES
 from slowpath.findings.evidence.user_state import UserState
+from slowpath.findings.gather.gather import Gathered
 from slowpath.mpi.forced import Forced
 
 
@@ -74,7 +76,7 @@ def test_a_repeated_contrast_adds_what_the_survey_could_not_see(survey: Results)
 def test_the_user_s_forced_state_is_named_as_one(monkeypatch: pytest.MonkeyPatch, survey: Results) -> None:
     seen = []
 
-    def rules(results: Results, user_state: UserState | None = None) -> list[Finding]:
+    def rules(results: Results, roles: Roles, user_state: UserState | None = None) -> list[Finding]:
         seen.append(user_state)
         return [finding("SP009", affects_default=False)]
 
@@ -84,11 +86,11 @@ def test_the_user_s_forced_state_is_named_as_one(monkeypatch: pytest.MonkeyPatch
     forced = [Forced("single_copy_off", "X", "0")]
     found = conclude([Measured(step(1, SurveyTask()), survey)], forced).findings
     assert seen == [UserState("single_copy_off", {"X": "0"}, WITHOUT_USER)]
-    evidence = Evidence(survey, seen[0])
+    evidence = Gathered(survey, ROLES, seen[0])
     own, without = survey.cells[0], replace(survey.cells[1], environment=WITHOUT_USER)
     assert (evidence.setting(own), evidence.variables(own)) == ("single_copy_off", {"X": "0"})
     assert (evidence.setting(without), evidence.variables(without)) == (None, {})
-    assert [evidence.users_own(one) for one in (own, without)] == [True, False]
+    assert [evidence.is_default(one) for one in (own, without)] == [True, False]
     assert [evidence.as_found(one) for one in (own, without)] == [False, True]
     assert found[0].affects_default is True
     assert "your environment sets X=0" in found[0].text

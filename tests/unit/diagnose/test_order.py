@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import get_args
+
 import pytest
 from made_results import contrast, finding, planted_contrast, results, step
 from msgspec.structs import replace
@@ -11,8 +14,9 @@ from planted_switch import state
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.state import Library, Measured, State
 from slowpath.diagnose.steps.order import proposals
+from slowpath.diagnose.steps.registry import KINDS
 from slowpath.diagnose.steps.repeat import WITHOUT_USER
-from slowpath.diagnose.tasks import RepeatTask, SurveyTask, TrialTask
+from slowpath.diagnose.tasks import RepeatTask, SurveyTask, Task, TrialTask
 from slowpath.diagnose.trials.pooled import pooled
 from slowpath.diagnose.trials.verdict import judge_trial
 
@@ -109,3 +113,11 @@ def test_a_trial_that_noise_left_open_is_made_once_more_and_judged_by_all_pairs(
         assert pool.p_adjusted == pool.p
         assert (pool.more_pairs is None) == (pool.verdict != "undecided")
     assert pooled(second.results, []) == second.results
+
+
+def test_every_task_has_one_kind_of_step_and_each_is_documented() -> None:
+    assert [kind.task for kind in KINDS] == list(dict.fromkeys(kind.task for kind in KINDS))
+    assert {kind.task for kind in KINDS} == set(get_args(Task))
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "diagnose.md").read_text()
+    for kind in KINDS:
+        assert f"\n| {kind.task.__struct_config__.tag} |" in page

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the doctor says of the batch system; which one it is, is tested in tests/unit/launch."""
+"""What the doctor says of the batch system; which one it is, is tested in tests/unit/mpi."""
 
 from __future__ import annotations
 

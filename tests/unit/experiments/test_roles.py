@@ -10,6 +10,7 @@ from slowpath.compare.match import unlike
 from slowpath.compare.read import Cell
 from slowpath.core.cell_results import CellResult
 from slowpath.core.roles import is_effort
+from slowpath.diagnose.limits.points import SHORT_EFFORT, shortened
 from slowpath.experiments.registry import EXPERIMENTS, ROLES
 from slowpath.findings.gather.sweeps import sweeps
 from support.results import a_cell, a_metric, an_estimate
@@ -47,6 +48,11 @@ def test_cells_of_two_runs_that_differ_otherwise_are_two(name: str) -> None:
 def varied(cells: list[CellResult]) -> list[list[str]]:
     """What varies in each sweep of the cells."""
     return [sorted(sweep.varied()) for sweep in sweeps(cells, ROLES)]
+
+
+def test_what_a_diagnosis_shortens_is_effort() -> None:
+    assert all(is_effort(ROLES, name) for name in SHORT_EFFORT)
+    assert shortened(PUT) == {**PUT, "samples": SHORT_EFFORT["samples"]}
 
 
 def test_effort_is_no_covariate_and_splits_no_sweep() -> None:

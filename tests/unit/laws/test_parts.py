@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from planting import GIB, KIB, MIB, plant
-from scipy import optimize, stats
+from scipy import optimize
 
 from slowpath.core.errors import UsageError
 from slowpath.stats.laws.curve import curve
@@ -126,13 +126,6 @@ def test_a_wild_value_of_a_launch_moves_its_fit_little() -> None:
     wild = make_sweep({"message_bytes": sizes}, spoilt)
     before, after = (fit(find("bytes"), one).coefficients[1].launch_values[2] for one in (sweep, wild))
     assert after == pytest.approx(before, rel=0.15)
-
-
-def test_the_robust_slope_is_theil_and_sens() -> None:
-    sizes = [float(2**k) for k in range(3, 23)]
-    sweep = plant(4, {"message_bytes": sizes}, [1e-6 + n / 1e10 for n in sizes])
-    found = fit(find("bytes"), sweep)
-    assert found.robust_slope == pytest.approx(stats.theilslopes(curve(sweep).centre_s, sizes).slope)
 
 
 def test_one_launch_gives_coefficients_without_an_interval() -> None:

@@ -45,7 +45,7 @@ REGION: dict[str, Any] = as_json(
         reason=None,
     )
 )
-CONTRAST: dict[str, Any] = as_json(a_contrast())
+CONTRAST: dict[str, Any] = as_json(a_contrast(reason=None))
 CELL: dict[str, Any] = as_json(a_cell(experiment="put", who_pays_reason="why", instructions_reason="why"))
 
 

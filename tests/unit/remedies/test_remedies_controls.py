@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_results import cell, contrast, results
 
 from slowpath.core.plan import Plan
-from slowpath.diagnose import trial
-from slowpath.diagnose.judge import judge_trial
 from slowpath.diagnose.sides import Condition, Sides
+from slowpath.diagnose.trials.design import AGAIN, CONTROL, EFFECT, Trial, design
+from slowpath.diagnose.trials.verdict import judge_trial
 from slowpath.findings.remedies.registry import find
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode
@@ -25,13 +26,12 @@ MPICH = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
 UNBOUND = Condition("default", {}, (), "unbound", "none")
 
 
-def planned(name: str, metric: str, **changed: str) -> tuple[trial.Trial, Plan]:
+def planned(name: str, metric: str, **changed: str) -> tuple[Trial, Plan]:
     entry = next(one for one in DESCRIPTION["experiments"] if one["name"] == "p2p")
     parameters = {one["name"]: one["default"] for one in entry["parameters"]} | changed
-    slow = {"cell": 0, "experiment": "p2p", "parameters": parameters, "group": "slow"}
-    sides = Sides(slow, UNBOUND, None, None, None, metric, "steady", "steady")
-    found = trial.design(sides, find(name), frozenset(), 2)
-    assert isinstance(found, trial.Trial), found
+    sides = Sides(cell(0, parameters), UNBOUND, None, None, None, metric, "steady", "steady")
+    found = design(sides, find(name), frozenset(), 2)
+    assert isinstance(found, Trial), found
     return found, expand(decode(found.campaign.text.encode(), "made.toml"), DESCRIPTION, MPICH, 1)
 
 
@@ -52,9 +52,9 @@ def test_a_control_toggles_the_remedy_in_a_cell_that_it_must_leave(
     name: str, metric: str, slow: dict[str, str], control: dict[str, str]
 ) -> None:
     found, plan = planned(name, metric, **slow)
-    made = next(one for one in plan.contrasts if one.group == trial.CONTROL)
+    made = next(one for one in plan.contrasts if one.group == CONTROL)
     assert made.axis == found.axis
-    cells = {cell.cell: cell for cell in plan.cells}
+    cells = {one.cell: one for one in plan.cells}
     for side in (made.a, made.b):
         parameters = cells[side.cell].parameters
         assert {key: parameters[key] for key in control} == control
@@ -62,11 +62,9 @@ def test_a_control_toggles_the_remedy_in_a_cell_that_it_must_leave(
 
 def test_packing_says_why_nothing_can_be_its_control() -> None:
     found, plan = planned("contiguous data", "half_round_trip_latency_s", datatype="vector", message_bytes="65536")
-    assert not [one for one in plan.contrasts if one.group == trial.CONTROL]
-    times = {"ratio": 3.0, "interval": [2.9, 3.1], "verdict": "slower", "minimum_effect": 0.03, "launches": 10}
-    pairs = [[1e-6 * (1 + 0.001 * i), 3e-6] for i in range(10)]
-    effect = {"group": trial.EFFECT, "pairs": pairs, "a_value_s": 1e-6, "b_value_s": 3e-6, **times}
-    again = {**effect, "group": trial.AGAIN}
-    outcome = judge_trial(found.about("SP015:0"), {"contrasts": [effect, again], "run": {}})
-    assert outcome["verdict"] == "partial"
-    assert "no negative control: MPI_Pack copies contiguous messages, too" in outcome["reason"]
+    assert not [one for one in plan.contrasts if one.group == CONTROL]
+    pairs = [(1e-6 * (1 + 0.001 * i), 3e-6) for i in range(10)]
+    both = [contrast(name, pairs) for name in (EFFECT, AGAIN)]
+    outcome = judge_trial(found.task("SP015:00000000"), results(contrasts=both))
+    assert outcome.verdict == "partial"
+    assert "no negative control: MPI_Pack copies contiguous messages, too" in outcome.reason

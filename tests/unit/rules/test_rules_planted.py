@@ -103,7 +103,7 @@ def test_ranks_that_share_the_only_processor_are_all_there_is_to_say() -> None:
     (only,) = findings(run.results(), ROLES)
     assert (only["rule"], only["ratio"], only["excess_s"], only["status"]) == ("SP011", None, None, "explained")
     schema = json.loads((Path(__file__).parents[3] / "schema" / "results.schema.json").read_text())
-    jsonschema.validate(msgspec.to_builtins(only), {"$defs": schema["$defs"], "$ref": "#/$defs/finding"})
+    jsonschema.validate(msgspec.to_builtins(only), {"$defs": schema["$defs"], "$ref": "#/$defs/Finding"})
     assert "rank 1 on 0 of n1" in only["text"]
     assert len(only["merged"]) >= 1
     run.placements = [placement("bound", "0", "1")]

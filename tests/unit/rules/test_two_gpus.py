@@ -4,70 +4,75 @@
 from __future__ import annotations
 
 import shutil
+import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
+from made_results import step
 
 from slowpath.analyse.build import build_results
-from slowpath.diagnose.judge import judge_trial
-from slowpath.diagnose.known import Known, Library
-from slowpath.diagnose.propose import proposals
-from slowpath.diagnose.trial import EFFECT
+from slowpath.core.results import Finding, Results
+from slowpath.diagnose.state import Library, Measured, State
+from slowpath.diagnose.steps.order import proposals
+from slowpath.diagnose.tasks import SurveyTask, TrialTask
+from slowpath.diagnose.trials.design import EFFECT
+from slowpath.diagnose.trials.verdict import judge_trial
 
 DATA = Path(__file__).parents[2] / "data" / "diagnose"
 ARCHIVE = DATA / "two-gpus.tar.xz"
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("diagnose")
     shutil.unpack_archive(ARCHIVE, folder)
     return build_results(folder / "diagnose-two-gpus")
 
 
 @pytest.fixture(scope="module")
-def findings(results: dict[str, Any]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = results["findings"]
-    return found
+def findings(results: Results) -> list[Finding]:
+    return results.findings
 
 
-def test_within_a_gpu_pages_are_named_with_their_cost_and_their_witness(findings: list[dict[str, Any]]) -> None:
-    [one] = [f for f in findings if f["rule"] == "SP001"]
-    assert "within one GPU" in one["where"]
-    assert one["status"] == "explained"
-    costs = {c["per"]: c["value"] for c in one["law"]["coefficients"] if c["per"]}
+def test_within_a_gpu_pages_are_named_with_their_cost_and_their_witness(findings: list[Finding]) -> None:
+    [one] = [f for f in findings if f.rule == "SP001"]
+    assert "within one GPU" in one.where
+    assert one.status == "explained"
+    costs = {c.per: c.value for c in one.law.coefficients if c.per}
     assert 20e-9 < costs["4 KiB page"] < 30e-9
     assert 200e-9 < costs["64 KiB page"] < 350e-9
-    assert any("system time" in line for line in one["legs"]["explained"]["evidence"])
+    assert any("system time" in line for line in one.legs.explained.evidence)
 
 
 def test_between_gpus_no_law_is_named_since_long_clean_allocations_cost_as_much(
-    findings: list[dict[str, Any]],
+    findings: list[Finding],
 ) -> None:
-    [one] = [f for f in findings if f["rule"] == "SP005" and "between GPUs 0 and 1" in f["where"]]
-    assert one["status"] == "observed"
-    assert one["law"]["name"] is None
-    assert "268435456" in one["law"]["refused"]
+    [one] = [f for f in findings if f.rule == "SP005" and "between GPUs 0 and 1" in f.where]
+    assert one.status == "observed"
+    assert one.law.name is None
+    assert "268435456" in one.law.refused
 
 
-def test_padding_is_tried_within_a_gpu_first(results: dict[str, Any], findings: list[dict[str, Any]]) -> None:
+def test_padding_is_tried_within_a_gpu_first(results: Results, findings: list[Finding]) -> None:
     """Between the GPUs, where a diagnosis of this machine once tried it, padding does not help."""
-    known = Known(findings, [], results, Library("openmpi", "5.0.11", "ucx"), {}, 2)
-    trials = [one for one in proposals(known) if one.kind == "trial"]
-    first = trials[0]
-    [within] = [f for f in findings if f["rule"] == "SP001"]
-    assert first.about["finding"] == within["id"]
-    assert "2 MiB" in first.about["remedy"] or "pad" in first.about["remedy"]
-    effect = next(group for group in first.campaign.groups if group.name == EFFECT)
-    assert effect.parameters["device"] == "0"
+    of = State(findings, [Measured(step(1, SurveyTask()), results)], Library("openmpi", "5.0.11", "ucx"), {})
+    first = next(one for one in proposals(of) if isinstance(one.task, TrialTask))
+    [within] = [f for f in findings if f.rule == "SP001"]
+    assert isinstance(first.task, TrialTask)
+    assert first.task.finding == within.id
+    assert "2 MiB" in first.task.remedy or "pad" in first.task.remedy
+    effect = next(group for group in tomllib.loads(first.text)["cells"] if group["name"] == EFFECT)
+    assert effect["parameters"]["device"] == "0"
 
 
 def test_padding_within_a_gpu_is_proven_by_its_trial(tmp_path: Path) -> None:
     shutil.unpack_archive(DATA / "padding-trial.tar.xz", tmp_path)
-    about = {"remedy": "pad to 2 MiB", "fast": None, "constant_s": 0.00032, "control": "it is paid for once"}
-    outcome = judge_trial(about, build_results(tmp_path / "padding-trial"))
-    assert outcome["verdict"] == "proven"
-    assert outcome["interval"][0] > 4
-    assert outcome["removed_ratio"]["interval"][0] > 0.95
-    assert any("negative control: 1.02 [0.984, 1.06], stayed" in line for line in outcome["leg"]["evidence"])
+    task = TrialTask(
+        finding="SP001:00000000", remedy="pad to 2 MiB", axis="overalloc_bytes", slow="4096", remedied="2097152",
+        metric="one_way_s", phase="first", constant_s=0.00032, control="it is paid for once",
+    )  # fmt: skip
+    outcome = judge_trial(task, build_results(tmp_path / "padding-trial"))
+    assert outcome.verdict == "proven"
+    assert outcome.interval[0] > 4
+    assert outcome.removed_ratio.interval[0] > 0.95
+    assert any("negative control: 1.02x [0.984, 1.06], stayed" in line for line in outcome.leg.evidence)

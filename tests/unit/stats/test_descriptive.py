@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 from statsmodels.stats.proportion import proportion_confint
 
 from slowpath.stats import outliers
@@ -39,15 +40,6 @@ def test_outliers_are_counted_by_the_fences() -> None:
     assert found.severe == 1
     assert found.severe_time_ratio == pytest.approx(100 / samples.sum())
     assert found.samples == 13
-
-
-def test_outliers_over_launches_weigh_by_time() -> None:
-    quiet, loud = np.full(20, 10.0), np.concatenate([np.full(19, 1.0), [11.0]])
-    both = outliers.over_launches([quiet, loud])
-    assert both is not None
-    assert (both.severe, both.samples) == (1, 40)
-    assert both.severe_time_ratio == pytest.approx(11 / 230)
-    assert outliers.over_launches([]) is None
 
 
 def test_spreads() -> None:
@@ -88,6 +80,12 @@ def test_no_lottery(medians: list[float]) -> None:
 def test_wilson_as_statsmodels(hits: int, n: int) -> None:
     found = wilson(hits, n)
     assert (found.low, found.high) == pytest.approx(proportion_confint(hits, n, method="wilson"), abs=1e-9)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 8), (2, 8), (8, 8), (30, 100)])
+def test_wilson_as_scipy(hits: int, n: int) -> None:
+    found, other = wilson(hits, n), scipy.stats.binomtest(hits, n).proportion_ci(method="wilson")
+    assert (found.low, found.high) == pytest.approx((other.low, other.high), abs=1e-15)
 
 
 def test_first_slow_in_three_of_four_launches() -> None:

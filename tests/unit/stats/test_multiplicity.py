@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
@@ -37,6 +38,11 @@ def test_the_paper() -> None:
 def test_as_statsmodels(p: list[float]) -> None:
     assert benjamini_hochberg(p) == pytest.approx(multipletests(p, method="fdr_bh")[1])
     assert holm(p) == pytest.approx(multipletests(p, method="holm")[1])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
+def test_as_scipy(p: list[float]) -> None:
+    assert benjamini_hochberg(p).tolist() == scipy.stats.false_discovery_control(p).tolist()
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))

@@ -26,18 +26,13 @@ from slowpath.diagnose.sides import Condition
 from slowpath.diagnose.state import State
 from slowpath.diagnose.tasks import CombinedCase, CombinedTask, LeftOut
 from slowpath.diagnose.trials.design import ROUNDS, SIDE
+from slowpath.experiments.p2p.experiment import MESSAGES, P2P
 from slowpath.findings.remedies.snippet import job_lines
 
 ALONE = "alone"
 MOST_CASES = 8  # findings; each adds cells
 _Variables: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[str]]  # set, and unset
-_SIDE = {
-    "pattern": "ping_pong",
-    "message_bytes": ("8", "65536", "1048576"),
-    "samples": "60",
-    "time_limit_s": "0.01",
-    "warmup_s": "0.003",
-}
+_SIDE = {**P2P.brief, **MESSAGES.parameters}
 
 
 @dataclass(frozen=True)
@@ -209,8 +204,8 @@ def _side_effects(case: _Case, book: _Book) -> tuple[list[Group], list[Contrast]
             continue
         contrasts.append(
             Contrast(f"{SIDE}: {axis}", "Do all of them make anything slower?", SIDE, axis, before, after,
-                     "half_round_trip_latency_s", where=_without(at, axis), explains=True)
+                     MESSAGES.metric, where=_without(at, axis), explains=True)
         )  # fmt: skip
         at[axis] = after
     environments, placements = (list(dict.fromkeys(names)) for names in ends.values())
-    return [Group(SIDE, "p2p", _SIDE, environments, placements)] if contrasts else [], contrasts
+    return [Group(SIDE, P2P.name, _SIDE, environments, placements)] if contrasts else [], contrasts

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Leg, LimitBracket, RemedyResult, Results, Snippet
-from slowpath.core.units import format_time
+from slowpath.core.units import format_bytes, format_time
 from slowpath.diagnose.limits.break_point import Narrowed, narrow, times_of
 from slowpath.diagnose.tasks import AttributeTask
 from slowpath.findings.remedies.remedy import Remedy
@@ -130,11 +130,11 @@ def attribution(task: AttributeTask, results: Results) -> Attribution | None:
 
 
 def switch_words(limit_bytes: float, before_s: float, after_s: float) -> str:
-    """`At the protocol switch at 50020 B the time drops 3.38x: 27 us below, 8 us above.`"""
-    change, ratio = ("jumps", after_s / before_s) if after_s > before_s else ("drops", before_s / after_s)
+    """`At the 8 KiB protocol switch latency jumps 2.58x: 1.18 us below, 3.04 us above.`"""
+    change, ratio = ("jumps", after_s / before_s) if after_s > before_s else ("falls", before_s / after_s)
     return (
-        f"At the protocol switch at {limit_bytes:.0f} B the time {change} {ratio:.2f}x: {format_time(before_s)} below, "
-        f"{format_time(after_s)} above."
+        f"At the {format_bytes(int(limit_bytes))} protocol switch latency {change} {ratio:.2f}x: "
+        f"{format_time(before_s)} below, {format_time(after_s)} above."
     )
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from slowpath.core.cell_results import CellResult
 from slowpath.diagnose.campaign_text import Campaign, Environment, Group
@@ -17,7 +17,7 @@ ROUNDS = 6
 ANCHORS = 4  # points on each side that are known to lie there
 _SPAN_RATIO = 0.12  # how far they reach from the bracket
 _AROUND = 64  # on each side of an exact limit
-_EFFORT = {"samples": "60", "time_limit_s": "0.008", "warmup_s": "0.002"}
+SHORT_EFFORT = {"samples": "60", "time_limit_s": "0.008", "warmup_s": "0.002"}  # of each of many points
 
 
 def points(bracket: Bracket, lowest: int = 1, at_once: int = AT_ONCE, exact: float | None = None) -> tuple[int, ...]:
@@ -49,9 +49,8 @@ def campaign(
     exact: float | None = None,
 ) -> Campaign:
     """The cell of a finding at `points`: one step towards the limit."""
-    parameters = {k: v for k, v in cell.parameters.items() if k not in _EFFORT} | _effort(cell)
     values: dict[str, str | Sequence[str]] = {
-        **parameters,
+        **shortened(cell.parameters),
         bracket.covariate: [str(v) for v in points(bracket, exact=exact)],
     }
     group = Group("limit", cell.experiment, values, [under.environment], [under.placement])
@@ -68,5 +67,6 @@ def campaign(
     )
 
 
-def _effort(cell: CellResult) -> dict[str, str]:
-    return {name: value for name, value in _EFFORT.items() if name in cell.parameters}
+def shortened(parameters: Mapping[str, str]) -> dict[str, str]:
+    """The same cell, measured with less effort."""
+    return {**parameters, **{name: text for name, text in SHORT_EFFORT.items() if name in parameters}}

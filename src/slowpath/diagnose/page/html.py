@@ -23,7 +23,7 @@ def page(diagnosis: Diagnosis) -> str:
     """The whole page."""
     findings = (
         "".join(_finding(one, diagnosis.status) for one in diagnosis.findings)
-        or "<p>No slow path was found by the survey.</p>"
+        or "<p>The survey found no slow path.</p>"
     )
     steps = "".join(_step(one) for one in diagnosis.steps)
     after = _items(diagnosis.next)

@@ -29,13 +29,15 @@ def render(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
 def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
     proven = sum(one.status == "proven" for one in diagnosis.findings)
     explained = sum(one.status == "explained" for one in diagnosis.findings)
-    yield f"Diagnosis of {diagnosis.mpi}: {len(diagnosis.findings)} findings, {proven} proven, {explained} explained"
+    count = len(diagnosis.findings)
+    plural = "" if count == 1 else "s"
+    yield f"Diagnosis of {diagnosis.mpi}: {count} finding{plural}, {proven} proven, {explained} explained"
     yield ""
     for finding in diagnosis.findings:
         yield from _finding(finding, diagnosis.status, width)
         yield ""
     if not diagnosis.findings:
-        yield from ["No slow path was found by the survey.", ""]
+        yield from ["The survey found no slow path.", ""]
     if diagnosis.combined:
         yield from [*_combined(diagnosis.combined, width), ""]
     yield "Steps"

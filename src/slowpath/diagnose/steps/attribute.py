@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from slowpath.core.results import Finding, LimitBracket, Results
 from slowpath.diagnose.campaign_text import Campaign, Environment, Group
 from slowpath.diagnose.limits.attribution import NEAR, attribution
-from slowpath.diagnose.limits.points import ROUNDS
+from slowpath.diagnose.limits.points import ROUNDS, shortened
 from slowpath.diagnose.limits.variables import Suspect, limits_of, suspects, urgent_limits
 from slowpath.diagnose.sides import Sides, sides_of
 from slowpath.diagnose.state import Proposal, State
@@ -21,7 +21,6 @@ from slowpath.diagnose.tasks import AttributeTask
 
 MOST_SUSPECTS = 3  # of one switch
 RAISED_RATIO, LOWERED_RATIO = 1.13, 0.89  # far enough to be seen, near enough to cross no other switch
-_EFFORT = {"samples": "60", "time_limit_s": "0.008", "warmup_s": "0.002"}
 
 
 def propose(finding: Finding, state: State) -> Iterator[Proposal]:
@@ -80,8 +79,7 @@ def _moved(value: int, rising: bool, multiple_bytes: int) -> int:
 def campaign_for(task: AttributeTask, sides: Sides, ranks: int) -> Campaign:
     """The variable at its new value, lengths around the old place and around the expected one."""
     under, slow = sides.slow_under, sides.slow
-    parameters: dict[str, str | Sequence[str]] = {**slow.parameters}
-    parameters |= {name: text for name, text in _EFFORT.items() if name in slow.parameters}
+    parameters: dict[str, str | Sequence[str]] = {**shortened(slow.parameters)}
     parameters["message_bytes"] = [str(one) for one in lengths(task.limit_bytes, task.expected_bytes)]
     name = "the variable moved"
     without = tuple(one for one in under.unset if one != task.variable)

@@ -86,7 +86,8 @@ def apply(_: Conclusion, __: SurveyTask, results: Results, history: History) -> 
 def summary(_: SurveyTask, __: Conclusion, after: Conclusion) -> str:
     """`7 findings (SP008, SP009)`."""
     rules = ", ".join(sorted({one.rule for one in after.findings}))
-    return f"{len(after.findings)} findings{f' ({rules})' if rules else ''}"
+    count = len(after.findings)
+    return f"{count} finding{'' if count == 1 else 's'}{f' ({rules})' if rules else ''}"
 
 
 SURVEY = StepKind(SurveyTask, apply, summary, required=True)

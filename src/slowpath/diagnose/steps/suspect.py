@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, Results
-from slowpath.core.units import format_time
+from slowpath.core.units import format_bytes, format_time
 from slowpath.diagnose.campaign_text import Campaign
 from slowpath.diagnose.limits import points
 from slowpath.diagnose.limits.break_point import Narrowed, Times, narrow, times_of
@@ -135,16 +135,11 @@ def switch_finding(task: SuspectTask, results: Results) -> Finding | None:
     if not found.seen or max(found.jump_ratio, 1 / found.jump_ratio) < 1 + MINIMUM_EFFECT:
         return None
     support = Support("missing", f"the limit is not known to the byte yet, nor whether {task.variable} moves it")
-    made = build(
-        RULE,
-        _observation(task, results, found, times),
-        support,
-        results.run.mpis[0] if results.run.mpis else results.run.mpi,
-    )
-    if made.law is None:
-        return made
-    brackets = [replace(one, rising=found.jump_ratio > 1) for one in made.law.brackets]
-    return replace(made, law=replace(made.law, brackets=brackets))
+    finding = build(RULE, _observation(task, results, found, times), support, results.run.mpi)
+    if finding.law is None:
+        return finding
+    brackets = [replace(one, rising=found.jump_ratio > 1) for one in finding.law.brackets]
+    return replace(finding, law=replace(finding.law, brackets=brackets))
 
 
 def _observation(task: SuspectTask, results: Results, found: Narrowed, times: Times) -> Observation:
@@ -161,25 +156,26 @@ def _observation(task: SuspectTask, results: Results, found: Narrowed, times: Ti
     slow_s, fast_s = float(np.median(slow)), float(np.median(fast))
     kinds, where = memory(cells), f"switch between {bracket.above:.0f} and {bracket.up_to:.0f} B"
     law = FittedLaw(
-        "segments",
-        segments.LAW.formula,
-        (),
-        (bracket,),
-        None,
-        None,
-        None,
-        None,
-        (),
-        len(times.values),
-        len(times.launch_s),
+        name="segments",
+        formula=segments.LAW.formula,
+        coefficients=(),
+        brackets=(bracket,),
+        residual_ratio=None,
+        left_out_ratio=None,
+        runner_up=None,
+        refused=None,
+        separating=(),
+        points=len(times.values),
+        launches=len(times.launch_s),
     )
-    change = "rises" if rising else "drops"
+    low, high = format_bytes(int(bracket.above)), format_bytes(int(bracket.up_to))
+    slow_words, fast_words = format_time(slow_s), format_time(fast_s)
+    shown = f"{fast_words} below, {slow_words} above" if rising else f"{slow_words} below, {fast_words} above"
     return Observation(
         about=f"switch, {kinds}, {task.variable}",
         place=Gathered(results, ROLES).place(cells, [f"{kinds} memory", "ping pong", where]),
-        text=f"At {task.variable}={task.value_bytes} the protocol changes, between {bracket.above:.0f} and "
-        f"{bracket.up_to:.0f} B, and the time {change}: the slow side takes {ratio_words(ratio)} "
-        f"as long, {format_time(slow_s)} against {format_time(fast_s)}.",
+        text=f"At the protocol switch between {low} and {high}, where your {task.variable}={task.value_bytes} lies, "
+        f"latency {'jumps' if rising else 'falls'} {ratio_words(ratio)}: {shown}.",
         metric=task.metric,
         phase=task.phase,
         ratio=ratio.value,
@@ -188,9 +184,7 @@ def _observation(task: SuspectTask, results: Results, found: Narrowed, times: Ti
         affects_default=True,
         cells=tuple(cell.cell for cell in cells),
         law=law,
-        evidence=(
-            f"a line that breaks once, over {len(times.values)} lengths: a jump to {found.jump_ratio:.3f} times",
-        ),
+        evidence=(f"a line that breaks once, over {len(times.values)} lengths: a jump to {found.jump_ratio:.3f}x",),
         slow_cells=(slow_cell.cell,),
         fast_cells=(fast_cell.cell,),
     )

@@ -9,13 +9,9 @@ from slowpath.findings.finding import with_trial
 
 
 def with_outcome(finding: Finding, outcome: TrialOutcome) -> Finding:
-    """The finding after a trial of one of its remedies."""
-    return with_trial(finding, _tried(finding, outcome), outcome.leg)
-
-
-def _tried(finding: Finding, outcome: TrialOutcome) -> RemedyResult:
+    """The finding after a trial of one of its remedies, or of one that it does not list."""
     listed = next((one for one in finding.remedies if one.name == outcome.remedy), None)
-    return RemedyResult(
+    tried = RemedyResult(
         name=outcome.remedy,
         text=listed.text if listed else outcome.remedy,
         snippet=listed.snippet if listed else Snippet(),
@@ -24,3 +20,4 @@ def _tried(finding: Finding, outcome: TrialOutcome) -> RemedyResult:
         verdict=outcome.verdict,
         reason=outcome.reason,
     )
+    return with_trial(finding, tried, outcome.leg)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slowpath.core.cell_results import RepetitionCounts
 from slowpath.record.events import Repetitions
 from slowpath.stats.inputs import Floats
 
@@ -71,14 +71,20 @@ def _other_s(event: Repetitions, count: int) -> list[float]:
     return [float("nan") if value is None else value for value in values]
 
 
-def counted(launches: Sequence[Disturbance]) -> dict[str, Any]:
-    """Repetitions over launches: {all, clean, switched, loaded}; None where no launch reported them."""
-    return {
-        "all": sum(one.count for one in launches),
-        "clean": _number([one.clean for one in launches]),
-        "switched": _number([one.switched for one in launches]),
-        "loaded": _number([one.loaded for one in launches]),
-    }
+def counted(launches: Sequence[Disturbance], enough_clean: int) -> RepetitionCounts:
+    """Repetitions over launches; None where no launch reported them.
+
+    Args: enough_clean: so many clean repetitions stand for their launch alone.
+    """
+    clean = [one.clean for one in launches]
+    return RepetitionCounts(
+        all=sum(one.count for one in launches),
+        clean=_number(clean),
+        switched=_number([one.switched for one in launches]),
+        loaded=_number([one.loaded for one in launches]),
+        launches_of_clean=sum(mask is not None and int(mask.sum()) >= enough_clean for mask in clean),
+        launches=len(launches),
+    )
 
 
 def _number(masks: Sequence[Mask | None]) -> int | None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 
@@ -37,7 +37,7 @@ from slowpath.experiments.cannon.waits import waits
 from slowpath.experiments.measured.launch_context import why_cores_are_shared
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.measurements import Measurements
-from slowpath.record.events import Blas, Grid, Note
+from slowpath.record.events import Note
 
 
 def build_cannon(
@@ -71,7 +71,7 @@ def _group(
     best = [best_at(group, n, group.variants, measured, effect) for n in group.n]
     best_across = [best_at(group, n, across, measured, effect) for n in group.n]
     setup = _setup(group, measurements.launches_of)
-    sentence, why_silent = advice(best, best_across, points, setup["grid"])
+    sentence, why_silent = advice(best, best_across, points, setup.grid)
     return CannonGroup(
         label=group.label,
         parameters=group.parameters,
@@ -80,18 +80,22 @@ def _group(
         placement=group.placement,
         copy=group.copy,
         ranks=plan.ranks,
-        **setup,
+        grid=setup.grid,
+        blas=setup.blas,
+        setup_reason=setup.reason,
+        ranks_have_cores=setup.shared_cores is None,
+        ranks_have_cores_reason=setup.shared_cores,
         repetitions=_repetitions(entries[cell.cell] for cell in group.cells.values()),
         n=group.n,
         reference=REFERENCE,
         ceiling=CEILING,
-        variants=with_hidden(variants, REFERENCE, setup["ranks_have_cores_reason"]),
+        variants=with_hidden(variants, REFERENCE, setup.shared_cores),
         critical_n=critical_n(group, measured, [points[REFERENCE, n] for n in group.n if (REFERENCE, n) in points]),
         best=best,
         best_across_nodes=best_across,
         advice=sentence,
         advice_reason=why_silent,
-        timelines=_timelines(group, observed.timelines, setup["grid"]),
+        timelines=_timelines(group, observed.timelines, setup.grid),
     )
 
 
@@ -118,22 +122,26 @@ def _variant(
     return CannonVariant(variant=variant, across_nodes=ACROSS_NODES.get(variant), points=points, missing=missing)
 
 
-def _setup(group: CellGroup, launches_of: Mapping[int, Sequence[LaunchRecord]]) -> dict[str, Any]:
+class _Setup(NamedTuple):
+    """reason: why grid or blas is None.  shared_cores: why not every rank has a core of its own; None: each has."""
+
+    grid: CannonGrid | None
+    blas: CannonBlas | None
+    reason: str | None
+    shared_cores: str | None
+
+
+def _setup(group: CellGroup, launches_of: Mapping[int, Sequence[LaunchRecord]]) -> _Setup:
     """What a launch that measured some cell of the group says of ranks, grid and BLAS."""
     numbers = {cell.cell for cell in group.cells.values()}
     launch = next((launches[0] for cell in numbers if (launches := launches_of.get(cell))), None)
     notes = [note for note in launch.events.of(Note) if note.cell in numbers] if launch else []
     shared = why_cores_are_shared(launch.ranks) if launch else "no launch measured any of its cells"
-    grid: Grid | None = next((note.grid for note in notes if note.grid), None)
-    blas: Blas | None = next((note.blas for note in notes if note.blas), None)
+    grid = next((CannonGrid(**msgspec.structs.asdict(note.grid)) for note in notes if note.grid), None)
+    blas = next((CannonBlas(**msgspec.structs.asdict(note.blas)) for note in notes if note.blas), None)
     lacking = [name for name, value in (("grid", grid), ("BLAS", blas)) if value is None]
-    return {
-        "grid": CannonGrid(**msgspec.structs.asdict(grid)) if grid else None,
-        "blas": CannonBlas(**msgspec.structs.asdict(blas)) if blas else None,
-        "setup_reason": f"the engine did not report its {' and '.join(lacking)}" if lacking else None,
-        "ranks_have_cores": shared is None,
-        "ranks_have_cores_reason": shared,
-    }
+    reason = f"the engine did not report its {' and '.join(lacking)}" if lacking else None
+    return _Setup(grid, blas, reason, shared)
 
 
 def _repetitions(cells: Iterable[CellResult]) -> GroupRepetitions | None:

@@ -10,7 +10,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Level, Line
 from slowpath.experiments.cannon.observed import EXPERIMENT
 
-_CAUSES = {"switched": "by a lost processor", "loaded": "by other load on the node"}
+_SWITCHED, _LOADED = "by a lost processor", "by other load on the node"
 
 
 def cannon_lines(cannon: CannonResults | None, cells: Sequence[CellResult]) -> list[Line]:
@@ -42,12 +42,13 @@ def _name(group: CannonGroup) -> str:
 def _disturbed(cells: Sequence[CellResult]) -> list[Line]:
     """One line where not all repetitions were clean; a warning where some launches had too few clean ones."""
     reported = [one for cell in cells if (one := cell.repetitions) and one.clean is not None]
-    every, clean = (sum(one[name] for one in reported) for name in ("all", "clean"))
+    every, clean = sum(one.all for one in reported), sum(one.clean or 0 for one in reported)
     if every == clean:
         return []
-    launches, by_clean = (sum(one[name] for one in reported) for name in ("launches", "launches_of_clean"))
-    counts = {cause: [one[name] for one in reported if one[name] is not None] for name, cause in _CAUSES.items()}
-    causes = ", ".join(f"{sum(known)} {cause}" for cause, known in counts.items() if known)
+    launches, by_clean = sum(one.launches for one in reported), sum(one.launches_of_clean for one in reported)
+    counts = {_SWITCHED: [one.switched for one in reported], _LOADED: [one.loaded for one in reported]}
+    known = {cause: [one for one in each if one is not None] for cause, each in counts.items()}
+    causes = ", ".join(f"{sum(each)} {cause}" for cause, each in known.items() if each)
     text = f"{EXPERIMENT}: {every - clean} of {every} repetitions were disturbed ({causes})"
     if by_clean == launches:
         return [_line("ok", f"{text}; every value is of clean ones alone.")]

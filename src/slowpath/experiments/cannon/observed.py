@@ -14,10 +14,8 @@ from slowpath.experiments.measured.reduce import ENOUGH_CLEAN
 from slowpath.experiments.measured.series import SampleBlock
 
 EXPERIMENT = "cannon"
-_UNKNOWN = {
-    "switched": "ranks share processors, so switches between them are no disturbance",
-    "loaded": "what other processes used was not reported",
-}
+_TURNS = "ranks share processors, so switches between them are no disturbance"
+_NO_LOAD = "what other processes used was not reported"
 
 
 class Observed:
@@ -54,9 +52,6 @@ class Observed:
         reported = self.disturbances.get(cell)
         if not reported:
             return None, self.why_not.get(cell, "no launch measured the cell")
-        counts = counted(reported)
-        clean = [one.clean for one in reported]
-        enough = sum(mask is not None and int(mask.sum()) >= ENOUGH_CLEAN for mask in clean)
-        found = RepetitionCounts(**counts, launches_of_clean=enough, launches=len(reported))
-        whys = [why for name, why in _UNKNOWN.items() if counts[name] is None]
+        found = counted(reported, ENOUGH_CLEAN)
+        whys = [why for count, why in ((found.switched, _TURNS), (found.loaded, _NO_LOAD)) if count is None]
         return found, "; ".join(whys) or None

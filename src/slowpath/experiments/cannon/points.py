@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
@@ -69,10 +68,14 @@ def point(
     ceiling = compare(mine, rounds_of(measured, group, CEILING, n), effect)
     reference = compare(rounds_of(measured, group, REFERENCE, n), mine, effect)
     alone = compare(rounds_of(measured, group, ALONE, n), mine, effect)
-    shared = own.shared_cores
     share = _steady(entry, "exposed_ratio")
     parts_s = _parts(entry)
     exposed = _steady(entry, "exposed_s")
+    over_compute, why_no_ceiling = _ratio(ceiling, variant, CEILING)
+    speed_up, why_no_reference = _ratio(reference, variant, REFERENCE)
+    of_cores, why_no_cores = (None, own.shared_cores) if own.shared_cores else _ratio(alone, variant, ALONE)
+    timing, why_no_timing = _of_multiply(own.timing_s.get(cell), multiply_s, own.why_no_timing.get(cell))
+    generate, why_no_generate = _of_multiply(_generate_s(parts_s, entry), multiply_s, _NOT_BY_ITSELF)
     return CannonPoint(
         n=n,
         cell=cell,
@@ -80,13 +83,18 @@ def point(
         exposed_s=exposed.value if exposed else None,
         parts_s=parts_s,
         rate_flops_per_s=_rate(multiply_s, n),
-        **_ratio("over_compute", ceiling, variant, CEILING),
-        **_ratio("speed_up", reference, variant, REFERENCE),
-        **(_nothing("of_cores", shared) if shared else _ratio("of_cores", alone, variant, ALONE)),
+        over_compute=over_compute,
+        over_compute_reason=why_no_ceiling,
+        speed_up=speed_up,
+        speed_up_reason=why_no_reference,
+        of_cores=of_cores,
+        of_cores_reason=why_no_cores,
         exposed_ratio=share,
         exposed_ratio_reason=None if share else entry.absent.get("exposed_ratio", "no samples"),
-        **_of_multiply("timing_ratio", own.timing_s.get(cell), multiply_s, own.why_no_timing.get(cell)),
-        **_of_multiply("generate_ratio", _generate_s(parts_s, entry), multiply_s, _NOT_BY_ITSELF),
+        timing_ratio=timing,
+        timing_ratio_reason=why_no_timing,
+        generate_ratio=generate,
+        generate_ratio_reason=why_no_generate,
     )
 
 
@@ -96,10 +104,9 @@ def _generate_s(parts_s: Mapping[str, float], entry: CellResult) -> float | None
     return parts_s.get("generate") if in_place else None
 
 
-def _of_multiply(name: str, part_s: float | None, multiply_s: Value, why: str | None) -> dict[str, Any]:
-    if part_s is None:
-        return {name: None, f"{name}_reason": why or "no samples"}
-    return {name: part_s / multiply_s.value, f"{name}_reason": None}
+def _of_multiply(part_s: float | None, multiply_s: Value, why: str | None) -> tuple[float | None, str | None]:
+    """The part's ratio to the time, or why there is none."""
+    return (None, why or "no samples") if part_s is None else (part_s / multiply_s.value, None)
 
 
 def _steady(entry: CellResult, metric: str) -> Value | None:
@@ -123,16 +130,13 @@ def _rate(multiply_s: Value, n: int) -> Value:
     return msgspec.structs.replace(multiply_s, value=operations / multiply_s.value, interval=turned)
 
 
-def _nothing(name: str, why: str) -> dict[str, Any]:
-    return {name: None, f"{name}_reason": why}
-
-
-def _ratio(name: str, found: ContrastEstimate | None, variant: str, other: str) -> dict[str, Any]:
+def _ratio(found: ContrastEstimate | None, variant: str, other: str) -> tuple[Value | None, str | None]:
+    """The variant's ratio with the other one, or why there is none."""
     if variant == other:
-        return _nothing(name, f"{other} is what the others are compared with")
+        return None, f"{other} is what the others are compared with"
     if found is None:
-        return _nothing(name, f"{other} was not measured in the same launches")
-    return {name: value_of(found), f"{name}_reason": None}
+        return None, f"{other} was not measured in the same launches"
+    return value_of(found), None
 
 
 def value_of(found: ContrastEstimate) -> Value:

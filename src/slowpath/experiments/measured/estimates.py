@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -30,6 +29,7 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> MetricEst
     centres = [one.centre_s for one in launches]
     modes = launch_modes(centres) if len(centres) > 1 else None
     batch = max(one.batch for one in launches)
+    classes = Counter(one.steady_class for one in launches if one.steady_class)
     inside = [one.within_ratio for one in launches if one.within_ratio is not None]
     return MetricEstimate(
         value=centre.value,
@@ -39,8 +39,18 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> MetricEst
         launches=len(launches),
         location=launches[0].location,
         launch_values=centres,
-        **_by_repetitions(launches),
-        **_samples(launches),
+        by_repetitions=_by_repetitions(launches),
+        samples=sum(one.samples for one in launches),
+        cut_samples=sum(one.cut_samples for one in launches),
+        p50=float(np.median([one.tails.p50 for one in launches])),
+        p90=_typical([one.tails.p90 for one in launches]),
+        p99=_typical([one.tails.p99 for one in launches]),
+        p999=_typical([one.tails.p999 for one in launches]),
+        p999_reason=next((one.tails.reason for one in launches if one.tails.reason), None),
+        min=min(one.tails.min for one in launches),
+        max=max(one.tails.max for one in launches),
+        outliers=_outliers(launches),
+        steady_class=classes.most_common(1)[0][0] if classes else None,
         within_ratio=float(np.median(inside)) if inside else None,
         between_ratio=between(centres),
         modes=modes
@@ -60,19 +70,17 @@ def _centre(launches: Sequence[Reduced]) -> Estimate:
     return _quantile_within(only, lag)
 
 
-def _by_repetitions(launches: Sequence[Reduced]) -> dict[str, Any]:
+def _by_repetitions(launches: Sequence[Reduced]) -> ByCleanness | None:
     """Where clean samples are told apart: the value over them, over all, and how many launches have enough of them."""
     everything = [one.all_s for one in launches if one.all_s is not None]
     if not everything:
-        return {}
+        return None
     clean = [one.clean_s for one in launches if one.clean_s is not None]
-    return {
-        "by_repetitions": ByCleanness(
-            clean_value=estimate_over_launches(clean).value if clean else None,
-            all_value=estimate_over_launches(everything).value,
-            launches_of_clean=len(clean),
-        )
-    }
+    return ByCleanness(
+        clean_value=estimate_over_launches(clean).value if clean else None,
+        all_value=estimate_over_launches(everything).value,
+        launches_of_clean=len(clean),
+    )
 
 
 def _quantile_within(launch: Reduced, lag: int) -> Estimate:
@@ -90,29 +98,16 @@ def _quantile_within(launch: Reduced, lag: int) -> Estimate:
     return Estimate(launch.centre_s, found.low, found.high, kind, found.level, size)
 
 
-def _samples(launches: Sequence[Reduced]) -> dict[str, Any]:
-    """Tails and outliers. A quantile of the tail is the median over launches of the launch's own."""
+def _typical(quantiles: Sequence[float | None]) -> float | None:
+    """Of the tail: the median over launches of the launch's own; None where one launch has too few samples."""
+    known = [one for one in quantiles if one is not None]
+    return float(np.median(known)) if len(known) == len(quantiles) else None
 
-    def typical(name: str) -> float | None:
-        values = [getattr(one.tails, name) for one in launches]
-        return None if any(v is None for v in values) else float(np.median(values))
 
-    classes = Counter(one.steady_class for one in launches if one.steady_class)
+def _outliers(launches: Sequence[Reduced]) -> Outliers:
     severe_s = sum(one.outliers.severe_time_ratio * one.total_s for one in launches)
-    return {
-        "samples": sum(one.samples for one in launches),
-        "cut_samples": sum(one.cut_samples for one in launches),
-        "p50": typical("p50"),
-        "p90": typical("p90"),
-        "p99": typical("p99"),
-        "p999": typical("p999"),
-        "p999_reason": next((one.tails.reason for one in launches if one.tails.reason), None),
-        "min": min(one.tails.min for one in launches),
-        "max": max(one.tails.max for one in launches),
-        "outliers": Outliers(
-            mild=sum(one.outliers.mild for one in launches),
-            severe=sum(one.outliers.severe for one in launches),
-            severe_time_ratio=severe_s / sum(one.total_s for one in launches),
-        ),
-        "steady_class": classes.most_common(1)[0][0] if classes else None,
-    }
+    return Outliers(
+        mild=sum(one.outliers.mild for one in launches),
+        severe=sum(one.outliers.severe for one in launches),
+        severe_time_ratio=severe_s / sum(one.total_s for one in launches),
+    )

@@ -31,7 +31,7 @@ class Reduced:
     total_s: float
     samples: int
     cut_samples: int  # at the head, before the steady state began; not in centre_s
-    steady_class: str | None
+    steady_class: warmup.SteadyClass | None
     kept_s: NDArray[np.float64]
     tails: tails.Tails
     outliers: outliers.Outliers

@@ -41,7 +41,7 @@ _OVERLAP = (
 )
 
 # Short messages, some about where protocols change, and long ones.
-_HARMED = SideEffect(
+MESSAGES = SideEffect(
     axes=("environment", "placement", "pages", "memory"),
     parameters={"pattern": "ping_pong", "message_bytes": ["8", "65536", "1048576"]},
     metric="half_round_trip_latency_s",
@@ -90,5 +90,5 @@ P2P = Experiment(
     split=splits,
     timelines={"one_way": "messages"},
     brief={"samples": "60", "time_limit_s": "0.01", "warmup_s": "0.003"},
-    side_effects=(_HARMED,),
+    side_effects=(MESSAGES,),
 )

@@ -18,7 +18,7 @@ class Advice:
     axes: tuple[str, ...]
 
 
-_MORE = (
+MORE: tuple[Advice, ...] = (
     Advice("shared window", "Within a node, allocate the window's memory with MPI_Win_allocate_shared.", ("window",)),
     Advice(
         "no locks",
@@ -48,7 +48,7 @@ _MORE = (
         ("environment",),
     ),
 )
-ADVICE: tuple[Advice, ...] = (*(Advice(one.name, one.text, one.axes) for one in REMEDIES), *_MORE)
+ADVICE: tuple[Advice, ...] = (*(Advice(one.name, one.text, one.axes) for one in REMEDIES), *MORE)
 
 
 def find_advice(name: str, axis: str) -> Advice:

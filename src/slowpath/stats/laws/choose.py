@@ -28,7 +28,7 @@ class Choice:
     """winner: the law that holds; None with `refused` saying why. runner_up: the best other law, shown always; None
     where no other could be fitted. fits: all that could be, best first. not_fitted: law -> why it could not be.
     separating: where to measure so that they are told apart, empty when refused for another reason or not refused.
-    unexplained_ratio: of the first fit, share of the variance between points. detectable_ratio: where "constant" wins,
+    detectable_ratio: where "constant" wins,
     the change over the sweep that could still hide.
     """
 
@@ -38,7 +38,6 @@ class Choice:
     separating: tuple[SeparatingPoint, ...]
     fits: tuple[Fit, ...]
     not_fitted: dict[str, str]
-    unexplained_ratio: float | None
     detectable_ratio: float | None
 
 
@@ -48,7 +47,7 @@ def choose(sweep: Sweep, laws: Sequence[Law] = LAWS, minimum_effect: float = MIN
     fits, not_fitted = _fit_all(sweep, centre, laws)
     if not fits:
         why = "no law can be fitted: " + "; ".join(f"{name}: {reason}" for name, reason in not_fitted.items())
-        return Choice(None, None, why, (), (), not_fitted, None, None)
+        return Choice(None, None, why, (), (), not_fitted, None)
     sigma_ratio = centre.sigma_ratio
     first = _simplest(fits, sigma_ratio, minimum_effect)
     fits = [first, *(other for other in fits if other is not first)]
@@ -61,7 +60,7 @@ def choose(sweep: Sweep, laws: Sequence[Law] = LAWS, minimum_effect: float = MIN
     if refused is None and first.name == "constant":
         detectable = _detectable(centre)
     winner = None if refused else first
-    return Choice(winner, runner_up, refused, separating, tuple(fits), not_fitted, unexplained, detectable)
+    return Choice(winner, runner_up, refused, separating, tuple(fits), not_fitted, detectable)
 
 
 def _fit_all(sweep: Sweep, centre: Curve, laws: Sequence[Law]) -> tuple[list[Fit], dict[str, str]]:

@@ -29,14 +29,12 @@ _MAD_TO_SD = 1.4826  # for a normal law
 @dataclass(frozen=True)
 class Curve:
     """centre_s, sigma_ratio: shape (points,). clipped_s: shape (launches, points), what single launches are fitted to:
-    a wild value counts as one CLIP_SD standard deviations away. noise_known: False where one launch says nothing of
-    its spread.
+    a wild value counts as one CLIP_SD standard deviations away.
     """
 
     centre_s: Floats
     sigma_ratio: Floats
     clipped_s: Floats
-    noise_known: bool
 
 
 def curve(sweep: Sweep) -> Curve:
@@ -45,9 +43,8 @@ def curve(sweep: Sweep) -> Curve:
     effect = _launch_effects(logs)
     levelled = logs - effect[:, None]
     if sweep.launches == 1:
-        known = sweep.within_ratio is not None
         error = np.zeros(sweep.points) if sweep.within_ratio is None else sweep.within_ratio
-        return Curve(sweep.launch_s[0].copy(), np.hypot(error, FLOOR_RATIO), sweep.launch_s.copy(), known)
+        return Curve(sweep.launch_s[0].copy(), np.hypot(error, FLOOR_RATIO), sweep.launch_s.copy())
     if sweep.launches < SIGNED_RANK_LAUNCHES:  # a mean of few launches is carried away by one wild value
         levelled = _clipped(levelled, np.nanmedian(levelled, axis=0))
     centre, error, df = _points(levelled)
@@ -55,7 +52,7 @@ def curve(sweep: Sweep) -> Curve:
     typical = float(np.median(error[enough])) if enough.any() else 0.0
     drawn = np.sqrt((PRIOR_DF * typical**2 + df * error**2) / (PRIOR_DF + df))
     clipped_s = np.exp(effect[:, None] + _clipped(levelled, centre))
-    return Curve(np.exp(centre), np.hypot(drawn, FLOOR_RATIO), clipped_s, bool(enough.any()))
+    return Curve(np.exp(centre), np.hypot(drawn, FLOOR_RATIO), clipped_s)
 
 
 def _clipped(levelled: Floats, centre: Floats) -> Floats:

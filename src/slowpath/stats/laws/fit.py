@@ -19,8 +19,6 @@ from slowpath.stats.laws.law import Law
 from slowpath.stats.laws.separate import contains
 from slowpath.stats.laws.sweep import Sweep
 
-_FEWEST_PAIRS = 3  # of points, for the robust slope
-
 
 class NotDetermined(SlowpathError):
     """The points of the sweep can't determine the law; the message says why."""
@@ -30,8 +28,6 @@ class NotDetermined(SlowpathError):
 class Fit:
     """fitted_s, residual_ratio: shape (points,); residual_ratio = centre / fitted - 1. centre: the fit that laws are
     compared by. alternatives: other shapes of the law that the points can't tell from this one, best first.
-    robust_slope: Theil and Sen's slope where the law has one term besides the constant; a check that no point carries
-    the line alone. slope_disagrees: it lies outside the interval of that term; None: not to be told.
     """
 
     law: Law
@@ -41,8 +37,6 @@ class Fit:
     residual_ratio: Floats
     brackets: tuple[Bracket, ...]
     alternatives: tuple[CentreFit, ...]
-    robust_slope: float | None
-    slope_disagrees: bool | None
 
     @property
     def name(self) -> str:
@@ -86,8 +80,6 @@ def fit_on(law: Law, sweep: Sweep, centre: Curve, level: float = 0.95) -> Fit:
     if not terms:
         raise NotDetermined(f"law '{law.name}': no launch measured enough of the points; repeat the missing ones")
     fitted = design(best.variant, sweep.covariates) @ np.array([term.value for term in terms])
-    slope = _robust_slope(best, centre.centre_s)
-    interval = terms[-1].interval
     return Fit(
         law=law,
         centre=best,
@@ -96,8 +88,6 @@ def fit_on(law: Law, sweep: Sweep, centre: Curve, level: float = 0.95) -> Fit:
         residual_ratio=centre.centre_s / np.maximum(fitted, 1e-300) - 1.0,
         brackets=brackets,
         alternatives=_alternatives(best, others, centre.sigma_ratio),
-        robust_slope=slope,
-        slope_disagrees=None if slope is None or interval is None else not interval[0] <= slope <= interval[1],
     )
 
 
@@ -131,15 +121,3 @@ def _alternatives(best: CentreFit, others: Sequence[CentreFit], sigma_ratio: Flo
     return tuple(
         other for other in others if not contains(other, best, sigma_ratio) and not contains(best, other, sigma_ratio)
     )
-
-
-def _robust_slope(best: CentreFit, centre_s: Floats) -> float | None:
-    """Median of the slopes between all pairs of points (Sen 1968, doi 10.1080/01621459.1968.10480934)."""
-    if best.matrix.shape[1] != 2 or best.variant.searched:
-        return None
-    x = best.matrix[:, 1]
-    i, j = np.triu_indices(x.size, 1)
-    apart = x[i] != x[j]
-    if int(apart.sum()) < _FEWEST_PAIRS:
-        return None
-    return float(np.median((centre_s[i] - centre_s[j])[apart] / (x[i] - x[j])[apart]))

@@ -14,13 +14,6 @@ from slowpath.stats.inputs import Floats
 
 Covariates = Mapping[str, Floats]  # name (docs/internals/laws.md) -> its value at each point, shape (points,)
 
-_UNITS = {"in_flight": "messages", "live_buffers": "buffers", "repetition": "uses", "blocks": "blocks"}
-
-
-def unit_of(covariate: str) -> str:
-    """Plural: bytes, buffers; an empty text where the covariate is a plain number."""
-    return _UNITS.get(covariate, "bytes" if covariate.endswith("_bytes") or covariate == "base" else "")
-
 
 @dataclass(frozen=True)
 class Sweep:
