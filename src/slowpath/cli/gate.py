@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     type=click.Choice(["undecided", "pass", "fail"]),
     default="undecided",
     show_default=True,
-    help="What an undecided gate ends with: exit code 3, 0 or 1.",
+    help="Exit code of an undecided gate: 3, 0 or 1.",
 )
 @format_option("text", "json", "markdown", "github")
 @json_option()
@@ -61,7 +61,7 @@ def command(
     again: RemeasureOptions,
     trial: SelfTestOptions,
 ) -> int:
-    """Let a run pass against a baseline, or not.
+    """Pass or fail a run against a baseline.
 
     A regression is a cell that is slower beyond the minimum effect, corrected for the number of cells. A pass means
     that such a slowdown is excluded for every cell; both runs need 8 launches a cell for it.

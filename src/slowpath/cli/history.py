@@ -37,7 +37,7 @@ def command(
     """Show how the cells of many runs changed over time.
 
     FOLDER holds run folders or results files (.json), at any depth; they are only read. Runs of unlike machines never
-    share a series. A change of level is told from 7 runs on, and is a candidate while only the last run shows it.
+    share a series. A change of level takes 7 runs or more, and is a candidate while only the last one shows it.
     """
     import msgspec
 

@@ -51,7 +51,7 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Measure a campaign on this machine and say what is slow.
+    """Measure a campaign on this machine and report what is slow.
 
     CAMPAIGN is the name of a shipped campaign (see: slowpath campaigns) or a TOML file. Inside an allocation of a
     batch system the run uses that allocation. Everything measured is kept in the run folder.

@@ -29,7 +29,7 @@ def command(run: Path, cell: int | None, launch: int | None, format: str, out: P
     """Write what every rank did when, for trace viewers.
 
     One launch: every interval that was recorded of every rank, with its step and repetition. Cells of cannon and of
-    p2p pattern=one_way have start times; others only say how long.
+    p2p pattern=one_way have start times; other cells record durations alone.
     """
     from slowpath.report.trace.read import read_trace
     from slowpath.report.trace.write import FORMATS, write_trace
