@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real browser with the reports of tests/data/report. Skipped where Chromium or selenium is not installed."""
+"""A real browser with the reports of tests/support. Skipped where Chromium or selenium is not installed."""
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import shutil
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from slowpath.report import render_html
+from support import checkup, report_studies
 
 webdriver = pytest.importorskip("selenium.webdriver")
 
-DATA = Path(__file__).parents[1] / "data" / "report"
 OPTIONS = (
     "--headless=new",
     "--no-sandbox",
@@ -61,26 +57,18 @@ def browser(start: Start) -> Any:
     return start()
 
 
-def _module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"report_{name}", DATA / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
-
-
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """file: addresses of a check-up, of an imported run and of both studies."""
-    made, studies = _module("make"), _module("studies")
     documents = {
-        name: json.loads((DATA / f"{name}.json").read_text(encoding="utf-8")) for name in ("results", "imported")
+        "results": checkup.results(),
+        "imported": checkup.imported(),
+        "puts": report_studies.put_results(),
+        "cannon": report_studies.cannon_results(),
     }
-    documents |= {"puts": studies.put_results(made), "cannon": studies.cannon_results(made)}
     folder, found = tmp_path_factory.mktemp("reports"), {}
     for name, document in documents.items():
         path = folder / f"{name}.html"
-        path.write_text(render_html(document, made.series(document)), encoding="utf-8")
+        path.write_text(render_html(document, checkup.series(document)), encoding="utf-8")
         found[name] = path.as_uri()
     return found
