@@ -3,59 +3,30 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    FloatParameter = click.ParamType[float]
-else:
-    FloatParameter = click.ParamType  # generic only from click 8.2 on
-
-FORMATS = ("text", "json", "csv")
-
-
-class Effect(FloatParameter):
-    """5% or 0.05, as a ratio."""
-
-    name = "percent"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Between 0 and 1, both excluded."""
-        if isinstance(value, float):
-            return value
-        found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)", str(value).strip())
-        ratio = float(found[1]) / (100 if found[2] else 1) if found else 0.0
-        if not 0.0 < ratio < 1.0:
-            self.fail(f"'{value}' is not a share above 0 and below 1; write for example 5% or 0.05", param, ctx)
-        return ratio
-
-
-EFFECT = Effect()
+from slowpath.cli.options import (
+    format_option,
+    json_option,
+    metric_option,
+    minimum_effect_option,
+    phase_option,
+    phases_of,
+)
 
 
 @click.command("compare", epilog="Example: slowpath compare slowpath-runs/before slowpath-runs/after")
 @click.argument("a", type=click.Path(path_type=Path))
 @click.argument("b", type=click.Path(path_type=Path))
-@click.option("--minimum-effect", type=EFFECT, default="3%", show_default=True, help="Smallest difference that counts.")
-@click.option(
-    "--metric", "metrics", multiple=True, metavar="NAME", help="May be repeated; or all.  [default: each cell's first]"
-)
-@click.option(
-    "--phase",
-    type=click.Choice(["first", "steady", "all"]),
-    default="all",
-    show_default=True,
-    help="First or later messages.",
-)
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="What to print on stdout."
-)
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@minimum_effect_option("3%", "Smallest difference that counts.")
+@metric_option()
+@phase_option("all")
+@format_option("text", "json", "csv")
+@json_option()
 def command(
-    a: Path, b: Path, minimum_effect: float, metrics: tuple[str, ...], phase: str, form: str, as_json: bool
+    a: Path, b: Path, minimum_effect: float, metrics: tuple[str, ...], phase: str, format: str, as_json: bool
 ) -> int:
     """Compare two runs cell by cell.
 
@@ -64,13 +35,13 @@ def command(
     """
     import msgspec
 
-    from slowpath.compare.comparison import PHASES, compare
+    from slowpath.compare.comparison import compare
     from slowpath.compare.read import read_source
 
-    found = compare(read_source(a), read_source(b), minimum_effect, metrics, PHASES if phase == "all" else (phase,))
-    if as_json or form == "json":
+    found = compare(read_source(a), read_source(b), minimum_effect, metrics, phases_of(phase))
+    if as_json or format == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
-    elif form == "csv":
+    elif format == "csv":
         from slowpath.compare.table import render_csv
 
         click.echo(render_csv(found).rstrip("\n"))

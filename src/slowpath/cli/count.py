@@ -28,7 +28,7 @@ import click
     help="trap: the process steps itself, by a preloaded library. ptrace: it is stepped from outside.",
 )
 @click.option(
-    "--most", type=click.IntRange(min=1), help="A call with more instructions is given up.  [default: 4000000]"
+    "--most", type=click.IntRange(min=1), help="Give up on a call with more instructions.  [default: 4000000]"
 )
 @click.option(
     "--out",

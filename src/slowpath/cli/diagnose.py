@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
 )
 @click.option("--name-only", is_flag=True, help="Name slow paths (half a minute); prove nothing yet.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, start nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done, start nothing.")
 @click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
 @click.option("--json", "as_json", is_flag=True, help="Print diagnosis.json instead of text.")
 def command(

@@ -57,7 +57,7 @@ def build(mpi: str | None, force: bool, abi: bool) -> int:
 @click.argument("engine", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded, cuda.  [default: PATH]")
 def check(engine: Path, mpi: str | None) -> int:
-    """Whether ENGINE can run under an MPI; says why not.
+    """Whether ENGINE can run under an MPI; reports why not.
 
     Exit codes: 0 it can, 4 it can't.
     """

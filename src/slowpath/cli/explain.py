@@ -19,7 +19,7 @@ import click
 def command(code: str | None, folder: Path | None) -> int:
     """Explain a slow path in one screen, or list all of them.
 
-    How it shows, why it happens, how Slowpath tells it, how to fix it, and what is taken for it by mistake.
+    How it shows, why it happens, how Slowpath detects it, how to fix it, and what is mistaken for it.
     """
     from slowpath.core.errors import UsageError
     from slowpath.findings.page import markdown_files, table, text_page

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a run folder to what the user sees: results, report files, and text on stdout."""
+"""What the user sees of results: text or files on stdout, and the exit code."""
 
 from __future__ import annotations
 
@@ -14,24 +14,14 @@ if TYPE_CHECKING:
 WRITTEN = {"html": "report.html", "json": "results.json", "csv": "contrasts.csv", "text": "report.txt"}
 
 
-def rebuild(run: Path) -> Results:
-    """Analyse the record and write everything that is derived from it."""
-    from slowpath.analyse.build import build_results
-    from slowpath.report import write_all
-
-    results = build_results(run)
-    write_all(run, results)
-    return results
-
-
-def show(run: Path, results: Results, form: str) -> None:
-    """Print the results on stdout in one of WRITTEN's forms, and on stderr where the files are."""
-    if form == "text":
+def show(run: Path, results: Results, format_name: str) -> None:
+    """Print the results on stdout in one of WRITTEN's formats, and on stderr where the files are."""
+    if format_name == "text":
         from slowpath.report.text import render_text
 
         click.echo(render_text(results).rstrip("\n"))
     else:
-        click.echo((run / WRITTEN[form]).read_text().rstrip("\n"))
+        click.echo((run / WRITTEN[format_name]).read_text().rstrip("\n"))
     click.echo(f"report: {run / WRITTEN['html']}   results: {run / WRITTEN['json']}", err=True)
 
 

@@ -16,11 +16,12 @@ def command(files: tuple[Path, ...], out: Path | None, as_json: bool) -> int:
     """Make a run folder from logs of the reproducers.
 
     FILES are what gpudirect_p2p_overalloc and intranode_pinned_host_comm print, or tables of the OSU benchmarks, of IMB
-    or of nccl-tests. Each file is one launch; the folder is reported like any other run. Tables hold means alone: what
-    they lack is said, and nothing is decided from them.
+    or of nccl-tests. Each file is one launch; the folder is reported like any other run. Tables hold means alone: the
+    report states what they lack and decides nothing from them.
     """
-    from slowpath.cli.finish import exit_code_of, rebuild, show
+    from slowpath.cli.finish import exit_code_of, show
     from slowpath.record.imports.choose import import_files
+    from slowpath.report.rebuild import rebuild
 
     run = import_files(list(files), out)
     results = rebuild(run)

@@ -16,13 +16,13 @@ from slowpath.core.version import __version__
 
 # By use. A command's module is imported only when it is called, so that --help stays fast.
 COMMANDS: tuple[tuple[str, str, str], ...] = (
-    ("run", "slowpath.cli.run", "Measure a campaign on this machine and say what is slow."),
+    ("run", "slowpath.cli.run", "Measure a campaign on this machine and report what is slow."),
     ("diagnose", "slowpath.cli.diagnose", "Find slow paths, explain them, and prove what helps."),
     ("report", "slowpath.cli.report", "Build the report of a run folder anew."),
     ("summary", "slowpath.cli.summary", "Print the samples of a run as CSV, summarised."),
     ("trace", "slowpath.cli.trace", "Write what every rank did when, for trace viewers."),
     ("compare", "slowpath.cli.compare", "Compare two runs cell by cell."),
-    ("gate", "slowpath.cli.gate", "Let a run pass against a baseline, or not."),
+    ("gate", "slowpath.cli.gate", "Pass or fail a run against a baseline."),
     ("history", "slowpath.cli.history", "Show how the cells of many runs changed over time."),
     ("script", "slowpath.cli.script", "Write the job script of a campaign; nothing is submitted."),
     ("resume", "slowpath.cli.resume", "Continue a run that was interrupted."),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--clean", type=click.IntRange(0), default=4, show_default=True, help="Runs without a plant.")
 @click.option("--baseline", type=click.IntRange(1), default=8, show_default=True, help="Clean runs before all others.")
 @click.option("--seed", type=click.IntRange(0), help="Draws the plants of another run again.  [default: a fresh one]")
-@click.option("--class", "chosen", multiple=True, help="Only this class of plants; may be given several times.")
+@click.option("--class", "chosen", multiple=True, help="Only this class of plants; may be repeated.")
 @click.option("--mpi", help="As in slowpath run.")
 @click.option("--budget", help="Time of each diagnosis (2m), trials and all.  [default: diagnose --name-only]")
 @click.option(
@@ -67,7 +67,7 @@ def command(
 
 
 def _classes(chosen: tuple[str, ...], library: Library) -> list[PlantClass]:
-    """Those asked for, or all, less what this machine or library does not have, which is told."""
+    """Those asked for, or all, less what this machine or library does not have, which is reported."""
     from slowpath.core.errors import UsageError
     from slowpath.studies.plants.classes import CLASSES
     from slowpath.studies.plants.measure import unavailable

@@ -12,7 +12,7 @@ import click
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option(
     "--format",
-    "form",
+    "format",
     type=click.Choice(["text", "html", "json", "csv"]),
     default="text",
     show_default=True,
@@ -24,13 +24,14 @@ import click
     help="First copy RUN to this new folder without names of hosts, users, paths and addresses; then report the copy.",
 )
 @click.option("--redact-also", metavar="WORD", multiple=True, help="With --redact: replace this, too. May be repeated.")
-def command(run: Path, form: str, redact: Path | None, redact_also: tuple[str, ...]) -> int:
+def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str, ...]) -> int:
     """Build the report of a run folder anew.
 
     RUN may be unfinished: what has been measured so far is reported. Only derived files are written: results.json,
     report.html, report.txt, cells.csv, contrasts.csv.
     """
-    from slowpath.cli.finish import exit_code_of, rebuild, show
+    from slowpath.cli.finish import exit_code_of, show
+    from slowpath.report.rebuild import rebuild
 
     if redact_also and redact is None:
         raise click.UsageError("--redact-also needs --redact FOLDER: where the copy without names goes")
@@ -40,5 +41,5 @@ def command(run: Path, form: str, redact: Path | None, redact_also: tuple[str, .
         run, results = redact_and_report(run, redact, redact_also)
     else:
         results = rebuild(run)
-    show(run, results, form)
+    show(run, results, format)
     return exit_code_of(results)

@@ -24,7 +24,8 @@ def command(run: Path, budget: float | None, cell_timeout: float, quiet: bool, a
 
     Launches that ended are kept, the others are run, with the same MPIs and the same engines. Nothing is deleted.
     """
-    from slowpath.cli.finish import exit_code_of, rebuild, show
+    from slowpath.cli.finish import exit_code_of, show
+    from slowpath.report.rebuild import rebuild
     from slowpath.run.execute import RunLimits
     from slowpath.run.measure import measure
     from slowpath.run.progress import choose

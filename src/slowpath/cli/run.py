@@ -51,12 +51,13 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Measure a campaign on this machine and say what is slow.
+    """Measure a campaign on this machine and report what is slow.
 
     CAMPAIGN is the name of a shipped campaign (see: slowpath campaigns) or a TOML file. Inside an allocation of a
     batch system the run uses that allocation. Everything measured is kept in the run folder.
     """
-    from slowpath.cli.finish import exit_code_of, rebuild, show
+    from slowpath.cli.finish import exit_code_of, show
+    from slowpath.report.rebuild import rebuild
     from slowpath.run.commands import command_lines
     from slowpath.run.execute import RunLimits
     from slowpath.run.measure import create, measure_prepared

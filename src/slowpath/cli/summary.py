@@ -17,24 +17,9 @@ def command(run: Path) -> int:
     batch. Nothing is judged here; the report does that. Every checksum is verified, and what is damaged is named on
     stderr and left out.
     """
-    import csv
     import sys
-    from dataclasses import asdict, fields
 
-    from slowpath.analyse.summary import CellSummary, summarise
-    from slowpath.record.blocks import scan
-    from slowpath.record.folder import launch_folder, read_launches, read_run
+    from slowpath.report.samples_csv import write_samples_csv
 
-    read_run(run)
-    out = csv.DictWriter(sys.stdout, [field.name for field in fields(CellSummary)], lineterminator="\n")
-    out.writeheader()
-    for launch in read_launches(run):
-        path = launch_folder(run, launch.launch) / "samples.blk"
-        if not path.exists():
-            click.echo(f"launch {launch.launch}: no samples ({launch.ended})", err=True)
-            continue
-        index = scan(path)
-        for note in index.notes:
-            click.echo(f"launch {launch.launch}: {note}", err=True)
-        out.writerows(asdict(line) for line in summarise(index))
+    write_samples_csv(run, sys.stdout, lambda line: click.echo(line, err=True))
     return 0

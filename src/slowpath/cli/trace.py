@@ -16,7 +16,7 @@ import click
 @click.option("--launch", type=click.IntRange(min=0), help="By its number.  [default: the first that measured it]")
 @click.option(
     "--format",
-    "form",
+    "format",
     type=click.Choice(["otf2", "perfetto", "both"]),
     default="both",
     show_default=True,
@@ -25,21 +25,21 @@ import click
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="A new or empty folder.  [default: in RUN/traces]"
 )
-def command(run: Path, cell: int | None, launch: int | None, form: str, out: Path | None) -> int:
+def command(run: Path, cell: int | None, launch: int | None, format: str, out: Path | None) -> int:
     """Write what every rank did when, for trace viewers.
 
     One launch: every interval that was recorded of every rank, with its step and repetition. Cells of cannon and of
-    p2p pattern=one_way have start times; others only say how long.
+    p2p pattern=one_way have start times; other cells record durations alone.
     """
     from slowpath.report.trace.read import read_trace
     from slowpath.report.trace.write import FORMATS, write_trace
 
     trace = read_trace(run, cell, launch)
     name = ("all" if cell is None else f"cell-{cell}") + ("" if launch is None else f"-launch-{launch}")
-    folder = out or run / "traces" / (name if form == "both" else f"{name}-{form}")
+    folder = out or run / "traces" / (name if format == "both" else f"{name}-{format}")
     for note in trace.notes:
         click.echo(f"note: {note}", err=True)
-    for path, how in write_trace(trace, folder, list(FORMATS) if form == "both" else [form]):
+    for path, how in write_trace(trace, folder, list(FORMATS) if format == "both" else [format]):
         click.echo(f"{path}   {how}")
     click.echo(f"{trace.title}: {len(trace.rows)} ranks, {trace.spans} intervals", err=True)
     return 0

@@ -32,3 +32,22 @@ class Duration(FloatParameter):
 
 
 DURATION = Duration()
+
+
+class Effect(FloatParameter):
+    """5% or 0.05, as a ratio."""
+
+    name = "percent"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Between 0 and 1, both excluded."""
+        if isinstance(value, float):
+            return value
+        found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)", str(value).strip())
+        ratio = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+        if not 0.0 < ratio < 1.0:
+            self.fail(f"'{value}' is not a share above 0 and below 1; write for example 5% or 0.05", param, ctx)
+        return ratio
+
+
+EFFECT = Effect()

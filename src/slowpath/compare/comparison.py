@@ -69,7 +69,7 @@ class RunNote(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """Everything that `slowpath compare` says; its JSON is this, field by field."""
+    """Everything that `slowpath compare` reports; its JSON is this, field by field."""
 
     schema: int
     kind: str
@@ -250,8 +250,8 @@ def _common(rows: Sequence[Row]) -> float | None:
 def _caution(a: Source, b: Source) -> str:
     when = f"A began {a.run.started or 'at an unknown time'}, B {b.run.started or 'at an unknown time'}"
     return (
-        f"Not interleaved: {when}. Whatever else changed between the two runs, drift of the machine included, is part "
-        "of each ratio and not of its interval."
+        f"Not interleaved: {when}. Each ratio includes whatever else changed between the two runs, drift of the "
+        "machine too; its interval does not."
     )
 
 

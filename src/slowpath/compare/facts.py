@@ -14,7 +14,7 @@ from slowpath.core.units import format_bytes
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """One thing that differs; None: that run does not say."""
+    """One thing that differs; None: that run does not state it."""
 
     what: str
     a: str | None
@@ -36,7 +36,7 @@ def _memory(machine: Mapping[str, Any]) -> str | None:
 
 
 def _load(run: RunResult) -> str | None:
-    """Over the last minute, processes: it tells of other work on the machine, and of nothing below one."""
+    """Over the last minute, processes: other work on the machine shows in it; below one, nothing does."""
     load = run.machine.get("load")
     return f"{load[0]:.0f}" if isinstance(load, list) and load else None
 
@@ -50,12 +50,12 @@ def _of_mpis(fact: Callable[[MpiResult], str | None]) -> Callable[[RunResult], s
 
 
 def mpi_identity(mpi: MpiResult) -> str:
-    """Library and version; "" where an old or imported run does not say."""
+    """Library and version; "" where an old or imported run does not state them."""
     return " ".join(filter(None, (mpi.name, mpi.version)))
 
 
 def engine_build(run: RunResult, mpi: str | None) -> dict[str, Any]:
-    """Key, compiler and path of the engine that the run used for this MPI; {} where it doesn't say."""
+    """Key, compiler and path of the engine that the run used for this MPI; {} where it does not state them."""
     engine = mpi_of(run, mpi).engine or run.machine.get("engine")
     return engine if isinstance(engine, dict) else {}
 

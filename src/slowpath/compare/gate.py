@@ -28,7 +28,7 @@ Outcome = str  # a key of EXIT_CODES
 
 
 class Again(msgspec.Struct, frozen=True):
-    """What fresh launches said of a flagged row. p_holm: corrected over all flagged rows."""
+    """What fresh launches show of a flagged row. p_holm: corrected over all flagged rows."""
 
     interleaved: bool  # with fresh launches of the baseline's MPI and engine; false: against its old values
     ratio: float
@@ -53,7 +53,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """Everything that `slowpath gate` says; its JSON is this, field by field."""
+    """Everything that `slowpath gate` reports; its JSON is this, field by field."""
 
     schema: int
     kind: str
@@ -125,7 +125,7 @@ def flagged(found: Gate) -> list[Row]:
 
 
 def with_again(found: Gate, again: Mapping[int, Again], folder: str, notes: Sequence[str]) -> Gate:
-    """The gate after flagged rows were measured again. again: position in `flagged` -> what fresh launches said.
+    """The gate after flagged rows were measured again. again: position in `flagged` -> what fresh launches show.
 
     A flagged row that fresh launches have nothing on stays what it was.
     """
@@ -151,7 +151,7 @@ def _unmeasured(baseline: Source, found: Comparison) -> list[Unmatched]:
     """Cells that are in both runs, were measured in the baseline, and have no value to compare in the run."""
     known = {one.cell for one in found.only_a} | {row.a_cell for row in found.rows}
     return [
-        Unmatched(cell.cell, cell.label, cell.status, "the run has no value of it; its report says why")
+        Unmatched(cell.cell, cell.label, cell.status, "the run has no value of it; see its report")
         for cell in baseline.results.cells
         if cell.cell not in known and _has_asked(cell, found)
     ]

@@ -73,7 +73,7 @@ class Series(msgspec.Struct, frozen=True):
 
 
 class History(msgspec.Struct, frozen=True):
-    """Everything that `slowpath history` says; its JSON is this, field by field."""
+    """Everything that `slowpath history` reports; its JSON is this, field by field."""
 
     schema: int
     kind: str

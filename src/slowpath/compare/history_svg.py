@@ -33,9 +33,9 @@ def render_svg(found: History) -> str:
 
 def _row(series: Series, top: int) -> str:
     last = series.points[-1]
-    said = series.reason or "; ".join(shift_words(series, shift) for shift in series.shifts) or "no change of level"
-    parts = element("title", _safe(f"{title(series)}: {said}"))
-    parts += text(_short(title(series), 66), 8, top + 20) + text(_short(said, 72), 8, top + 36, class_="n")
+    shown = series.reason or "; ".join(shift_words(series, shift) for shift in series.shifts) or "no change of level"
+    parts = element("title", _safe(f"{title(series)}: {shown}"))
+    parts += text(_short(title(series), 66), 8, top + 20) + text(_short(shown, 72), 8, top + 36, class_="n")
     parts += text(fmt.quantity(last.value, series.unit, last.interval), WIDTH - 8, top + 26, anchor="end")
     return element("g", parts + _curve(series, top))
 
@@ -64,10 +64,10 @@ def _mark(series: Series, i: int, xs: Sequence[float], y: float) -> str:
     here = next((shift for shift in series.shifts if shift.position == i), None)
     kind = "p" if here is None else "w" if here.worse else "b"
     point = series.points[i]
-    said = f"{point.started[:16]} {point.run}: {fmt.quantity(point.value, series.unit, point.interval)}"
+    shown = f"{point.started[:16]} {point.run}: {fmt.quantity(point.value, series.unit, point.interval)}"
     return element(
         "circle",
-        element("title", _safe(said)),
+        element("title", _safe(shown)),
         cx=xs[i],
         cy=y,
         r=2.0 if here is None else 4.5,

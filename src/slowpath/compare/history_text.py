@@ -39,7 +39,7 @@ def shift_words(series: Series, shift: Shift) -> str:
 
 
 def _shift(series: Series, shift: Shift) -> list[str]:
-    sure = "" if shift.state == "change" else ": the last run alone; the next one will tell"
+    sure = "" if shift.state == "change" else ": only the last run shows it; the next one decides"
     lines = [wrap(f"{title(series)}: {shift_words(series, shift)}{sure}", f"{shift.state:<10} ")]
     return lines + [wrap(difference(one), "             ") for one in shift.differences]
 

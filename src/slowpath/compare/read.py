@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a run, from a results.json or a run folder, and what they say of a cell's surroundings."""
+"""Results of a run, from a results.json or a run folder, and what they state of a cell's surroundings."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class Source(msgspec.Struct, frozen=True):
 
 
 def mpi_of(run: RunResult, name: str | None) -> MpiResult:
-    """What the run says of the MPI that cells call `name`."""
+    """What the run states of the MPI that cells call `name`."""
     return next((one for one in run.mpis if one.mpi == name), run.mpi)
 
 
 def environment_of(run: RunResult, cell: CellResult) -> EnvironmentResult | None:
-    """What the cell's environment means under its MPI; None where the run doesn't say."""
+    """What the cell's environment means under its MPI; None where the run does not state it."""
     found = (e for e in run.environments if e.name == cell.environment and e.mpi in (None, cell.mpi))
     return next(found, None)
 
 
 def placement_of(run: RunResult, cell: CellResult) -> PlacementResult | None:
-    """The cell's placement; None where the run doesn't say."""
+    """The cell's placement; None where the run does not state it."""
     return next((p for p in run.placements if p.name == cell.placement), None)
 
 

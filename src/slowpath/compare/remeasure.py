@@ -107,7 +107,7 @@ def measure_again(
 def judge_again(
     rows: Sequence[Row], results: Results, baseline: Source, interleaved: bool, minimum_effect: float
 ) -> dict[int, Again]:
-    """Position in `rows` -> what the fresh launches say; rows that gave no values there are left out.
+    """Position in `rows` -> what the fresh launches show; rows without values there are left out.
 
     Args: results: of the fresh launches.
     """
@@ -156,14 +156,14 @@ def _same(
     cells_now = {cell.cell: cell for cell in run.results.cells}
     cells_before = {cell.cell: cell for cell in baseline.results.cells}
 
-    def told(source: Source, side: str, libraries: Mapping[str, Library], cell: CellResult) -> object:
+    def setting(source: Source, side: str, libraries: Mapping[str, Library], cell: CellResult) -> object:
         environment = environment_of(source.run, cell)
         library = libraries[mpi_name(side, cell.mpi)]
         started = library.mpi.mpiexec.resolve(), library.engine.program.resolve()
         return started, environment and dict(environment.variables)
 
     return all(
-        told(run, NOW, now, cells_now[row.b_cell]) == told(baseline, BASELINE, before, cells_before[row.a_cell])
+        setting(run, NOW, now, cells_now[row.b_cell]) == setting(baseline, BASELINE, before, cells_before[row.a_cell])
         for row in rows
     )
 

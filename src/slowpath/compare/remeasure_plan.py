@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan that measures flagged cells again, and what its launches say. Pure.
+"""The plan that measures flagged cells again, and what its launches show. Pure.
 
 Where the baseline's MPI or engine is another one than the run's and still there, both are launched anew in interleaved
 pairs: that takes all drift between the two dates away. Else there is nothing to put into the other half of a pair, and
@@ -111,7 +111,7 @@ def _placements(rows: Sequence[Row], run: Results, baseline: Results | None) -> 
 
 
 def _placement(name: str, given: PlacementResult | None) -> Placement:
-    """As it was asked for; what an older run doesn't say has its default."""
+    """As it was asked for; what an older run does not state has its default."""
     if given is None:
         return Placement(name)
     return Placement(name, given.bind or "core", given.spread, given.nodes, given.ranks_per_node, given.hosts or [])
@@ -126,7 +126,7 @@ def _contrast(i: int, row: Row, numbers: Mapping[tuple[str, int], int]) -> Contr
 def confirm(
     rows: Sequence[Row], fresh: Mapping[int, tuple[Sequence[float], Sequence[float]]], interleaved: bool, least: float
 ) -> dict[int, Again]:
-    """What fresh launches say, corrected by Holm over all flagged rows.
+    """What fresh launches show, corrected by Holm over all flagged rows.
 
     Args: fresh: position in rows -> (launch values of the baseline, of the run), pairs when interleaved.
           least: minimum effect.

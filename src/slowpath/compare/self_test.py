@@ -43,7 +43,7 @@ class Rate(msgspec.Struct, frozen=True):
 
 
 class SelfTest(msgspec.Struct, frozen=True):
-    """What `slowpath gate --self-test` says; its JSON is this, field by field.
+    """What `slowpath gate --self-test` reports; its JSON is this, field by field.
 
     false_alarms: gates between equal sides that end with regression; undecided: that end so.
     caught: gates with one planted slowdown that name its cell.  in_order: false alarms between neighbouring blocks.

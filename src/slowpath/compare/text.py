@@ -56,8 +56,8 @@ def headline(found: Gate) -> str:
     what += [f"{len(found.wrong)} cells with wrong bytes"] if found.wrong else []
     what += [f"{counts['undecided']} undecided"] if counts["undecided"] else []
     what += [f"{len(found.missing)} cells of the baseline not measured"] if found.missing else []
-    said = ", ".join(what) or f"none of {len(found.rows)} comparisons is slower"
-    return f"{said} (smallest difference that counts: {100 * found.comparison.minimum_effect:g} %)"
+    counted = ", ".join(what) or f"none of {len(found.rows)} comparisons is slower"
+    return f"{counted} (smallest difference that counts: {100 * found.comparison.minimum_effect:g} %)"
 
 
 def judged_label(one: Judged) -> str:
@@ -104,7 +104,7 @@ def _sides(found: Comparison) -> str:
 
 
 def shared_differences(rows: Sequence[Row]) -> list[Difference]:
-    """What every row names as different; told once, not in each row."""
+    """What every row names as different; shown once, not in each row."""
     return [one for one in (rows[0].differs if rows else []) if all(one in row.differs for row in rows)]
 
 
@@ -114,25 +114,25 @@ def difference(one: Difference) -> str:
 
 
 def _counts(found: Comparison) -> str:
-    said = ", ".join(f"{count} {word}" for word, count in found.verdicts.items() if count)
+    counted = ", ".join(f"{count} {word}" for word, count in found.verdicts.items() if count)
     return wrap(
-        f"B against A: {said or 'nothing to compare'}. A ratio above 1 means that B is worse; differences below "
-        f"{100 * found.minimum_effect:g} % don't count; corrected for how many there are of each experiment and metric."
+        f"B against A: {counted or 'nothing to compare'}. A ratio above 1 means that B is worse; differences below "
+        f"{100 * found.minimum_effect:g} % don't count; p values are corrected within each experiment and metric."
     )
 
 
-def _table(rows: Sequence[Row], told: Sequence[Difference]) -> str:
+def _table(rows: Sequence[Row], known: Sequence[Difference]) -> str:
     if not rows:
         return ""
     ordered = sorted(rows, key=lambda row: ORDER.index(row.verdict))
-    lines = [HEAD, *(_line(row, told) for row in ordered)]
+    lines = [HEAD, *(_line(row, known) for row in ordered)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(HEAD) - 1)]
     text = ["  ".join([*(w.ljust(n) for w, n in zip(line, widths, strict=False)), line[-1]]) for line in lines]
     return "\n".join(f"  {line}" for line in text)
 
 
-def _line(row: Row, told: Sequence[Difference]) -> tuple[str, ...]:
-    own = [difference(one) for one in row.differs if one not in told]
+def _line(row: Row, known: Sequence[Difference]) -> tuple[str, ...]:
+    own = [difference(one) for one in row.differs if one not in known]
     differs = f" [{'; '.join(own)}]" if own else ""
     shown = fmt.ratio_interval(row.ratio, row.interval) or "no interval"
     values = [fmt.quantity(value, row.unit) for value in (row.b_value, row.a_value)]

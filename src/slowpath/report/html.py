@@ -44,7 +44,7 @@ def _with_micro(verdict: Verdict) -> Verdict:
 
 
 def badge(verdict: str) -> Markup:
-    """The marker of a verdict, to stand beside its word."""
+    """The marker of a verdict, to stand next to its word."""
     d = marks.SHAPES.get(verdict, "M-2-7H2V-3H-2zM-2-1H2V7H-2z")
     path = element("path", d=d, class_=f"mark {verdict}")
     return Markup(element("svg", path, class_="badge", width=16, height=16, viewBox="-8 -8 16 16", aria_hidden="true"))

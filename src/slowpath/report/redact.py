@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`slowpath report --redact`: a copy of a run folder without the names of hosts, users, paths and addresses.
 
-The same name gets the same stand-in everywhere, so that which rank ran where can still be told. Names are gathered from
+The same name gets the same stand-in everywhere, so that which rank ran where stays visible. Names are gathered from
 the fields that hold them (hosts of ranks, variables of the scheduler, home folders in paths) and then replaced wherever
 they occur, in any file. Numbers, parameters and samples stay as they are: block files hold no names. Files of a kind
 that is not known here are left out.

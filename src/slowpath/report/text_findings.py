@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings for a terminal: a block each, what is missing said in it."""
+"""Findings for a terminal: a block each, with what is missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def finding_lines(results: Results) -> list[str]:
         return []
     own = [one for one in found if one.usual]
     others = [one for one in found if not one.usual]
-    lines = [f"{headline(found)}. Each is told by: slowpath explain CODE"]
+    lines = [f"{headline(found)}. More about each: slowpath explain CODE"]
     for one in own:
         lines += _block(one)
     if others:

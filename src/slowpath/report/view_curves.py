@@ -56,7 +56,7 @@ def curve_figures(results: Results) -> list[Figure]:
 
 
 def _condition(cell: CellResult) -> Settings:
-    """Everything that a cell is set to besides its message size."""
+    """Everything that a cell is set to apart from its message size."""
     settings = {**cell.parameters, "environment": cell.environment, "placement": cell.placement}
     settings.pop("message_bytes", None)
     return settings

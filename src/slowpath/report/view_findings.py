@@ -42,7 +42,7 @@ class RemedyView:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """One finding. contrasts: anchors of those that it rests on.  counted: what was counted beside its times."""
+    """One finding. contrasts: anchors of those that it rests on.  counted: what was counted next to its times."""
 
     id: str
     rule: str

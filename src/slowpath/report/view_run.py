@@ -154,7 +154,7 @@ def run_command(run: RunResult) -> str | None:
 
 
 def commands(results: Results) -> list[tuple[int, str, str, str]]:
-    """Cell, its label, its group and the command that measures it alone; cells without a command say why."""
+    """Cell, its label, its group and the command that measures it alone; or why there is none."""
     why = "imported: the log does not state its command" if results.run.imported else "no command was recorded"
     return [
         (
@@ -168,7 +168,7 @@ def commands(results: Results) -> list[tuple[int, str, str, str]]:
 
 
 def witnesses(results: Results) -> tuple[list[str], list[list[str]]]:
-    """What was counted beside the times: one row for each cell, phase and role that has a witness."""
+    """What was counted next to the times: one row for each cell, phase and role that has a witness."""
     rows = []
     for cell in results.cells:
         for phase, roles in (cell.witness or {}).items():

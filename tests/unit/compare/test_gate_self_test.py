@@ -11,7 +11,7 @@ import planted_runs as planted
 import pytest
 from click.testing import CliRunner
 
-from slowpath.cli.gate import command
+from slowpath.cli.main import slowpath
 from slowpath.compare.launches_needed import launches_needed
 from slowpath.compare.read import Source
 from slowpath.compare.self_test import SelfTest, self_test
@@ -82,21 +82,23 @@ def test_the_command(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     cells = [planted.cell(i, 1e-6 * np.exp(rng.normal(0, 0.01, 16))) for i in range(5)]
     path.write_bytes(msgspec.json.encode(planted.results(cells)))
-    said = CliRunner().invoke(command, [str(path), "--self-test", "--trials", "5"], standalone_mode=False)
+    said = CliRunner().invoke(slowpath, ["gate", str(path), "--self-test", "--trials", "5"], standalone_mode=False)
     assert said.return_value == 0, said.output
     assert said.output.startswith("MET: gates of 5 cells, 8 launches a side")
     assert "caught, one cell 8 % slower" in said.output
-    told = CliRunner().invoke(command, [str(path), "--self-test", "--trials", "2", "--json"], standalone_mode=False)
+    told = CliRunner().invoke(
+        slowpath, ["gate", str(path), "--self-test", "--trials", "2", "--json"], standalone_mode=False
+    )
     assert msgspec.json.decode(told.output, type=SelfTest).false_alarms.of == 2
 
 
 @pytest.mark.parametrize("more", [["--baseline", "x"], ["--remeasure"], ["--metric", "all"], ["--format", "github"]])
 def test_what_does_not_go_with_it_is_refused(more: list[str]) -> None:
-    done = CliRunner().invoke(command, ["run", "--self-test", *more], standalone_mode=False)
+    done = CliRunner().invoke(slowpath, ["gate", "run", "--self-test", *more], standalone_mode=False)
     assert isinstance(done.exception, UsageError)
 
 
 def test_a_gate_without_baseline_is_refused() -> None:
-    done = CliRunner().invoke(command, ["run"], standalone_mode=False)
+    done = CliRunner().invoke(slowpath, ["gate", "run"], standalone_mode=False)
     assert isinstance(done.exception, UsageError)
     assert "--baseline" in str(done.exception)

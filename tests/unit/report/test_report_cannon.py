@@ -62,7 +62,7 @@ def test_what_is_missing_has_its_reason(cannon: Results) -> None:
 def test_every_variant_has_its_curves_in_a_family(cannon: Results) -> None:
     found = titles(cannon)
     assert found[0] == "Compute and communication of sendrecv replace"
-    assert found[1] == "Distribution and gathering beside the multiplication"
+    assert found[1] == "Distributing and gathering next to the multiplication"
     for kind in ("Speed-up over sendrecv replace", "Exposed share of the time", "Time over that of compute only"):
         assert [f"{kind}, {family}" in found for family in ("two-sided", "one-sided", "shared memory", "others")] == [
             True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was counted beside the times, as reports say it."""
+"""What was counted next to the times, as reports show it."""
 
 from __future__ import annotations
 

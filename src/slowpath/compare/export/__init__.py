@@ -52,10 +52,10 @@ def parse_exports(words: Sequence[str]) -> list[tuple[Format, Path]]:
 
 def write_exports(wanted: Sequence[tuple[Format, Path]], found: Gate, run: Source) -> None:
     """Writes each file.  Raises: EnvironmentFailure if one can't be written."""
-    for form, path in wanted:
-        text = form.render(found, run)
+    for export, path in wanted:
+        text = export.render(found, run)
         try:
-            with path.open("a" if form.append else "w", encoding="utf-8") as file:
+            with path.open("a" if export.append else "w", encoding="utf-8") as file:
                 file.write(text)
         except OSError as error:
             raise EnvironmentFailure(

@@ -79,22 +79,22 @@ def _critical(group: CannonGroup) -> Figure | None:
         Series("multiplying", _seconds(group, name, _part("dgemm"))),
         Series("everything else", _seconds(group, name, lambda p: p.exposed_s)),
     ]
-    marks, said = [], []
+    marks, notes = [], []
     for key, words in (("half", "1/2 exposed"), ("tenth", "1/10")):
         one = group.critical_n[key]
         if one.n is None:
-            said.append(f"{words}: {fmt.MISSING} {one.reason}")
+            notes.append(f"{words}: {fmt.MISSING} {one.reason}")
             continue
         ends = one.interval
         marks.append(Mark(words, one.n, ends))
         shown = fmt.with_kind(fmt.quantity_interval(one.n, "", ends), one.interval_kind)
-        said.append(f"{words} at n = {fmt.quantity(one.n, '', ends)}, {shown}")
+        notes.append(f"{words} at n = {fmt.quantity(one.n, '', ends)}, {shown}")
     picture = over_n.chart(series, "s", f"Compute and communication of {variant_name(name)}", marks)
     rows = [[str(point.n), fmt.time(point.parts_s.get("dgemm")), fmt.time(point.exposed_s)]
             for point in points(group, name)]  # fmt: skip
     table = Table(["n", "Multiplying", "Everything else"], rows)
     title = f"Compute and communication of {variant_name(name)}"
-    return _panel(title, "; ".join(said), table, picture)
+    return _panel(title, "; ".join(notes), table, picture)
 
 
 def _panel(title: str, where: str, table: Table, picture: Markup | None) -> Figure | None:
@@ -102,7 +102,7 @@ def _panel(title: str, where: str, table: Table, picture: Markup | None) -> Figu
 
 
 def _distribution(group: CannonGroup) -> Figure | None:
-    """What it costs to bring inputs from one place and the product back, beside the multiplication itself."""
+    """What it costs to bring inputs from one place and the product back, next to the multiplication itself."""
     name = next((one.variant for one in group.variants if any(
         "distribute" in p.parts_s or "gather" in p.parts_s for p in one.points)), None)  # fmt: skip
     if name is None:
@@ -113,7 +113,7 @@ def _distribution(group: CannonGroup) -> Figure | None:
         Series(words, _seconds(group, name, _part(part)))
         for words, part in (("multiplying", "dgemm"), ("inputs to the ranks", "distribute"), ("product back", "gather"))
     ]
-    title = "Distribution and gathering beside the multiplication"
+    title = "Distributing and gathering next to the multiplication"
     rows = []
     for point in points(group, name):
         parts = point.parts_s

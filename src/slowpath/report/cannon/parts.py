@@ -32,9 +32,9 @@ def _figure(group: CannonGroup, n: int, grid: str) -> Figure:
     for variant, point in found:
         whole, ends = point.multiply_s.value, point.multiply_s.interval
         parts = [(f"p-{part}", point.parts_s[part]) for part in INSIDE if part in point.parts_s]
-        said = fmt.time(whole, ends)
-        track = stack.track(parts, whole, ends, scale, grid, f"{variant_name(variant)}: {said}")
-        rows.append(Row(variant_name(variant), point.cell, track, said, _note(point)))
+        notes = fmt.time(whole, ends)
+        track = stack.track(parts, whole, ends, scale, grid, f"{variant_name(variant)}: {notes}")
+        rows.append(Row(variant_name(variant), point.cell, track, notes, _note(point)))
     where = "parts are means over ranks; the upright tick is the whole, from the first start to the last end"
     return Figure(f"Where the time goes, n = {n}", where, _table(group, found), stack.axis(scale, grid), rows)
 
@@ -72,11 +72,11 @@ def _inside_s(point: CannonPoint) -> float:
 
 
 def _note(point: CannonPoint) -> str:
-    said = []
+    notes = []
     if point.speed_up:
-        said.append(f"speed-up {value_words(point.speed_up, '×', None)[0]}")
+        notes.append(f"speed-up {value_words(point.speed_up, '×', None)[0]}")
     if point.over_compute:
-        said.append(f"{value_words(point.over_compute, '×', None)[0]} the ceiling")
+        notes.append(f"{value_words(point.over_compute, '×', None)[0]} the ceiling")
     if point.exposed_ratio:
-        said.append(f"{value_words(point.exposed_ratio, '%', None)[0]} exposed")
-    return ", ".join(said)
+        notes.append(f"{value_words(point.exposed_ratio, '%', None)[0]} exposed")
+    return ", ".join(notes)

@@ -80,7 +80,7 @@ def _best(group: CannonGroup) -> Table:
     across: Mapping[int, CannonBest] = {one.n: one for one in group.best_across_nodes}
     for one in group.best:
         rows.append([str(one.n), *_winner(one), *_winner(across.get(one.n))])
-    head = ["n", "Best", "Can't be told from it", "Best across nodes", "Can't be told from it"]
+    head = ["n", "Best", "Tied with it", "Best across nodes", "Tied with it"]
     return Table(head, rows)
 
 

@@ -153,11 +153,11 @@ def _by_words(rows: Sequence[Row]) -> list[list[Row]]:
     return [list(group) for _, group in groupby(rows, key)]
 
 
-def _rows(groups: list[list[Row]], tracks: Sequence[Markup], said: Callable[[Row], str]) -> list[FigureRow]:
+def _rows(groups: list[list[Row]], tracks: Sequence[Markup], text_of: Callable[[Row], str]) -> list[FigureRow]:
     made = []
     for group, track in zip(groups, tracks, strict=True):
-        texts = list(dict.fromkeys(said(row) for row in group))
-        values = texts[0] if len(texts) == 1 else "; ".join(f"{row.mpi} {said(row)}" for row in group)
+        texts = list(dict.fromkeys(text_of(row) for row in group))
+        values = texts[0] if len(texts) == 1 else "; ".join(f"{row.mpi} {text_of(row)}" for row in group)
         made.append(FigureRow(group[0].name, group[0].cell.cell, track, values))
     return made
 

@@ -23,9 +23,9 @@ class Kind:
     spans: Callable[[Cell, Sequence[SampleBlock], int, Sequence[Intervals]], list[Span]]
 
 
-def _multiply(cell: Cell, blocks: Sequence[SampleBlock], ranks: int, said: Sequence[Intervals]) -> list[Span]:
+def _multiply(cell: Cell, blocks: Sequence[SampleBlock], ranks: int, intervals: Sequence[Intervals]) -> list[Span]:
     """Parts of repetitions, within the whole multiplication, which bears the cell's label."""
-    steps = {(event.rank, event.part): event.steps for event in said}
+    steps = {(event.rank, event.part): event.steps for event in intervals}
     repetitions = {(b.rank, b.phase): len(b.duration_ns) for b in blocks if b.part == TOTAL}
     found = []
     for block in blocks:
@@ -45,7 +45,7 @@ def _multiply(cell: Cell, blocks: Sequence[SampleBlock], ranks: int, said: Seque
     return found
 
 
-def _one_way(cell: Cell, blocks: Sequence[SampleBlock], ranks: int, said: Sequence[Intervals]) -> list[Span]:
+def _one_way(cell: Cell, blocks: Sequence[SampleBlock], ranks: int, intervals: Sequence[Intervals]) -> list[Span]:
     """Messages: MPI_Send on rank 0, MPI_Recv on the last rank."""
     found = []
     for block in blocks:

@@ -11,7 +11,7 @@ from slowpath.core.errors import RecordError
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One interval of a rank. mpi: within the MPI library, as far as the record tells.
+    """One interval of a rank. mpi: within the MPI library, as far as the record shows.
 
     begin_ns, end_ns: from the trace's beginning.  attributes: small numbers by name (step, repetition, ...).
     """
@@ -25,7 +25,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Everything that one rank did. pid: None where the record does not tell."""
+    """Everything that one rank did. pid: None where the record does not state it."""
 
     rank: int
     host: str

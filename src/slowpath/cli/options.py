@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that several commands share, and options that a command gets as one value."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from slowpath.cli.values import EFFECT
+
+Callback = Callable[..., int]
+Decorator = Callable[[Callback], Callback]
+T = TypeVar("T")
+
+
+def grouped(name: str, kind: type[Any], *options: Decorator) -> Decorator:
+    """Options that the command gets as one argument.
+
+    Args: name: of the argument.  kind: a dataclass whose fields have the options' names.
+    """
+
+    def decorate(callback: Callback) -> Callback:
+        @functools.wraps(callback)
+        def with_group(*arguments: Any, **given: Any) -> int:
+            fields = {field.name: given.pop(field.name) for field in dataclasses.fields(kind)}
+            return callback(*arguments, **given, **{name: kind(**fields)})
+
+        found: Callback = with_group
+        for option in reversed(options):
+            found = option(found)
+        return found
+
+    return decorate
+
+
+def metric_option() -> Decorator:
+    """--metric, which may be repeated."""
+    words = "May be repeated; or all.  [default: each cell's first]"
+    return click.option("--metric", "metrics", multiple=True, metavar="NAME", help=words)
+
+
+def phase_option(default: str) -> Decorator:
+    """--phase: first, steady or all."""
+    choice = click.Choice(["first", "steady", "all"])
+    return click.option("--phase", type=choice, default=default, show_default=True, help="First or later messages.")
+
+
+def minimum_effect_option(default: str, words: str) -> Decorator:
+    """--minimum-effect, as a ratio."""
+    return click.option("--minimum-effect", type=EFFECT, default=default, show_default=True, help=words)
+
+
+def format_option(*names: str) -> Decorator:
+    """--format, the first name by default; the command gets `format`."""
+    words = "What to print on stdout."
+    return click.option("--format", "format", type=click.Choice(names), default=names[0], show_default=True, help=words)
+
+
+def json_option() -> Decorator:
+    """--json, for those who type it more often than --format json."""
+    return click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+
+
+def phases_of(phase: str) -> tuple[str, ...]:
+    """The phases that --phase names."""
+    from slowpath.compare.comparison import PHASES
+
+    return PHASES if phase == "all" else (phase,)
