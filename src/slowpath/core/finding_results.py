@@ -67,10 +67,9 @@ class Legs(Result, frozen=True, kw_only=True):
     explained: Annotated[Leg, means("something else than time names the cause")]
     proven: Annotated[Leg, means("taking the cause away removes it")]
 
-    @property
-    def named(self) -> dict[str, Leg]:
-        """Name -> leg, in their order."""
-        return {"observed": self.observed, "explained": self.explained, "proven": self.proven}
+    def named(self) -> tuple[tuple[str, Leg], ...]:
+        """Each with its name, in the order in which a page shows them."""
+        return (("observed", self.observed), ("explained", self.explained), ("proven", self.proven))
 
 
 class RemovedRatio(Result, frozen=True, kw_only=True):

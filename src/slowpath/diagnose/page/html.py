@@ -47,8 +47,8 @@ def _step(step: Step) -> str:
 
 
 def _finding(finding: Finding, status: Status) -> str:
-    legs = "".join(_leg(name, leg, status) for name, leg in finding.legs.named.items())
-    evidence = _items(f"{name}: {line}" for name, leg in finding.legs.named.items() for line in leg.evidence)
+    legs = "".join(_leg(name, leg, status) for name, leg in finding.legs.named())
+    evidence = _items(f"{name}: {line}" for name, leg in finding.legs.named() for line in leg.evidence)
     limits = "".join(f"<p>{escape(limit_words(one))}</p>" for one in limits_of(finding))
     cause = f"<p>Cause: {escape(finding.cause)}</p>" if finding.cause else ""
     remedies = "".join(_remedy(one) for one in finding.remedies if one.verdict != "not tried")

@@ -58,7 +58,7 @@ def _finding(finding: Finding, status: Status, width: int) -> Iterator[str]:
     yield from _wrapped(finding.text, width, "  ")
     if finding.where:
         yield from _wrapped(f"where: {finding.where}", width, "  ")
-    for name, leg in finding.legs.named.items():
+    for name, leg in finding.legs.named():
         yield from _wrapped(f"{name}: {_MARK[leg.state]}; {leg_words(leg, status)}", width, "  ")
         for line in leg.evidence[-3:] if leg.state != "missing" or name == "proven" else ():
             yield from _wrapped(line, width, "    ")
