@@ -86,7 +86,7 @@ def _remedy(remedy: RemedyResult, width: int) -> Iterator[str]:
 
 
 def _side_effect(effect: SideEffect) -> str:
-    return f"side effect: {effect.where or 'a cell'} {effect.verdict}, {effect.ratio:.2f}x"
+    return f"side effect: {effect.where or 'a cell'} {effect.verdict}, {effect.ratio:.2f}x the time"
 
 
 def _combined(outcome: CombinedOutcome, width: int) -> Iterator[str]:
