@@ -173,18 +173,42 @@ def _measured(number: int, case: _Case, book: _Book) -> tuple[CellsTable, list[C
         parameters[name] = [own[name], value]
     group = f"finding {number}"
     made = CellsTable(
-        group, one.slow.experiment, parameters, list(dict.fromkeys(environments)), list(dict.fromkeys(placements)),
+        group,
+        one.slow.experiment,
+        parameters,
+        list(dict.fromkeys(environments)),
+        list(dict.fromkeys(placements)),
         copies=2,
-    )  # fmt: skip
+    )
     contrasts = [
-        ContrastTable(contrast_name(number, ALONE), f"Does '{one.remedy}' help by itself?"[:390], group, axis,
-                      own[axis], sides[axis][0], one.metric, one.phase, _without(own, axis), explains=True)
-    ]  # fmt: skip
+        ContrastTable(
+            contrast_name(number, ALONE),
+            f"Does '{one.remedy}' help by itself?"[:390],
+            group,
+            axis,
+            own[axis],
+            sides[axis][0],
+            one.metric,
+            one.phase,
+            _without(own, axis),
+            explains=True,
+        )
+    ]
     for link in case.links:
         contrasts.append(
-            ContrastTable(contrast_name(number, link), "Is it as fast with the other remedies as well?", group, link,
-                     own[link], ends[link], one.metric, one.phase, _without(own, link), explains=True)
-        )  # fmt: skip
+            ContrastTable(
+                contrast_name(number, link),
+                "Is it as fast with the other remedies as well?",
+                group,
+                link,
+                own[link],
+                ends[link],
+                one.metric,
+                one.phase,
+                _without(own, link),
+                explains=True,
+            )
+        )
         own[link] = ends[link]
     return made, contrasts
 
@@ -203,9 +227,18 @@ def _side_effects(case: _Case, book: _Book) -> tuple[list[CellsTable], list[Cont
         if before == after:
             continue
         contrasts.append(
-            ContrastTable(f"{SIDE}: {axis}", "Do all of them make anything slower?", SIDE, axis, before, after,
-                     MESSAGES.metric, where=_without(at, axis), explains=True)
-        )  # fmt: skip
+            ContrastTable(
+                f"{SIDE}: {axis}",
+                "Do all of them make anything slower?",
+                SIDE,
+                axis,
+                before,
+                after,
+                MESSAGES.metric,
+                where=_without(at, axis),
+                explains=True,
+            )
+        )
         at[axis] = after
     environments, placements = (list(dict.fromkeys(names)) for names in ends.values())
     return [CellsTable(SIDE, P2P.name, _SIDE, environments, placements)] if contrasts else [], contrasts

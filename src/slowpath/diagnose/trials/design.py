@@ -153,15 +153,36 @@ def _main(sides: Sides, toggle: _Toggle, fast: str | None) -> tuple[list[CellsTa
 
     def pair(name: str, copy: str, explains: bool = False) -> ContrastTable:
         where = {"copy": copy}
-        return ContrastTable(name, question, EFFECT, toggle.axis, toggle.remedied, toggle.slow, metric, phase, where,
-                        explains=explains)  # fmt: skip
+        return ContrastTable(
+            name, question, EFFECT, toggle.axis, toggle.remedied, toggle.slow, metric, phase, where, explains=explains
+        )
 
-    alike = ContrastTable(ALIKE, "Do two measurements of the slow cell agree?", EFFECT, "copy", "1", "2", metric, phase,
-                     {toggle.axis: toggle.slow}, control=True)  # fmt: skip
+    alike = ContrastTable(
+        ALIKE,
+        "Do two measurements of the slow cell agree?",
+        EFFECT,
+        "copy",
+        "1",
+        "2",
+        metric,
+        phase,
+        {toggle.axis: toggle.slow},
+        control=True,
+    )
     contrasts = [pair(EFFECT, "1"), pair(AGAIN, "2", explains=True), alike]
     if fast is not None:
-        gap = ContrastTable(SLOW_FAST, "How slow is it?", EFFECT, toggle.axis, fast, toggle.slow, metric, phase,
-                       {"copy": "1"}, explains=True)  # fmt: skip
+        gap = ContrastTable(
+            SLOW_FAST,
+            "How slow is it?",
+            EFFECT,
+            toggle.axis,
+            fast,
+            toggle.slow,
+            metric,
+            phase,
+            {"copy": "1"},
+            explains=True,
+        )
         contrasts.append(gap)
     return [group], contrasts
 
@@ -173,8 +194,18 @@ def _control(sides: Sides, toggle: _Toggle, control: Control | None) -> tuple[li
     metric, phase = control.metric or sides.metric, "steady"
     if control.phase is not None:
         where = {"copy": "1"}
-        made = ContrastTable(CONTROL, question, EFFECT, toggle.axis, toggle.remedied, toggle.slow, metric,
-                             control.phase, where, explains=True)  # fmt: skip
+        made = ContrastTable(
+            CONTROL,
+            question,
+            EFFECT,
+            toggle.axis,
+            toggle.remedied,
+            toggle.slow,
+            metric,
+            control.phase,
+            where,
+            explains=True,
+        )
         return [], [made]
     without = control.without or toggle.slow
     if control.parameters is not None:
