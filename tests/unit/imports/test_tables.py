@@ -43,15 +43,15 @@ def test_each_log_is_of_one_format_and_states_what_it_lacks(log: Path, tmp_path:
 
 def test_osu_latency_becomes_ping_pong(tmp_path: Path) -> None:
     results = build_results(imported(tmp_path, "osu-latency.txt"))
-    cell = next(c for c in results["cells"] if c["parameters"]["message_bytes"] == "8")
-    assert cell["parameters"] == {"pattern": "ping_pong", "message_bytes": "8"}  # what the log states, nothing else
-    estimate = cell["metrics"]["half_round_trip_latency_s"]["phases"]["steady"]
-    assert estimate["value"] == pytest.approx(1.27e-6, rel=1e-9)
-    assert estimate["samples"] == 1
+    cell = next(c for c in results.cells if c.parameters["message_bytes"] == "8")
+    assert cell.parameters == {"pattern": "ping_pong", "message_bytes": "8"}  # what the log states, nothing else
+    estimate = cell.metrics["half_round_trip_latency_s"].phases["steady"]
+    assert estimate.value == pytest.approx(1.27e-6, rel=1e-9)
+    assert estimate.samples == 1
     for missing in ("interval", "p90", "p99", "p999", "within_ratio", "between_ratio", "quantum_ratio"):
-        assert estimate[missing] is None, missing
-    assert "first" not in cell["metrics"]["half_round_trip_latency_s"]["phases"]
-    assert (cell["validated_bytes"], cell["wrong_bytes"]) == (None, None) or not cell["validated_bytes"]
+        assert getattr(estimate, missing) is None, missing
+    assert "first" not in cell.metrics["half_round_trip_latency_s"].phases
+    assert (cell.validated_bytes, cell.wrong_bytes) == (None, None) or not cell.validated_bytes
 
 
 def test_percentiles_that_were_printed_are_kept(tmp_path: Path) -> None:
@@ -64,28 +64,28 @@ def test_percentiles_that_were_printed_are_kept(tmp_path: Path) -> None:
 
 def test_bandwidth_comes_back_as_printed(tmp_path: Path) -> None:
     results = build_results(imported(tmp_path, "osu-bw.txt"))
-    by_size = {int(c["parameters"]["message_bytes"]): c for c in results["cells"]}
+    by_size = {int(c.parameters["message_bytes"]): c for c in results.cells}
     for size, printed in ((4096, 418.18e6), (64, 82.80e6)):
-        estimate = by_size[size]["metrics"]["time_per_message_s"]["phases"]["steady"]
-        assert estimate["bandwidth_bytes_per_s"] == pytest.approx(printed, rel=1e-4)
-    assert "in_flight" not in by_size[64]["parameters"]  # osu_bw does not print its window
+        estimate = by_size[size].metrics["time_per_message_s"].phases["steady"]
+        assert estimate.bandwidth_bytes_per_s == pytest.approx(printed, rel=1e-4)
+    assert "in_flight" not in by_size[64].parameters  # osu_bw does not print its window
     assert "in_flight" in table_of(tmp_path / "run").missing
 
 
 def test_message_rate_of_several_pairs(tmp_path: Path) -> None:
     results = build_results(imported(tmp_path, "osu-mbw-mr.txt"))
-    cell = next(c for c in results["cells"] if c["parameters"]["message_bytes"] == "1")
-    assert cell["parameters"] == {"pattern": "windowed", "pairs": "1", "in_flight": "64", "message_bytes": "1"}
-    estimate = cell["metrics"]["time_per_message_s"]["phases"]["steady"]
-    assert estimate["message_rate_per_s"] == pytest.approx(414514.97, rel=1e-4)
+    cell = next(c for c in results.cells if c.parameters["message_bytes"] == "1")
+    assert cell.parameters == {"pattern": "windowed", "pairs": "1", "in_flight": "64", "message_bytes": "1"}
+    estimate = cell.metrics["time_per_message_s"].phases["steady"]
+    assert estimate.message_rate_per_s == pytest.approx(414514.97, rel=1e-4)
 
 
 def test_put_latency_states_its_window_and_synchronisation(tmp_path: Path) -> None:
     results = build_results(imported(tmp_path, "osu-put-latency.txt"))
-    cell = next(c for c in results["cells"] if c["parameters"]["message_bytes"] == "4096")
-    assert cell["experiment"] == "put"
-    assert (cell["parameters"]["window"], cell["parameters"]["synchronise"]) == ("allocate", "flush_all")
-    assert cell["metrics"]["time_per_put_s"]["phases"]["steady"]["value"] == pytest.approx(0.15e-6)
+    cell = next(c for c in results.cells if c.parameters["message_bytes"] == "4096")
+    assert cell.experiment == "put"
+    assert (cell.parameters["window"], cell.parameters["synchronise"]) == ("allocate", "flush_all")
+    assert cell.metrics["time_per_put_s"].phases["steady"].value == pytest.approx(0.15e-6)
 
 
 def test_imb_repetitions_are_the_batch(tmp_path: Path) -> None:
@@ -107,13 +107,13 @@ def test_imb_repetitions_are_the_batch(tmp_path: Path) -> None:
 
 def test_operations_that_slowpath_does_not_measure_are_analysed_all_the_same(tmp_path: Path) -> None:
     results = build_results(imported(tmp_path, "imb.txt"))
-    cell = next(c for c in results["cells"] if c["label"] == "IMB Allreduce, 2 ranks, 64 B, imb")
-    assert (cell["status"], cell["reproduce"]) == ("ok", None)
-    assert cell["parameters"] == {"pattern": "operation", "operation": "IMB Allreduce", "message_bytes": "64"}
-    estimate = cell["metrics"]["operation_s"]["phases"]["steady"]
-    assert estimate["value"] == pytest.approx(0.38e-6)
-    assert (estimate["batch"], estimate["samples"], estimate["interval"]) == (200, 1, None)
-    assert results["skipped"] == []
+    cell = next(c for c in results.cells if c.label == "IMB Allreduce, 2 ranks, 64 B, imb")
+    assert (cell.status, cell.reproduce) == ("ok", None)
+    assert cell.parameters == {"pattern": "operation", "operation": "IMB Allreduce", "message_bytes": "64"}
+    estimate = cell.metrics["operation_s"].phases["steady"]
+    assert estimate.value == pytest.approx(0.38e-6)
+    assert (estimate.batch, estimate.samples, estimate.interval) == (200, 1, None)
+    assert results.skipped == []
 
 
 def test_nccl_halves_repetitions_and_wrong_results(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_nccl_halves_repetitions_and_wrong_results(tmp_path: Path) -> None:
     assert in_place.rows[0].operation_s == pytest.approx(11.25e-6)
     assert in_place.rows[0].repetitions == 20
     assert in_place.rows[2].wrong == "3 elements arrived wrong"
-    failed = [row for row in build_results(run)["skipped"] if row["reason"] == "3 elements arrived wrong"]
+    failed = [row for row in build_results(run).skipped if row.reason == "3 elements arrived wrong"]
     assert failed
 
 
@@ -139,11 +139,11 @@ def test_of_two_files_nothing_is_decided(tmp_path: Path) -> None:
     slower = tmp_path / "slower.txt"
     slower.write_text((DATA / "osu-latency.txt").read_text().replace("1.27", "99.00"))
     results = build_results(import_files([DATA / "osu-latency.txt", slower], tmp_path / "run"))
-    assert len(results["contrasts"]) == 13
-    assert {c["verdict"] for c in results["contrasts"]} == {"undecided"}
-    assert all(c["interval"] is None and c["remedy"] is None and not c["interleaved"] for c in results["contrasts"])
-    assert max(c["ratio"] for c in results["contrasts"]) == pytest.approx(99 / 1.27, rel=1e-3)
-    assert all(any("mean over all repetitions" in text for text in c["suspect"]) for c in results["contrasts"])
+    assert len(results.contrasts) == 13
+    assert {c.verdict for c in results.contrasts} == {"undecided"}
+    assert all(c.interval is None and c.remedy is None and not c.interleaved for c in results.contrasts)
+    assert max(c.ratio for c in results.contrasts) == pytest.approx(99 / 1.27, rel=1e-3)
+    assert all(any("mean over all repetitions" in text for text in c.suspect) for c in results.contrasts)
 
 
 def test_a_printed_zero_is_missing(tmp_path: Path) -> None:
@@ -153,8 +153,8 @@ def test_a_printed_zero_is_missing(tmp_path: Path) -> None:
     row = table_of(run).rows[-1]
     assert row.operation_s is None
     assert row.reason == "Latency (us) is printed as 0.00, below the digits of the table"
-    cell = build_results(run)["cells"][-1]
-    assert (cell["status"], cell["reason"], cell["metrics"]) == ("skipped", row.reason, {})
+    cell = build_results(run).cells[-1]
+    assert (cell.status, cell.reason, cell.metrics) == ("skipped", row.reason, {})
 
 
 def test_a_failed_validation_is_a_failed_row(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_failed_validation_is_a_failed_row(tmp_path: Path) -> None:
     log.write_text((DATA / "osu-latency-validated.txt").read_text().replace("1.58              Pass", "1.58  Fail"))
     run = import_files([log], tmp_path / "run")
     assert [row.wrong for row in table_of(run).rows] == [None, "the benchmark's own validation failed"]
-    assert "failed" in {row["status"] for row in build_results(run)["skipped"]}
+    assert "failed" in {row.status for row in build_results(run).skipped}
 
 
 def test_labels_of_srun_and_lines_of_others_do_not_disturb(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_labels_of_srun_and_lines_of_others_do_not_disturb(tmp_path: Path) -> No
     log.write_text("\n".join([*(f"0: {line}" for line in lines), "1: [warn] something of the launcher"]))
     run = import_files([log], tmp_path / "run")
     assert len(table_of(run).rows) == 13
-    assert any("something of the launcher" in note for note in build_results(run)["notes"])
+    assert any("something of the launcher" in note for note in build_results(run).notes)
 
 
 @pytest.mark.parametrize(
