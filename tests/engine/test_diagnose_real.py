@@ -13,7 +13,7 @@ from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.records import read_diagnosis
 from slowpath.diagnose.start import begin, resume
-from slowpath.diagnose.state import Measured
+from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps import survey
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
@@ -73,7 +73,7 @@ def test_a_window_s_memory_is_found_and_its_remedy_proven(
     folder = tmp_path / "diagnosis"
     kept = read_diagnosis(folder)
     assert kept == made
-    measured = [Measured(step, build_results(folder / step.folder)) for step in kept.steps]
+    measured = [MeasuredStep(step, build_results(folder / step.folder)) for step in kept.steps]
     again = conclude(measured, kept.forced).findings
     assert [one.status for one in again] == [one.status for one in made.findings]
     resumed = resume(folder, bench, None).run()

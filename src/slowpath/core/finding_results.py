@@ -67,6 +67,10 @@ class Legs(Result, frozen=True, kw_only=True):
     explained: Annotated[Leg, means("something else than time names the cause")]
     proven: Annotated[Leg, means("taking the cause away removes it")]
 
+    def named(self) -> tuple[tuple[str, Leg], ...]:
+        """Each with its name, in the order in which a page shows them."""
+        return (("observed", self.observed), ("explained", self.explained), ("proven", self.proven))
+
 
 class RemovedRatio(Result, frozen=True, kw_only=True):
     """The share of the gap that a remedy removed."""

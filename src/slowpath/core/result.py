@@ -6,7 +6,6 @@ A kind states what a value can be; the schema of results.json and whoever reads 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import msgspec
@@ -36,27 +35,3 @@ def means(text: str) -> Meta:
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Base of everything in results.json. Structs that omit defaults leave out fields that have their default."""
-
-    def __getitem__(self, name: str) -> Any:
-        for field, encoded in zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True):
-            if encoded == name:
-                return getattr(self, field)
-        raise KeyError(name)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.__struct_encode_fields__
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.__struct_encode_fields__)
-
-    def keys(self) -> tuple[str, ...]:
-        return self.__struct_encode_fields__
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self.__struct_encode_fields__ else default
-
-    def items(self) -> list[tuple[str, Any]]:
-        return [(name, self[name]) for name in self]
-
-    def __or__(self, other: dict[str, Any]) -> dict[str, Any]:
-        return {**dict(self.items()), **other}

@@ -11,7 +11,7 @@ from typing import Any
 from slowpath.analyse.build import build_results
 from slowpath.core.cell_check import CheckCells
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.state import Library, Measured, State
+from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
 from slowpath.report import write_all
 from slowpath.run.execute import RunLimits
 from slowpath.run.libraries import Library as Built
@@ -37,17 +37,17 @@ class Bench:
     command: list[str]
 
     @property
-    def library(self) -> Library:
+    def library(self) -> LibraryFacts:
         """As the tables know it."""
         mpi = self.built.mpi
-        return Library(mpi.name, mpi.version, mpi.transport)
+        return LibraryFacts(mpi.name, mpi.version, mpi.transport)
 
     @property
     def check(self) -> CheckCells:
         """The engine as the judge of cells."""
         return checker_of(self.built, self.environ)
 
-    def state(self, findings: Sequence[Finding], measured: Sequence[Measured]) -> State:
+    def state(self, findings: Sequence[Finding], measured: Sequence[MeasuredStep]) -> State:
         """What is known here after these steps."""
         return State(findings, measured, self.library, self.environ, self.gpus, check=self.check)
 

@@ -13,7 +13,7 @@ Values = str | Sequence[str]
 
 
 @dataclass(frozen=True)
-class Environment:
+class EnvironmentTable:
     """[[environment]]."""
 
     name: str
@@ -23,7 +23,7 @@ class Environment:
 
 
 @dataclass(frozen=True)
-class Group:
+class CellsTable:
     """[[cells]]. Names of environments and placements are those of the campaign."""
 
     name: str
@@ -35,7 +35,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Contrast:
+class ContrastTable:
     """[[contrast]]."""
 
     name: str
@@ -52,17 +52,17 @@ class Contrast:
 
 
 @dataclass(frozen=True)
-class Campaign:
+class CampaignText:
     """A whole campaign. placements: name -> how the launcher binds."""
 
     name: str
     title: str
     ranks: int
     rounds: int
-    environments: Sequence[Environment]
+    environments: Sequence[EnvironmentTable]
     placements: Mapping[str, str]
-    groups: Sequence[Group]
-    contrasts: Sequence[Contrast]
+    groups: Sequence[CellsTable]
+    contrasts: Sequence[ContrastTable]
     minimum_effect: float = 0.03
     why: str = ""
 
@@ -87,13 +87,13 @@ class Campaign:
         return "\n".join(head) + "\n\n" + "\n".join(tables)
 
 
-def environments_of(conditions: Sequence[Condition]) -> list[Environment]:
+def environments_of(conditions: Sequence[Condition]) -> list[EnvironmentTable]:
     """The environments of conditions, each once."""
     once = {one.environment: one for one in conditions}
-    return [Environment(one.environment, one.variables, one.unset) for one in once.values()]
+    return [EnvironmentTable(one.environment, one.variables, one.unset) for one in once.values()]
 
 
-def environment_text(environment: Environment) -> str:
+def environment_text(environment: EnvironmentTable) -> str:
     """One [[environment]] table."""
     lines = ["[[environment]]", f"name = {_quoted(environment.name)}"]
     if environment.variables:
@@ -110,7 +110,7 @@ def _placement(name: str, bind: str) -> str:
     return f"[[placement]]\nname = {_quoted(name)}\nbind = {_quoted(bind)}\n"
 
 
-def group_text(group: Group) -> str:
+def group_text(group: CellsTable) -> str:
     """One [[cells]] table."""
     lines = ["[[cells]]", f"name = {_quoted(group.name)}", f"experiment = {_quoted(group.experiment)}"]
     lines += [f"environment = {_list(group.environment)}", f"placement = {_list(group.placement)}"]
@@ -122,7 +122,7 @@ def group_text(group: Group) -> str:
     return "\n".join(lines) + "\n"
 
 
-def contrast_text(contrast: Contrast) -> str:
+def contrast_text(contrast: ContrastTable) -> str:
     """One [[contrast]] table."""
     lines = ["[[contrast]]"]
     for name in ("name", "question", "cells", "axis", "a", "b", "metric", "phase"):

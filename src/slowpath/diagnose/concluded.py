@@ -10,7 +10,7 @@ from slowpath.analyse.build import build_results
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.records import FILE, read_diagnosis
-from slowpath.diagnose.state import Measured
+from slowpath.diagnose.state import MeasuredStep
 
 Concluded = tuple[Sequence[Finding], Results]
 
@@ -25,5 +25,5 @@ def concluded(folder: Path) -> Concluded | None:
     diagnosis = read_diagnosis(folder)
     if diagnosis.status not in ("named", "settled", "budget"):
         return None
-    measured = [Measured(step, build_results(folder / step.folder)) for step in diagnosis.steps]
+    measured = [MeasuredStep(step, build_results(folder / step.folder)) for step in diagnosis.steps]
     return conclude(measured, diagnosis.forced).findings, measured[0].results

@@ -5,30 +5,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.diagnose.state import Measured
-from slowpath.diagnose.steps.kind import Conclusion, History
+from slowpath.diagnose.state import MeasuredStep
+from slowpath.diagnose.steps.kind import StepConclusion, StepHistory
 from slowpath.diagnose.steps.registry import kind_of
 from slowpath.mpi.forced import Forced
 
 
-def conclude(measured: Sequence[Measured], forced: Sequence[Forced]) -> Conclusion:
+def conclude(measured: Sequence[MeasuredStep], forced: Sequence[Forced]) -> StepConclusion:
     """From all steps, the survey first.
 
     Args: forced: variables of the user's that force a slow state.
     """
-    concluded = Conclusion()
+    concluded = StepConclusion()
     for one in measured:
         concluded = _applied(concluded, one, measured, forced)
     return concluded
 
 
-def advance(before: Conclusion, measured: Sequence[Measured], forced: Sequence[Forced]) -> Conclusion:
+def advance(before: StepConclusion, measured: Sequence[MeasuredStep], forced: Sequence[Forced]) -> StepConclusion:
     """`conclude(measured)`, from what it was without the last step."""
     if kind_of(measured[-1].step.task).adds_evidence:
         return conclude(measured, forced)
     return _applied(before, measured[-1], measured, forced)
 
 
-def _applied(before: Conclusion, one: Measured, measured: Sequence[Measured], forced: Sequence[Forced]) -> Conclusion:
+def _applied(
+    before: StepConclusion, one: MeasuredStep, measured: Sequence[MeasuredStep], forced: Sequence[Forced]
+) -> StepConclusion:
     task = one.step.task
-    return kind_of(task).apply(before, task, one.results, History(one.step, measured, forced))
+    return kind_of(task).apply(before, task, one.results, StepHistory(one.step, measured, forced))

@@ -22,7 +22,7 @@ FILE = "diagnosis.json"
 Status = Literal["running", "settled", "named", "budget", "interrupted"]
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class DiagnosisStep(msgspec.Struct, frozen=True, kw_only=True):
     """One run of the diagnosis. wall_s, summary (what came out, one line): None until it is over."""
 
     number: int
@@ -81,7 +81,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     finished: str | None = None
     spent_s: float = 0.0
     forced: list[Forced] = []
-    steps: list[Step] = []
+    steps: list[DiagnosisStep] = []
     findings: list[Finding] = []
     next: list[str] = []
     name_only: bool = False

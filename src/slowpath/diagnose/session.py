@@ -13,9 +13,9 @@ from slowpath.analyse.build import build_results
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.conclusion import advance
-from slowpath.diagnose.records import Diagnosis, Step, now, write_diagnosis
-from slowpath.diagnose.state import Measured, Proposal, State
-from slowpath.diagnose.steps.kind import Conclusion
+from slowpath.diagnose.records import Diagnosis, DiagnosisStep, now, write_diagnosis
+from slowpath.diagnose.state import MeasuredStep, Proposal, State
+from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import kind_of
 from slowpath.run.measure import measured_s
@@ -28,7 +28,7 @@ class Session:
     def __init__(self, folder: Path, bench: Bench, diagnosis: Diagnosis) -> None:
         self.folder, self.diagnosis = folder, diagnosis
         self._bench = bench
-        self._measured: list[Measured] = []
+        self._measured: list[MeasuredStep] = []
         self._scale = 1.0  # measured over estimated wall time
         self._refused: set[str] = set()  # proposals that this engine can't measure
 
@@ -39,7 +39,7 @@ class Session:
                 self._bench.resume(self.folder / step.folder)
                 self._conclude(step)
             else:
-                self._measured.append(Measured(step, build_results(self.folder / step.folder)))
+                self._measured.append(MeasuredStep(step, build_results(self.folder / step.folder)))
 
     def run(self) -> Diagnosis:
         """Go on until all is settled or the budget is spent.
@@ -81,7 +81,7 @@ class Session:
         number, required = len(self.diagnosis.steps) + 1, kind_of(proposal.task).required
         estimate_s = prepared.cost.wall_s * self._scale
         folder = f"{number:02d}-{proposal.task.kind}"
-        step = Step(number=number, folder=folder, why=proposal.why, estimate_s=estimate_s, task=proposal.task)
+        step = DiagnosisStep(number=number, folder=folder, why=proposal.why, estimate_s=estimate_s, task=proposal.task)
         self._bench.tell(f"{folder}: {proposal.why}")
         self._bench.create(prepared, self.folder / folder)
         self._write(steps=[*self.diagnosis.steps, step])
@@ -97,13 +97,13 @@ class Session:
             self._bench.tell(f"{folder}: {error}")
         self._conclude(step)
 
-    def _conclude(self, step: Step) -> None:
+    def _conclude(self, step: DiagnosisStep) -> None:
         """Take in a step that is over."""
-        kind, before = kind_of(step.task), Conclusion(self.diagnosis.findings, self.diagnosis.combined)
+        kind, before = kind_of(step.task), StepConclusion(self.diagnosis.findings, self.diagnosis.combined)
         done = replace(step, wall_s=measured_s(self.folder / step.folder))
         if kind.required and step.estimate_s > 0:
             self._scale = max(0.2, (done.wall_s or 0.0) / step.estimate_s)
-        self._measured.append(Measured(done, self._bench.results(self.folder / step.folder)))
+        self._measured.append(MeasuredStep(done, self._bench.results(self.folder / step.folder)))
         forced = self._bench.library.forced(self._bench.environ)
         after = advance(before, self._measured, forced)
         done = replace(done, summary=kind.summary(step.task, before, after))

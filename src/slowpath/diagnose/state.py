@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from slowpath.core.cell_check import CheckCells, nothing_checked
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.records import Step
+from slowpath.diagnose.records import DiagnosisStep
 from slowpath.diagnose.tasks import Task
 from slowpath.findings.gather.control_variables import control_variables
 from slowpath.findings.remedies.registry import remedies_for
@@ -23,7 +23,7 @@ T = TypeVar("T", bound=Task)
 
 
 @dataclass(frozen=True)
-class Library:
+class LibraryFacts:
     """The MPI of the diagnosis, as the tables know it."""
 
     name: str
@@ -45,10 +45,10 @@ class Library:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredStep:
     """A step that is over, with the results of its run."""
 
-    step: Step
+    step: DiagnosisStep
     results: Results
 
 
@@ -68,8 +68,8 @@ class State:
     """
 
     findings: Sequence[Finding]
-    measured: Sequence[Measured]
-    library: Library
+    measured: Sequence[MeasuredStep]
+    library: LibraryFacts
     environ: Mapping[str, str]
     gpus: int = 0
     ranks: int = RANKS

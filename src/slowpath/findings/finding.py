@@ -89,7 +89,7 @@ def build(rule: Rule, seen: Observation, support: Support, mpi: MpiResult | None
 
 def _missing(legs: Legs) -> list[str]:
     """Which legs are not shown, and what would supply them."""
-    named = ((name, getattr(legs, name)) for name in LEGS)
+    named = legs.named()
     return [f"{name}: {leg.text}" for name, leg in named if leg.state != "shown"]
 
 

@@ -25,7 +25,7 @@ class Support:
 class Observation:
     """A slow path that was seen, before anything is concluded about its cause.
 
-    about: what tells it from other observations of the rule in the same place ("host", "window create").
+    about: what sets it apart from other observations of the rule in the same place ("host", "window create").
     ratio, interval: slow over usual time.  excess_s: slow minus usual, per operation, seconds.  All are None where
     nothing usual was measured, as with ranks that share the only processor.
     affects_default: whether users who change nothing are on the slow side; None: neither side is theirs.

@@ -34,7 +34,7 @@ class Estimate:
     kind: str
     level: float | None  # None: low and high (if any) are a range, not a confidence interval
     n: int  # launches; samples for an estimate within one launch
-    t: Interval | None = None  # the t interval, stored beside the signed-rank one
+    t: Interval | None = None  # the t interval, stored next to the signed-rank one
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -47,7 +47,7 @@ def estimate_over_launches(launch_medians: Values, level: float = 0.95) -> Estim
     Args:    launch_medians: shape (launches,), one median per launch, > 0, any unit.
     Returns: 1 launch: the value alone. 2: geometric mean and range. 3 to 5: geometric mean and t interval on
              logarithms. 6 and more: Hodges-Lehmann estimate on logarithms and exact signed-rank interval, the
-             t interval beside it.
+             t interval next to it.
     Raises:  ValueError: empty, or a value that is not finite and positive.
     """
     medians = positive(launch_medians, "launch medians")

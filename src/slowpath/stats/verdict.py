@@ -21,7 +21,7 @@ _FINEST_GAP = 0.25  # of the minimum effect: a closer decision would cost more t
 
 @dataclass(frozen=True)
 class Verdict:
-    """What may be said about b over a, why, and what is missing when nothing may be said."""
+    """What may be claimed about b over a, why, and what is missing when nothing may be."""
 
     word: Word
     reason: str

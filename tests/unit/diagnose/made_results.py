@@ -29,7 +29,7 @@ from slowpath.core.results import (
     Snippet,
     Verdict,
 )
-from slowpath.diagnose.records import Step
+from slowpath.diagnose.records import DiagnosisStep
 from slowpath.diagnose.tasks import Task, WitnessTask
 from slowpath.stats.contrast import paired
 from slowpath.stats.verdict import judge
@@ -278,7 +278,9 @@ def remedy(
     return RemedyResult(**(fields | more))
 
 
-def step(number: int, task: Task | None = None) -> Step:
+def step(number: int, task: Task | None = None) -> DiagnosisStep:
     """One that is over; the task of a witness where none is given."""
     task = task or WitnessTask()
-    return Step(number=number, folder=f"{number:02d}-{task.kind}", why="", estimate_s=1.0, task=task, wall_s=1.0)
+    return DiagnosisStep(
+        number=number, folder=f"{number:02d}-{task.kind}", why="", estimate_s=1.0, task=task, wall_s=1.0
+    )

@@ -12,7 +12,7 @@ from made_results import cell, law, results
 from msgspec.structs import replace
 
 from slowpath.core.results import Finding, LawResult, LimitBracket, Results
-from slowpath.diagnose.state import Library, Measured, Proposal, State
+from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.order import proposals
 
 CMA = "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD"
@@ -20,9 +20,9 @@ LIMIT = 50020
 SLOW_S, FAST_S = 27e-6, 8e-6
 
 
-def state(findings: Sequence[Finding], measured: Sequence[Measured], **environ: str) -> State:
+def state(findings: Sequence[Finding], measured: Sequence[MeasuredStep], **environ: str) -> State:
     """Under MPICH. environ: the user's variables."""
-    return State(findings, measured, Library("mpich", "5.0.2"), environ)
+    return State(findings, measured, LibraryFacts("mpich", "5.0.2"), environ)
 
 
 def proposed(of: State) -> Proposal:

@@ -11,7 +11,7 @@ import pytest
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Plan
-from slowpath.diagnose.campaign_text import Campaign
+from slowpath.diagnose.campaign_text import CampaignText
 from slowpath.diagnose.limits import points
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.steps.survey import survey_text
@@ -46,7 +46,7 @@ def sides(slow: CellResult, under: Condition, fast: CellResult | None = None, ax
     return Sides(slow, under, fast, DEFAULT if fast else None, axis, "one_way_s", "steady", "steady")
 
 
-def made(campaign: Campaign, description: Json) -> Plan:
+def made(campaign: CampaignText, description: Json) -> Plan:
     return plan_of(campaign.text, description)
 
 

@@ -12,8 +12,8 @@ from made_results import environment, results, step
 from msgspec.structs import replace
 
 from slowpath.core.results import EnvironmentResult, Finding, Results, Snippet
-from slowpath.diagnose.campaign_text import Campaign
-from slowpath.diagnose.combined.compatible import Change, Proven, added_parameters
+from slowpath.diagnose.campaign_text import CampaignText
+from slowpath.diagnose.combined.compatible import Proven, RemedyChange, added_parameters
 from slowpath.diagnose.combined.design import design
 from slowpath.diagnose.combined.verdict import judge_combined
 from slowpath.diagnose.conclusion import conclude
@@ -21,9 +21,9 @@ from slowpath.diagnose.page.html import page
 from slowpath.diagnose.page.text import render
 from slowpath.diagnose.records import SCHEMA, Diagnosis
 from slowpath.diagnose.sides import Condition
-from slowpath.diagnose.state import Library, Measured, State
+from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
 from slowpath.diagnose.steps.combined import COMBINED, outcome_words
-from slowpath.diagnose.steps.kind import Conclusion
+from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.tasks import CombinedTask, SurveyTask, TrialTask
 from slowpath.mpi.settings import resolver
@@ -46,7 +46,7 @@ class Made:
     def __init__(self, description: Json) -> None:
         self._description = description
         self.findings: list[Finding] = []
-        self.measured = [Measured(step(1, SurveyTask()), results()), Measured(step(2), results())]
+        self.measured = [MeasuredStep(step(1, SurveyTask()), results()), MeasuredStep(step(2), results())]
 
     def add(
         self,
@@ -75,7 +75,7 @@ class Made:
         task = TrialTask(
             finding=one.id, remedy=name, axis=axis, slow="", remedied="", metric="one_way_s", phase="steady"
         )
-        self.measured.append(Measured(step(len(self.measured) + 1, task), made))
+        self.measured.append(MeasuredStep(step(len(self.measured) + 1, task), made))
         self.findings.append(one)
         return self
 
@@ -86,9 +86,9 @@ class Made:
         return [plain | {name: values[i] for name, values in changed.items()} for i in (0, 1)]
 
     def state(self, environ: frozenset[str] = frozenset({CMA})) -> State:
-        return State(self.findings, self.measured, Library("mpich", "5.0.2"), dict.fromkeys(environ, "0"))
+        return State(self.findings, self.measured, LibraryFacts("mpich", "5.0.2"), dict.fromkeys(environ, "0"))
 
-    def design(self, environ: frozenset[str] = frozenset({CMA})) -> tuple[CombinedTask, Campaign] | None:
+    def design(self, environ: frozenset[str] = frozenset({CMA})) -> tuple[CombinedTask, CampaignText] | None:
         return design(self.state(environ))
 
 
@@ -97,7 +97,7 @@ def made(description: Json) -> Made:
     return Made(description)
 
 
-def designed(made: Made) -> tuple[CombinedTask, Campaign]:
+def designed(made: Made) -> tuple[CombinedTask, CampaignText]:
     found = made.design()
     assert found is not None
     return found
@@ -108,7 +108,7 @@ def pages_and_copy(made: Made) -> Made:
     return made.add("SP008", "pages", pages=("small", "huge")).add("SP009", remedied=NO_CMA)
 
 
-def measured(campaign: Campaign, description: Json, factors: dict[str, float]) -> Results:
+def measured(campaign: CampaignText, description: Json, factors: dict[str, float]) -> Results:
     """Results in which a cell takes 1 ms times the factors of the axis values that it has, with noise by round."""
     plan = expand(decode(campaign.text.encode(), "made.toml"), description, MPICH, 1)
     generator = np.random.default_rng(1)
@@ -254,10 +254,10 @@ def test_what_contradicts_is_left_out_and_says_why(made: Made) -> None:
     assert task.snippet.shell == "export X=1"
     told = {one.rule: one.why for one in task.left_out}
     assert told["SP016"] == "it sets X to another value than 'remedy of SP013'"
-    one, other = Change("a", {}, ("X",), None), Change("b", {"X": "1"}, (), None)
+    one, other = RemedyChange("a", {}, ("X",), None), RemedyChange("b", {"X": "1"}, (), None)
     assert one.against(other)
-    assert not one.against(Change("c", {}, ("X",), None))
-    assert Change("d", {}, (), "core").against(Change("e", {}, (), "socket"))
+    assert not one.against(RemedyChange("c", {}, ("X",), None))
+    assert RemedyChange("d", {}, (), "core").against(RemedyChange("e", {}, (), "socket"))
 
 
 def test_too_few_or_no_pairs_decide_nothing(made: Made, description: Json) -> None:
@@ -280,7 +280,7 @@ def test_it_is_proposed_last_once_for_each_set_of_remedies(made: Made, descripti
 
     assert kinds(made.state()) == ["combined"]
     task, _ = designed(made)
-    made.measured.append(Measured(step(9, task), results()))
+    made.measured.append(MeasuredStep(step(9, task), results()))
     assert kinds(made.state()) == []
 
 
@@ -302,10 +302,10 @@ def test_text_and_page_tell_it_with_one_piece_to_copy(made: Made, description: J
 
 def test_the_last_step_s_outcome_is_the_diagnosis_own(made: Made, description: Json) -> None:
     task, campaign = designed(pages_and_copy(made))
-    survey = Measured(step(1, SurveyTask()), results())
-    last = Measured(step(2, task), measured(campaign, description, {"small": 3.0}))
+    survey = MeasuredStep(step(1, SurveyTask()), results())
+    last = MeasuredStep(step(2, task), measured(campaign, description, {"small": 3.0}))
     assert conclude([survey], []).combined is None
     found = conclude([survey, last], [])
     assert found.combined is not None
     assert found.combined.folder == "02-combined"
-    assert COMBINED.summary(task, Conclusion(), found) == "keeps for SP008"
+    assert COMBINED.summary(task, StepConclusion(), found) == "keeps for SP008"

@@ -12,8 +12,8 @@ from slowpath.core.results import Finding, Results
 from slowpath.core.roles import Roles
 from slowpath.diagnose import user_states
 from slowpath.diagnose.conclusion import advance, conclude
-from slowpath.diagnose.state import Measured
-from slowpath.diagnose.steps.kind import Conclusion
+from slowpath.diagnose.state import MeasuredStep
+from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.witness import with_counts
 from slowpath.diagnose.tasks import RepeatTask, SurveyTask, TrialTask
 from slowpath.diagnose.user_states import WITHOUT_USER
@@ -56,20 +56,20 @@ def test_a_trial_s_outcome_makes_a_finding_proven(survey: Results) -> None:
         phase="steady", control="short",
     )  # fmt: skip
     steps = [
-        Measured(step(1, SurveyTask()), replace(survey, findings=[start])),
-        Measured(step(2, task), results(contrasts=contrasts)),
+        MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start])),
+        MeasuredStep(step(2, task), results(contrasts=contrasts)),
     ]
     found = conclude(steps, []).findings[0]
     assert found.status == "proven"
     assert found.remedies[0].verdict == "proven"
     assert "memory" in found.remedies[0].side_effects
-    assert advance(Conclusion([start]), steps, []).findings == [found]
+    assert advance(StepConclusion([start]), steps, []).findings == [found]
 
 
 def test_a_repeated_contrast_adds_what_the_survey_could_not_see(survey: Results) -> None:
     start, fresh = finding("SP008"), finding("SP009")
-    again = Measured(step(2, RepeatTask(contrast="c1", sides=["a", "b"])), replace(survey, findings=[start, fresh]))
-    found = conclude([Measured(step(1, SurveyTask()), replace(survey, findings=[start])), again], [])
+    again = MeasuredStep(step(2, RepeatTask(contrast="c1", sides=["a", "b"])), replace(survey, findings=[start, fresh]))
+    found = conclude([MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start])), again], [])
     assert found.findings == [start, replace(fresh, run="02-repeat")]
 
 
@@ -84,7 +84,7 @@ def test_the_user_s_forced_state_is_named_as_one(monkeypatch: pytest.MonkeyPatch
     environments = [*survey.run.environments, environment(WITHOUT_USER, unset=["X"])]
     survey = replace(survey, run=replace(survey.run, environments=environments))
     forced = [Forced("single_copy_off", "X", "0")]
-    found = conclude([Measured(step(1, SurveyTask()), survey)], forced).findings
+    found = conclude([MeasuredStep(step(1, SurveyTask()), survey)], forced).findings
     assert seen == [UserState("single_copy_off", {"X": "0"}, WITHOUT_USER)]
     evidence = Gathered(survey, ROLES, seen[0])
     own, without = survey.cells[0], replace(survey.cells[1], environment=WITHOUT_USER)

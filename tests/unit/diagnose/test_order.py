@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from planted_switch import state
 
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.state import Library, Measured, State
+from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import KINDS
 from slowpath.diagnose.steps.repeat import WITHOUT_USER
@@ -29,9 +29,9 @@ def small_pages(survey: Results) -> Results:
     return replace(survey, cells=[slow, survey.cells[1]])
 
 
-def after(survey: Results, findings: list[Finding], *steps: Measured) -> State:
+def after(survey: Results, findings: list[Finding], *steps: MeasuredStep) -> State:
     """After the survey, a witness and these steps."""
-    return state(findings, [Measured(step(1, SurveyTask()), survey), Measured(step(0), results()), *steps])
+    return state(findings, [MeasuredStep(step(1, SurveyTask()), survey), MeasuredStep(step(0), results()), *steps])
 
 
 def kinds(of: State) -> list[str]:
@@ -46,7 +46,7 @@ def trial_of(one: Finding, remedy: str = "huge pages") -> TrialTask:
 
 
 def test_the_survey_is_the_first_step_whatever_the_budget() -> None:
-    found = list(proposals(State([], [], Library("mpich", "5.0.2"), {})))
+    found = list(proposals(State([], [], LibraryFacts("mpich", "5.0.2"), {})))
     assert [one.task.kind for one in found] == ["survey"]
     assert "[campaign]" in found[0].text
 
@@ -63,7 +63,7 @@ def test_what_is_the_user_s_own_and_costs_most_goes_first(small_pages: Results) 
 
 def test_nothing_is_tried_twice_and_nothing_that_is_proven(small_pages: Results) -> None:
     one = finding("SP008")
-    done = Measured(step(3, trial_of(one)), results())
+    done = MeasuredStep(step(3, trial_of(one)), results())
     assert kinds(after(small_pages, [one])) == ["trial"]
     assert kinds(after(small_pages, [one], done)) == []
     assert kinds(after(small_pages, [replace(one, status="proven")])) == []
@@ -99,8 +99,8 @@ def noisy_trial(seed: int, noise: float = 0.3) -> Results:
 def test_a_trial_that_noise_left_open_is_made_once_more_and_judged_by_all_pairs(small_pages: Results) -> None:
     one = finding("SP008")
     task = trial_of(one)
-    first, second = (Measured(step(number, task), noisy_trial(number - 2)) for number in (3, 4))
-    clear = Measured(step(3, task), noisy_trial(1, 0.01))
+    first, second = (MeasuredStep(step(number, task), noisy_trial(number - 2)) for number in (3, 4))
+    clear = MeasuredStep(step(3, task), noisy_trial(1, 0.01))
     assert kinds(after(small_pages, [one], first)) == ["trial"]
     assert kinds(after(small_pages, [one], clear)) == []  # decided
     assert kinds(after(small_pages, [one], first, second)) == []  # twice is all

@@ -15,7 +15,7 @@ from slowpath.core.errors import RecordError
 from slowpath.core.results import Snippet
 from slowpath.diagnose.page.html import page
 from slowpath.diagnose.page.text import render
-from slowpath.diagnose.records import FILE, SCHEMA, Diagnosis, Step, read_diagnosis, write_diagnosis
+from slowpath.diagnose.records import FILE, SCHEMA, Diagnosis, DiagnosisStep, read_diagnosis, write_diagnosis
 from slowpath.diagnose.tasks import AttributeTask, CombinedTask, RefineTask, RepeatTask, SurveyTask, TrialTask
 
 CMA = "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD"
@@ -28,7 +28,7 @@ def made() -> Diagnosis:
     proven = remedy(
         f"set {CMA}", "proven", (1.0, 0.9, 1.1), reason="it <moved>", snippet=Snippet(shell=f"export {CMA}=44519")
     )
-    survey = Step(number=1, folder="01-survey", why="where?", estimate_s=1.0, task=SurveyTask(), wall_s=2.0,
+    survey = DiagnosisStep(number=1, folder="01-survey", why="where?", estimate_s=1.0, task=SurveyTask(), wall_s=2.0,
                   summary="1 finding")  # fmt: skip
     return Diagnosis(
         schema=SCHEMA, slowpath="0", command=["slowpath"], started="now", budget_s=60.0, mpi="mpich 5.0.2",

@@ -17,7 +17,7 @@ from slowpath.core.results import Finding, Legs, Results
 from slowpath.diagnose import session
 from slowpath.diagnose.records import SCHEMA, Diagnosis, read_diagnosis
 from slowpath.diagnose.session import Session
-from slowpath.diagnose.state import Library, Measured, State
+from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
 
 
 @dataclass
@@ -41,13 +41,13 @@ class Bench:
     told: list[str] = field(default_factory=list)
     measured: list[str] = field(default_factory=list)
     resumed: list[str] = field(default_factory=list)
-    library = Library("mpich", "5.0.2")
+    library = LibraryFacts("mpich", "5.0.2")
     environ: dict[str, str] = field(default_factory=dict)
 
     def tell(self, line: str) -> None:
         self.told.append(line)
 
-    def state(self, findings: Sequence[Finding], measured: Sequence[Measured]) -> State:
+    def state(self, findings: Sequence[Finding], measured: Sequence[MeasuredStep]) -> State:
         return State(findings, measured, self.library, self.environ)
 
     def prepare(self, text: str, kind: str) -> Prepared:

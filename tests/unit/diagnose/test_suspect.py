@@ -10,8 +10,8 @@ from planted_switch import CMA, LIMIT, asked, proposed, state, times
 
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.conclusion import conclude
-from slowpath.diagnose.state import Measured, State
-from slowpath.diagnose.steps.kind import Conclusion
+from slowpath.diagnose.state import MeasuredStep, State
+from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import kind_of
 from slowpath.diagnose.tasks import RefineTask, SurveyTask
@@ -27,9 +27,9 @@ def octaves(survey: Results) -> Results:
     return replace(survey, cells=cells)
 
 
-def after(octaves: Results, *steps: Measured, findings: tuple[Finding, ...] = (), **environ: str) -> State:
+def after(octaves: Results, *steps: MeasuredStep, findings: tuple[Finding, ...] = (), **environ: str) -> State:
     """After the survey, a witness and these steps."""
-    measured = [Measured(step(1, SurveyTask()), octaves), Measured(step(0), replace(octaves, cells=[])), *steps]
+    measured = [MeasuredStep(step(1, SurveyTask()), octaves), MeasuredStep(step(0), replace(octaves, cells=[])), *steps]
     return state(findings, measured, **environ)
 
 
@@ -41,10 +41,10 @@ def test_a_variable_that_the_user_set_is_looked_at_where_no_limit_shows(
     assert proposal.task.kind == "suspect"
     assert {LIMIT, LIMIT + 1} <= set(asked(proposal))
     results = times(asked(proposal), LIMIT, plain=ping_pong)
-    seen = Measured(step(2, proposal.task), results)
-    found = conclude([Measured(step(1, SurveyTask()), octaves), seen], [])
+    seen = MeasuredStep(step(2, proposal.task), results)
+    found = conclude([MeasuredStep(step(1, SurveyTask()), octaves), seen], [])
     assert [one.rule for one in found.findings] == ["SP013"]
-    assert "limit exactly at" in kind_of(proposal.task).summary(proposal.task, Conclusion(), found)
+    assert "limit exactly at" in kind_of(proposal.task).summary(proposal.task, StepConclusion(), found)
     assert found.findings[0].affects_default is True
     assert found.findings[0].ratio == pytest.approx(27 / 8, rel=0.05)
     # What follows is as with any other switch: measured once more, then the variable is moved.
@@ -57,10 +57,10 @@ def test_no_jump_at_the_variable_s_value_is_said_and_not_asked_again(
     octaves: Results, ping_pong: dict[str, str]
 ) -> None:
     proposal = proposed(after(octaves, **{CMA: "50000"}))
-    flat = Measured(step(2, proposal.task), times(asked(proposal), 10**9, plain=ping_pong))
-    found = conclude([Measured(step(1, SurveyTask()), octaves), flat], [])
+    flat = MeasuredStep(step(2, proposal.task), times(asked(proposal), 10**9, plain=ping_pong))
+    found = conclude([MeasuredStep(step(1, SurveyTask()), octaves), flat], [])
     assert found.findings == []
-    summary = kind_of(proposal.task).summary(proposal.task, Conclusion(), found)
+    summary = kind_of(proposal.task).summary(proposal.task, StepConclusion(), found)
     assert summary == "no protocol switch shows at 50000 B"
     kinds = [one.task.kind for one in proposals(after(octaves, flat, **{CMA: "50000"}))]
     assert "suspect" not in kinds

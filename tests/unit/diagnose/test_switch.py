@@ -13,9 +13,9 @@ from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.limits.attribution import attribution
 from slowpath.diagnose.limits.variables import suspects
 from slowpath.diagnose.sides import sides_of
-from slowpath.diagnose.state import Measured
+from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps.attribute import campaign_for, task_for
-from slowpath.diagnose.steps.kind import Conclusion
+from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.registry import kind_of
 from slowpath.diagnose.tasks import AttributeTask, RefineTask, SurveyTask, TrialTask
 from slowpath.mpi.switches import switches_of
@@ -23,18 +23,18 @@ from slowpath.mpi.switches import switches_of
 
 def test_a_switch_is_refined_attributed_and_then_tried(survey: Results) -> None:
     start = finding(law=law((49152.0, 65536.0)))
-    measured = [Measured(step(1, SurveyTask()), replace(survey, findings=[start]))]
+    measured = [MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start]))]
     found = conclude(measured, [])
     kinds = []
     for number in range(2, 12):
-        done = [*measured, Measured(step(0), results())]  # calls are counted
+        done = [*measured, MeasuredStep(step(0), results())]  # calls are counted
         proposal = proposed(state(found.findings, done, **{CMA: str(LIMIT + 1)}))
         task = proposal.task
         kinds.append(task.kind)
         if isinstance(task, TrialTask):
             break
         moved = task.expected_bytes if isinstance(task, AttributeTask) else LIMIT
-        measured.append(Measured(step(number, task), times(asked(proposal), moved, number)))
+        measured.append(MeasuredStep(step(number, task), times(asked(proposal), moved, number)))
         before, found = found, conclude(measured, [])
         assert kind_of(task).summary(task, before, found)
     assert kinds[-2:] == ["attribute", "trial"]
@@ -83,9 +83,9 @@ def test_another_limit_of_the_law_gets_a_finding_of_its_own(survey: Results) -> 
     sides = sides_of(start, survey)
     assert sides is not None
     lengths = [float(v) for v in campaign_for(task, sides, 2).groups[0].parameters["message_bytes"]]
-    measured = [Measured(step(1, SurveyTask()), replace(survey, findings=[start]))]
-    measured.append(Measured(step(2, task), times(lengths, task.expected_bytes)))
-    before, found = Conclusion([start]), conclude(measured, [])
+    measured = [MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start]))]
+    measured.append(MeasuredStep(step(2, task), times(lengths, task.expected_bytes)))
+    before, found = StepConclusion([start]), conclude(measured, [])
     assert [one.status for one in found.findings] == ["observed", "explained"]
     own = found.findings[1]
     assert own.about == f"switch, {CMA}"

@@ -59,7 +59,7 @@ def test_pages_and_bytes_of_whole_pages(seed: int) -> None:
 def test_granules_where_all_lengths_have_the_same_remainder(seed: int) -> None:
     lengths = [float(k * 64 * MIB + 1) for k in (1, 2, 4, 8, 16)]
     choice = choose(plant(seed, {"allocation_bytes": lengths}, [1e-3 + 19e-9 * np.ceil(n / 4096) for n in lengths]))
-    # The one alignment leaves no classes: only the length can be named, and why the others can't is said.
+    # The one alignment leaves no classes: only the length can be named, and the reason is given for the others.
     assert choice.winner is None or choice.winner.name == "allocation"
     assert "same alignment" in choice.not_fitted["granules"]
 

@@ -71,9 +71,9 @@ def live_buffers(run: Planted, slow: bool) -> None:
 def repeat_gate(run: Planted, slow: bool) -> None:
     number = run.cell({ONE_WAY: {"steady": 2e-5}}, pattern="one_way", message_bytes=MIB)
     uses = [run.estimate(5e-5 if slow and use < 5 else 2e-5)["launch_values"] for use in range(1, 13)]
-    told = {"repetitions": list(range(1, 13)), "launches": list(range(8))}
-    told["launch_values"] = [list(row) for row in zip(*uses, strict=True)]
-    run.cells[number]["metrics"][ONE_WAY]["by_repetition"] = told
+    uses_of = {"repetitions": list(range(1, 13)), "launches": list(range(8))}
+    uses_of["launch_values"] = [list(row) for row in zip(*uses, strict=True)]
+    run.cells[number]["metrics"][ONE_WAY]["by_repetition"] = uses_of
 
 
 def two_sides(axis: str, fast: str, slow_value: str, factor: float, **parameters: Any) -> Plant:

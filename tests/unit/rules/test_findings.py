@@ -104,10 +104,10 @@ def test_where_no_law_of_pages_holds_the_counted_copies_have_to_say_it() -> None
     explained = one_length(counted)
     assert explained["status"] == "explained"
     assert any(text.endswith("ns at 16 MiB") for text in explained["legs"]["observed"]["evidence"])
-    for calls, said in ((None, "not counted"), ({}, "no single copy")):
+    for calls, missing in ((None, "not counted"), ({}, "no single copy")):
         one = one_length(calls)
         assert one["status"] == "observed"
-        assert said in one["legs"]["explained"]["text"]
+        assert missing in one["legs"]["explained"]["text"]
         assert one["legs"]["explained"]["evidence"]
 
 

@@ -12,7 +12,7 @@ from made_results import step
 
 from slowpath.analyse.build import build_results
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.state import Library, Measured, State
+from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.tasks import SurveyTask, TrialTask
 from slowpath.diagnose.trials.design import EFFECT
@@ -55,7 +55,7 @@ def test_between_gpus_no_law_is_named_since_long_clean_allocations_cost_as_much(
 
 def test_padding_is_tried_within_a_gpu_first(results: Results, findings: list[Finding]) -> None:
     """Between the GPUs, where a diagnosis of this machine once tried it, padding does not help."""
-    of = State(findings, [Measured(step(1, SurveyTask()), results)], Library("openmpi", "5.0.11", "ucx"), {})
+    of = State(findings, [MeasuredStep(step(1, SurveyTask()), results)], LibraryFacts("openmpi", "5.0.11", "ucx"), {})
     first = next(one for one in proposals(of) if isinstance(one.task, TrialTask))
     [within] = [f for f in findings if f.rule == "SP001"]
     assert isinstance(first.task, TrialTask)

@@ -61,7 +61,7 @@ class Recorder {
         for (int i = 0; i < 5; ++i)
             command +=
                 (traced_ ? std::string(" ") + options[i] : std::string(" SLOWPATH_COUNT_") + variables[i]) +
-                wish[i];
+                "'" + wish[i] + "'";  // the temporary folder may have a blank in its path
         command += (traced_ ? " -- " : " ") + paths_.program + " " + paths_.known + " " + scenario;
         const int status = std::system(command.c_str());
         Outcome outcome;

@@ -42,7 +42,7 @@ class Proven:
 
 
 @dataclass(frozen=True)
-class Change:
+class RemedyChange:
     """What one remedy changes for a whole job. bind: None: it leaves the binding."""
 
     remedy: str
@@ -50,7 +50,7 @@ class Change:
     unset: tuple[str, ...]
     bind: str | None
 
-    def against(self, other: Change) -> str | None:
+    def against(self, other: RemedyChange) -> str | None:
         """Why the two can't be combined; None: they can."""
         for name in {*self.variables, *self.unset} & {*other.variables, *other.unset}:
             if self.variables.get(name) != other.variables.get(name):
@@ -142,21 +142,23 @@ def _plannable(proven: Proven, added: Mapping[str, str], ranks: int, check: Chec
     return all(one.reason is None and proven.metric in one.metrics for one in verdicts.values())
 
 
-def change_of(proven: Proven) -> Change | None:
+def change_of(proven: Proven) -> RemedyChange | None:
     """None where the program changes, and not the job."""
     slow, remedied = proven.slow_under, proven.remedied_under
     if proven.axis == "placement":
-        return Change(proven.remedy, {}, (), remedied.bind)
+        return RemedyChange(proven.remedy, {}, (), remedied.bind)
     if proven.axis != "environment":
         return None
     variables = {name: value for name, value in remedied.variables.items() if slow.variables.get(name) != value}
     gone = [name for name in (*slow.variables, *remedied.unset) if name not in remedied.variables]
-    return Change(proven.remedy, variables, tuple(one for one in dict.fromkeys(gone) if one not in slow.unset), None)
+    return RemedyChange(
+        proven.remedy, variables, tuple(one for one in dict.fromkeys(gone) if one not in slow.unset), None
+    )
 
 
-def combinable(proven: Sequence[Proven]) -> tuple[list[Change], dict[str, str]]:
+def combinable(proven: Sequence[Proven]) -> tuple[list[RemedyChange], dict[str, str]]:
     """Changes that a job can have at once, those of earlier findings first; and why not the others, by remedy."""
-    kept: list[Change] = []
+    kept: list[RemedyChange] = []
     left_out: dict[str, str] = {}
     for change in (made for one in proven if (made := change_of(one)) is not None):
         why = next((reason for other in kept if (reason := change.against(other))), None)
@@ -167,7 +169,7 @@ def combinable(proven: Sequence[Proven]) -> tuple[list[Change], dict[str, str]]:
     return kept, left_out
 
 
-def applied(under: Condition, changes: Sequence[Change], environ: frozenset[str]) -> Condition:
+def applied(under: Condition, changes: Sequence[RemedyChange], environ: frozenset[str]) -> Condition:
     """The condition with all changes.  Args: environ: names of the user's variables, to unset those that are there."""
     variables, unset, bind = dict(under.variables), list(under.unset), under.bind
     for change in changes:

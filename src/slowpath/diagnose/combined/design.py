@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from slowpath.core.results import Snippet
-from slowpath.diagnose.campaign_text import Campaign, Contrast, Environment, Group
+from slowpath.diagnose.campaign_text import CampaignText, CellsTable, ContrastTable, EnvironmentTable
 from slowpath.diagnose.combined.compatible import (
     JOB_AXES,
-    Change,
     Proven,
+    RemedyChange,
     added_parameters,
     applied,
     combinable,
@@ -52,7 +52,7 @@ class _Case:
         return [*(axis for axis, differs in zip(JOB_AXES, moved, strict=True) if differs), *self.added]
 
 
-def _case(one: Proven, proven: Sequence[Proven], changes: Sequence[Change], state: State) -> _Case:
+def _case(one: Proven, proven: Sequence[Proven], changes: Sequence[RemedyChange], state: State) -> _Case:
     under, environ = one.remedied_under, frozenset(state.environ)
     reaching = [change for change in changes if applied(under, [change], environ) != under]
     added = added_parameters(one, proven, state.ranks, state.check)
@@ -60,7 +60,7 @@ def _case(one: Proven, proven: Sequence[Proven], changes: Sequence[Change], stat
     return _Case(one, applied(under, reaching, environ), added, others)
 
 
-def design(state: State) -> tuple[CombinedTask, Campaign] | None:
+def design(state: State) -> tuple[CombinedTask, CampaignText] | None:
     """None: no two proven remedies meet in one cell."""
     proven = proven_remedies(state)
     changes, why_left_out = combinable(proven)
@@ -95,7 +95,7 @@ def _task_of(case: _Case) -> CombinedCase:
     )
 
 
-def _snippet(changes: Sequence[Change], library: str) -> Snippet:
+def _snippet(changes: Sequence[RemedyChange], library: str) -> Snippet:
     """Lines that set the job's variables and binding.  Args: library: whose launcher binds."""
     variables = {name: value for change in changes for name, value in change.variables.items()}
     unset = list(dict.fromkeys(name for change in changes for name in change.unset))
@@ -104,7 +104,7 @@ def _snippet(changes: Sequence[Change], library: str) -> Snippet:
     return Snippet(shell=lines["shell"], modulefile=lines["modulefile"])
 
 
-def _campaign(cases: Sequence[_Case], ranks: int) -> Campaign:
+def _campaign(cases: Sequence[_Case], ranks: int) -> CampaignText:
     book = _Book()
     groups, contrasts = [], []
     for number, case in enumerate(cases, start=1):
@@ -112,7 +112,7 @@ def _campaign(cases: Sequence[_Case], ranks: int) -> Campaign:
         groups.append(group)
         contrasts += made
     more, made = _side_effects(cases[0], book)
-    return Campaign(
+    return CampaignText(
         name="combined",
         title="Proven remedies combined",
         ranks=ranks,
@@ -129,12 +129,12 @@ class _Book:
     """Names of conditions in the campaign: equal conditions of several trials get one name, others never the same."""
 
     def __init__(self) -> None:
-        self.environments: dict[_Variables, Environment] = {}
+        self.environments: dict[_Variables, EnvironmentTable] = {}
         self.placements: dict[str, str] = {}
 
     def environment(self, under: Condition, name: str | None = None) -> str:
         taken = {one.name for one in self.environments.values()}
-        made = Environment(_free(name or under.environment, taken), under.variables, under.unset)
+        made = EnvironmentTable(_free(name or under.environment, taken), under.variables, under.unset)
         return self.environments.setdefault(_job(under), made).name
 
     def placement(self, under: Condition, name: str | None = None) -> str:
@@ -155,7 +155,7 @@ def contrast_name(number: int, link: str) -> str:
     return f"finding {number}: {link}"
 
 
-def _measured(number: int, case: _Case, book: _Book) -> tuple[Group, list[Contrast]]:
+def _measured(number: int, case: _Case, book: _Book) -> tuple[CellsTable, list[ContrastTable]]:
     """As it is, alone and combined: one group, since only cells of one group are paired."""
     one, axis = case.proven, case.proven.axis
     before = one.slow_under, one.remedied_under
@@ -172,19 +172,43 @@ def _measured(number: int, case: _Case, book: _Book) -> tuple[Group, list[Contra
         own[name], ends[name] = one.slow.parameters[name], value
         parameters[name] = [own[name], value]
     group = f"finding {number}"
-    made = Group(
-        group, one.slow.experiment, parameters, list(dict.fromkeys(environments)), list(dict.fromkeys(placements)),
+    made = CellsTable(
+        group,
+        one.slow.experiment,
+        parameters,
+        list(dict.fromkeys(environments)),
+        list(dict.fromkeys(placements)),
         copies=2,
-    )  # fmt: skip
+    )
     contrasts = [
-        Contrast(contrast_name(number, ALONE), f"Does '{one.remedy}' help by itself?"[:390], group, axis, own[axis],
-                 sides[axis][0], one.metric, one.phase, _without(own, axis), explains=True)
-    ]  # fmt: skip
+        ContrastTable(
+            contrast_name(number, ALONE),
+            f"Does '{one.remedy}' help by itself?"[:390],
+            group,
+            axis,
+            own[axis],
+            sides[axis][0],
+            one.metric,
+            one.phase,
+            _without(own, axis),
+            explains=True,
+        )
+    ]
     for link in case.links:
         contrasts.append(
-            Contrast(contrast_name(number, link), "Is it as fast with the other remedies as well?", group, link,
-                     own[link], ends[link], one.metric, one.phase, _without(own, link), explains=True)
-        )  # fmt: skip
+            ContrastTable(
+                contrast_name(number, link),
+                "Is it as fast with the other remedies as well?",
+                group,
+                link,
+                own[link],
+                ends[link],
+                one.metric,
+                one.phase,
+                _without(own, link),
+                explains=True,
+            )
+        )
         own[link] = ends[link]
     return made, contrasts
 
@@ -193,7 +217,7 @@ def _without(where: Mapping[str, str], axis: str) -> dict[str, str]:
     return {name: value for name, value in where.items() if name != axis}
 
 
-def _side_effects(case: _Case, book: _Book) -> tuple[list[Group], list[Contrast]]:
+def _side_effects(case: _Case, book: _Book) -> tuple[list[CellsTable], list[ContrastTable]]:
     """Short, middle and long messages as the first finding's cell stood before any remedy, and with the job's."""
     conditions = case.proven.slow_under, case.combined
     ends = {"environment": [*map(book.environment, conditions)], "placement": [*map(book.placement, conditions)]}
@@ -203,9 +227,18 @@ def _side_effects(case: _Case, book: _Book) -> tuple[list[Group], list[Contrast]
         if before == after:
             continue
         contrasts.append(
-            Contrast(f"{SIDE}: {axis}", "Do all of them make anything slower?", SIDE, axis, before, after,
-                     MESSAGES.metric, where=_without(at, axis), explains=True)
-        )  # fmt: skip
+            ContrastTable(
+                f"{SIDE}: {axis}",
+                "Do all of them make anything slower?",
+                SIDE,
+                axis,
+                before,
+                after,
+                MESSAGES.metric,
+                where=_without(at, axis),
+                explains=True,
+            )
+        )
         at[axis] = after
     environments, placements = (list(dict.fromkeys(names)) for names in ends.values())
-    return [Group(SIDE, P2P.name, _SIDE, environments, placements)] if contrasts else [], contrasts
+    return [CellsTable(SIDE, P2P.name, _SIDE, environments, placements)] if contrasts else [], contrasts

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from slowpath.core.cell_results import CellResult
-from slowpath.diagnose.campaign_text import Campaign, Environment, Group
+from slowpath.diagnose.campaign_text import CampaignText, CellsTable, EnvironmentTable
 from slowpath.diagnose.sides import Condition
 from slowpath.stats.laws.found import Bracket
 from slowpath.stats.laws.refine import next_values
@@ -47,19 +47,19 @@ def campaign(
     rounds: int = ROUNDS,
     why: str = "",
     exact: float | None = None,
-) -> Campaign:
+) -> CampaignText:
     """The cell of a finding at `points`: one step towards the limit."""
     values: dict[str, str | Sequence[str]] = {
         **shortened(cell.parameters),
         bracket.covariate: [str(v) for v in points(bracket, exact=exact)],
     }
-    group = Group("limit", cell.experiment, values, [under.environment], [under.placement])
-    return Campaign(
+    group = CellsTable("limit", cell.experiment, values, [under.environment], [under.placement])
+    return CampaignText(
         name="refine",
         title=f"Where the limit of {bracket.covariate.replace('_', ' ')} lies"[:80],
         ranks=ranks,
         rounds=rounds,
-        environments=[Environment(under.environment, under.variables, under.unset)],
+        environments=[EnvironmentTable(under.environment, under.variables, under.unset)],
         placements={under.placement: under.bind},
         groups=[group],
         contrasts=[],

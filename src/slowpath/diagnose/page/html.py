@@ -10,7 +10,7 @@ from slowpath.core.results import Finding, Leg, RemedyResult, Snippet
 from slowpath.diagnose.limits.variables import limits_of
 from slowpath.diagnose.page.forest import forest
 from slowpath.diagnose.page.words import leg_words, limit_words
-from slowpath.diagnose.records import CombinedOutcome, Diagnosis, Status, Step
+from slowpath.diagnose.records import CombinedOutcome, Diagnosis, DiagnosisStep, Status
 from slowpath.report.html import stylesheet
 
 _STYLE = """
@@ -40,15 +40,15 @@ def page(diagnosis: Diagnosis) -> str:
     )
 
 
-def _step(step: Step) -> str:
+def _step(step: DiagnosisStep) -> str:
     wall = "not finished" if step.wall_s is None else f"{step.wall_s:.0f} s"
     link = f'<a href="{escape(step.folder)}/report.html">{escape(step.folder)}</a>'
     return f"<tr><td>{link}</td><td>{wall}</td><td>{escape(step.why)}<br>{escape(step.summary or '')}</td></tr>"
 
 
 def _finding(finding: Finding, status: Status) -> str:
-    legs = "".join(_leg(name, leg, status) for name, leg in finding.legs.items())
-    evidence = _items(f"{name}: {line}" for name, leg in finding.legs.items() for line in leg.evidence)
+    legs = "".join(_leg(name, leg, status) for name, leg in finding.legs.named())
+    evidence = _items(f"{name}: {line}" for name, leg in finding.legs.named() for line in leg.evidence)
     limits = "".join(f"<p>{escape(limit_words(one))}</p>" for one in limits_of(finding))
     cause = f"<p>Cause: {escape(finding.cause)}</p>" if finding.cause else ""
     remedies = "".join(_remedy(one) for one in finding.remedies if one.verdict != "not tried")
@@ -73,7 +73,7 @@ def _remedy(remedy: RemedyResult) -> str:
 
 def _combined(outcome: CombinedOutcome) -> str:
     lines = [f"{one.rule} {one.verdict}: {one.text}" for one in outcome.findings]
-    lines += [f"side effect: {one.where} {one.verdict}, {one.ratio:.2f}x" for one in outcome.side_effects]
+    lines += [f"side effect: {one.where} {one.verdict}, {one.ratio:.2f}x the time" for one in outcome.side_effects]
     lines += [f"{one.rule}, {one.remedy}: not measured with the others: {one.why}" for one in outcome.left_out]
     lines += [f"nothing to copy for all: {outcome.reason}"] if outcome.reason else []
     copied = _copied(outcome.snippet) if outcome.snippet else ""

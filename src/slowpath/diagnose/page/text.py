@@ -58,7 +58,7 @@ def _finding(finding: Finding, status: Status, width: int) -> Iterator[str]:
     yield from _wrapped(finding.text, width, "  ")
     if finding.where:
         yield from _wrapped(f"where: {finding.where}", width, "  ")
-    for name, leg in finding.legs.items():
+    for name, leg in finding.legs.named():
         yield from _wrapped(f"{name}: {_MARK[leg.state]}; {leg_words(leg, status)}", width, "  ")
         for line in leg.evidence[-3:] if leg.state != "missing" or name == "proven" else ():
             yield from _wrapped(line, width, "    ")
@@ -86,7 +86,7 @@ def _remedy(remedy: RemedyResult, width: int) -> Iterator[str]:
 
 
 def _side_effect(effect: SideEffect) -> str:
-    return f"side effect: {effect.where or 'a cell'} {effect.verdict}, {effect.ratio:.2f}x"
+    return f"side effect: {effect.where or 'a cell'} {effect.verdict}, {effect.ratio:.2f}x the time"
 
 
 def _combined(outcome: CombinedOutcome, width: int) -> Iterator[str]:

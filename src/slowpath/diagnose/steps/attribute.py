@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from slowpath.core.results import Finding, LimitBracket, Results
-from slowpath.diagnose.campaign_text import Campaign, Environment, Group
+from slowpath.diagnose.campaign_text import CampaignText, CellsTable, EnvironmentTable
 from slowpath.diagnose.limits.attribution import NEAR, attribution
 from slowpath.diagnose.limits.points import ROUNDS, shortened
 from slowpath.diagnose.limits.variables import Suspect, limits_of, suspects, urgent_limits
 from slowpath.diagnose.sides import Sides, sides_of
 from slowpath.diagnose.state import Proposal, State
-from slowpath.diagnose.steps.kind import Conclusion, History, StepKind
+from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import AttributeTask
 
 MOST_SUSPECTS = 3  # of one switch
@@ -76,7 +76,7 @@ def _moved(value: int, rising: bool, multiple_bytes: int) -> int:
     return wanted | 1 if multiple_bytes == 1 else wanted // multiple_bytes * multiple_bytes
 
 
-def campaign_for(task: AttributeTask, sides: Sides, ranks: int) -> Campaign:
+def campaign_for(task: AttributeTask, sides: Sides, ranks: int) -> CampaignText:
     """The variable at its new value, lengths around the old place and around the expected one."""
     under, slow = sides.slow_under, sides.slow
     parameters: dict[str, str | Sequence[str]] = {**shortened(slow.parameters)}
@@ -84,14 +84,14 @@ def campaign_for(task: AttributeTask, sides: Sides, ranks: int) -> Campaign:
     name = "the variable moved"
     without = tuple(one for one in under.unset if one != task.variable)
     variables = {**under.variables, task.variable: str(task.moved_bytes)}
-    return Campaign(
+    return CampaignText(
         name="attribute",
         title=f"Does {task.variable} move the switch?"[:80],
         ranks=ranks,
         rounds=ROUNDS + 2,
-        environments=[Environment(name, variables, without)],
+        environments=[EnvironmentTable(name, variables, without)],
         placements={under.placement: under.bind},
-        groups=[Group("limit", slow.experiment, parameters, [name], [under.placement])],
+        groups=[CellsTable("limit", slow.experiment, parameters, [name], [under.placement])],
         contrasts=[],
         why=f"The switch lies at {task.limit_bytes} B, {task.variable} is {task.value_bytes} ({task.value_source}); "
         f"with {task.moved_bytes} the switch has to lie at {task.expected_bytes} B.",
@@ -108,7 +108,7 @@ def lengths(limit_bytes: int, expected_bytes: int) -> list[int]:
     return sorted({value for value in (*anchors, *near) if value > 0})
 
 
-def apply(before: Conclusion, task: AttributeTask, results: Results, _: History) -> Conclusion:
+def apply(before: StepConclusion, task: AttributeTask, results: Results, _: StepHistory) -> StepConclusion:
     """The limit carries what was seen; a limit that the finding is not about gets a finding of its own."""
     shown = attribution(task, results)
     if shown is None:
@@ -120,7 +120,7 @@ def apply(before: Conclusion, task: AttributeTask, results: Results, _: History)
     return after.with_findings([shown.own_finding(changed)])
 
 
-def summary(task: AttributeTask, _: Conclusion, after: Conclusion) -> str:
+def summary(task: AttributeTask, _: StepConclusion, after: StepConclusion) -> str:
     """What moving the variable showed."""
     finding = after.finding(task.finding)
     at = [one for one in (limits_of(finding) if finding else ()) if one.above == task.limit_bytes]

@@ -11,7 +11,7 @@ from slowpath.diagnose.combined.design import design
 from slowpath.diagnose.combined.verdict import judge_combined
 from slowpath.diagnose.records import CombinedOutcome
 from slowpath.diagnose.state import Proposal, State
-from slowpath.diagnose.steps.kind import Conclusion, History, StepKind
+from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import CombinedTask
 
 
@@ -25,12 +25,12 @@ def propose(state: State) -> Iterator[Proposal]:
         yield Proposal(task, campaign.text, "proven remedies combined: does each still help?")
 
 
-def apply(before: Conclusion, task: CombinedTask, results: Results, history: History) -> Conclusion:
+def apply(before: StepConclusion, task: CombinedTask, results: Results, history: StepHistory) -> StepConclusion:
     """Findings stay as they are."""
     return replace(before, combined=judge_combined(task, results, history.step.folder))
 
 
-def summary(_: CombinedTask, __: Conclusion, after: Conclusion) -> str:
+def summary(_: CombinedTask, __: StepConclusion, after: StepConclusion) -> str:
     """`keeps for SP008, SP018; loses for SP009`."""
     return outcome_words(after.combined) if after.combined else "no outcome"
 

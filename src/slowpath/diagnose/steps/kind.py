@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.records import CombinedOutcome, Step
-from slowpath.diagnose.state import Measured
+from slowpath.diagnose.records import CombinedOutcome, DiagnosisStep
+from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.tasks import Task
 from slowpath.mpi.forced import Forced
 
@@ -17,7 +17,7 @@ T = TypeVar("T", bound=Task)
 
 
 @dataclass(frozen=True)
-class Conclusion:
+class StepConclusion:
     """What follows from the steps so far. combined: of the last step that combined remedies."""
 
     findings: Sequence[Finding] = ()
@@ -27,21 +27,21 @@ class Conclusion:
         """By its id."""
         return next((one for one in self.findings if one.id == wanted), None)
 
-    def changed(self, wanted: str, change: Callable[[Finding], Finding]) -> Conclusion:
+    def changed(self, wanted: str, change: Callable[[Finding], Finding]) -> StepConclusion:
         """With one finding changed."""
         return replace(self, findings=[change(one) if one.id == wanted else one for one in self.findings])
 
-    def with_findings(self, more: Sequence[Finding]) -> Conclusion:
+    def with_findings(self, more: Sequence[Finding]) -> StepConclusion:
         """With more findings."""
         return replace(self, findings=[*self.findings, *more])
 
 
 @dataclass(frozen=True)
-class History:
+class StepHistory:
     """A step among all that were measured. forced: the user's variables that force a slow state."""
 
-    step: Step
-    measured: Sequence[Measured]
+    step: DiagnosisStep
+    measured: Sequence[MeasuredStep]
     forced: Sequence[Forced]
 
 
@@ -56,7 +56,7 @@ class StepKind(Generic[T]):
     """
 
     task: type[T]
-    apply: Callable[[Conclusion, T, Results, History], Conclusion]
-    summary: Callable[[T, Conclusion, Conclusion], str]
+    apply: Callable[[StepConclusion, T, Results, StepHistory], StepConclusion]
+    summary: Callable[[T, StepConclusion, StepConclusion], str]
     required: bool = False
     adds_evidence: bool = False

@@ -14,7 +14,7 @@ from slowpath.diagnose.limits.variables import bracket_of, limits_of, maybe_set_
 from slowpath.diagnose.page.words import limit_words
 from slowpath.diagnose.sides import Sides, sides_of
 from slowpath.diagnose.state import Proposal, State
-from slowpath.diagnose.steps.kind import Conclusion, History, StepKind
+from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import RefineTask
 from slowpath.stats.laws.found import Bracket
 from slowpath.stats.laws.refine import is_exact
@@ -76,7 +76,7 @@ def _proposal(finding: Finding, task: RefineTask, sides: Sides, ranks: int) -> P
     return Proposal(task, campaign.text, why)
 
 
-def apply(before: Conclusion, task: RefineTask, results: Results, _: History) -> Conclusion:
+def apply(before: StepConclusion, task: RefineTask, results: Results, _: StepHistory) -> StepConclusion:
     """The bracket of the finding's law as the step's times leave it."""
     times = times_of(results, task.covariate, task.metric, task.phase)
     if times is None:
@@ -109,7 +109,7 @@ def _meant(limit: LimitBracket, task: RefineTask) -> bool:
     return limit.above <= task.above and task.up_to <= limit.up_to  # brackets only get narrower
 
 
-def summary(task: RefineTask, _: Conclusion, after: Conclusion) -> str:
+def summary(task: RefineTask, _: StepConclusion, after: StepConclusion) -> str:
     """The limits of the finding's law."""
     finding = after.finding(task.finding)
     return "; ".join(limit_words(one) for one in limits_of(finding)) if finding else "no outcome"

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import ContrastResult, Results
-from slowpath.diagnose.campaign_text import Campaign, Contrast, Group, environments_of
+from slowpath.diagnose.campaign_text import CampaignText, CellsTable, ContrastTable, environments_of
 from slowpath.diagnose.sides import condition
 from slowpath.diagnose.state import Proposal, State
-from slowpath.diagnose.steps.kind import Conclusion, History, StepKind
+from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import RepeatTask
 from slowpath.diagnose.user_states import WITHOUT_USER, is_users_own
@@ -44,14 +44,14 @@ def propose_own_settings(state: State) -> Iterator[Proposal]:
         )
 
 
-def apply(before: Conclusion, _: RepeatTask, results: Results, history: History) -> Conclusion:
+def apply(before: StepConclusion, _: RepeatTask, results: Results, history: StepHistory) -> StepConclusion:
     """What more pairs decided is a finding that the survey could not see."""
     known = {one.id for one in before.findings}
     fresh = [one for one in judged(results, history) if one.id not in known]
     return before.with_findings([replace(one, run=history.step.folder) for one in fresh])
 
 
-def summary(_: RepeatTask, before: Conclusion, after: Conclusion) -> str:
+def summary(_: RepeatTask, before: StepConclusion, after: StepConclusion) -> str:
     """`1 more finding (SP009)`."""
     fresh = after.findings[len(before.findings) :]
     if not fresh:
@@ -71,7 +71,7 @@ def _apart(contrast: ContrastResult) -> float:
     return max(contrast.ratio, 1 / contrast.ratio) if contrast.ratio else 0.0
 
 
-def repeat_campaign(contrast: ContrastResult, results: Results, ranks: int, why: str) -> Campaign:
+def repeat_campaign(contrast: ContrastResult, results: Results, ranks: int, why: str) -> CampaignText:
     """The two cells of a contrast in more rounds."""
     a, b = results.cell(contrast.a.cell), results.cell(contrast.b.cell)
     axis, values = contrast.axis, [_value(cell, contrast.axis) for cell in (a, b)]
@@ -79,14 +79,14 @@ def repeat_campaign(contrast: ContrastResult, results: Results, ranks: int, why:
     parameters: dict[str, str | Sequence[str]] = dict(a.parameters)
     if axis in parameters:
         parameters[axis] = values
-    group = Group(
+    group = CellsTable(
         contrast.group,
         a.experiment,
         parameters,
         list(dict.fromkeys(one.environment for one in under)),
         list(dict.fromkeys(one.placement for one in under)),
     )
-    repeated = Contrast(
+    repeated = ContrastTable(
         name=contrast.group,
         question=contrast.question,
         cells=contrast.group,
@@ -96,7 +96,7 @@ def repeat_campaign(contrast: ContrastResult, results: Results, ranks: int, why:
         metric=contrast.metric,
         phase=contrast.a.phase,
     )
-    return Campaign(
+    return CampaignText(
         name="repeat",
         title=f"Again: {contrast.group}"[:80],
         ranks=ranks,

@@ -9,10 +9,10 @@ from math import prod
 from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.campaign_text import Campaign, Group, environments_of
+from slowpath.diagnose.campaign_text import CampaignText, CellsTable, environments_of
 from slowpath.diagnose.sides import condition, sides_of
 from slowpath.diagnose.state import Proposal, State
-from slowpath.diagnose.steps.kind import Conclusion, History, StepKind
+from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import SeparateTask
 
 ROUNDS = 6
@@ -33,7 +33,7 @@ def propose(finding: Finding, state: State) -> Iterator[Proposal]:
         yield Proposal(SeparateTask(finding=finding.id), campaign.text, why)
 
 
-def apply(before: Conclusion, task: SeparateTask, results: Results, _: History) -> Conclusion:
+def apply(before: StepConclusion, task: SeparateTask, results: Results, _: StepHistory) -> StepConclusion:
     """A finding whose law the new points decide takes that law."""
     fresh = {(one.rule, one.mpi, one.about): one for one in results.findings}
 
@@ -58,7 +58,7 @@ def apply(before: Conclusion, task: SeparateTask, results: Results, _: History) 
     return before.changed(task.finding, decided)
 
 
-def summary(task: SeparateTask, _: Conclusion, after: Conclusion) -> str:
+def summary(task: SeparateTask, _: StepConclusion, after: StepConclusion) -> str:
     """`law granules`."""
     finding = after.finding(task.finding)
     law = finding.law if finding else None
@@ -70,7 +70,7 @@ def summary(task: SeparateTask, _: Conclusion, after: Conclusion) -> str:
 SEPARATE = StepKind(SeparateTask, apply, summary)
 
 
-def separate_campaign(finding: Finding, results: Results, ranks: int, why: str) -> Campaign | None:
+def separate_campaign(finding: Finding, results: Results, ranks: int, why: str) -> CampaignText | None:
     """The cells of the finding's sweep and the points that would tell its laws apart.
 
     Returns: None where a point asks for something that no parameter sets, or the grid gets too large.
@@ -92,8 +92,8 @@ def separate_campaign(finding: Finding, results: Results, ranks: int, why: str) 
         return None
     # One group: only cells of one group make one sweep.
     grid: dict[str, str | Sequence[str]] = {name: some if len(some) > 1 else some[0] for name, some in values.items()}
-    groups = [Group(slow.group, slow.experiment, grid, [under.environment], [under.placement])]
-    return Campaign(
+    groups = [CellsTable(slow.group, slow.experiment, grid, [under.environment], [under.placement])]
+    return CampaignText(
         name="separate",
         title="Points that tell two laws apart",
         ranks=ranks,

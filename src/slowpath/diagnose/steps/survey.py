@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from slowpath.core.results import Results
-from slowpath.diagnose.campaign_text import Contrast, Environment, contrast_text, environment_text
+from slowpath.diagnose.campaign_text import ContrastTable, EnvironmentTable, contrast_text, environment_text
 from slowpath.diagnose.state import Proposal, State
-from slowpath.diagnose.steps.kind import Conclusion, History, StepKind
+from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import SurveyTask
 from slowpath.diagnose.user_states import WITHOUT_USER
@@ -78,12 +78,12 @@ def propose(state: State) -> Iterator[Proposal]:
         yield Proposal(SurveyTask(), text, "look for slow paths")
 
 
-def apply(_: Conclusion, __: SurveyTask, results: Results, history: History) -> Conclusion:
+def apply(_: StepConclusion, __: SurveyTask, results: Results, history: StepHistory) -> StepConclusion:
     """What the rules see in it."""
-    return Conclusion(judged(results, history))
+    return StepConclusion(judged(results, history))
 
 
-def summary(_: SurveyTask, __: Conclusion, after: Conclusion) -> str:
+def summary(_: SurveyTask, __: StepConclusion, after: StepConclusion) -> str:
     """`7 findings (SP008, SP009)`."""
     rules = ", ".join(sorted({one.rule for one in after.findings}))
     count = len(after.findings)
@@ -100,16 +100,16 @@ def survey_text(shipped: str, forced: Sequence[Forced], gpus: int) -> str:
         parts.append(_GPU.format(devices='["0", "0:1"]' if gpus > 1 else '"0"'))
     if forced:
         names = tuple(one.name for one in forced)
-        parts.append(environment_text(Environment(WITHOUT_USER, unset=names)))
+        parts.append(environment_text(EnvironmentTable(WITHOUT_USER, unset=names)))
         parts += [contrast_text(one) for one in _unforced(", ".join(names))]
     return "\n\n".join(parts) + "\n"
 
 
-def _unforced(names: str) -> list[Contrast]:
+def _unforced(names: str) -> list[ContrastTable]:
     question = f"Is it slower than without your settings ({names})?"
     return [
-        Contrast("your settings", question, "paths", "environment", WITHOUT_USER, "default", "one_way_s"),
-        Contrast(
+        ContrastTable("your settings", question, "paths", "environment", WITHOUT_USER, "default", "one_way_s"),
+        ContrastTable(
             "your settings, short messages",
             question,
             "short messages",

@@ -16,14 +16,14 @@ from msgspec.structs import replace
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, Results
 from slowpath.core.units import format_bytes, format_time
-from slowpath.diagnose.campaign_text import Campaign
+from slowpath.diagnose.campaign_text import CampaignText
 from slowpath.diagnose.limits import points
 from slowpath.diagnose.limits.break_point import Narrowed, Times, narrow, times_of
 from slowpath.diagnose.limits.variables import MOST_HEADER_BYTES, holds, limits_of
 from slowpath.diagnose.page.words import limit_words
 from slowpath.diagnose.sides import condition
 from slowpath.diagnose.state import Proposal, State
-from slowpath.diagnose.steps.kind import Conclusion, History, StepKind
+from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import SuspectTask
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.catalogue.sp013_protocol_switch import RULE
@@ -68,7 +68,7 @@ def own_switches(
 
 def suspect_campaign(
     switch: SwitchVariable, value: int, survey: Results, ranks: int
-) -> tuple[SuspectTask, Campaign] | None:
+) -> tuple[SuspectTask, CampaignText] | None:
     """Ping-pongs around the value.
 
     Args:    survey: whose ping-pong over lengths is the cell.
@@ -110,13 +110,13 @@ def _ping_pongs(survey: Results) -> list[CellResult]:
     return [cell for cell in found if cell.group == longest]
 
 
-def apply(before: Conclusion, task: SuspectTask, results: Results, history: History) -> Conclusion:
+def apply(before: StepConclusion, task: SuspectTask, results: Results, history: StepHistory) -> StepConclusion:
     """A finding more where a switch shows."""
     seen = switch_finding(task, results)
     return before if seen is None else before.with_findings([replace(seen, run=history.step.folder)])
 
 
-def summary(task: SuspectTask, before: Conclusion, after: Conclusion) -> str:
+def summary(task: SuspectTask, before: StepConclusion, after: StepConclusion) -> str:
     """The limit that shows."""
     fresh = after.findings[len(before.findings) :]
     limits = [limit_words(limit) for one in fresh for limit in limits_of(one)]

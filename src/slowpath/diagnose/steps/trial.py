@@ -13,7 +13,7 @@ from slowpath.diagnose.limits.attribution import remedies_of
 from slowpath.diagnose.limits.variables import limits_of
 from slowpath.diagnose.sides import Sides, sides_of
 from slowpath.diagnose.state import Proposal, State
-from slowpath.diagnose.steps.kind import Conclusion, History, StepKind
+from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import AttributeTask, TrialTask
 from slowpath.diagnose.trials.design import design
 from slowpath.diagnose.trials.outcome import with_outcome
@@ -86,7 +86,7 @@ def _constant_s(finding: Finding) -> float | None:
     return next((term.value for term in terms if term.per is None), None)
 
 
-def apply(before: Conclusion, task: TrialTask, results: Results, history: History) -> Conclusion:
+def apply(before: StepConclusion, task: TrialTask, results: Results, history: StepHistory) -> StepConclusion:
     """What it proves of its finding, by the pairs of this trial and of the same one before it."""
     earlier = [
         one.results
@@ -97,7 +97,7 @@ def apply(before: Conclusion, task: TrialTask, results: Results, history: Histor
     return before.changed(task.finding, lambda finding: with_outcome(finding, outcome))
 
 
-def summary(task: TrialTask, _: Conclusion, after: Conclusion) -> str:
+def summary(task: TrialTask, _: StepConclusion, after: StepConclusion) -> str:
     """`proven: huge pages, toggled alone, removes 98% of the gap`."""
     finding = after.finding(task.finding)
     remedy = next((one for one in finding.remedies if one.name == task.remedy), None) if finding else None

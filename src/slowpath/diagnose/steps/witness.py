@@ -12,10 +12,10 @@ from msgspec.structs import asdict, replace
 
 from slowpath.core.cell_results import CellResult, RoleWitness
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.campaign_text import Campaign, Environment, Group
+from slowpath.diagnose.campaign_text import CampaignText, CellsTable, EnvironmentTable
 from slowpath.diagnose.sides import Condition, condition
 from slowpath.diagnose.state import Proposal, State
-from slowpath.diagnose.steps.kind import Conclusion, History, StepKind
+from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import WitnessTask
 from slowpath.diagnose.user_states import findings_under
 
@@ -32,12 +32,12 @@ def propose(state: State) -> Iterator[Proposal]:
         yield Proposal(WitnessTask(), campaign.text, "count library calls in the cells that findings rest on")
 
 
-def apply(before: Conclusion, _: WitnessTask, __: Results, ___: History) -> Conclusion:
+def apply(before: StepConclusion, _: WitnessTask, __: Results, ___: StepHistory) -> StepConclusion:
     """By itself it shows nothing: `judged` adds its counts to what the rules see in other runs."""
     return before
 
 
-def summary(_: WitnessTask, __: Conclusion, after: Conclusion) -> str:
+def summary(_: WitnessTask, __: StepConclusion, after: StepConclusion) -> str:
     """`5 of 7 findings are explained`."""
     explained = sum(one.legs.explained.state == "shown" for one in after.findings)
     return f"{explained} of {len(after.findings)} findings are explained"
@@ -46,7 +46,7 @@ def summary(_: WitnessTask, __: Conclusion, after: Conclusion) -> str:
 WITNESS = StepKind(WitnessTask, apply, summary, adds_evidence=True)
 
 
-def witness_campaign(state: State) -> Campaign | None:
+def witness_campaign(state: State) -> CampaignText | None:
     """None when every finding is explained, or none has cells."""
     wanted: dict[str, tuple[CellResult, Condition]] = {}
     for finding in state.findings:
@@ -61,15 +61,15 @@ def witness_campaign(state: State) -> Campaign | None:
                 wanted[f"{cell.key} {cell.environment}"] = cell, condition(cell, results)
     if not wanted:
         return None
-    environments: dict[str, Environment] = {}
+    environments: dict[str, EnvironmentTable] = {}
     groups = []
     for number, (cell, here) in enumerate(wanted.values(), start=1):
-        environments[here.environment] = Environment(here.environment, here.variables, here.unset)
+        environments[here.environment] = EnvironmentTable(here.environment, here.variables, here.unset)
         witnessed = _witnessed(here)
         environments[witnessed.name] = witnessed
         names = [here.environment, witnessed.name]
-        groups.append(Group(f"cell {number}", cell.experiment, cell.parameters, names, [here.placement]))
-    return Campaign(
+        groups.append(CellsTable(f"cell {number}", cell.experiment, cell.parameters, names, [here.placement]))
+    return CampaignText(
         name="witness",
         title="What the library calls",
         ranks=state.ranks,
@@ -82,12 +82,12 @@ def witness_campaign(state: State) -> Campaign | None:
     )
 
 
-def _witnessed(under: Condition) -> Environment:
+def _witnessed(under: Condition) -> EnvironmentTable:
     """The same environment with the witness."""
-    return Environment(f"{under.environment}, witnessed"[:80], under.variables, under.unset, witness=True)
+    return EnvironmentTable(f"{under.environment}, witnessed"[:80], under.variables, under.unset, witness=True)
 
 
-def judged(results: Results, history: History) -> list[Finding]:
+def judged(results: Results, history: StepHistory) -> list[Finding]:
     """What the rules see in a run, with what all witness runs counted in its cells."""
     counted = results
     for one in history.measured:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from slowpath.diagnose.campaign_text import Campaign, Contrast, Environment, Group
+from slowpath.diagnose.campaign_text import CampaignText, CellsTable, ContrastTable, EnvironmentTable
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.tasks import TrialTask
 from slowpath.experiments.p2p.experiment import P2P
@@ -36,7 +36,7 @@ class Trial:
     fast: str | None
     metric: str
     phase: str
-    campaign: Campaign
+    campaign: CampaignText
     constant_s: float | None = None
 
     def task(self, finding: str) -> TrialTask:
@@ -63,7 +63,7 @@ class _Toggle:
     axis: str
     slow: str
     remedied: str
-    environments: tuple[Environment, ...]
+    environments: tuple[EnvironmentTable, ...]
     placements: Mapping[str, str]
 
 
@@ -91,7 +91,7 @@ def design(
     for made in (_control(sides, toggle, remedy.control), _side_effects(sides, toggle)):
         groups += made[0]
         contrasts += made[1]
-    campaign = Campaign(
+    campaign = CampaignText(
         name="trial",
         title=f"Trial: {remedy.name}"[:80],
         ranks=ranks,
@@ -109,7 +109,7 @@ def design(
 
 def _toggle(sides: Sides, remedy: Remedy, environ: frozenset[str]) -> _Toggle | str:
     under, slow = sides.slow_under, dict(sides.slow.parameters)
-    here = Environment(under.environment, under.variables, under.unset)
+    here = EnvironmentTable(under.environment, under.variables, under.unset)
     places = {under.placement: under.bind}
     if remedy.parameter is not None and remedy.change is not None:
         changed = remedy.change(slow)
@@ -127,14 +127,14 @@ def _toggle(sides: Sides, remedy: Remedy, environ: frozenset[str]) -> _Toggle | 
     return _Toggle("environment", here.name, other.name, (here, other), places)
 
 
-def _remedied(under: Condition, remedy: Remedy, environ: frozenset[str]) -> Environment | None:
+def _remedied(under: Condition, remedy: Remedy, environ: frozenset[str]) -> EnvironmentTable | None:
     """The slow side's environment with the remedy; None: it would be the same."""
     variables = {k: v for k, v in under.variables.items() if k not in remedy.unset} | dict(remedy.variables)
     unset = tuple(dict.fromkeys([*under.unset, *(name for name in remedy.unset if name in environ)]))
     unset = tuple(name for name in unset if name not in variables)
     if (variables, unset) == (dict(under.variables), under.unset):
         return None
-    return Environment(f"remedied: {remedy.name}"[:80], variables, unset)
+    return EnvironmentTable(f"remedied: {remedy.name}"[:80], variables, unset)
 
 
 def _fast_value(sides: Sides, toggle: _Toggle) -> str | None:
@@ -145,36 +145,67 @@ def _fast_value(sides: Sides, toggle: _Toggle) -> str | None:
     return None if value in (toggle.slow, toggle.remedied) else value
 
 
-def _main(sides: Sides, toggle: _Toggle, fast: str | None) -> tuple[list[Group], list[Contrast]]:
+def _main(sides: Sides, toggle: _Toggle, fast: str | None) -> tuple[list[CellsTable], list[ContrastTable]]:
     values = [toggle.slow, toggle.remedied, *([fast] if fast is not None else [])]
     group = _group(EFFECT, sides.slow.experiment, sides.slow.parameters, toggle, values, copies=2)
     metric, phase = sides.metric, sides.phase
     question = "Does the remedy make it faster?"
 
-    def pair(name: str, copy: str, explains: bool = False) -> Contrast:
+    def pair(name: str, copy: str, explains: bool = False) -> ContrastTable:
         where = {"copy": copy}
-        return Contrast(name, question, EFFECT, toggle.axis, toggle.remedied, toggle.slow, metric, phase, where,
-                        explains=explains)  # fmt: skip
+        return ContrastTable(
+            name, question, EFFECT, toggle.axis, toggle.remedied, toggle.slow, metric, phase, where, explains=explains
+        )
 
-    alike = Contrast(ALIKE, "Do two measurements of the slow cell agree?", EFFECT, "copy", "1", "2", metric, phase,
-                     {toggle.axis: toggle.slow}, control=True)  # fmt: skip
+    alike = ContrastTable(
+        ALIKE,
+        "Do two measurements of the slow cell agree?",
+        EFFECT,
+        "copy",
+        "1",
+        "2",
+        metric,
+        phase,
+        {toggle.axis: toggle.slow},
+        control=True,
+    )
     contrasts = [pair(EFFECT, "1"), pair(AGAIN, "2", explains=True), alike]
     if fast is not None:
-        gap = Contrast(SLOW_FAST, "How slow is it?", EFFECT, toggle.axis, fast, toggle.slow, metric, phase,
-                       {"copy": "1"}, explains=True)  # fmt: skip
+        gap = ContrastTable(
+            SLOW_FAST,
+            "How slow is it?",
+            EFFECT,
+            toggle.axis,
+            fast,
+            toggle.slow,
+            metric,
+            phase,
+            {"copy": "1"},
+            explains=True,
+        )
         contrasts.append(gap)
     return [group], contrasts
 
 
-def _control(sides: Sides, toggle: _Toggle, control: Control | None) -> tuple[list[Group], list[Contrast]]:
+def _control(sides: Sides, toggle: _Toggle, control: Control | None) -> tuple[list[CellsTable], list[ContrastTable]]:
     if control is None:
         return [], []
     question = f"Does it leave the rest unchanged? {control.why[:1].upper()}{control.why[1:]}."[:390]
     metric, phase = control.metric or sides.metric, "steady"
     if control.phase is not None:
         where = {"copy": "1"}
-        made = Contrast(CONTROL, question, EFFECT, toggle.axis, toggle.remedied, toggle.slow, metric, control.phase,
-                        where, explains=True)  # fmt: skip
+        made = ContrastTable(
+            CONTROL,
+            question,
+            EFFECT,
+            toggle.axis,
+            toggle.remedied,
+            toggle.slow,
+            metric,
+            control.phase,
+            where,
+            explains=True,
+        )
         return [], [made]
     without = control.without or toggle.slow
     if control.parameters is not None:
@@ -185,11 +216,11 @@ def _control(sides: Sides, toggle: _Toggle, control: Control | None) -> tuple[li
         phase = sides.phase
     group = _group(CONTROL, experiment, parameters, toggle, [without, toggle.remedied])
     return [group], [
-        Contrast(CONTROL, question, CONTROL, toggle.axis, toggle.remedied, without, metric, phase, explains=True)
+        ContrastTable(CONTROL, question, CONTROL, toggle.axis, toggle.remedied, without, metric, phase, explains=True)
     ]
 
 
-def _side_effects(sides: Sides, toggle: _Toggle) -> tuple[list[Group], list[Contrast]]:
+def _side_effects(sides: Sides, toggle: _Toggle) -> tuple[list[CellsTable], list[ContrastTable]]:
     values = [toggle.slow, toggle.remedied]
     known = [experiment_named(sides.slow.experiment), P2P]  # a job that is slower sends slower messages too
     found = next(((one, effect) for one in known if (effect := one.side_effect(toggle.axis)) is not None), None)
@@ -198,7 +229,9 @@ def _side_effects(sides: Sides, toggle: _Toggle) -> tuple[list[Group], list[Cont
     experiment, effect = found
     group = _group(SIDE, experiment.name, {**experiment.brief, **effect.parameters}, toggle, values)
     question, metric = "Does it make anything else slower?", effect.metric
-    return [group], [Contrast(SIDE, question, SIDE, toggle.axis, toggle.slow, toggle.remedied, metric, explains=True)]
+    return [group], [
+        ContrastTable(SIDE, question, SIDE, toggle.axis, toggle.slow, toggle.remedied, metric, explains=True)
+    ]
 
 
 def _group(
@@ -208,7 +241,7 @@ def _group(
     toggle: _Toggle,
     values: Sequence[str],
     copies: int = 1,
-) -> Group:
+) -> CellsTable:
     """Cells at each of `values` of the toggle's axis."""
     environments, placements = [toggle.environments[0].name], [next(iter(toggle.placements))]
     chosen: dict[str, str | Sequence[str]] = dict(parameters)
@@ -218,4 +251,4 @@ def _group(
         placements = list(values)
     else:
         chosen[toggle.axis] = list(values)
-    return Group(name, experiment, chosen, environments, placements, copies)
+    return CellsTable(name, experiment, chosen, environments, placements, copies)

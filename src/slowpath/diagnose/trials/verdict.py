@@ -28,8 +28,8 @@ CONTROL_WITHIN_RATIO = 0.10
 OPEN_RATIO = 1.1  # of slow over remedied, from which on an open trial is worth its time once more
 _RESAMPLES = 4000
 
-Verdict = Literal["proven", "partial", "not tried", "no effect", "worse"]
-State = Literal["shown", "missing", "refuted"]
+TrialVerdict = Literal["proven", "partial", "not tried", "no effect", "worse"]
+LegState = Literal["shown", "missing", "refuted"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class TrialOutcome:
     """
 
     remedy: str
-    verdict: Verdict
+    verdict: TrialVerdict
     leg: Leg
     removed_ratio: RemovedRatio | None = None
     ratio: float | None = None
@@ -136,7 +136,7 @@ def _verdict(
     removed: RemovedRatio | None,
     control: ContrastResult | None,
     alike: ContrastResult | None,
-) -> tuple[Verdict, State, str]:
+) -> tuple[TrialVerdict, LegState, str]:
     """The remedy's verdict, the state of the leg, and why."""
     contrast = effect.contrast
     low, high = contrast.interval or (0.0, float("inf"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which law holds, what stands next to it, and when neither may be said."""
+"""Which law holds, what stands next to it, and when neither may be named."""
 
 from __future__ import annotations
 
