@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from made_results import cell, environment, finding, planted_contrast, remedy, results, step
+from made_results import METRIC, cell, environment, finding, planted_contrast, remedy, results, step
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import CallCounts, RoleWitness
@@ -15,11 +15,12 @@ from slowpath.diagnose.conclusion import advance, conclude
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.witness import with_counts
-from slowpath.diagnose.tasks import RepeatTask, SurveyTask, TrialTask
+from slowpath.diagnose.tasks import AttributeTask, RepeatTask, SurveyTask, TrialTask
 from slowpath.diagnose.user_states import WITHOUT_USER
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.evidence.user_state import UserState
 from slowpath.findings.gather.gather import Gathered
+from slowpath.findings.remedies.registry import find
 from slowpath.mpi.forced import Forced
 
 
@@ -64,6 +65,32 @@ def test_a_trial_s_outcome_makes_a_finding_proven(survey: Results) -> None:
     assert found.remedies[0].verdict == "proven"
     assert "memory" in found.remedies[0].side_effects
     assert advance(StepConclusion([start]), steps, []).findings == [found]
+
+
+def test_a_trial_of_a_remedy_that_is_not_listed_brings_its_lines_to_copy(survey: Results) -> None:
+    start = finding("SP009")
+    task = TrialTask(
+        finding=start.id, remedy="bind to cores", axis="placement", slow="unbound", remedied="bound", metric=METRIC,
+        phase="steady", control="short",
+    )  # fmt: skip
+    pairs = [planted_contrast("remedy", 1e-3, 3e-3), planted_contrast("remedy again", 1e-3, 3e-3, seed=2)]
+    steps = [
+        MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start])),
+        MeasuredStep(step(2, task), results(contrasts=pairs)),
+    ]
+    tried = conclude(steps, []).findings[0].remedies[0]
+    assert tried.verdict == "partial"
+    assert tried.text == find("bind to cores").text
+    assert tried.snippet.shell == "mpiexec -bind-to core"
+    cma = AttributeTask(
+        finding=start.id, variable="X", effect="e", value_bytes=5, value_source="MPI_T", moved_bytes=7, limit_bytes=4,
+        expected_bytes=6, rising=True, metric=METRIC, phase="steady", is_main_limit=True, set_by_user=False,
+    )  # fmt: skip
+    steps[1:] = [
+        MeasuredStep(step(2, cma), results()),
+        MeasuredStep(step(3, replace(task, remedy="set X")), results(contrasts=pairs)),
+    ]
+    assert conclude(steps, []).findings[0].remedies[0].snippet.shell == "export X=7"
 
 
 def test_a_repeated_contrast_adds_what_the_survey_could_not_see(survey: Results) -> None:

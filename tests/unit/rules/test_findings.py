@@ -32,10 +32,10 @@ def only(run: Planted) -> Finding:
 
 def test_without_a_witness_a_finding_is_observed_and_says_what_is_missing() -> None:
     one = only(planted("SP008"))
-    assert (one["status"], one["cause"]) == ("observed", None)
-    assert one["hypotheses"]
-    assert [text.split(":")[0] for text in one["missing"]] == ["explained", "proven"]
-    assert one["legs"]["observed"]["evidence"]
+    assert (one.status, one.cause) == ("observed", None)
+    assert one.hypotheses
+    assert [text.split(":")[0] for text in one.missing] == ["explained", "proven"]
+    assert one.legs.observed.evidence
 
 
 def test_system_time_on_small_pages_explains() -> None:
@@ -45,16 +45,16 @@ def test_system_time_on_small_pages_explains() -> None:
         pages = int(cell["parameters"]["message_bytes"]) // 4096
         cell["witness"] = witness("steady", 1e-6 + (pages * 3.8e-7 if small else 0.0))
     one = only(run)
-    assert one["status"] == "explained"
-    assert one["cause"] == find("SP008").cause
-    assert one["hypotheses"] == []
+    assert one.status == "explained"
+    assert one.cause == find("SP008").cause
+    assert one.hypotheses == []
 
 
 def test_system_time_elsewhere_does_not() -> None:
     run = planted("SP008")
     for cell in run.cells:
         cell["witness"] = witness("steady", 1e-6)
-    assert only(run)["status"] == "observed"
+    assert only(run).status == "observed"
 
 
 @pytest.mark.parametrize("how", ["both sides", "it yields", "far more than the excess"])
@@ -71,7 +71,7 @@ def test_system_time_of_waiting_does_not(how: str) -> None:
         cell["witness"] = witness("steady", 1e-6 + pages * each_s, calls=calls)
         if how == "both sides":
             cell["witness"]["steady"]["send"] = cell["witness"]["steady"]["receive"]
-    assert only(run)["status"] == "observed"
+    assert only(run).status == "observed"
 
 
 def test_a_sender_that_was_counted_to_wait_does_not_hide_the_receiver_s_work() -> None:
@@ -84,8 +84,8 @@ def test_a_sender_that_was_counted_to_wait_does_not_hide_the_receiver_s_work() -
         cell["witness"] = witness("steady", 1e-6 + pages * 3.8e-7, calls=copied)
         cell["witness"]["steady"]["send"] = witness("steady", 1e-6 + pages * 4e-7, calls=yields)["steady"]["receive"]
     one = only(run)
-    assert one["status"] == "explained"
-    assert any("while the sender yields" in line for line in one["legs"]["explained"]["evidence"])
+    assert one.status == "explained"
+    assert any("while the sender yields" in line for line in one.legs.explained.evidence)
 
 
 def one_length(calls: dict | None) -> Finding:
@@ -102,13 +102,13 @@ def one_length(calls: dict | None) -> Finding:
 def test_where_no_law_of_pages_holds_the_counted_copies_have_to_say_it() -> None:
     counted = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": 16 * MIB, "failed_per_op": 0.0}}
     explained = one_length(counted)
-    assert explained["status"] == "explained"
-    assert any(text.endswith("ns at 16 MiB") for text in explained["legs"]["observed"]["evidence"])
-    for calls, missing in ((None, "not counted"), ({}, "no single copy")):
+    assert explained.status == "explained"
+    assert any(text.endswith("ns at 16 MiB") for text in explained.legs.observed.evidence)
+    for calls, said in ((None, "not counted"), ({}, "no single copy")):
         one = one_length(calls)
-        assert one["status"] == "observed"
-        assert missing in one["legs"]["explained"]["text"]
-        assert one["legs"]["explained"]["evidence"]
+        assert one.status == "observed"
+        assert said in one.legs.explained.text
+        assert one.legs.explained.evidence
 
 
 def test_a_law_is_needed_besides_the_witness() -> None:
@@ -116,9 +116,9 @@ def test_a_law_is_needed_besides_the_witness() -> None:
     rule = find("SP001")
     assert rule.needs_law
     one = build(rule, seen, Support("shown", "they agree", ("a line",)), None)
-    assert one["status"] == "observed"
-    assert one["legs"]["explained"]["text"].startswith("no law")
-    assert one["legs"]["explained"]["evidence"]
+    assert one.status == "observed"
+    assert one.legs.explained.text.startswith("no law")
+    assert one.legs.explained.evidence
 
 
 def test_pages_that_were_not_given_refute() -> None:
@@ -127,7 +127,7 @@ def test_pages_that_were_not_given_refute() -> None:
         cell["witness"] = witness("steady", 1e-6)
         if cell["parameters"]["pages"] == "huge":
             cell["allocations"] = {"pages_observed": {"mixed": 8}}
-    assert only(run)["legs"]["explained"]["state"] == "refuted"
+    assert only(run).legs.explained.state == "refuted"
 
 
 @pytest.mark.parametrize(("state", "status"), [("on", "explained"), ("never", "observed")])
@@ -139,16 +139,16 @@ def test_single_copy_is_explained_by_its_calls(state: str, status: str) -> None:
         calls = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": moved, "failed_per_op": 0.0}}
         cell["witness"] = witness("steady", 1e-6, calls=calls)
     one = only(run)
-    assert one["status"] == status
-    assert one["usual"] is False
-    assert one["remedies"][0]["snippet"]["shell"] == "unset MPIR_CVAR_CH4_CMA_ENABLE"
+    assert one.status == status
+    assert one.affects_default is False
+    assert one.remedies[0].snippet.shell == "unset MPIR_CVAR_CH4_CMA_ENABLE"
 
 
 def test_ranks_on_one_core_explain_a_slow_placement() -> None:
-    assert only(planted("SP011"))["status"] == "explained"
+    assert only(planted("SP011")).status == "explained"
     run = planted("SP011")
     run.placements[1] = placement("one core", "0", "1")
-    assert only(run)["status"] == "observed"
+    assert only(run).status == "observed"
 
 
 def fine_switch(run: Planted) -> None:
@@ -168,20 +168,20 @@ def test_a_switch_is_attributed_to_the_variable_that_has_its_value() -> None:
         {"name": "OTHER_SIZE", "value": 65536, "type": "int", "description": "something else"},
     ]
     one = only(run)
-    assert one["rule"] == "SP013"
-    assert one["status"] == "explained"
-    assert one["legs"]["explained"]["evidence"] == ["EAGER_SIZE = 16384 (largest eager message)"]
+    assert one.rule == "SP013"
+    assert one.status == "explained"
+    assert one.legs.explained.evidence == ["EAGER_SIZE = 16384 (largest eager message)"]
     run.mpi["control_variables"][0]["value"] = 8192
-    assert only(run)["status"] == "observed"
+    assert only(run).status == "observed"
 
 
 def test_a_wide_bracket_is_not_attributed() -> None:
     run = planted("SP013")
     run.mpi["control_variables"] = [{"name": "EAGER_SIZE", "value": 16384, "type": "int", "description": ""}]
     one = only(run)
-    assert one["status"] == "observed"
-    assert "refine it first" in one["legs"]["explained"]["text"]
-    assert any("refine message_bytes" in step for step in one["next"])
+    assert one.status == "observed"
+    assert "refine it first" in one.legs.explained.text
+    assert any("refine message_bytes" in step for step in one.next)
 
 
 def test_where_laws_cant_be_told_apart_none_is_named() -> None:
@@ -190,10 +190,10 @@ def test_where_laws_cant_be_told_apart_none_is_named() -> None:
         times = {"first": transfer_s(length) + 1e-10 * length, "steady": transfer_s(length)}
         run.cell({ONE_WAY: times}, pattern="one_way", message_bytes=length, buffer_bytes="message")
     one = only(run)
-    assert one["rule"] == "SP005"
-    assert one["law"]["name"] is None
-    assert one["law"]["refused"]
-    assert len(one["hypotheses"]) == 4
+    assert one.rule == "SP005"
+    assert one.law.name is None
+    assert one.law.refused
+    assert len(one.hypotheses) == 4
 
 
 def test_controls_and_undecided_contrasts_are_no_findings() -> None:
@@ -223,20 +223,20 @@ def test_one_cause_is_one_finding() -> None:
     run = planted("SP001")
     for cell in run.cells:
         cell["metrics"]["send_s"] = cell["metrics"]["receive_s"] = cell["metrics"][ONE_WAY]
-    assert only(run)["rule"] == "SP001"
+    assert only(run).rule == "SP001"
     run = planted("SP001")
     PLANTS["SP004"](run, True)
-    rules = [one["rule"] for one in findings(run.results(), ROLES)]
+    rules = [one.rule for one in findings(run.results(), ROLES)]
     assert rules[0] == "SP001"
 
 
 def test_an_id_is_the_same_for_other_times_and_another_for_another_place() -> None:
-    one, again = (only(planted("SP008", seed))["id"] for seed in (1, 2))
+    one, again = (only(planted("SP008", seed)).id for seed in (1, 2))
     assert one == again
     run = planted("SP008")
     for cell in run.cells:
         cell["mpi"] = "openmpi"
-    assert only(run)["id"] != one
+    assert only(run).id != one
 
 
 def trial(state: str, verdict: str) -> tuple[RemedyResult, Leg]:
@@ -255,15 +255,15 @@ def trial(state: str, verdict: str) -> tuple[RemedyResult, Leg]:
 def test_only_a_trial_proves() -> None:
     one = only(planted("SP008"))
     refuted = with_trial(one, *trial("refuted", "no effect"))
-    assert (refuted["status"], refuted["legs"]["proven"]["state"]) == ("observed", "refuted")
+    assert (refuted.status, refuted.legs.proven.state) == ("observed", "refuted")
     proven = with_trial(refuted, *trial("shown", "proven"))
-    assert (proven["status"], proven["legs"]["proven"]["state"]) == ("proven", "shown")
-    assert proven["remedies"][0]["verdict"] == "proven"
-    assert len(proven["remedies"]) == len(one["remedies"])
-    assert not any(text.startswith("proven") for text in proven["missing"])
+    assert (proven.status, proven.legs.proven.state) == ("proven", "shown")
+    assert proven.remedies[0].verdict == "proven"
+    assert len(proven.remedies) == len(one.remedies)
+    assert not any(text.startswith("proven") for text in proven.missing)
     still = with_trial(proven, *trial("refuted", "no effect"))
-    assert still["status"] == "proven"
-    assert one["status"] == "observed"  # the finding that was given is left as it was
+    assert still.status == "proven"
+    assert one.status == "observed"  # the finding that was given is left as it was
 
 
 def test_every_code_is_there_once_and_stronger_rules_exist() -> None:

@@ -22,24 +22,24 @@ def field(tmp_path_factory: pytest.TempPathFactory) -> dict:
 
 
 def test_the_field_logs_show_pages_and_what_each_costs(field: dict) -> None:
-    one = next(f for f in field["findings"] if f["rule"] == "SP001")
-    assert one["status"] == "observed"
-    assert one["cause"] is None
-    assert one["law"]["name"] == "granules"
-    cost = {term["per"]: term["value"] for term in one["law"]["coefficients"]}
+    one = next(f for f in field.findings if f.rule == "SP001")
+    assert one.status == "observed"
+    assert one.cause is None
+    assert one.law.name == "granules"
+    cost = {term.per: term.value for term in one.law.coefficients}
     assert cost["4 KiB page"] == pytest.approx(1.7e-6, rel=0.05)
     assert cost["64 KiB page"] == pytest.approx(2.8e-6, rel=0.05)
     assert cost["2 MiB page"] == pytest.approx(5.9e-6, rel=0.1)  # at most: 3 ms for 512 of them
-    assert [(b["above"], b["up_to"]) for b in one["law"]["brackets"]] == [(4096, 65536), (65536, 2097152)]
-    assert one["ratio"] == pytest.approx(133.6, rel=0.005)
+    assert [(b.above, b.up_to) for b in one.law.brackets] == [(4096, 65536), (65536, 2097152)]
+    assert one.ratio == pytest.approx(133.6, rel=0.005)
 
 
 def test_the_field_logs_show_pinned_memory_and_prove_nothing(field: dict) -> None:
-    assert {f["rule"] for f in field["findings"]} == {"SP001", "SP007"}
-    assert {f["status"] for f in field["findings"]} == {"observed"}
-    pinned = next(f for f in field["findings"] if f["rule"] == "SP007")
-    assert pinned["ratio"] == pytest.approx(6.49, rel=0.005)
-    assert all(any("proven" in text for text in f["missing"]) for f in field["findings"])
+    assert {f.rule for f in field.findings} == {"SP001", "SP007"}
+    assert {f.status for f in field.findings} == {"observed"}
+    pinned = next(f for f in field.findings if f.rule == "SP007")
+    assert pinned.ratio == pytest.approx(6.49, rel=0.005)
+    assert all(any("proven" in text for text in f.missing) for f in field.findings)
 
 
 def test_reports_show_them_first(field: dict) -> None:
@@ -53,9 +53,9 @@ def test_reports_show_them_first(field: dict) -> None:
 
 def test_opening_handles_on_an_h200_costs_20_ns_a_page(tmp_path: Path) -> None:
     shutil.unpack_archive(DATA / "gpu" / "ipc.tar.xz", tmp_path)
-    one = build_results(tmp_path / "ipc")["findings"][0]
-    assert (one["rule"], one["law"]["name"], one["metric"]) == ("SP001", "granules", "ipc_open_s")
-    cost = {term["per"]: term for term in one["law"]["coefficients"]}
-    low, high = cost["4 KiB page"]["interval"]
+    one = build_results(tmp_path / "ipc").findings[0]
+    assert (one.rule, one.law.name, one.metric) == ("SP001", "granules", "ipc_open_s")
+    cost = {term.per: term for term in one.law.coefficients}
+    low, high = cost["4 KiB page"].interval
     assert low < 19.9e-9 < high
     assert high / low < 1.2

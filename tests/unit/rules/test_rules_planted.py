@@ -34,9 +34,9 @@ def found(code: str, slow: bool, seed: int) -> list[Finding]:
 def test_what_is_planted_is_named(code: str) -> None:
     for seed in SEEDS:
         named = found(code, True, seed)
-        assert [one["rule"] for one in named] == [code], seed
-        assert named[0]["interval"][0] > 1.03
-        assert named[0]["excess_s"] > 0
+        assert [one.rule for one in named] == [code], seed
+        assert named[0].interval[0] > 1.03
+        assert named[0].excess_s > 0
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -62,22 +62,22 @@ LAWS = {
 @pytest.mark.parametrize("code", LAWS)
 def test_the_cost_is_right_within_a_tenth(code: str) -> None:
     name, per, planted = LAWS[code]
-    law = found(code, True, 1)[0]["law"]
-    assert law["name"] == name
-    terms = [one for one in law["coefficients"] if one["per"] == per]
+    law = found(code, True, 1)[0].law
+    assert law.name == name
+    terms = [one for one in law.coefficients if one.per == per]
     term = terms[-1]  # a step comes behind the constant
-    assert term["value"] == pytest.approx(planted, rel=0.1)
-    assert term["interval"] is not None
+    assert term.value == pytest.approx(planted, rel=0.1)
+    assert term.interval is not None
 
 
 def test_limits_lie_where_they_were_planted() -> None:
-    assert [(b["above"], b["up_to"]) for b in found("SP003", True, 1)[0]["law"]["brackets"]] == [(16, 32)]
-    assert [(b["above"], b["up_to"]) for b in found("SP004", True, 1)[0]["law"]["brackets"]] == [(4, 5)]
-    bracket = found("SP013", True, 1)[0]["law"]["brackets"][0]
-    assert bracket["above"] <= 16 * KIB < bracket["up_to"]
-    low, high = found("SP001", True, 1)[0]["law"]["brackets"]
-    assert low["above"] < 64 * KIB <= low["up_to"]
-    assert high["above"] <= MIB < high["up_to"]
+    assert [(b.above, b.up_to) for b in found("SP003", True, 1)[0].law.brackets] == [(16, 32)]
+    assert [(b.above, b.up_to) for b in found("SP004", True, 1)[0].law.brackets] == [(4, 5)]
+    bracket = found("SP013", True, 1)[0].law.brackets[0]
+    assert bracket.above <= 16 * KIB < bracket.up_to
+    low, high = found("SP001", True, 1)[0].law.brackets
+    assert low.above < 64 * KIB <= low.up_to
+    assert high.above <= MIB < high.up_to
 
 
 def test_what_the_library_takes_by_the_same_law_is_known_from_a_clean_run() -> None:
@@ -85,7 +85,7 @@ def test_what_the_library_takes_by_the_same_law_is_known_from_a_clean_run() -> N
     planted, clean = Planted(1), Planted(2)
     messages(planted, 2.1e-9)
     messages(clean, 1e-10)
-    one = next(f for f in findings(planted.results(), ROLES) if f["rule"] == "SP006")
+    one = next(f for f in findings(planted.results(), ROLES) if f.rule == "SP006")
     own = own_cost(one, planted.results(), clean.results(), "byte", ROLES)
     assert own == pytest.approx(1e-10, rel=0.1)
     assert own_cost(one, planted.results(), clean.results(), "page", ROLES) is None
@@ -101,19 +101,19 @@ def test_ranks_that_share_the_only_processor_are_all_there_is_to_say() -> None:
     run.placements = [placement("bound", "0", "0")]
     run.cell({HALF: {"steady": 5e-6}}, message_bytes=8)
     (only,) = findings(run.results(), ROLES)
-    assert (only["rule"], only["ratio"], only["excess_s"], only["status"]) == ("SP011", None, None, "explained")
+    assert (only.rule, only.ratio, only.excess_s, only.status) == ("SP011", None, None, "explained")
     schema = json.loads((Path(__file__).parents[3] / "schema" / "results.schema.json").read_text())
     jsonschema.validate(msgspec.to_builtins(only), {"$defs": schema["$defs"], "$ref": "#/$defs/Finding"})
-    assert "rank 1 on 0 of n1" in only["text"]
-    assert len(only["merged"]) >= 1
+    assert "rank 1 on 0 of n1" in only.text
+    assert len(only.merged) >= 1
     run.placements = [placement("bound", "0", "1")]
-    assert {one["rule"] for one in findings(run.results(), ROLES)} == {"SP019"}
+    assert {one.rule for one in findings(run.results(), ROLES)} == {"SP019"}
 
 
 def test_a_gate_that_one_cell_of_many_shows_is_noise() -> None:
     run = Planted(1)
     repeat_gate(run, True)
-    assert [one["rule"] for one in findings(run.results(), ROLES)] == ["SP004"]
+    assert [one.rule for one in findings(run.results(), ROLES)] == ["SP004"]
     for _ in range(6):
         repeat_gate(run, False)
     assert findings(run.results(), ROLES) == []
@@ -123,4 +123,4 @@ def test_what_nobody_chose_is_told_only_when_it_costs_a_quarter() -> None:
     for times, rules in ((1.15, []), (1.6, ["SP016"])):
         run = Planted(1)
         environments("threads", None, {"SLOWPATH_THREAD_LEVEL": "multiple"}, times)(run, True)
-        assert [one["rule"] for one in findings(run.results(), ROLES)] == rules
+        assert [one.rule for one in findings(run.results(), ROLES)] == rules

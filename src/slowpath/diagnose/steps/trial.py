@@ -19,6 +19,7 @@ from slowpath.diagnose.trials.design import design
 from slowpath.diagnose.trials.outcome import with_outcome
 from slowpath.diagnose.trials.pooled import pooled, same_trial
 from slowpath.diagnose.trials.verdict import judge_trial
+from slowpath.findings.remedies.registry import REMEDIES
 from slowpath.findings.remedies.remedy import Remedy
 
 
@@ -94,7 +95,15 @@ def apply(before: StepConclusion, task: TrialTask, results: Results, history: St
         if one.step.number < history.step.number and same_trial(one.step.task, task)
     ]
     outcome = judge_trial(task, pooled(results, earlier))
-    return before.changed(task.finding, lambda finding: with_outcome(finding, outcome))
+    remedy, library = _remedy(task.remedy, history), results.run.mpi.name
+    return before.changed(task.finding, lambda finding: with_outcome(finding, outcome, remedy, library))
+
+
+def _remedy(name: str, history: StepHistory) -> Remedy | None:
+    """Of the table, or one that an attribution brought."""
+    tasks = (one.step.task for one in history.measured)
+    attributed = (one for task in tasks if isinstance(task, AttributeTask) for one in remedies_of(task, None))
+    return next((one for one in (*REMEDIES, *attributed) if one.name == name), None)
 
 
 def summary(task: TrialTask, _: StepConclusion, after: StepConclusion) -> str:

@@ -3,20 +3,31 @@
 
 from __future__ import annotations
 
-from slowpath.core.results import Finding, RemedyResult, Snippet
+from slowpath.core.results import Finding, RemedyResult, SideEffect, Snippet
 from slowpath.diagnose.trials.verdict import TrialOutcome
 from slowpath.findings.finding import with_trial
+from slowpath.findings.remedies.remedy import Remedy
+from slowpath.findings.remedies.snippet import snippet
 
 
-def with_outcome(finding: Finding, outcome: TrialOutcome) -> Finding:
-    """The finding after a trial of one of its remedies, or of one that it does not list."""
+def with_outcome(finding: Finding, outcome: TrialOutcome, remedy: Remedy | None, library: str | None) -> Finding:
+    """The finding after a trial.
+
+    Args: remedy: that was tried, for a finding that does not list it; None: nothing but its name is known.
+          library: whose launcher binds, as "mpich".
+    """
     listed = next((one for one in finding.remedies if one.name == outcome.remedy), None)
+    text, lines, watched = outcome.remedy, Snippet(), list[str | SideEffect]()
+    if listed is not None:
+        text, lines, watched = listed.text, listed.snippet, listed.side_effects
+    elif remedy is not None:
+        text, lines, watched = remedy.text, Snippet(**snippet(remedy, library)), [*remedy.side_effects]
     tried = RemedyResult(
         name=outcome.remedy,
-        text=listed.text if listed else outcome.remedy,
-        snippet=listed.snippet if listed else Snippet(),
+        text=text,
+        snippet=lines,
         removed_ratio=outcome.removed_ratio,
-        side_effects=[*outcome.side_effects, *(listed.side_effects if listed else ())],
+        side_effects=[*outcome.side_effects, *watched],
         verdict=outcome.verdict,
         reason=outcome.reason,
     )
