@@ -112,7 +112,7 @@ def analyse(folder: Path) -> None:
     from slowpath.report import render_html
 
     results = build_results(folder)
-    assert all(cell["status"] == "ok" for cell in results["cells"]), "the simulated record is damaged"
+    assert all(cell.status == "ok" for cell in results.cells), "the simulated record is damaged"
     render_html(results)
 
 
