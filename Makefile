@@ -41,6 +41,7 @@ lint: $(VENV)/installed-dev docs
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
+	$(BIN)/python tools/house
 	git ls-files 'engine/*.cpp' 'engine/*.hpp' 'engine/*.c' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/python tools/check-tree
 
