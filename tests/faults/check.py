@@ -20,17 +20,17 @@ def signature(run: Path) -> Signature:
     """By cell: status, and of each metric and phase the launches and the number of samples."""
     results = build_results(run)
     return {
-        cell["key"]: {
-            "label": cell["label"],
-            "status": cell["status"],
-            "wrong_bytes": cell["wrong_bytes"],
-            "allocations": (cell["allocations"] or {}).get("count"),
+        cell.key: {
+            "label": cell.label,
+            "status": cell.status,
+            "wrong_bytes": cell.wrong_bytes,
+            "allocations": cell.allocations.count if cell.allocations else None,
             "metrics": {
-                name: {phase: (one["launches"], one["samples"]) for phase, one in metric["phases"].items()}
-                for name, metric in cell["metrics"].items()
+                name: {phase: (one.launches, one.samples) for phase, one in metric.phases.items()}
+                for name, metric in cell.metrics.items()
             },
         }
-        for cell in results["cells"]
+        for cell in results.cells
     }
 
 
