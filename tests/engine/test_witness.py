@@ -53,7 +53,7 @@ def bytes_per_op(events: LaunchEvents, cell: int, names: tuple[str, ...]) -> flo
 
 def _bytes(events: list[Calls], names: tuple[str, ...]) -> float:
     counted = per_operation(events)
-    return float(sum(counted[name]["bytes_per_op"] for name in names))
+    return float(sum(counted[name].bytes_per_op for name in names))
 
 
 def test_one_copy_moves_the_message_and_no_more(mpi: Mpi, start: Start) -> None:
