@@ -28,7 +28,6 @@ from slowpath.findings.remedies.snippet import snippet
 from slowpath.findings.rule import Observation, Rule, Support
 from slowpath.stats.laws.found import Coefficient, FittedLaw, formula_words
 
-LEGS = ("observed", "explained", "proven")
 UNTRIED = "no remedy was tried in fresh interleaved pairs; run slowpath diagnose"
 _OWN = ("environment",)
 _NO_LAW = "points from which a law can be fitted: vary the length of the message or the allocation, 5 lengths or more"
@@ -89,8 +88,7 @@ def build(rule: Rule, seen: Observation, support: Support, mpi: MpiResult | None
 
 def _missing(legs: Legs) -> list[str]:
     """Which legs are not shown, and what would supply them."""
-    named = legs.named()
-    return [f"{name}: {leg.text}" for name, leg in named if leg.state != "shown"]
+    return [f"{name}: {leg.text}" for name, leg in legs.named() if leg.state != "shown"]
 
 
 def law_result(law: FittedLaw) -> LawResult:

@@ -12,7 +12,7 @@ from slowpath.core.results import Finding, Leg, RemedyResult, Results, SideEffec
 from slowpath.report import format as fmt
 from slowpath.report import view_witness
 
-LEGS = ("observed", "explained", "proven")
+STATUSES = ("observed", "explained", "proven")
 _VERDICT = {"shown": "same", "missing": "undecided", "refuted": "slower"}  # whose mark stands for a leg
 
 
@@ -122,7 +122,7 @@ def headline(found: list[FindingView]) -> str:
     """`2 findings: 1 proven, 1 observed`; empty without any."""
     if not found:
         return ""
-    counts = [(sum(one.status == status for one in found), status) for status in reversed(LEGS)]
+    counts = [(sum(one.status == status for one in found), status) for status in reversed(STATUSES)]
     parts = ", ".join(f"{count} {status}" for count, status in counts if count)
     return f"{fmt.plural(len(found), 'finding')}: {parts}"
 

@@ -25,7 +25,7 @@ def own_cost(
 ) -> Own:
     """For each cell of the group: seconds of stamping in one repetition, median over launches, or why not known.
 
-    Args: stamps: (cell, launch) -> intervals of one repetition (analyse.cannon.observed).
+    Args: stamps: (cell, launch) -> intervals of one repetition (experiments.cannon.observed).
     """
     timing_s, why = {}, {}
     for cell in (member.cell for member in group.cells.values()):
