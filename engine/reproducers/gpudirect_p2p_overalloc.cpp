@@ -23,6 +23,9 @@ void send_from(const Ranks& ranks, const OverallocArguments& given, bool with_ov
 }
 
 void overalloc(const Ranks& ranks, const OverallocArguments& given) {
+    // The program whose lines these are knows GPU memory alone; a log of other memory has to say so.
+    if (given.memory != memory::Kind::device)
+        print_line(ranks, std::string("mem_type: ") + memory::name(given.memory));
     print_line(ranks, "p2p_size: " + std::to_string(given.p2p_bytes));
     print_line(ranks, "buffer_size: " + std::to_string(given.buffer_bytes));
     print_line(ranks, "overalloc_size: " + std::to_string(given.overalloc_bytes));
