@@ -15,6 +15,7 @@ from ranks import Process, finished
 from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
+from slowpath.run.engine.single_file import single_file
 
 MOST_RANKS = 4
 # What ostream prints of a double: 6 significant digits, no trailing zeros.
@@ -116,6 +117,28 @@ def test_pinned_host_prints_the_lines_of_the_field_logs(commands: Commands, rank
     done = commands.run(ranks, f"intranode_pinned_host_comm 2 5 host {p2p}")
     assert done.returncode == 0, done.stderr
     lines_match(done.stdout, pinned_lines("host", ranks - 1, 2, 5, p2p))
+
+
+def test_the_name_for_two_nodes_is_the_same_program(commands: Commands) -> None:
+    done = commands.run(2, "internode_pinned_host_comm 1 2 host 8")
+    assert done.returncode == 0, done.stderr
+    lines_match(done.stdout, pinned_lines("host", 1, 1, 2, 8))
+    assert "usage: internode_pinned_host_comm <num" in commands.run(2, "internode_pinned_host_comm").stderr
+
+
+@pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
+def test_one_file_is_the_same_program(mpi: Mpi, commands: Commands, tmp_path: Path) -> None:
+    """Compiled by the line in its head, without a flag of ours."""
+    name = "gpudirect_p2p_overalloc"
+    (tmp_path / f"{name}.cpp").write_text(single_file(name))
+    line = next(line for line in single_file(name).splitlines() if "mpicxx " in line).removeprefix("//").split()
+    words = [str(tmp_path / word) if word.startswith(name) else word for word in line[1:]]
+    built = finished([str(mpi.mpicxx), *words], commands.env)
+    assert (built.returncode, built.stderr) == (0, "")
+    alone = Commands(tmp_path, commands.mpiexec, commands.env)
+    done = alone.run(2, f"{name} 2 2 1024 65536 1 --memory host")
+    assert done.returncode == 0, done.stderr
+    lines_match(done.stdout, overalloc_lines(1, 2, 2, 1024, 65536, 1, "host"))
 
 
 @pytest.mark.parametrize("memory", ["pinned_host", "device"])
