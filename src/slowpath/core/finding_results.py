@@ -65,6 +65,7 @@ class LawResult(Result, frozen=True, kw_only=True):
     launches: Annotated[Count, means("at each point")]
     text: Annotated[Text, means("one line")]
     drawn: Annotated[tuple[LawPoint, ...], means("the points, in the order of the sweep")] = ()
+    is_excess: Annotated[bool, means("times are slow minus usual")] = False
 
 
 class Leg(Result, frozen=True, kw_only=True):

@@ -108,6 +108,7 @@ def law_result(law: FittedLaw) -> LawResult:
         launches=law.launches,
         text=formula_words(law),
         drawn=tuple(_point(one) for one in law.drawn),
+        is_excess=law.is_excess,
     )
 
 

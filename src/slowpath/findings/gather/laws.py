@@ -99,7 +99,8 @@ def difference_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLa
         more = np.array(slow) - np.array(fast)
         if (more > 0).mean() > 0.5:
             rows[(length,)] = np.where(more > 0, more, np.nan).tolist()
-    return _chosen(rows, (_MESSAGE,), minimum_effect, (constant.LAW, message.LAW))
+    law = _chosen(rows, (_MESSAGE,), minimum_effect, (constant.LAW, message.LAW))
+    return replace(law, is_excess=True) if law else None
 
 
 def page_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLaw | None:

@@ -74,6 +74,7 @@ class FittedLaw:
 
     residual_ratio: root mean square over points.  left_out_ratio: error at points left out of the fit.
     separating: points that would tell the candidates apart.  points, launches: of the sweep.  drawn: its points.
+    is_excess: times are slow minus fast.
     """
 
     name: str | None
@@ -88,6 +89,7 @@ class FittedLaw:
     points: int
     launches: int
     drawn: tuple[FittedPoint, ...] = ()
+    is_excess: bool = False
 
     @property
     def is_named(self) -> bool:
