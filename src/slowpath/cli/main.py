@@ -20,6 +20,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("diagnose", "slowpath.cli.diagnose", "Find slow paths, explain them, and prove what helps."),
     ("report", "slowpath.cli.report", "Build the report of a run folder anew."),
     ("summary", "slowpath.cli.summary", "Print the samples of a run as CSV, summarised."),
+    ("table", "slowpath.cli.table", "Print latency and bandwidth over message size as OSU's programs do."),
     ("trace", "slowpath.cli.trace", "Write what every rank did when, for trace viewers."),
     ("compare", "slowpath.cli.compare", "Compare two runs cell by cell."),
     ("gate", "slowpath.cli.gate", "Pass or fail a run against a baseline."),
