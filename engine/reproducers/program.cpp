@@ -46,7 +46,7 @@ std::string obstacle(const Program& program, const Ranks& ranks) {
                          "belong to this MPI library"
                    : "MPI_COMM_WORLD has 1 rank and 2 are needed: start it with, for example, mpiexec -n 2";
     }
-    if (program.largest_message_bytes > INT_MAX && !mpi::has_large_counts)
+    if (program.largest_message_bytes > INT_MAX && !mpi::has_large_counts())
         return "p2p_size " + std::to_string(program.largest_message_bytes) + " is over " +
                std::to_string(INT_MAX) + ", and this MPI library has no MPI_Send_c for such messages";
     if (!ranks.sends() && !ranks.receives()) return {};
