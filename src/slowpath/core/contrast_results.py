@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta
 
 from slowpath.core.result import Count, Interval, NotNegative, Phase, Result, Share, means
@@ -87,6 +88,14 @@ class NodePair(Result, frozen=True, kw_only=True):
     reason: Annotated[str | None, means("what the verdict rests on, or why there is none")]
 
 
+class FailedNode(Result, frozen=True, kw_only=True):
+    """A node with which no pair was measured, while others were."""
+
+    node: Annotated[str, means("its name")]
+    pairs: Annotated[Count, means("with it, none of which was measured")]
+    reason: Annotated[str, means("of the first that failed")]
+
+
 class NodePairs(Result, frozen=True, kw_only=True):
     """Cells that differ in their pair of nodes alone."""
 
@@ -96,3 +105,6 @@ class NodePairs(Result, frozen=True, kw_only=True):
     nodes: Annotated[list[str], means("names")]
     minimum_effect: Annotated[float, means("a smaller relative difference is called same")]
     pairs: Annotated[list[NodePair], means("every pair")]
+    failed_nodes: Annotated[list[FailedNode], means("absent in files of older versions")] = msgspec.field(
+        default_factory=list
+    )
