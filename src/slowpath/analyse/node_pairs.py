@@ -42,12 +42,12 @@ def node_pairs(
             groups.setdefault(key, []).append(cell)
     reasons = {row.cell: row.reason for row in reversed(skipped) if row.cell is not None}
     matrices = [_matrix(plan, cells, placements, measured, labels) for cells in groups.values()]
-    return [replace(one, failed_nodes=_failed_nodes(one, reasons)) for one in matrices]
+    return [replace(one, failed_nodes=_failed_nodes(one, reasons) or None) for one in matrices]
 
 
 def pair_lines(matrices: Sequence[NodePairs]) -> list[Line]:
     """Lines of the verdict: the slow links of each matrix, or that there are none."""
-    failed = {node.node: node for matrix in matrices for node in matrix.failed_nodes}
+    failed = {node.node: node for matrix in matrices for node in matrix.failed_nodes or ()}
     lines = [_failed_line(node) for node in failed.values()]
     return [*lines, *(line for matrix in matrices for line in _lines(matrix))]
 

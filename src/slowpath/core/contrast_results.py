@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
 
 from slowpath.core.result import Count, Interval, NotNegative, Phase, Result, Share, means
@@ -96,7 +95,7 @@ class FailedNode(Result, frozen=True, kw_only=True):
     reason: Annotated[str, means("of the first that failed")]
 
 
-class NodePairs(Result, frozen=True, kw_only=True):
+class NodePairs(Result, frozen=True, kw_only=True, omit_defaults=True):
     """Cells that differ in their pair of nodes alone."""
 
     label: Annotated[str, means("what they have in common")]
@@ -105,6 +104,4 @@ class NodePairs(Result, frozen=True, kw_only=True):
     nodes: Annotated[list[str], means("names")]
     minimum_effect: Annotated[float, means("a smaller relative difference is called same")]
     pairs: Annotated[list[NodePair], means("every pair")]
-    failed_nodes: Annotated[list[FailedNode], means("absent in files of older versions")] = msgspec.field(
-        default_factory=list
-    )
+    failed_nodes: Annotated[list[FailedNode] | None, means("no pair of theirs was measured; absent: none")] = None
