@@ -20,7 +20,7 @@ from slowpath.report.svg.sides import Side
 STATUSES = ("observed", "explained", "proven")
 _STATE = {"shown": "yes", "missing": "not yet", "refuted": "refuted"}
 _HELPS = ("proven", "partial", "not tried")
-_LAW_CAPTION = "Points are centres over launches with their intervals; the line is the law; shaded: where it changes."
+_LAW_CAPTION = "Points are centres over launches with their intervals; the line is the law."
 _SIDES_CAPTION = "A dot is the median of a launch; the line is the centre of all, the band its interval."
 _COPIED = ("shell", "code", "modulefile")
 
@@ -159,7 +159,9 @@ def _pictures(one: Finding, measured: Measured) -> list[Picture]:
     results = measured.results
     helped = [trial for trial in measured.trials if trial.verdict in ("proven", "partial")]
     made = [_trial(one, trial) for trial in helped]
-    made.append(("law", law_picture(one), _LAW_CAPTION))
+    law = law_picture(one)
+    shaded = " Shaded: where it changes." if law and 'class="limit' in law else ""
+    made.append(("law", law, _LAW_CAPTION + shaded))
     if results is not None:
         if one.legs.explained.state == "shown":
             made.append(("witness", witness_picture(one, results), "How much of an operation's time the kernel takes."))
