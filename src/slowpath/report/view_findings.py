@@ -35,6 +35,11 @@ class LegView:
     text: str
     evidence: list[str]
 
+    @property
+    def lines(self) -> list[str]:
+        """What it rests on; of an observed one its evidence alone, which states the difference."""
+        return self.evidence if self.name == "observed" and self.evidence else [self.text, *self.evidence]
+
 
 @dataclass(frozen=True, slots=True)
 class RemedyView:
@@ -150,8 +155,14 @@ def _card(one: Finding, measured: Measured, limits: list[str]) -> FindingView:
         next=one.next,
         contrasts=one.contrasts,
         doubts=one.doubts,
-        counted=view_witness.of_finding(one, {cell.cell: cell for cell in results.cells}) if results else [],
+        counted=_counted(one, results) if results else [],
     )
+
+
+def _counted(one: Finding, results: Results) -> list[view_witness.Counted]:
+    """Calls of both sides; nothing where no side has any: page faults are in the table of counters."""
+    found = view_witness.of_finding(one, {cell.cell: cell for cell in results.cells})
+    return found if any(cell.calls for cell in found) else []
 
 
 def _pictures(one: Finding, measured: Measured) -> list[Picture]:

@@ -33,7 +33,7 @@ def chart(contrast: ContrastResult) -> Markup | None:
     content += element("path", d=lines, class_=f"pair {contrast.verdict or 'undecided'}")
     for x, side, class_ in ((_LEFT, 0, "a"), (_RIGHT, 1, "b")):
         d = "".join(f"M{x} {number(scale(pair[side]))}h0" for pair in pairs)  # round caps: a dot in 10 characters
-        content += element("path", d=d, class_=f"dots {class_}") + element("path", d=d, class_=f"dots inner {class_}")
+        content += element("path", d=d, class_=f"dots {class_}")
     sides = (contrast.a.value, contrast.b.value)
     for x, words in zip((_LEFT, _RIGHT), sides, strict=True):
         content += text(_shorten(words), x, _FRAME.bottom + 20, "middle", "label")
