@@ -152,4 +152,4 @@ def _seen(cell: CellResult, phase: str, label: str, metric: str, kind: str) -> S
 
 def _faults(one: RoleWitness) -> str:
     known = [value for value in (one.minor_faults_per_op, one.major_faults_per_op) if value is not None]
-    return f"{sum(known):.3g} page faults" if known else ""
+    return f"{sum(known):.3g} page faults" if sum(known) >= 1 else ""
