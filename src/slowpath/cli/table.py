@@ -10,9 +10,7 @@ import click
 from slowpath.cli.options import format_option, json_option
 
 
-@click.command(
-    "table", epilog="Example: slowpath table slowpath-runs/checkup-20260131-120000 --kind latency"
-)
+@click.command("table", epilog="Example: slowpath table slowpath-runs/checkup-20260131-120000 --kind latency")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option(
     "--kind",

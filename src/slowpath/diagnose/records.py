@@ -15,9 +15,10 @@ from slowpath.core.results import Finding, SideEffect, Snippet
 from slowpath.diagnose.schema_1 import upgraded
 from slowpath.diagnose.tasks import LeftOut, Task
 from slowpath.mpi.forced import Forced
+from slowpath.record.diagnosis_folder import DIAGNOSIS_FILE
 
 SCHEMA = 2
-FILE = "diagnosis.json"
+FILE = DIAGNOSIS_FILE
 
 Status = Literal["running", "settled", "named", "budget", "interrupted"]
 
