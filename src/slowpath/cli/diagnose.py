@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def command(
 
     if resumed is not None and out is not None:
         raise UsageError("--out and --resume exclude each other; name the folder once")
-    bench = _bench(mpi, cell_timeout, quiet)
+    bench = _bench(mpi, cell_timeout, quiet, dry_run)
     if dry_run:
         for line in planned(bench, only):
             click.echo(line)
@@ -89,7 +90,7 @@ def command(
     return 0
 
 
-def _bench(mpi: str | None, cell_timeout: float, quiet: bool) -> Bench:
+def _bench(mpi: str | None, cell_timeout: float, quiet: bool, dry: bool) -> Bench:
     """The MPI, its engine and what this machine has."""
     from slowpath.diagnose.bench import Bench
     from slowpath.doctor.gpu import gpu_count
@@ -98,11 +99,8 @@ def _bench(mpi: str | None, cell_timeout: float, quiet: bool) -> Bench:
     from slowpath.run.libraries import one_library
     from slowpath.run.progress import choose
 
-    def tell(line: str) -> None:
-        if not quiet:
-            click.echo(line, err=True)
-
-    built = one_library(mpi, os.environ, tell)
+    tell = teller(quiet)
+    built = one_library(mpi, os.environ, tell, dry)
     return Bench(
         built=built,
         description=describe(built.engine, built.mpi.environ(os.environ)),

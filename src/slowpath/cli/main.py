@@ -31,6 +31,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("explain", "slowpath.cli.explain", "Explain a slow path in one screen, or list all of them."),
     ("doctor", "slowpath.cli.doctor", "Show what this machine has, and what can be measured on it."),
     ("import", "slowpath.cli.import_", "Make a run folder from logs of the reproducers."),
+    ("reproducer", "slowpath.cli.reproducer", "Print a reproducer as one C++ file, for a ticket."),
     ("campaigns", "slowpath.cli.campaigns", "List the campaigns that come with Slowpath, or print one."),
     ("describe", "slowpath.cli.describe", "Show the parameters and metrics of an experiment."),
     ("engine", "slowpath.cli.engine", "Build, list and find the compiled engines."),
