@@ -13,6 +13,7 @@ from slowpath.cli.main import exit_code
 from slowpath.compare.files import read_all
 from slowpath.compare.read import read_source
 from slowpath.core.errors import RecordError
+from slowpath.diagnose.rebuild import contrasts_csv
 from slowpath.diagnose.records import SCHEMA, Diagnosis, DiagnosisStep, write_diagnosis
 from slowpath.diagnose.tasks import SurveyTask, WitnessTask
 from slowpath.record.imports.field import import_logs
@@ -47,10 +48,7 @@ def test_report_writes_its_files_and_those_of_its_steps(folder: Path, capfd: pyt
     assert exit_code(["report", str(folder)]) == 0
     assert capfd.readouterr().out.startswith("Diagnosis of mpich 5.0.2")
     assert {one.parent.name for one in folder.rglob("report.html")} == {folder.name, "01-survey", "02-witness"}
-    assert exit_code(["report", str(folder), "--format", "json"]) == 0
-    assert json.loads(capfd.readouterr().out)["schema"] == SCHEMA
-    assert exit_code(["report", str(folder), "--format", "csv"]) == 0
-    head, *rows = capfd.readouterr().out.splitlines()
+    head, *rows = contrasts_csv(folder).splitlines()
     assert head.startswith(CSV_HEAD)
     assert {row.partition(",")[0] for row in rows} <= {"01-survey", "02-witness"}
 

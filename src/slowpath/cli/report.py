@@ -32,7 +32,7 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
     and report.txt; json prints diagnosis.json, csv the contrasts of all steps.
     """
     from slowpath.cli.finish import exit_code_of, show
-    from slowpath.record.diagnosis_folder import is_diagnosis
+    from slowpath.core.diagnosis_folder import is_diagnosis
     from slowpath.report.rebuild import rebuild
 
     if redact_also and redact is None:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from slowpath.compare.read import Source, read_source
+from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE
 from slowpath.core.errors import RecordError
-from slowpath.record.diagnosis_folder import DIAGNOSIS_FILE
 
 _RUN = ("run.json", "results.json")
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.diagnosis_folder import is_diagnosis, step_folders
 from slowpath.core.errors import RecordError
 from slowpath.core.results import (
     RESULTS_SCHEMA,
@@ -18,7 +19,6 @@ from slowpath.core.results import (
     Results,
     RunResult,
 )
-from slowpath.record.diagnosis_folder import is_diagnosis, step_folders
 
 
 class Source(msgspec.Struct, frozen=True):

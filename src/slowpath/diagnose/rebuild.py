@@ -7,10 +7,10 @@ import csv
 import io
 from pathlib import Path
 
+from slowpath.core.diagnosis_folder import step_folders
 from slowpath.core.results import Results
 from slowpath.diagnose.page.files import write_derived
 from slowpath.diagnose.records import Diagnosis, read_diagnosis
-from slowpath.record.diagnosis_folder import step_folders
 from slowpath.report.rebuild import rebuild as rebuild_run
 
 

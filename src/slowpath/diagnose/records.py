@@ -9,13 +9,13 @@ from typing import Literal
 
 import msgspec
 
+from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE
 from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes, write_atomically
 from slowpath.core.results import Finding, SideEffect, Snippet
 from slowpath.diagnose.schema_1 import upgraded
 from slowpath.diagnose.tasks import LeftOut, Task
 from slowpath.mpi.forced import Forced
-from slowpath.record.diagnosis_folder import DIAGNOSIS_FILE
 
 SCHEMA = 2
 FILE = DIAGNOSIS_FILE

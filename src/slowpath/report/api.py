@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,14 +26,13 @@ from numpy.typing import NDArray
 from slowpath.analyse.build import build_results
 from slowpath.analyse.source import read_recorded
 from slowpath.core.cell_results import CellResult
-from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.errors import UsageError
 from slowpath.core.result import Result
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
 from slowpath.experiments.measured.load import LaunchRecord, first_good_launches
 from slowpath.experiments.measured.series import Absent
 from slowpath.experiments.registry import METRICS, experiment_named
 from slowpath.record.blocks import opened, read_from
-from slowpath.record.diagnosis_folder import is_diagnosis
 from slowpath.record.folder import read_run
 from slowpath.report.rows import contrast_rows, data_frame, estimate_rows
 
@@ -300,21 +298,3 @@ def _plain(one: Result) -> Json:
     """As json.load returns it from results.json."""
     found: Json = msgspec.json.decode(msgspec.json.encode(one))
     return found
-
-
-def open(path: str | PathLike[str]) -> Run:
-    """A run folder, whole or unfinished, or a diagnosis (a slowpath.report.diagnosis_api.Diagnosis).
-
-    Raises: RecordError if `path` is none, or can't be read.
-    """
-    folder = Path(path)
-    if not folder.is_dir():
-        what = "is not a folder" if folder.exists() else "does not exist"
-        raise RecordError(f"{folder}: {what}; name a run folder")
-    if is_diagnosis(folder):
-        from slowpath.report.diagnosis_api import Diagnosis
-
-        return Diagnosis(folder)
-    run = Run(folder)
-    _ = run.info  # a folder that is no run is refused here and not later
-    return run

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
+from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE, DiagnosisInfo, read_info, step_folders
 from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes
 from slowpath.core.results import Finding
-from slowpath.record.diagnosis_folder import DIAGNOSIS_FILE, DiagnosisInfo, read_info, step_folders
 from slowpath.report.api import Run
 from slowpath.report.rows import Row
 

@@ -20,10 +20,10 @@ from typing import Any
 
 import msgspec
 
+from slowpath.core.diagnosis_folder import is_diagnosis
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.files import read_bytes, write_atomically
 from slowpath.core.results import Results
-from slowpath.record.diagnosis_folder import is_diagnosis
 from slowpath.record.folder import create_run_folder, read_run
 
 NOTE = (
