@@ -18,6 +18,7 @@ from slowpath.compare.reference import MINIMUM_RUNS, hold
 from slowpath.compare.reference_store import add, read_references
 from slowpath.compare.reference_text import render_reference
 from slowpath.core.errors import UsageError
+from slowpath.core.units import format_time
 
 SPREAD = (0.98, 0.99, 1.0, 1.01, 1.02)
 
@@ -50,7 +51,8 @@ def test_a_slower_cell_says_by_how_much_and_stands_first() -> None:
     assert {one.label: one.ratio for one in found.rows}["cell 2"] == pytest.approx(2 / 1.02)
     head, _, first, *_ = render_reference(found).splitlines()
     assert head == "new against 5 reference runs on P: 1 slower, 1 within"
-    assert first == "slower        cell 2: 20.0 us; 9.80 us to 10.2 us in 5 runs; 1.96 times the slowest of them"
+    value, low, high = (format_time(one) for one in (2e-5, 0.98e-5, 1.02e-5))
+    assert first == f"slower        cell 2: {value}; {low} to {high} in 5 runs; 1.96 times the slowest of them"
 
 
 def test_too_few_runs_say_nothing() -> None:
