@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import shutil
@@ -119,7 +120,7 @@ def _kept_or_built(
     mpi: Mpi, environ: Mapping[str, str], tell: Callable[[str], None], source: Path, rebuild: bool
 ) -> Engine:
     hash_of_source = source_hash(source)
-    compiler, blas = find_compiler(environ), blas_in_sight(environ)
+    compiler, blas = _compiler_for(mpi, environ), blas_in_sight(environ)
     key = engine_key(mpi, hash_of_source, compiler.line, blas.identity, processor_features())
     folder = engines_folder(environ) / key
     ready = None if rebuild else cached_engine(folder)
@@ -141,7 +142,7 @@ def _kept_or_built(
         built=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     try:
-        return _build_into(folder, source, mpi.mpicxx, BuildTools(compiler, blas, environ), note)
+        return _build_into(folder, source, mpi.mpicxx, BuildTools(compiler, blas, environ, mpi.is_compiler), note)
     except OSError as error:
         raise EnvironmentFailure(
             f"the engine can't be kept in {folder.parent}: {error.strerror or error}; "
@@ -154,18 +155,23 @@ def kept_engine(mpi: Mpi, environ: Mapping[str, str] | None = None) -> Engine | 
     environ = mpi.environ(os.environ if environ is None else environ)
     if environ.get(CHOICE):
         return chosen_engine(mpi, environ)
-    hash_of_source, compiler = source_hash(data_folder("engine")), find_compiler(environ)
+    hash_of_source, compiler = source_hash(data_folder("engine")), _compiler_for(mpi, environ)
     key = engine_key(mpi, hash_of_source, compiler.line, blas_in_sight(environ).identity, processor_features())
     return cached_engine(engines_folder(environ) / key)
 
 
+def _compiler_for(mpi: Mpi, environ: Mapping[str, str]) -> Compiler:
+    return find_compiler(environ, mpi.mpicxx if mpi.is_compiler else None)
+
+
 @dataclass(frozen=True)
 class BuildTools:
-    """What a build works with."""
+    """What a build works with. compiler_has_mpi: CMake needs to look for no MPI, since the compiler links it."""
 
     compiler: Compiler
     blas: BlasInSight
     environ: Mapping[str, str]
+    compiler_has_mpi: bool = False
 
 
 def _build_into(folder: Path, source: Path, mpicxx: Path, tools: BuildTools, note: EngineNote) -> Engine:
@@ -214,7 +220,7 @@ def _run_cmake(source: Path, build: Path, mpicxx: Path, tools: BuildTools, log: 
         *("-S", str(source), "-B", str(build)),
         "-DCMAKE_BUILD_TYPE=Release",
         "-DSLOWPATH_TESTS=OFF",
-        f"-DMPI_CXX_COMPILER={mpicxx}",
+        "-DSLOWPATH_MPI_IN_COMPILER=ON" if tools.compiler_has_mpi else f"-DMPI_CXX_COMPILER={mpicxx}",
         *tools.blas.cmake_arguments,
     ]
     # The first word only: CMake takes a launcher such as ccache by a variable of its own.
@@ -247,5 +253,8 @@ def _why(log: Path) -> str:
     """The log's most telling line: what CMake could not find, else its first error."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
     telling = [line for line in lines if line.startswith("Could NOT find")]
+    # A message of our own CMake files: the paragraph below the line that says where it comes from.
+    heads = [i for i, line in enumerate(lines) if line.startswith("CMake Error") and line.endswith("(message):")]
+    telling += [" ".join(itertools.takewhile(bool, lines[i + 1 :])) for i in heads]
     telling += [line for line in lines if ERROR_LINE.search(line)]
     return telling[0] if telling else "no error message"
