@@ -43,7 +43,7 @@ class CrayMachine:
 
 def cray_machine(folder: Path, mpich: Mpi, version: str) -> CrayMachine:
     """Made in `folder`, where it is still the same the next time: engines are kept by their compiler's path."""
-    real = mpich.prefix / "lib"
+    folder, real = folder.resolve(), mpich.prefix / "lib"
     prefix = folder / version / "ofi" / "gnu" / "12.3"
     lib, programs = prefix / "lib", folder / version / "bin"
     lib.mkdir(parents=True, exist_ok=True)
@@ -54,10 +54,12 @@ def cray_machine(folder: Path, mpich: Mpi, version: str) -> CrayMachine:
     for name in ("libmpi_gnu_123.so", "libmpi.so"):
         (lib / name).unlink(missing_ok=True)
         (lib / name).symlink_to(SONAME)
+    # Behind the wrapper, so that it finds again what it compiled for other MPIs.
+    launcher = os.environ.get("CMAKE_CXX_COMPILER_LAUNCHER", "")
     for name, compiler in (("cc", "cc"), ("CC", "c++")):
         path = programs / name
-        text = WRAPPER.format(include=mpich.prefix / "include", lib=lib, real=real, compiler=shutil.which(compiler))
-        path.write_text(text)
+        words = f"{launcher} {shutil.which(compiler)}".strip()
+        path.write_text(WRAPPER.format(include=mpich.prefix / "include", lib=lib, real=real, compiler=words))
         path.chmod(0o755)
     return CrayMachine(
         prefix,
@@ -71,6 +73,7 @@ def cray_machine(folder: Path, mpich: Mpi, version: str) -> CrayMachine:
             "CRAYPE_VERSION": "2.7.31",
             "CRAY_LD_LIBRARY_PATH": str(lib),
             "LD_LIBRARY_PATH": os.pathsep.join([str(lib), str(real)]),
+            "CMAKE_CXX_COMPILER_LAUNCHER": "",
             # Where Slurm's default is not cray_shasta, users state what the library speaks.
             "SLURM_MPI_TYPE": "pmi2",
         },

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command("diagnose", epilog="Example: slowpath diagnose --budget 5min --mpi openmpi")
 @click.option("--budget", type=DURATION, default="2m", show_default=True, help="Machine time at most (90s, 5m, 1h).")
-@click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, craympich, ..., embedded, cuda.  [default: PATH]")
+@click.option("--mpi", help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda.  [default: PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/diagnosis-DATE]")
 @click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue the diagnosis in this folder.")
 @click.option(
