@@ -88,10 +88,20 @@ def identity_behind(
     return Identity(loaded.name, version, launcher.launcher, f"{loaded.version_variable}={version}")
 
 
-def doubt_about(identity: Identity, environ: Mapping[str, str]) -> str:
-    """Why programs load another version than that of the module; empty: they do not."""
+def doubt_about(identity: Identity, linked: Linked, environ: Mapping[str, str]) -> str:
+    """What is known to go wrong with what is loaded, and what to do; empty: nothing.
+
+    Source: cscs-docs, Cray MPICH, for the GTL library; without it MPI_Init fails where GPU support is asked for.
+    """
     library = next((one for one in MPI_LIBRARIES if one.name == identity.name and one.is_loaded(environ)), None)
-    if library is None or identity.version is None:
+    if library is None:
+        return ""
+    if environ.get("MPICH_GPU_SUPPORT_ENABLED") == "1" and linked.options and "mpi_gtl" not in linked.options:
+        return (
+            "MPICH_GPU_SUPPORT_ENABLED=1, and the compiler wrapper links no GTL library, so that MPI_Init will fail; "
+            "load the accelerator's module (craype-accel-...), or unset the variable"
+        )
+    if identity.version is None:
         return ""
     module = environ[library.version_variable]
     if module.split(".")[:3] == identity.version.split(".")[:3]:

@@ -46,7 +46,7 @@ class Mpi:
     variant     what sets it apart from others of its version, empty if nothing does
     mpicxx      None if there is no compiler wrapper, so no engine can be built for it
     links       what decides what the wrapper links, where that is not the wrapper alone
-    doubt       why it may not be what is loaded, empty if there is no doubt
+    doubt       what is known to go wrong with what is loaded, and what to do; empty: nothing
     """
 
     name: str
@@ -127,7 +127,7 @@ def inspect(
         transport="ucx" if made or hpcx else None,
         variant=made.variant if made else hpcx,
         links=linked.options if mpicxx is not None and mpicxx.name == CRAY_WRAPPER else "",
-        doubt=doubt_about(identity, environ),
+        doubt=doubt_about(identity, linked, environ),
     )
 
 

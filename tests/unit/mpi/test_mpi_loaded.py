@@ -151,6 +151,14 @@ def test_what_is_loaded_counts_where_the_module_is_another(cray: Machine) -> Non
     assert "CRAY_LD_LIBRARY_PATH" in mpi.doubt
 
 
+def test_gpu_support_without_the_accelerators_module_is_said_before_mpi_init_fails(cray: Machine) -> None:
+    environ = cray.environ | {"MPICH_GPU_SUPPORT_ENABLED": "1"}
+    assert find_mpi(None, environ, cray.ask).doubt == ""
+    cray.says["CC"] = cray.says["CC"].removesuffix(",-lmpi_gtl_cuda")
+    assert "craype-accel" in find_mpi(None, environ, cray.ask).doubt
+    assert find_mpi(None, cray.environ, cray.ask).doubt == ""
+
+
 def test_the_wrapper_of_the_programming_environment_before_the_librarys_own(cray: Machine) -> None:
     """mpicxx would not link what GPU memory needs; without the programming environment it is all there is."""
     own = executable(cray.prefix / "bin" / "mpicxx")
