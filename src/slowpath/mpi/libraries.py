@@ -175,6 +175,11 @@ def abi_of_soname(soname: str) -> str | None:
     return "mpich-cray" if CRAY_SONAME.fullmatch(soname) else ABI_OF_SONAME.get(soname)
 
 
+def sonames_of(abi: str) -> tuple[str, ...]:
+    """Names of the libraries with this binary interface."""
+    return tuple(soname for soname, name in ABI_OF_SONAME.items() if name == abi)
+
+
 def abi_of(file_names: Iterable[str], library: str) -> str:
     """Name of the binary interface, from the file names in the library folders; by library if none shows it."""
     names = set(file_names)
