@@ -28,6 +28,7 @@ WRAPPER = """#!/bin/sh
 case "$1" in
     --cray-print-opts=*) echo "-I{include} -L{lib} -Wl,--as-needed,-lmpi_gnu_123,--no-as-needed"; exit;;
 esac
+case " $* " in *" -c "*) exec {compiler} -I{include} "$@";; esac
 exec {compiler} -I{include} "$@" -L{lib} -L{real} -Wl,--as-needed,-lmpi_gnu_123,-l:libmpi.so.12,--no-as-needed
 """
 
