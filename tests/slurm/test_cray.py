@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -32,11 +31,13 @@ def environment(machine: CrayMachine, cache: Path) -> dict[str, str]:
     """That of a user in an activated Python environment: its folder first, and no mpiexec but the embedded one."""
     system = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"]
     folders = [str(Path(sys.executable).parent), str(machine.programs), *system]
-    return {**machine.env, "PATH": os.pathsep.join(folders), "SLOWPATH_CACHE_DIR": str(cache)}
+    # The nodes are namespaces, joined by TCP.
+    own = {"PATH": os.pathsep.join(folders), "SLOWPATH_CACHE_DIR": str(cache), "UCX_TLS": "tcp,self"}
+    return {**machine.env, **own}
 
 
 def in_a_job(slurm: Cluster, words: list[str], env: dict[str, str], folder: Path) -> Done:
-    job = ["salloc", "--quiet", "-N", "1", "--exclusive", *SLOWPATH, *words]
+    job = ["salloc", "--quiet", "-N", "2", "--ntasks-per-node=2", "--exclusive", *SLOWPATH, *words]
     done = slurm.run(job, env=env, cwd=folder, limit_s=WATCHDOG_S)
     assert done.returncode == 0, done.stdout + done.stderr
     return done
@@ -94,12 +95,13 @@ def test_shipped_campaigns_are_planned_for_the_loaded_library(
     slurm: Cluster, machine: CrayMachine, engine_cache: Path, tmp_path: Path, campaign: str
 ) -> None:
     done = in_a_job(slurm, ["run", campaign, "--dry-run"], environment(machine, engine_cache), tmp_path)
-    assert "craympich 8.1.29" in done.stdout
-    assert "no way is known" not in done.stdout + done.stderr
+    said = done.stdout + done.stderr
+    assert "MPI: craympich 8.1.29 (PATH)" in done.stderr
+    assert "no way is known" not in said
+    assert "mpiexec" not in done.stdout
     if campaign == "pinned-host":
         spelled = [f"{name}={value}" for one in SPELLED.values() for name, value in one.items()]
-        assert all(one in done.stdout for one in spelled)
-        assert len(tomllib.loads((data_folder("campaigns") / f"{campaign}.toml").read_text())["environment"]) == 3
+        assert [one for one in spelled if one not in done.stdout] == []
 
 
 def test_on_a_login_node_the_library_is_named_and_no_job_is_queued(
