@@ -82,13 +82,15 @@ void record_all(Endpoint& endpoint) {
 /// One set of fresh buffers, from its first messages to its last.
 void run_set(Endpoint& endpoint, const Steps& steps) {
     const Config& config = endpoint.config();
-    // Filling and comparing writes to memory that was to be left untouched.
-    const bool check_timed = config.validate && config.touch;
+    // Filling writes to memory that was to be left untouched, and what was not filled can't be compared.
+    const bool touched = config.side(*endpoint.roles().side).touch;
+    const bool check_timed = config.validate && config.touches_both();
     const auto compare_timed = [&](const char* when) {
         if (check_timed) for_each_buffer(endpoint, [&](Side from) { endpoint.compare(timed, from, when); });
     };
-    if (check_timed) for_each_buffer(endpoint, [&](Side from) { endpoint.prepare(timed, from); });
-    if (config.touch) record_all(endpoint);
+    if (config.validate && touched)
+        for_each_buffer(endpoint, [&](Side from) { endpoint.prepare(timed, from); });
+    if (touched) record_all(endpoint);
     for (std::int64_t i = 0; i < config.live_buffers; ++i) {
         endpoint.choose(i);
         steps.first();
@@ -97,7 +99,7 @@ void run_set(Endpoint& endpoint, const Steps& steps) {
     endpoint.choose(0);
     steps.rest();
     compare_timed("after the last message");
-    if (!config.touch) record_all(endpoint);
+    if (!touched) record_all(endpoint);
     if (config.validate)
         for_each_buffer(endpoint, [&](Side from) { check_fresh_content(endpoint, steps, from); });
 }

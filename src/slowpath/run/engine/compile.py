@@ -28,6 +28,7 @@ ERROR_LINE = re.compile(r"\berror: |^CMake Error|undefined reference|No space le
 OTHER_PROGRAMS = (
     "gpudirect_p2p_overalloc",
     "intranode_pinned_host_comm",
+    "internode_pinned_host_comm",
     "slowpath-ipc",
     "libslowpath-pad.so",
     "libslowpath-layers.so",
