@@ -27,7 +27,7 @@ Outcome skipped(std::string reason) {
 std::optional<std::string> obstacle(const Context& context, const Config& config) {
     const int size = context.session.size();
     if (const std::optional<std::string> reason = too_few_ranks(config, size)) return reason;
-    if (config.message_bytes > INT_MAX && !mpi::has_large_counts)
+    if (config.message_bytes > INT_MAX && !mpi::has_large_counts())
         return "message_bytes " + std::to_string(config.message_bytes) + " is over " +
                std::to_string(INT_MAX) + ", and this MPI library has no MPI_Send_c (MPI-4.0)";
     const Roles roles = roles_of(config, context.session.rank(), size);

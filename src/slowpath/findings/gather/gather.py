@@ -147,6 +147,10 @@ class Gathered:
         entry = _of_cell(self._environments, cell)
         return entry.variables if entry else {}
 
+    def stated(self, cell: CellResult) -> Mapping[str, str]:
+        entry = _of_cell(self._environments, cell)
+        return entry.stated if entry else {}
+
     def as_found(self, cell: CellResult) -> bool:
         entry = _of_cell(self._environments, cell)
         return entry is None or entry.as_found
