@@ -128,6 +128,22 @@ def test_after_a_refinement_both_brackets_and_the_times_next_to_the_switch_are_t
     assert found.interval[0] < found.ratio < found.interval[1]
 
 
+def test_a_switch_that_more_lengths_do_not_show_is_said_not_to_show(survey: Results) -> None:
+    wide = LimitBracket(covariate="message_bytes", above=6144, up_to=8192)
+    start = finding(law=replace(law(), brackets=[wide]))
+    task = RefineTask(
+        finding=start.id, covariate="message_bytes", above=6144, up_to=8192, metric=METRIC, phase="steady"
+    )
+    lengths = [5200, 5500, 5800, *range(6144, 8193, 128), 8500, 8800, 9200]
+    steps = [
+        MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start])),
+        MeasuredStep(step(2, task), measured(lengths, lambda length: 1e-6 + length * 2e-10)),
+    ]
+    found = conclude(steps, []).findings[0]
+    assert found.text.endswith("show no switch: the time grows there and need not jump.")
+    assert found.doubts
+
+
 def test_a_break_beside_the_bracket_is_seen_where_it_is() -> None:
     values = [7168.0, 7424.0, 7680.0, 7936.0, 8112.0, 8128.0, 8192.0, 8320.0, 8448.0, 8704.0, 8960.0, 9216.0, 9700.0]
     times_s = np.array([[latency_s(one) for one in values]] * 4) * np.random.default_rng(1).normal(1, 0.01, (4, 13))

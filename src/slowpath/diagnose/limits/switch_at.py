@@ -54,3 +54,11 @@ def at_refined_switch(finding: Finding, times: Times) -> Finding:
         interval=ratio.interval,
         excess_s=abs(high_s - low_s),
     )
+
+
+def without_switch(finding: Finding) -> Finding:
+    """A finding about a switch that does not show where more lengths are measured; another finding as it is."""
+    if finding.rule != RULE:
+        return finding
+    seen = "More lengths, measured in between, show no switch: the time grows there and need not jump."
+    return replace(finding, text=f"{finding.text} {seen}", doubts=[*finding.doubts, seen])
