@@ -28,8 +28,8 @@ def axis(grid: str) -> Markup:
 def track(name: str, value: float | None, interval: Interval | None, verdict: str, grid: str) -> Markup:
     """A bar from nothing to what was removed, with the interval; no bar where that is not known."""
     if value is None:
-        return picture(marks.used(grid), f"{name}: {verdict}", "What it removed is not known.", height=marks.TRACK_HEIGHT,
-                       class_="track")  # fmt: skip
+        empty, title = marks.used(grid), f"{name}: {verdict}"
+        return picture(empty, title, "What it removed is not known.", height=marks.TRACK_HEIGHT, class_="track")
     start, end = SCALE(0.0), SCALE(value)
     low, width = marks.percent(min(start, end)), marks.percent(max(0.4, abs(end - start)))
     content = marks.used(grid) + element("rect", x=low, y=9, height=12, width=width, class_=f"share {verdict}")
