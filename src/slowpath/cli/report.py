@@ -28,7 +28,7 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
     """Build the report of a run folder anew.
 
     RUN may be unfinished: what has been measured so far is reported. Only derived files are written: results.json,
-    report.html, report.txt, cells.csv, contrasts.csv.
+    report.html, report.txt, cells.csv, contrasts.csv, and put-table.csv and .md of runs of the experiment put.
     """
     from slowpath.cli.finish import exit_code_of, show
     from slowpath.report.rebuild import rebuild
