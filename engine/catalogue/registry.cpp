@@ -6,14 +6,16 @@
 #include "cannon/cannon.hpp"
 #include "core/error.hpp"
 #include "core/nearest.hpp"
+#include "exchange/exchange.hpp"
 #include "p2p/p2p.hpp"
 #include "put/put.hpp"
 
 namespace slowpath {
 namespace {
 
-const std::array<const Experiment*, 3> all{
+const std::array<const Experiment*, 4> all{
     &p2p::experiment,
+    &exchange::experiment,
     &put::experiment,
     &cannon::experiment,
 };

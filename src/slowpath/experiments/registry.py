@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from slowpath.core.roles import Roles
 from slowpath.experiments.cannon.experiment import CANNON
+from slowpath.experiments.exchange import EXCHANGE
 from slowpath.experiments.experiment import Experiment
 from slowpath.experiments.ipc.experiment import IPC
 from slowpath.experiments.metric import Metric
@@ -14,6 +15,7 @@ from slowpath.experiments.put.experiment import PUT
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     P2P,
+    EXCHANGE,
     PUT,
     CANNON,
     IPC,
