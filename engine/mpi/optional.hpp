@@ -29,8 +29,9 @@ namespace slowpath::mpi {
 /// Whether a function of this library has an address. Not compared in place: the compiler takes an address
 /// for granted.
 template <class Function>
-bool is_there(Function* volatile function) {
-    return function != nullptr;
+bool is_there(Function* function) {
+    Function* volatile const address = function;
+    return address != nullptr;
 }
 
 }  // namespace slowpath::mpi
