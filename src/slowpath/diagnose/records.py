@@ -69,6 +69,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     status: named: no more than names was asked for; budget: stopped at it.  forced: variables of the user's that are
     known to force a slow state.  name_only: nothing is explained, refined or tried.  next: what would be measured next.
     combined: None: no two proven remedies were measured together.
+    only: rules and questions that were asked for; empty: all.  not_tried: remedies that can't help on this machine.
     """
 
     schema: int
@@ -86,6 +87,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     next: list[str] = []
     name_only: bool = False
     combined: CombinedOutcome | None = None
+    only: list[str] = []
+    not_tried: list[LeftOut] = []
 
 
 def now() -> str:

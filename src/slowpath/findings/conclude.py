@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Level, Line, Verdict
 from slowpath.core.units import format_ratio, format_time
 from slowpath.findings.evidence.evidence import CLEAR_RATIO
+from slowpath.findings.libraries import between_two, libraries_line
 
 DECIDED = ("faster", "slower")
 _RANK: Mapping[Level, int] = {"warning": 0, "slow": 1, "info": 2, "ok": 3}
@@ -108,6 +109,8 @@ def _answer(contrasts: Sequence[ContrastResult], rules: Mapping[str, Sequence[Fi
     decided.sort(key=_loses, reverse=True)
     if contrasts[0].control:
         return _control_line(contrasts, decided)
+    if between_two(contrasts):
+        return libraries_line(contrasts)
     if decided:
         return _decided_line(contrasts, decided, rules)
     return _undecided_line(contrasts)
