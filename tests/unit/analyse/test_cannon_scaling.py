@@ -101,6 +101,8 @@ def test_panels_have_named_axes_and_no_efficiency_beyond_the_cores() -> None:
     ]
     assert all("ranks</text>" in str(figure.picture) for figure in figures)
     assert "efficiency of a rank" in str(figures[1].picture)
+    assert "oversubscribed from here" in str(figures[0].picture)
+    assert "oversubscribed" not in str(figures[1].picture)
     assert [row[1] for row in figures[0].table.rows] == ["1", "2", "4, oversubscribed"]
     assert figures[0].table.rows[2][-2] == "–"
 

@@ -72,25 +72,28 @@ def curve_figures(group: CannonGroup) -> list[Figure]:
     """Every panel of a group; a group of fewer than FEWEST_ORDERS orders has none."""
     if len(group.n) < FEWEST_ORDERS:
         return []
-    reference, ceiling = variant_name(group.reference), variant_name(group.ceiling)
     made = [_critical(group), _distribution(group)]
-    # The reference stands in each panel of exposed shares, for comparison.
-    for one, most in (
-        (_Share("Time of a multiplication", Axes("time of one multiplication", "s"), None, _whole, with_reference=True),
-         over_n.MOST - 1),
-        (_Share("Communication", Axes("time that is not multiplying", "s"), None, _communication,
-                "exposed: the whole less the local multiplications, mean over ranks", True), over_n.MOST - 1),
-        (_Share("Computation", Axes("time of the local multiplications", "s"), None, _computation,
-                "mean over ranks", True), over_n.MOST - 1),
-        (_Share(f"Speed-up over {reference}", Axes(f"speed-up over {reference}", "×"), 1.0, _speed_up,
-                "above 1, it is faster"), over_n.MOST),
-        (_Share("Exposed share of the time", Axes("exposed share of the time", "%"), None, _exposed,
-                with_reference=True), over_n.MOST - 1),
-        (_Share(f"Time over that of {ceiling}", Axes(f"time over that of {ceiling}", "×"), 1.0, _over_compute),
-         over_n.MOST),
-    ):  # fmt: skip
-        made += [_family(group, names, family, one) for family, names in families(_competing(group), most) if names]
+    # The reference stands in each panel of absolute times and of exposed shares, for comparison.
+    for share in _shares(variant_name(group.reference), variant_name(group.ceiling)):
+        most = over_n.MOST - share.with_reference
+        made += [_family(group, names, family, share) for family, names in families(_competing(group), most) if names]
     return [figure for figure in made if figure]
+
+
+def _shares(reference: str, ceiling: str) -> list[_Share]:
+    """Every kind of panel, absolute times first."""
+    return [
+        _Share("Time of a multiplication", Axes("time of one multiplication", "s"), None, _whole, with_reference=True),
+        _Share("Communication", Axes("time that is not multiplying", "s"), None, _communication,
+               "exposed: the whole less the local multiplications, mean over ranks", True),
+        _Share("Computation", Axes("time of the local multiplications", "s"), None, _computation,
+               "mean over ranks", True),
+        _Share(f"Speed-up over {reference}", Axes(f"speed-up over {reference}", "×"), 1.0, _speed_up,
+               "above 1, it is faster"),
+        _Share("Exposed share of the time", Axes("exposed share of the time", "%"), None, _exposed,
+               with_reference=True),
+        _Share(f"Time over that of {ceiling}", Axes(f"time over that of {ceiling}", "×"), 1.0, _over_compute),
+    ]  # fmt: skip
 
 
 def _competing(group: CannonGroup) -> list[str]:
@@ -177,15 +180,35 @@ def _distribution(group: CannonGroup) -> Figure | None:
 
 
 def _family(group: CannonGroup, names: Sequence[str], family: str, share: _Share) -> Figure | None:
-    series, rows = [], []
-    for name in [group.reference, *names] if share.with_reference else names:
-        found = [(point.n, *share.of(point)) for point in points(group, name)]
-        known = tuple((n, value.value, value.interval) for n, value, _ in found if value)
-        series.append(Series(variant_name(name), known))
-        rows += [[variant_name(name), str(n), *value_words(value, share.axes.unit, why)] for n, value, why in found]
-    table, title = Table(["Variant", "n", "Value", "Interval"], rows), f"{share.title}, {family}"
-    drawn = [one for one in series if one.points]
+    shown = [group.reference, *names] if share.with_reference else list(names)
+    series = []
+    for name in shown:
+        found = [(point.n, share.of(point)[0]) for point in points(group, name)]
+        series.append(Series(variant_name(name), tuple((n, v.value, v.interval) for n, v in found if v)))
+    title, drawn = f"{share.title}, {family}", [one for one in series if one.points]
+    # All numbers of a family stand once, under its first panel.
+    table = _numbers(group, shown) if share.of is _whole else Table([], [])
     return _panel(title, share.where, table, over_n.chart(drawn, share.axes, title, (), share.level))
+
+
+def _numbers(group: CannonGroup, names: Sequence[str]) -> Table:
+    """Every value of these variants with its interval, or why it is missing."""
+    shares = _shares(variant_name(group.reference), variant_name(group.ceiling))
+    head = ["Variant", "n", *(words for share in shares for words in (share.title, "Interval"))]
+    rows = [
+        [
+            variant_name(name),
+            str(point.n),
+            *(
+                words
+                for share in shares
+                for words in value_words(share.of(point)[0], share.axes.unit, share.of(point)[1])
+            ),
+        ]
+        for name in names
+        for point in points(group, name)
+    ]
+    return Table(head, rows)
 
 
 def value_words(value: Value | None, unit: str, reason: str | None) -> tuple[str, str]:

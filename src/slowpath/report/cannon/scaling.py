@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.core.cannon_results import CannonScaling
+from slowpath.core.cannon_results import CannonScaling, ScalingPoint
 from slowpath.report import format as fmt
 from slowpath.report.cannon.curves import value_words
 from slowpath.report.cannon.words import variant_name
 from slowpath.report.figure import Figure, Table
 from slowpath.report.svg import over_n
-from slowpath.report.svg.over_n import RANKS, Axes, Series
+from slowpath.report.svg.over_n import RANKS, Axes, Mark, Series
 
 HEAD = ["Style", "Ranks", "n", "Time", "Interval", "Speed-up", "Interval", "Efficiency", "Interval"]
 
@@ -65,7 +65,9 @@ def _times(curves: Sequence[CannonScaling], title: str, where: str) -> Figure | 
         Series(_name(one), tuple((p.ranks, p.multiply_s.value, p.multiply_s.interval) for p in one.points))
         for one in curves
     ]
-    picture = over_n.chart(series, Axes("time of one multiplication", "s", RANKS), title)
+    over = [point.ranks for one in curves for point in one.points if point.oversubscribed]
+    marks = [Mark("oversubscribed from here", min(over), None)] if over else []
+    picture = over_n.chart(series, Axes("time of one multiplication", "s", RANKS), title, marks)
     return Figure(title, where, _table(curves), picture=picture) if picture else None
 
 
@@ -77,7 +79,7 @@ def _efficiency(curves: Sequence[CannonScaling], title: str, where: str) -> Figu
             series.append(Series(_name(one), tuple((ranks, v.value, v.interval) for ranks, v in known)))
     name = f"{title}: efficiency"
     picture = over_n.chart(series, Axes("efficiency of a rank", "%", RANKS), name, (), 1.0)
-    return Figure(name, where, _table(curves), picture=picture) if picture else None
+    return Figure(name, where, Table([], []), picture=picture) if picture else None
 
 
 def _name(one: CannonScaling) -> str:
@@ -104,11 +106,19 @@ def scaling_lines(found: Sequence[CannonScaling]) -> list[str]:
     """For a terminal: a line for each curve, `1 -> 2 ranks`, with what is not claimed."""
     lines = [f"Cannon's algorithm over the number of ranks. {scaling_note(found)}"] if found else []
     for one in found:
-        each = []
-        for p in one.points:
-            shown = (
-                value_words(p.efficiency, "%", "")[0] if p.efficiency else "oversubscribed" if p.oversubscribed else "?"
-            )
-            each.append(f"{p.ranks}: {value_words(p.multiply_s, 's', '')[0]} ({shown})")
+        each = [f"{p.ranks}: {value_words(p.multiply_s, 's', '')[0]}{_claimed(p, one.base_ranks)}" for p in one.points]
         lines.append(f"  {_title(one)}, {one.variant}: {', '.join(each)}")
     return lines
+
+
+def _claimed(point: ScalingPoint, base_ranks: int) -> str:
+    """Efficiency with its interval, what it is compared with, or why there is none."""
+    if point.oversubscribed:
+        return " (oversubscribed)"
+    if point.efficiency is None:
+        return f" ({point.reason})"
+    if point.ranks == base_ranks:
+        return ""
+    ends = point.efficiency.interval
+    shown = f"[{fmt.percent(ends[0])}, {fmt.percent(ends[1])}]" if ends else point.efficiency.interval_kind
+    return f" (efficiency {fmt.percent(point.efficiency.value)} {shown})"

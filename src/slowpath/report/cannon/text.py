@@ -36,7 +36,8 @@ def _moved(one: CannonDistribution) -> str:
 
 def _group(group: CannonGroup) -> list[str]:
     largest = max(group.n)
-    lines = [f"Cannon's algorithm, {group.label}, {fmt.plural(group.ranks, 'rank')}:"]
+    ranks = fmt.plural(group.ranks, "rank")
+    lines = [f"Cannon's algorithm, {group.label}{'' if group.label.endswith(ranks) else f', {ranks}'}:"]
     lines.append("  " + (group.advice or f"No advice: {group.advice_reason}"))
     for key, words in (("half", "half"), ("tenth", "a tenth")):
         critical = group.critical_n[key]

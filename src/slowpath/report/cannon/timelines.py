@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from markupsafe import Markup
 
 from slowpath.core.cannon_results import CannonBest, CannonGroup, CannonTimeline
@@ -25,7 +27,8 @@ def other_timeline_figures(group: CannonGroup) -> list[Figure]:
     """All other styles, for the largest order."""
     chosen = {(one.variant, one.n) for one in _chosen(group)}
     largest = shown_orders(group)[0]
-    return [_figure(one) for one in group.timelines if one.n == largest and (one.variant, one.n) not in chosen]
+    others = [one for one in group.timelines if one.n == largest and (one.variant, one.n) not in chosen]
+    return [replace(_figure(one), table=Table([], [])) for one in others]
 
 
 def _chosen(group: CannonGroup) -> list[CannonTimeline]:

@@ -78,7 +78,7 @@ def chart(series: Sequence[Series], axes: Axes, title: str, marks: Sequence[Mark
 
 def _tick(tick: float, unit: str) -> str:
     if unit == "%":
-        return f"{100 * tick:.3g} %"
+        return f"{100 * tick:.6g} %"
     return f"{tick:.3g}×" if unit == "×" else tick_label(tick, unit)
 
 
