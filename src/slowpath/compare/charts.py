@@ -107,7 +107,8 @@ def _panels(
     times = _both(places, sides, lambda one: (one.value, one.interval))
     table = Table(list(HEAD), [_line(swept.words(n), row, *side) for n, row, side in
                                zip(places, ordered, sides, strict=True)])  # fmt: skip
-    if picture := swept.draw(times, unit, fmt.metric_name(rows[0].metric), title):
+    y_title = "time" if unit == "s" else fmt.metric_name(rows[0].metric)
+    if picture := swept.draw(times, unit, y_title, title):
         yield Figure(title, group, table, picture=picture)
     rates = _both(places, sides, lambda one: (one.bandwidth_bytes_per_s, one.bandwidth_interval))
     if rates[0] and rates[1] and (picture := swept.draw(rates, "B/s", "bandwidth", f"{title}: bandwidth")):

@@ -90,7 +90,8 @@ def test_more_ranks_than_cores_claim_nothing() -> None:
 
 def test_one_number_of_ranks_is_no_curve() -> None:
     assert planted(counts=(2,)) == []
-    assert scaling_figures([]) == scaling_lines([]) == []
+    assert scaling_figures([]) == []
+    assert scaling_lines([]) == []
 
 
 def test_panels_have_named_axes_and_no_efficiency_beyond_the_cores() -> None:
