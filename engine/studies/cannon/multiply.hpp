@@ -46,8 +46,8 @@ class Multiply {
     std::int64_t piece_columns_;
 };
 
-/// Columns of k of a piece: those asked for, or half a panel that is no longer than that, so that a style that
-/// cuts always cuts.
+/// Columns of k of a piece: those asked for, or half a panel that is no longer than that, so that a style
+/// that cuts always cuts.
 std::int64_t columns_of_piece(std::int64_t panel, std::int64_t asked);
 
 }  // namespace slowpath::cannon

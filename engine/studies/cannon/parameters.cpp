@@ -100,8 +100,9 @@ std::vector<Parameter> table() {
             .role = setting,
             .default_value = "blas",
             .choices = kernel_names(),
-            .meaning = "what multiplies a rank's blocks: the BLAS, or a plain loop compiled with -O0, -O2, -O3 "
-                       "or -O3 -march=native",
+            .meaning =
+                "what multiplies a rank's blocks: the BLAS, or a plain loop compiled with -O0, -O2, -O3 "
+                "or -O3 -march=native",
         },
         {
             .name = "source",

@@ -27,8 +27,8 @@ std::string hertz_or_null(const std::optional<double>& value) {
 
 }  // namespace
 
-void Recorder::add(const Timeline& timeline, std::int64_t involuntary_switches,
-                   std::optional<double> other_s, const std::optional<ClockReading>& clock) {
+void Recorder::add(const Timeline& timeline, std::int64_t involuntary_switches, std::optional<double> other_s,
+                   const std::optional<ClockReading>& clock) {
     const bool first = switches_.empty();
     for (const Interval& interval : timeline.intervals()) {
         Series& series = series_[static_cast<std::size_t>(interval.part)];

@@ -12,6 +12,7 @@ from slowpath.cli.options import (
     json_option,
     metric_option,
     minimum_effect_option,
+    openmetrics_option,
     phase_option,
     phases_of,
 )
@@ -28,6 +29,7 @@ from slowpath.cli.options import (
 @click.option(
     "--html", type=click.Path(path_type=Path), help="Write a page with both runs in each picture to this file, too."
 )
+@openmetrics_option()
 def command(
     a: Path,
     b: Path,
@@ -37,6 +39,7 @@ def command(
     format: str,
     as_json: bool,
     html: Path | None,
+    openmetrics: Path | None,
 ) -> int:
     """Compare two runs cell by cell.
 
@@ -56,6 +59,10 @@ def command(
 
         write_atomically(html, render_comparison_html(found, one.results, other.results))
         click.echo(f"page: {html}", err=True)
+    if openmetrics is not None:
+        from slowpath.compare.export import openmetrics as exported
+
+        exported.write(openmetrics, exported.render_comparison(found, other))
     if as_json or format == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
     elif format == "csv":

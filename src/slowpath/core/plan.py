@@ -13,7 +13,16 @@ import msgspec
 PLAN_SCHEMA = 1
 WITNESSED_ROUNDS = 2  # two, so that a count which is not the same each time is seen
 # Names that a campaign may use on every machine, whether the library is there or not.
-LIBRARIES = ("mpich", "openmpi", "intelmpi")
+LIBRARIES = (
+    "mpich",
+    "openmpi",
+    "intelmpi",
+    "craympich",
+    "mvapich",
+    "parastation",
+    "fujitsumpi",
+    "spectrummpi",
+)
 ALL = "all"  # in place of names: every MPI that is found
 
 
@@ -120,6 +129,7 @@ class Launch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cells: list[int]
     seed: int
     mpi: str | None = None  # as Cell.mpi
+    turn: int | None = None  # launches of one round and turn have no node in common and run at once; None: alone
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -97,7 +97,7 @@ def _closed(struct: type[Result], found: Schema) -> Schema:
 
 
 def _has_default(field: msgspec.structs.FieldInfo) -> bool:
-    """Whether msgspec leaves the field out where it has its default: an empty container counts, another factory does not."""
+    """Whether msgspec leaves the field out where it has its default: of factories those of empty containers alone."""
     return field.default is not msgspec.NODEFAULT or field.default_factory in (dict, list, set)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import os
 import shlex
+from pathlib import Path
 
 from slowpath.core.errors import SlowpathError
 from slowpath.doctor.check import Check
 from slowpath.mpi.find import find_all, find_mpi
+from slowpath.mpi.launchers import BATCH_NAMES
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.toolchain import find_cmake, find_compiler
 
@@ -32,7 +34,12 @@ def mpi_in_use() -> Check:
         "PATH": "the first on the PATH",
         "environment": "named by SLOWPATH_MPI",
     }
-    return Check("MPI", _line(mpi), "ok", f"used by slowpath run: {how.get(mpi.source, mpi.source)}")
+    if mpi.doubt:
+        return Check("MPI", _line(mpi), "warn", mpi.doubt)
+    which = how.get(mpi.source, mpi.source)
+    if mpi.launcher in BATCH_NAMES and mpi.source == "PATH":
+        which = f"the one that is loaded; {mpi.launcher} starts its ranks, {mpi.mpicxx} compiles"
+    return Check("MPI", _line(mpi), "ok", f"used by slowpath run: {which}")
 
 
 def other_mpis() -> Check:
@@ -49,10 +56,19 @@ def other_mpis() -> Check:
 def compiler() -> Check:
     """The C++20 compiler for the engine."""
     try:
-        found = find_compiler(os.environ)
+        found = find_compiler(os.environ, _compiler_of_mpi())
     except SlowpathError as error:
         return Check("C++20 compiler", None, "missing", str(error), "install GCC 10 or later, or set CXX")
     return Check("C++20 compiler", f"{shlex.join(found.command)}: {found.line}", "ok", "compiles the engine")
+
+
+def _compiler_of_mpi() -> Path | None:
+    """CC of the Cray programming environment, where it compiles for the MPI in use."""
+    try:
+        mpi = find_mpi(None)
+    except SlowpathError:
+        return None
+    return mpi.mpicxx if mpi.is_compiler else None
 
 
 def cmake() -> Check:

@@ -2,7 +2,9 @@
 """Variables that move a protocol switch (eager to rendezvous, two copies to one): what an attribution toggles.
 
 verified: how it was seen to move a switch; empty: not tried here. Names: the libraries' own documentation (MPI_T of
-MPICH, ompi_info, ucx_info -c, the Intel MPI Developer Reference).
+MPICH, ompi_info, ucx_info -c, the Intel MPI Developer Reference, what Cray MPICH prints with MPICH_ENV_DISPLAY=1,
+fi_cxi(7), the MVAPICH2 user guide). Cray MPICH's are MPICH_ variables of its own: MPICH's MPIR_CVAR_ ones for the same
+end mean nothing to it.
 """
 
 from __future__ import annotations
@@ -86,6 +88,40 @@ SWITCHES: tuple[SwitchVariable, ...] = (
         AppliesTo("intelmpi", ">=2019"),
         "cell size of shared memory",
         default_bytes=65472,
+    ),
+    # Cray MPICH's defaults are those that 8.1.17 prints with MPICH_ENV_DISPLAY=1 (OLCF's Crusher).
+    SwitchVariable(
+        "MPICH_SMP_SINGLE_COPY_SIZE",
+        AppliesTo("craympich", ">=8"),
+        "messages inside a node from this length on are copied once, by XPMEM or CMA",
+        default_bytes=8192,
+    ),
+    SwitchVariable(
+        "MPICH_GPU_IPC_THRESHOLD",
+        AppliesTo("craympich", ">=8.1"),
+        "messages from GPU memory of this length or more go by IPC: the other process maps the allocation",
+        default_bytes=1024,
+    ),
+    SwitchVariable(
+        "FI_CXI_RDZV_THRESHOLD",
+        AppliesTo("craympich", ">=8.1"),
+        "between nodes on Slingshot: messages longer than this and FI_CXI_RDZV_GET_MIN together go by rendezvous",
+        default_bytes=16384,
+    ),
+    SwitchVariable(
+        "FI_CXI_RDZV_GET_MIN",
+        AppliesTo("craympich", ">=8.1"),
+        "between nodes on Slingshot: how much longer than FI_CXI_RDZV_THRESHOLD a message has to be for a rendezvous",
+    ),
+    SwitchVariable(
+        "MV2_SMP_EAGERSIZE",
+        AppliesTo("mvapich", ">=2,<3"),
+        "eager limit inside a node; chosen by processor where it is not set",
+    ),
+    SwitchVariable(
+        "MVP_SMP_EAGERSIZE",
+        AppliesTo("mvapich", ">=3"),
+        "eager limit inside a node; chosen by processor where it is not set",
     ),
 )
 

@@ -71,7 +71,9 @@ def expand(
         placements=placements,
         cells=_with_unique_labels(cells),
         contrasts=_all_contrasts(campaign, groups, planned, verdicts),
-        launches=order_launches(cells, rounds, seed, {e.name for e in environments if e.witness}),
+        launches=order_launches(
+            cells, rounds, seed, {e.name for e in environments if e.witness}, _at_once(campaign, placements)
+        ),
         mpis=planned,
     )
 
@@ -90,6 +92,12 @@ def _checked(
 
 def _too_few(cell: Cell) -> bool:
     return cell.skip is not None and cell.skip.startswith(TOO_FEW_RANKS)
+
+
+def _at_once(campaign: Campaign, placements: Sequence[Placement]) -> dict[str, tuple[str, str]]:
+    """Placement -> its two nodes, of those that may run while others do."""
+    names = {table.name for table in campaign.placements if table.pairs and table.pairs_at_once}
+    return {one.name: (one.hosts[0], one.hosts[1]) for one in placements if one.of in names and len(one.hosts) == 2}
 
 
 def _with_unique_labels(cells: list[Cell]) -> list[Cell]:

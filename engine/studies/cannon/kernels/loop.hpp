@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// c += a b as a plain loop, under several sets of compiler options; column-major, leading dimensions m, ldb, m.
+/// c += a b as a plain loop, under several sets of compiler options; column-major, leading dimensions m, ldb,
+/// m.
 #pragma once
 
 namespace slowpath::cannon {
