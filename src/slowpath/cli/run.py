@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from slowpath.cli.options import openmetrics_option
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION
 
@@ -46,6 +47,7 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 @click.option("--dry-run", is_flag=True, help="Print the command lines and the cost; start and compile nothing.")
 @click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
+@openmetrics_option()
 def command(
     campaign: str,
     ranks: int | None,
@@ -59,13 +61,14 @@ def command(
     dry_run: bool,
     quiet: bool,
     as_json: bool,
+    openmetrics: Path | None,
 ) -> int:
     """Measure a campaign on this machine and report what is slow.
 
     CAMPAIGN is the name of a shipped campaign (see: slowpath campaigns) or a TOML file. Inside an allocation of a
     batch system the run uses that allocation. Everything measured is kept in the run folder.
     """
-    from slowpath.cli.finish import exit_code_of, show
+    from slowpath.cli.finish import exit_code_of, show, write_openmetrics
     from slowpath.report.rebuild import rebuild
     from slowpath.run.commands import command_lines
     from slowpath.run.execute import RunLimits
@@ -85,6 +88,8 @@ def command(
     tell(f"run folder: {run}")
     measure_prepared(run, prepared, RunLimits(cell_timeout, budget), choose(quiet))
     results = rebuild(run)
+    if openmetrics is not None:
+        write_openmetrics(openmetrics, run, results.findings)
     show(run, results, "json" if as_json else "text")
     return exit_code_of(results) or int(any(_is_there(what, results) for what in fail_on))
 

@@ -116,9 +116,11 @@ class Execution:
             outcomes = self._run_all([one.job for one in begun])
         except OSError as error:
             raise disk_failure(error, self._run) from error
-        known = dict(self._schedule.quarantined)
+        known, now = dict(self._schedule.quarantined), datetime.now(UTC)
         for one, outcome in zip(begun, outcomes, strict=True):
-            self._end(one, outcome, started)
+            # Of several at the same time only the last ended now.
+            ended = now if len(begun) == 1 else started + timedelta(seconds=outcome.wall_s)
+            self._end(one, outcome, started, ended)
         for node, why in self._schedule.quarantined.items():
             if node not in known:
                 self._progress.note(why)
@@ -145,7 +147,7 @@ class Execution:
         )
         return _Begun(task, number, folder, job, dict(made.variables))
 
-    def _end(self, begun: _Begun, outcome: Outcome, started: datetime) -> None:
+    def _end(self, begun: _Begun, outcome: Outcome, started: datetime, ended: datetime) -> None:
         task = begun.task
         settle(begun.folder)
         account = read_account(begun.folder / "events.jsonl")
@@ -159,7 +161,7 @@ class Execution:
             argv=list(begun.job.argv),
             variables=begun.variables,
             started=started.isoformat(timespec="milliseconds"),
-            finished=(started + timedelta(seconds=outcome.wall_s)).isoformat(timespec="milliseconds"),
+            finished=ended.isoformat(timespec="milliseconds"),
             wall_s=outcome.wall_s,
             return_code=outcome.return_code,
             ended=how,

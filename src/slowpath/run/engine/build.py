@@ -111,6 +111,11 @@ def engine_of_standard(
     Raises: EnvironmentFailure: this MPI has no such library or no wrapper for it; else as `engine_for`.
     """
     environ = mpi.environ(os.environ if environ is None else environ)
+    return _kept_or_built(standard(mpi), environ, tell, data_folder("engine"), rebuild)
+
+
+def standard(mpi: Mpi) -> Mpi:
+    """`mpi` as programs see it that are compiled for the ABI of MPI-5.  Raises: EnvironmentFailure: it offers none."""
     wrapper = mpi.mpicxx.with_name("mpicxx_abi") if mpi.mpicxx else None
     if not mpi.standard_abi or wrapper is None or not os.access(wrapper, os.X_OK):
         what = (
@@ -120,8 +125,7 @@ def engine_of_standard(
             f"{mpi.identity} at {mpi.prefix} can't build an engine for the ABI of MPI-5: it has {what}; use an MPI "
             "that has both (MPICH 5.0 from PyPI does: pip install mpich)"
         )
-    standard = replace(mpi, mpicxx=wrapper, abi=STANDARD_ABI)
-    return _kept_or_built(standard, environ, tell, data_folder("engine"), rebuild)
+    return replace(mpi, mpicxx=wrapper, abi=STANDARD_ABI)
 
 
 def chosen_engine(mpi: Mpi, environ: Mapping[str, str]) -> Engine:
