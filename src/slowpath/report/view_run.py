@@ -19,7 +19,7 @@ LABELS_SHOWN = 4  # of the cells that share one reason
 
 
 def summary(results: Results) -> list[str]:
-    """What was measured, where and for how long."""
+    """What was measured and for how long; where, unless the verdict has that in a line of its own."""
     run, cells = results.run, results.cells
     done = sum(cell.status in ("ok", "partial") for cell in cells)
     planned, ran = run.launches.planned, run.launches.done
@@ -27,6 +27,8 @@ def summary(results: Results) -> list[str]:
     parts.append(f"{ran} of {planned} launches" if planned != ran else fmt.plural(ran, "launch"))
     if run.wall_s is not None:
         parts.append(fmt.duration(run.wall_s))
+    if results.verdict.place is not None:
+        return parts
     used = [mpi for mpi in run.mpis or [run.mpi] if not mpi.unavailable]
     names = ", ".join(" ".join(filter(None, (mpi.name, mpi.version))) for mpi in used)
     parts += [str(found) for found in (names, run.machine.get("host"), run.started) if found]

@@ -21,16 +21,16 @@ main { padding-bottom: 60px; } .leg { display: inline-block; margin-right: 1rem;
 
 def page(diagnosis: Diagnosis) -> str:
     """The whole page."""
-    findings = (
-        "".join(_finding(one, diagnosis.status) for one in diagnosis.findings)
-        or "<p>The survey found no slow path.</p>"
-    )
+    findings = "".join(_finding(one, diagnosis.status) for one in diagnosis.findings)
+    verdict = diagnosis.verdict
+    headline = verdict.headline if verdict else f"Diagnosis of {diagnosis.mpi or 'an MPI'}"
+    facts = "".join(f"<p>{escape(line)}</p>" for line in ((verdict.place, verdict.count) if verdict else ()) if line)
     steps = "".join(_step(one) for one in diagnosis.steps)
     after = _items(diagnosis.next)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Slowpath diagnosis</title>'
         f'<meta name="viewport" content="width=device-width"><style>{stylesheet()}{_STYLE}</style></head><body><main>'
-        f"<h1>Diagnosis of {escape(diagnosis.mpi or 'an MPI')}</h1>"
+        f"<h1>{escape(headline)}</h1>{facts}"
         f'<p class="lead">{diagnosis.spent_s:.0f} s of {diagnosis.budget_s:.0f} s, {escape(diagnosis.status)}.</p>'
         f"{forest(diagnosis.findings)}{findings}"
         f"{_combined(diagnosis.combined) if diagnosis.combined else ''}"

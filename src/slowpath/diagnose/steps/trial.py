@@ -24,10 +24,11 @@ from slowpath.findings.remedies.remedy import Remedy
 
 
 def propose(finding: Finding, state: State) -> Iterator[Proposal]:
-    """The remedies of the table for its rule."""
+    """The remedies of the table for its rule, and for the axis in which its sides differ."""
     sides = sides_of(finding, state.seen_in(finding))
     if sides is not None:
-        yield from _proposals(finding, state, ((one, sides) for one in state.library.remedies(finding.rule)))
+        remedies = state.library.remedies(finding.rule, finding.axis)
+        yield from _proposals(finding, state, ((one, sides) for one in remedies))
 
 
 def propose_attributed(finding: Finding, state: State) -> Iterator[Proposal]:

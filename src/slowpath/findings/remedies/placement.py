@@ -22,5 +22,6 @@ REMEDIES = (
         side_effects=("threads of a rank share its core unless more are given to it",),
         sources=("docs/reference/launching.md",),
         bind="core",
+        phrase="a core of its own for each rank",
     ),
 )
