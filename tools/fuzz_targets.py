@@ -60,7 +60,7 @@ def _campaigns() -> list[bytes]:
 
 def _description() -> dict[str, Any]:
     if "description" not in _kept:
-        _kept["description"] = json.loads((DATA / "unit" / "plan" / "describe.json").read_text())
+        _kept["description"] = json.loads((ROOT / "schema" / "engine.json").read_text())
     description: dict[str, Any] = _kept["description"]
     return description
 

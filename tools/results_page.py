@@ -24,7 +24,17 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "contrasts": ("ContrastResult", "ContrastSide", "Reproduce", "NodePairs", "NodePair"),
     "findings": (
-        *("Finding", "Legs", "Leg", "LawResult", "LawCoefficient", "LimitBracket", "RemedyResult", "Snippet"),
+        *(
+            "Finding",
+            "Legs",
+            "Leg",
+            "LawResult",
+            "LawCoefficient",
+            "LawPoint",
+            "LimitBracket",
+            "RemedyResult",
+            "Snippet",
+        ),
         *("RemovedRatio", "SideEffect"),
     ),
     "put": ("PutResults", "PutCondition", "PutRow", "RateShare", "PutRung", "PutSplit", "PutPart"),

@@ -7,11 +7,11 @@
 namespace slowpath::memory {
 namespace {
 
-constexpr int pinned = 1;          // CU_MEM_ALLOCATION_TYPE_PINNED
-constexpr int on_device = 1;       // CU_MEM_LOCATION_TYPE_DEVICE
-constexpr int file_handles = 1;    // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
-constexpr int read_write = 3;      // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-constexpr int least_granules = 0;  // CU_MEM_ALLOC_GRANULARITY_MINIMUM
+constexpr int pinned = 1;             // CU_MEM_ALLOCATION_TYPE_PINNED
+constexpr int on_device = 1;          // CU_MEM_LOCATION_TYPE_DEVICE
+constexpr int file_handles = 1;       // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+constexpr int access_read_write = 3;  // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+constexpr int least_granules = 0;     // CU_MEM_ALLOC_GRANULARITY_MINIMUM
 
 /// Such that other processes and network cards may reach the memory, where the device can do that: without a
 /// handle to share, no MPI library could do better than stage it through the host.
@@ -46,7 +46,7 @@ struct Undo {
 void fill(const CudaDriver& driver, int ordinal, std::size_t bytes, GpuMapping& mapping, Undo& undo) {
     const CudaFunctions& f = driver.call();
     const CudaAllocationProperties properties = properties_for(driver, ordinal);
-    const CudaAccess access{{on_device, ordinal}, read_write};
+    const CudaAccess access{{on_device, ordinal}, access_read_write};
     driver.check(f.cuMemGetAllocationGranularity(&mapping.granularity_bytes, &properties, least_granules),
                  "cuMemGetAllocationGranularity", bytes);
     const std::size_t granules = (gpu_length(bytes) - 1) / mapping.granularity_bytes + 1;

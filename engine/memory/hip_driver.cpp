@@ -11,8 +11,8 @@
 namespace slowpath::memory {
 namespace {
 
-constexpr HipResult error_no_device = 100;       // hipErrorNoDevice
-constexpr HipResult error_invalid_device = 101;  // hipErrorInvalidDevice
+constexpr HipResult hip_error_no_device = 100;       // hipErrorNoDevice
+constexpr HipResult hip_error_invalid_device = 101;  // hipErrorInvalidDevice
 
 template <typename Function>
 bool find(void* library, const char* symbol, Function*& function, std::string& missing) {
@@ -82,7 +82,7 @@ std::string HipDriver::load() {
         call = "hipGetDeviceCount";
         code = functions_.hipGetDeviceCount(&device_count_);
     }
-    if (code == error_no_device || (code == hip_success && device_count_ == 0))
+    if (code == hip_error_no_device || (code == hip_success && device_count_ == 0))
         return "HIP driver found but no device";
     if (code != hip_success)
         return std::string("HIP driver found but ") + call + " failed: " + describe(code);
@@ -93,7 +93,7 @@ void HipDriver::use(int ordinal, std::size_t bytes) const {
     if (ordinal < 0 || ordinal >= device_count_)
         throw Error("hipSetDevice",
                     "device " + std::to_string(ordinal) + " of " + std::to_string(device_count_) + ": " +
-                        describe(error_invalid_device),
+                        describe(hip_error_invalid_device),
                     bytes);
     check(functions_.hipSetDevice(ordinal), "hipSetDevice", bytes);
 }

@@ -8,11 +8,11 @@
 namespace slowpath::memory {
 namespace {
 
-constexpr unsigned int no_flags = 0;
-constexpr unsigned int attach_global = 1;  // hipMemAttachGlobal
-constexpr int host_to_device = 1;          // hipMemcpyHostToDevice
-constexpr int device_to_host = 2;          // hipMemcpyDeviceToHost
-constexpr HipStream default_stream = nullptr;
+constexpr unsigned int hip_no_flags = 0;
+constexpr unsigned int hip_attach_global = 1;  // hipMemAttachGlobal
+constexpr int host_to_device = 1;              // hipMemcpyHostToDevice
+constexpr int device_to_host = 2;              // hipMemcpyDeviceToHost
+constexpr HipStream hip_default_stream = nullptr;
 
 class HipGpu final : public GpuDriver {
   public:
@@ -28,7 +28,7 @@ class HipGpu final : public GpuDriver {
     void free(GpuMemory which, std::byte* base, std::size_t bytes) override;
 
     void register_host(std::byte* base, std::size_t bytes) override {
-        driver_.check(f_.hipHostRegister(base, gpu_length(bytes), no_flags), "hipHostRegister", bytes);
+        driver_.check(f_.hipHostRegister(base, gpu_length(bytes), hip_no_flags), "hipHostRegister", bytes);
     }
     void unregister_host(std::byte* base, std::size_t bytes) override {
         driver_.check(f_.hipHostUnregister(base), "hipHostUnregister", bytes);
@@ -76,14 +76,15 @@ std::byte* HipGpu::allocate(GpuMemory which, std::size_t bytes) {
             driver_.check(f_.hipMalloc(&pointer, length), "hipMalloc", bytes);
             break;
         case GpuMemory::host:
-            driver_.check(f_.hipHostMalloc(&pointer, length, no_flags), "hipHostMalloc", bytes);
+            driver_.check(f_.hipHostMalloc(&pointer, length, hip_no_flags), "hipHostMalloc", bytes);
             break;
         case GpuMemory::managed:
-            driver_.check(f_.hipMallocManaged(&pointer, length, attach_global), "hipMallocManaged", bytes);
+            driver_.check(f_.hipMallocManaged(&pointer, length, hip_attach_global), "hipMallocManaged",
+                          bytes);
             break;
         case GpuMemory::pool:
-            driver_.check(f_.hipMallocAsync(&pointer, length, default_stream), "hipMallocAsync", bytes);
-            driver_.check(f_.hipStreamSynchronize(default_stream), "hipStreamSynchronize", bytes);
+            driver_.check(f_.hipMallocAsync(&pointer, length, hip_default_stream), "hipMallocAsync", bytes);
+            driver_.check(f_.hipStreamSynchronize(hip_default_stream), "hipStreamSynchronize", bytes);
             break;
     }
     return static_cast<std::byte*>(pointer);
@@ -97,8 +98,8 @@ void HipGpu::free(GpuMemory which, std::byte* base, std::size_t bytes) {
         case GpuMemory::host:
             return driver_.check(f_.hipHostFree(base), "hipHostFree", bytes);
         case GpuMemory::pool:
-            driver_.check(f_.hipFreeAsync(base, default_stream), "hipFreeAsync", bytes);
-            return driver_.check(f_.hipStreamSynchronize(default_stream), "hipStreamSynchronize", bytes);
+            driver_.check(f_.hipFreeAsync(base, hip_default_stream), "hipFreeAsync", bytes);
+            return driver_.check(f_.hipStreamSynchronize(hip_default_stream), "hipStreamSynchronize", bytes);
     }
 }
 

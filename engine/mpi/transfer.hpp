@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "mpi/optional.hpp"
+
 namespace slowpath::mpi {
 
 /// Up to INT_MAX bytes (MPI-4.1 section 3.2).
@@ -45,13 +47,19 @@ struct LargeTransfer {
         return MPI_Irecv_c(data, bytes, MPI_BYTE, from, tag, MPI_COMM_WORLD, request);
     }
 };
-inline constexpr bool has_large_counts = true;
-#else
-inline constexpr bool has_large_counts = false;
 #endif
 
+/// Whether the library in use has them.
+inline bool has_large_counts() {
+#ifdef SLOWPATH_HAVE_MPI_COUNT
+    return is_there(MPI_Send_c) && is_there(MPI_Irecv_c);
+#else
+    return false;
+#endif
+}
+
 /// Call `body` with the transfer for this length: decided before anything is timed.
-/// @param bytes At most INT_MAX unless has_large_counts.
+/// @param bytes At most INT_MAX unless has_large_counts().
 template <class Body>
 void with_transfer(std::int64_t bytes, Body&& body) {
 #ifdef SLOWPATH_HAVE_MPI_COUNT

@@ -13,7 +13,7 @@
 namespace slowpath::reproducers {
 
 const std::string_view overalloc_usage =
-    "usage: gpudirect_p2p_overalloc <num_iterations> <num_sub_iterations> <p2p_size> <buffer_size> "
+    "<num_iterations> <num_sub_iterations> <p2p_size> <buffer_size> "
     "<overalloc_size>"
     " [--memory device|managed|pinned_host|host]\n"
     "Send p2p_size bytes from a fresh GPU buffer of buffer_size + overalloc_size bytes on rank 0 to the last "
@@ -23,7 +23,7 @@ const std::string_view overalloc_usage =
     "device).\n";
 
 const std::string_view pinned_host_usage =
-    "usage: intranode_pinned_host_comm <num_iterations> <num_sub_iterations> <mem_type> <p2p_size>\n"
+    "<num_iterations> <num_sub_iterations> <mem_type> <p2p_size>\n"
     "Send p2p_size bytes from a fresh buffer on rank 0 to the last rank, num_sub_iterations times for each "
     "of\n"
     "num_iterations buffers. mem_type is host, pinned_host or device; p2p_size is in bytes.\n";

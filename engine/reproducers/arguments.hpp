@@ -34,6 +34,7 @@ struct PinnedHostArguments {
 OverallocArguments parse_overalloc(Words words);
 PinnedHostArguments parse_pinned_host(Words words);
 
+/// What follows the name of the program.
 extern const std::string_view overalloc_usage;
 extern const std::string_view pinned_host_usage;
 

@@ -10,8 +10,6 @@
 namespace slowpath::reproducers {
 namespace {
 
-constexpr std::string_view program_name = "gpudirect_p2p_overalloc";
-
 void send_from(const Ranks& ranks, const OverallocArguments& given, bool with_overalloc) {
     const std::int64_t send_bytes = given.buffer_bytes + (with_overalloc ? given.overalloc_bytes : 0);
     print_line(ranks, "Doing MPI_Send/Recv from rank 0 to rank " + std::to_string(ranks.last()) + ", of " +
@@ -23,6 +21,9 @@ void send_from(const Ranks& ranks, const OverallocArguments& given, bool with_ov
 }
 
 void overalloc(const Ranks& ranks, const OverallocArguments& given) {
+    // The program whose lines these are knows GPU memory alone; a log of other memory has to say so.
+    if (given.memory != memory::Kind::device)
+        print_line(ranks, std::string("mem_type: ") + memory::name(given.memory));
     print_line(ranks, "p2p_size: " + std::to_string(given.p2p_bytes));
     print_line(ranks, "buffer_size: " + std::to_string(given.buffer_bytes));
     print_line(ranks, "overalloc_size: " + std::to_string(given.overalloc_bytes));
@@ -33,8 +34,7 @@ void overalloc(const Ranks& ranks, const OverallocArguments& given) {
 
 Program make(Words words) {
     const OverallocArguments given = parse_overalloc(words);
-    return {.name = program_name,
-            .memory = given.memory,
+    return {.memory = given.memory,
             .largest_message_bytes = given.p2p_bytes,
             .body = [given](const Ranks& ranks) { overalloc(ranks, given); }};
 }
@@ -44,5 +44,5 @@ Program make(Words words) {
 
 int main(int argc, char** argv) {
     using namespace slowpath::reproducers;
-    return run(argc, argv, program_name, overalloc_usage, make);
+    return run(argc, argv, overalloc_usage, make);
 }

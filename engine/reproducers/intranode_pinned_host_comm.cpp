@@ -10,8 +10,6 @@
 namespace slowpath::reproducers {
 namespace {
 
-constexpr std::string_view program_name = "intranode_pinned_host_comm";
-
 void pinned_host(const Ranks& ranks, const PinnedHostArguments& given) {
     print_line(ranks, std::string("mem_type: ") + memory::name(given.memory));
     print_line(ranks, "p2p_size: " + std::to_string(given.p2p_bytes));
@@ -24,8 +22,7 @@ void pinned_host(const Ranks& ranks, const PinnedHostArguments& given) {
 
 Program make(Words words) {
     const PinnedHostArguments given = parse_pinned_host(words);
-    return {.name = program_name,
-            .memory = given.memory,
+    return {.memory = given.memory,
             .largest_message_bytes = given.p2p_bytes,
             .body = [given](const Ranks& ranks) { pinned_host(ranks, given); }};
 }
@@ -35,5 +32,5 @@ Program make(Words words) {
 
 int main(int argc, char** argv) {
     using namespace slowpath::reproducers;
-    return run(argc, argv, program_name, pinned_host_usage, make);
+    return run(argc, argv, pinned_host_usage, make);
 }

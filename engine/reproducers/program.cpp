@@ -46,7 +46,7 @@ std::string obstacle(const Program& program, const Ranks& ranks) {
                          "belong to this MPI library"
                    : "MPI_COMM_WORLD has 1 rank and 2 are needed: start it with, for example, mpiexec -n 2";
     }
-    if (program.largest_message_bytes > INT_MAX && !mpi::has_large_counts)
+    if (program.largest_message_bytes > INT_MAX && !mpi::has_large_counts())
         return "p2p_size " + std::to_string(program.largest_message_bytes) + " is over " +
                std::to_string(INT_MAX) + ", and this MPI library has no MPI_Send_c for such messages";
     if (!ranks.sends() && !ranks.receives()) return {};
@@ -55,13 +55,13 @@ std::string obstacle(const Program& program, const Ranks& ranks) {
 }
 
 /// True when all ranks can start; otherwise the first rank that can't has printed why.
-bool all_can_start(const Program& program, const Ranks& ranks) {
+bool all_can_start(std::string_view name, const Program& program, const Ranks& ranks) {
     const std::string mine = obstacle(program, ranks);
     const int candidate = mine.empty() ? ranks.size : ranks.rank;
     int first = 0;
     mpi::check(MPI_Allreduce(&candidate, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD), "MPI_Allreduce");
     // Singletons are each the first of their own world.
-    if (first == ranks.rank && (ranks.size > 1 || first_process())) print_error(program.name, ranks, mine);
+    if (first == ranks.rank && (ranks.size > 1 || first_process())) print_error(name, ranks, mine);
     return first == ranks.size;
 }
 
@@ -82,31 +82,39 @@ int device_for(memory::Kind kind, int node_rank) {
     std::_Exit(exit_environment);
 }
 
-int run_in_mpi(const Program& program) {
+int run_in_mpi(std::string_view name, const Program& program) {
     Ranks ranks{0, 1, 0};
     try {
         mpi::Session session;
         ranks = {session.rank(), session.size(), 0};
-        const bool start = all_can_start(program, ranks);
+        const bool start = all_can_start(name, program, ranks);
         ranks.device = device_for(program.memory, session.node_rank());
         if (start) program.body(ranks);
         session.finish();
         return start ? 0 : exit_environment;
     } catch (const mpi::Error& error) {
         print_error(
-            program.name, ranks, error.what(),
+            name, ranks, error.what(),
             std::string(", ") + error.where().file_name() + ':' + std::to_string(error.where().line()));
     } catch (const std::exception& error) {
-        print_error(program.name, ranks, error.what());
+        print_error(name, ranks, error.what());
     }
     abort_job();
+}
+
+std::string usage_of(std::string_view name, std::string_view usage) {
+    return "usage: " + std::string(name) + ' ' + std::string(usage);
+}
+
+std::string_view base_name(std::string_view path) {
+    return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
 }
 
 /// Only one process speaks. The others end later: a launcher may kill the whole job when the first process
 /// fails, and none of them can wait for the speaker by MPI, which has not started.
 int explain_usage(const UsageError& error, std::string_view name, std::string_view usage) {
     if (first_process())
-        std::cerr << std::string(usage) + std::string(name) + ": error: " + error.what() + '\n';
+        std::cerr << usage_of(name, usage) + std::string(name) + ": error: " + error.what() + '\n';
     else
         std::this_thread::sleep_for(std::chrono::seconds(1));
     return exit_usage;
@@ -114,14 +122,15 @@ int explain_usage(const UsageError& error, std::string_view name, std::string_vi
 
 }  // namespace
 
-int run(int argc, char** argv, std::string_view name, std::string_view usage, Program (*make)(Words words)) {
+int run(int argc, char** argv, std::string_view usage, Program (*make)(Words words)) {
+    const std::string_view name = base_name(argc > 0 ? argv[0] : "reproducer");
     const std::vector<std::string_view> words(argv + (argc > 0 ? 1 : 0), argv + argc);
     if (words.size() == 1 && (words[0] == "--help" || words[0] == "-h")) {
-        if (first_process()) std::cout << usage;
+        if (first_process()) std::cout << usage_of(name, usage);
         return 0;
     }
     try {
-        return run_in_mpi(make(words));
+        return run_in_mpi(name, make(words));
     } catch (const UsageError& error) {
         return explain_usage(error, name, usage);
     }

@@ -23,7 +23,6 @@ struct Ranks {
 
 /// What main() of a reproducer is: the loop itself, within MPI, and what it needs to be started.
 struct Program {
-    std::string_view name;
     memory::Kind memory;                     ///< must be there on both ranks
     std::int64_t largest_message_bytes;      ///< must be sendable by this MPI library
     std::function<void(const Ranks&)> body;  ///< collective over MPI_COMM_WORLD; throws
@@ -32,6 +31,7 @@ struct Program {
 /// Parse the words and run the program that they make.
 /// @return the exit code: 0, 2 for wrong arguments, 4 for a machine or an MPI library that does not allow it.
 /// Every error is one line on stderr; one that comes up on some ranks only ends in MPI_Abort.
-int run(int argc, char** argv, std::string_view name, std::string_view usage, Program (*make)(Words words));
+/// It goes by the name of its file: one program may have two.
+int run(int argc, char** argv, std::string_view usage, Program (*make)(Words words));
 
 }  // namespace slowpath::reproducers

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from slowpath.core.resources import data_folder
 from slowpath.experiments.experiment import Experiment
 from slowpath.experiments.metric import RATES
 from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.run.engine.cache import Engine
 from slowpath.run.engine.describe import describe
 
-RECORDED = Path(__file__).parents[1] / "unit" / "plan" / "describe.json"
+RECORDED = data_folder("schema") / "engine.json"
 # Measured by no engine: slowpath-ipc is a program of its own, and imported logs have times of other programs.
 WITHOUT_ENGINE = ("ipc", "printed")
 MEASURED = [one for one in EXPERIMENTS if one.name not in WITHOUT_ENGINE]
@@ -37,7 +37,7 @@ def both(request: pytest.FixtureRequest, described: dict[str, Json]) -> Both:
 
 
 def test_the_recorded_description_is_that_of_the_engine(engine: Engine) -> None:
-    """Unit tests plan with it, without an engine; to record it anew: slowpath-engine describe --json."""
+    """Dry runs plan with it where no engine is built; to record it anew: slowpath-engine describe --json."""
     assert json.loads(RECORDED.read_text()) == describe(engine, os.environ)
 
 

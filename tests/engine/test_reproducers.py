@@ -15,6 +15,7 @@ from ranks import Process, finished
 from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
+from slowpath.run.engine.single_file import single_file
 
 MOST_RANKS = 4
 # What ostream prints of a double: 6 significant digits, no trailing zeros.
@@ -56,7 +57,11 @@ def times(iterations: int, sub_iterations: int) -> list[str]:
     return [rf"\[{i}:{j}\] time: {SECONDS}" for i in range(iterations) for j in range(sub_iterations)]
 
 
-def overalloc_lines(last: int, iterations: int, sub_iterations: int, p2p: int, buffer: int, over: int) -> list[str]:
+def overalloc_lines(
+    last: int, iterations: int, sub_iterations: int, p2p: int, buffer: int, over: int, memory: str = "device"
+) -> list[str]:
+    """GPU memory, of which the original program knows nothing else, is not printed."""
+
     def part(length: int, word: str) -> list[str]:
         heading = (
             f"Doing MPI_Send/Recv from rank 0 to rank {last}, of {p2p} bytes from a buffer of {length} bytes "
@@ -65,6 +70,7 @@ def overalloc_lines(last: int, iterations: int, sub_iterations: int, p2p: int, b
         return [re.escape(heading), *times(iterations, sub_iterations)]
 
     return [
+        *([f"mem_type: {memory}"] if memory != "device" else []),
         f"p2p_size: {p2p}",
         f"buffer_size: {buffer}",
         f"overalloc_size: {over}",
@@ -102,7 +108,7 @@ def test_overalloc_prints_the_lines_of_the_field_logs(
     p2p, buffer, over = sizes
     done = commands.run(ranks, f"gpudirect_p2p_overalloc 3 2 {p2p} {buffer} {over} --memory host")
     assert done.returncode == 0, done.stderr
-    lines_match(done.stdout, overalloc_lines(ranks - 1, 3, 2, p2p, buffer, over))
+    lines_match(done.stdout, overalloc_lines(ranks - 1, 3, 2, p2p, buffer, over, "host"))
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
@@ -113,6 +119,28 @@ def test_pinned_host_prints_the_lines_of_the_field_logs(commands: Commands, rank
     lines_match(done.stdout, pinned_lines("host", ranks - 1, 2, 5, p2p))
 
 
+def test_the_name_for_two_nodes_is_the_same_program(commands: Commands) -> None:
+    done = commands.run(2, "internode_pinned_host_comm 1 2 host 8")
+    assert done.returncode == 0, done.stderr
+    lines_match(done.stdout, pinned_lines("host", 1, 1, 2, 8))
+    assert "usage: internode_pinned_host_comm <num" in commands.run(2, "internode_pinned_host_comm").stderr
+
+
+@pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
+def test_one_file_is_the_same_program(mpi: Mpi, commands: Commands, tmp_path: Path) -> None:
+    """Compiled by the line in its head, without a flag of ours."""
+    name = "gpudirect_p2p_overalloc"
+    (tmp_path / f"{name}.cpp").write_text(single_file(name))
+    line = next(line for line in single_file(name).splitlines() if "mpicxx " in line).removeprefix("//").split()
+    words = [str(tmp_path / word) if word.startswith(name) else word for word in line[1:]]
+    built = finished([str(mpi.mpicxx), *words], commands.env)
+    assert (built.returncode, built.stderr) == (0, "")
+    alone = Commands(tmp_path, commands.mpiexec, commands.env)
+    done = alone.run(2, f"{name} 2 2 1024 65536 1 --memory host")
+    assert done.returncode == 0, done.stderr
+    lines_match(done.stdout, overalloc_lines(1, 2, 2, 1024, 65536, 1, "host"))
+
+
 @pytest.mark.parametrize("memory", ["pinned_host", "device"])
 def test_pinned_host_with_a_driver(commands: Commands, stub: Path, memory: str) -> None:
     env = {"SLOWPATH_CUDA_DRIVER": str(stub)}
@@ -121,12 +149,14 @@ def test_pinned_host_with_a_driver(commands: Commands, stub: Path, memory: str) 
     lines_match(done.stdout, pinned_lines(memory, 1, 2, 2, 100000))
 
 
-@pytest.mark.parametrize("option", ["", " --memory managed", " --memory=pinned_host"])
-def test_overalloc_with_a_driver(commands: Commands, stub: Path, option: str) -> None:
+@pytest.mark.parametrize(
+    ("option", "memory"), [("", "device"), (" --memory managed", "managed"), (" --memory=pinned_host", "pinned_host")]
+)
+def test_overalloc_with_a_driver(commands: Commands, stub: Path, option: str, memory: str) -> None:
     env = {"SLOWPATH_CUDA_DRIVER": str(stub), "SLOWPATH_STUB_CUDA_DEVICES": "2"}
     done = commands.run(2, f"gpudirect_p2p_overalloc 2 2 1024 65536 1{option}", env)
     assert done.returncode == 0, done.stderr
-    lines_match(done.stdout, overalloc_lines(1, 2, 2, 1024, 65536, 1))
+    lines_match(done.stdout, overalloc_lines(1, 2, 2, 1024, 65536, 1, memory))
 
 
 def assert_explained(commands: Commands, words: str, reason: str) -> None:

@@ -28,7 +28,7 @@ memory::Request request_for(const Context& context, const Config& config, Side s
             .pages = memory.pages,
             .bytes = static_cast<std::size_t>(memory.allocation_bytes()),
             .offset_bytes = static_cast<std::size_t>(memory.offset_bytes),
-            .touch = config.touch,
+            .touch = memory.touch,
             .device = device_for(memory, context.session.node_rank())};
 }
 

@@ -127,6 +127,7 @@ std::vector<Parameter> exchange_parameters() {
             .role = setting,
             .default_value = "write",
             .choices = {"write", "none"},
+            .sided = true,
             .meaning = "write every page of host memory before the first message, or leave it untouched "
                        "(validation then covers only a message after the timed ones)",
         },

@@ -27,7 +27,7 @@ Outcome skipped(std::string reason) {
 std::optional<std::string> obstacle(const Context& context, const Config& config) {
     const int size = context.session.size();
     if (const std::optional<std::string> reason = too_few_ranks(config, size)) return reason;
-    if (config.message_bytes > INT_MAX && !mpi::has_large_counts)
+    if (config.message_bytes > INT_MAX && !mpi::has_large_counts())
         return "message_bytes " + std::to_string(config.message_bytes) + " is over " +
                std::to_string(INT_MAX) + ", and this MPI library has no MPI_Send_c (MPI-4.0)";
     const Roles roles = roles_of(config, context.session.rank(), size);
@@ -82,13 +82,15 @@ void record_all(Endpoint& endpoint) {
 /// One set of fresh buffers, from its first messages to its last.
 void run_set(Endpoint& endpoint, const Steps& steps) {
     const Config& config = endpoint.config();
-    // Filling and comparing writes to memory that was to be left untouched.
-    const bool check_timed = config.validate && config.touch;
+    // Filling writes to memory that was to be left untouched, and what was not filled can't be compared.
+    const bool touched = config.side(*endpoint.roles().side).touch;
+    const bool check_timed = config.validate && config.touches_both();
     const auto compare_timed = [&](const char* when) {
         if (check_timed) for_each_buffer(endpoint, [&](Side from) { endpoint.compare(timed, from, when); });
     };
-    if (check_timed) for_each_buffer(endpoint, [&](Side from) { endpoint.prepare(timed, from); });
-    if (config.touch) record_all(endpoint);
+    if (config.validate && touched)
+        for_each_buffer(endpoint, [&](Side from) { endpoint.prepare(timed, from); });
+    if (touched) record_all(endpoint);
     for (std::int64_t i = 0; i < config.live_buffers; ++i) {
         endpoint.choose(i);
         steps.first();
@@ -97,7 +99,7 @@ void run_set(Endpoint& endpoint, const Steps& steps) {
     endpoint.choose(0);
     steps.rest();
     compare_timed("after the last message");
-    if (!config.touch) record_all(endpoint);
+    if (!touched) record_all(endpoint);
     if (config.validate)
         for_each_buffer(endpoint, [&](Side from) { check_fresh_content(endpoint, steps, from); });
 }

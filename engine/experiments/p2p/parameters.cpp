@@ -86,6 +86,7 @@ SideConfig side_config(const Assignment& assignment, const Config& config, Side 
                             : assignment.integer("buffer_bytes", which);
     side.overalloc_bytes = assignment.integer("overalloc_bytes", which);
     side.offset_bytes = assignment.integer("offset_bytes", which);
+    side.touch = assignment.text("touch", which) == "write";
     if (!memory::takes(side.kind, side.pages))
         throw UsageError("pages=" + std::string(memory::name(side.pages)) +
                          " is not for memory=" + memory::name(side.kind) + ", which the " + name(which) +
@@ -124,7 +125,6 @@ Config configure(const Assignment& assignment) {
     config.samples = assignment.integer("samples");
     config.time_limit_s = assignment.seconds("time_limit_s");
     config.warmup_s = assignment.seconds("warmup_s");
-    config.touch = assignment.text("touch") == "write";
     config.validate = assignment.flag("validate");
     check_messages(config);
     check_pattern(config);

@@ -35,6 +35,7 @@ struct SideConfig {
     std::int64_t buffer_bytes;
     std::int64_t overalloc_bytes;
     std::int64_t offset_bytes;
+    bool touch;  ///< every page is written before the first message
     std::int64_t allocation_bytes() const { return buffer_bytes + overalloc_bytes; }
 };
 
@@ -58,7 +59,6 @@ struct Config {
     std::int64_t samples;
     double time_limit_s;
     double warmup_s;
-    bool touch;
     bool validate;
 
     /// Sides that send. A side of ping_pong has a buffer for each direction, as benchmarks usually have: with
@@ -69,6 +69,7 @@ struct Config {
         return std::span(both).first(two_way ? 2 : 1);
     }
     const SideConfig& side(Side which) const { return sides[which == Side::sender ? 0 : 1]; }
+    bool touches_both() const { return sides[0].touch && sides[1].touch; }
     /// Bytes from one message to the next in a receiver's window: messages begin on cache lines of their own.
     std::int64_t stride_bytes() const { return (layout.extent_bytes() + 63) / 64 * 64; }
     /// Messages that stand side by side in a buffer: pending receives must not share memory (MPI-4.1

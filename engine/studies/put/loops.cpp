@@ -32,6 +32,7 @@ PutsLoop in_order(layers::Order order) {
 
 Loop large_loop_for([[maybe_unused]] const Config& config) {
 #ifdef SLOWPATH_HAVE_RMA_COUNT
+    if (!mpi::is_there(MPI_Put_c) || !mpi::is_there(MPI_Rput_c)) return {nullptr, "MPI_Put_c"};
     switch (config.operation) {
         case Operation::put:
             return {in_order<operation::LargePut>(config.order), "MPI_Put_c"};

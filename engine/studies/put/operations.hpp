@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "mpi/optional.hpp"
 #include "put/order.hpp"
 #include "put/runner.hpp"
 
@@ -108,9 +109,6 @@ struct LargeRput {
                           &b.requests[i]);
     }
 };
-inline constexpr bool has_large_counts = true;
-#else
-inline constexpr bool has_large_counts = false;
 #endif
 
 }  // namespace operation

@@ -58,6 +58,7 @@ def run_entry(recorded: Recorded, run: Path) -> RunResult:
                 unset=e.unset,
                 witness=e.witness,
                 unavailable=e.unavailable,
+                stated=e.stated,
             )
             for e in plan.environments
         ],

@@ -93,7 +93,8 @@ def build_contrasts(
     suspects: Mapping[int, Sequence[str]],
     commands: Mapping[int, str | None],
 ) -> list[ContrastResult]:
-    """Every contrast of the plan, judged within its family (experiment x metric) by Benjamini-Hochberg.
+    """Every contrast of the plan, judged within its family (experiment x metric) by Benjamini-Hochberg. Contrasts
+    between MPIs are families of their own: a second MPI changes nothing of what is concluded about the first.
 
     Args: interleaved: the launches stand in randomised blocks, as this program orders them.
           suspects: cell -> what is doubtful about its values; shown next to each contrast that uses it.
@@ -101,7 +102,7 @@ def build_contrasts(
     """
     cells = {cell.cell: cell for cell in plan.cells}
     results = [
-        _compare(c, cells, measured, f"{cells[c.a.cell].experiment} {c.metric}", plan.minimum_effect, interleaved)
+        _compare(c, cells, measured, _family(c, cells[c.a.cell].experiment), plan.minimum_effect, interleaved)
         for c in plan.contrasts
     ]
     families: dict[str, list[_Paired]] = {}
@@ -118,6 +119,10 @@ def build_contrasts(
         _entry(plan, cells, contrast, result, adjusted.get(contrast.id), sizes, interleaved, suspects, commands)
         for contrast, result in zip(plan.contrasts, results, strict=True)
     ]
+
+
+def _family(contrast: Contrast, experiment: str) -> str:
+    return f"{experiment} {contrast.metric}{' between MPIs' if contrast.axis == 'mpi' else ''}"
 
 
 def _entry(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from slowpath.cli.telling import teller
+
 if TYPE_CHECKING:
     from slowpath.core.engine_description import DescribedExperiment, Parameter
 
@@ -30,7 +32,7 @@ def command(experiment: str | None, mpi: str | None, as_json: bool) -> int:
     from slowpath.run.engine.describe import describe
 
     found = find_mpi(mpi)
-    raw = describe(engine_for(found, tell=lambda line: click.echo(line, err=True)), found.environ(os.environ))
+    raw = describe(engine_for(found, tell=teller()), found.environ(os.environ))
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(raw), indent=2))
         return 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION
 
 if TYPE_CHECKING:
@@ -17,7 +18,20 @@ if TYPE_CHECKING:
 
 
 @click.command("diagnose", epilog="Example: slowpath diagnose --budget 5min --mpi openmpi")
-@click.option("--budget", type=DURATION, default="2m", show_default=True, help="Machine time at most (90s, 5m, 1h).")
+@click.option(
+    "--budget",
+    type=DURATION,
+    default="2m",
+    show_default=True,
+    help="Machine time at most (90s, 5m, 1h); with --resume: on top of what was spent.",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="WHAT",
+    help="Look for this alone: a rule (SP013, 'small-page host memory') or a question of the survey ('page kind'); "
+    "may be repeated.",
+)
 @click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded, cuda.  [default: PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/diagnosis-DATE]")
 @click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue the diagnosis in this folder.")
@@ -30,6 +44,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print diagnosis.json instead of text.")
 def command(
     budget: float,
+    only: tuple[str, ...],
     mpi: str | None,
     out: Path | None,
     resumed: Path | None,
@@ -43,6 +58,7 @@ def command(
 
     A broad, cheap survey first; then the budget goes where the evidence is: limits are refined to the byte, laws
     separated, remedies tried one by one in interleaved pairs. Your own environment variables are examined as well.
+    With --only the survey is as short as the question, and the whole budget goes there.
     """
     from slowpath.core.errors import UsageError
     from slowpath.diagnose.page.files import write_derived
@@ -53,16 +69,16 @@ def command(
 
     if resumed is not None and out is not None:
         raise UsageError("--out and --resume exclude each other; name the folder once")
-    bench = _bench(mpi, cell_timeout, quiet)
+    bench = _bench(mpi, cell_timeout, quiet, dry_run)
     if dry_run:
-        for line in planned(bench):
+        for line in planned(bench, only):
             click.echo(line)
         return 0
     explicit = click.get_current_context().get_parameter_source("budget") != click.core.ParameterSource.DEFAULT
     if resumed:
-        session = resume(resumed, bench, budget if explicit else None, name_only)
+        session = resume(resumed, bench, budget if explicit else None, budget, name_only, only)
     else:
-        session = begin(bench, budget, out, name_only)
+        session = begin(bench, budget, out, name_only, only)
     try:
         diagnosis = session.run()
     finally:
@@ -74,24 +90,23 @@ def command(
     return 0
 
 
-def _bench(mpi: str | None, cell_timeout: float, quiet: bool) -> Bench:
+def _bench(mpi: str | None, cell_timeout: float, quiet: bool, dry: bool) -> Bench:
     """The MPI, its engine and what this machine has."""
     from slowpath.diagnose.bench import Bench
     from slowpath.doctor.gpu import gpu_count
+    from slowpath.run.cores import allowed_cores
     from slowpath.run.engine.describe import describe
     from slowpath.run.libraries import one_library
     from slowpath.run.progress import choose
 
-    def tell(line: str) -> None:
-        if not quiet:
-            click.echo(line, err=True)
-
-    built = one_library(mpi, os.environ, tell)
+    tell = teller(quiet)
+    built = one_library(mpi, os.environ, tell, dry)
     return Bench(
         built=built,
         description=describe(built.engine, built.mpi.environ(os.environ)),
         environ=dict(os.environ),
         gpus=gpu_count()[0],
+        cores=allowed_cores(),
         tell=tell,
         progress=lambda: choose(quiet),
         cell_timeout_s=cell_timeout,

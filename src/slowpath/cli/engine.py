@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from slowpath.cli.telling import teller
+
 EPILOG = "Example: srun -n 2 $(slowpath engine path) p2p --message-bytes 8"
 
 
@@ -15,8 +17,8 @@ EPILOG = "Example: srun -n 2 $(slowpath engine path) p2p --message-bytes 8"
 def command() -> None:
     """Build, list and find the compiled engines.
 
-    The engine is the program that MPI starts. It is compiled once for each MPI and kept in the cache
-    (SLOWPATH_CACHE_DIR, else the user's cache folder).
+    The engine is the program that MPI starts. It comes with the wheel that Slowpath was installed from, or is compiled
+    once for each MPI; either way it is kept in the cache (SLOWPATH_CACHE_DIR, else the user's cache folder).
     """
 
 
@@ -30,7 +32,8 @@ def list_() -> int:
         click.echo(f"no engine in {engines_folder()}; build one: slowpath engine build", err=True)
     for engine in engines:
         note = engine.note
-        click.echo(f"{engine.program}\n  {note.mpi}, {note.abi} ABI, {note.compiler}, built {note.built}")
+        origin = "prebuilt, from the wheel" if note.origin == "wheel" else "compiled here"
+        click.echo(f"{engine.program}\n  {note.mpi}, {note.abi} ABI, {note.compiler}, built {note.built}, {origin}")
     return 0
 
 
@@ -39,16 +42,19 @@ def list_() -> int:
 @click.option("--force", is_flag=True, help="Build even if the cache has it.")
 @click.option("--abi", is_flag=True, help="Against the ABI of MPI-5: one engine for every library that offers it.")
 def build(mpi: str | None, force: bool, abi: bool) -> int:
-    """Build the engine for an MPI, unless the cache has it, and print its path.
+    """Compile the engine for an MPI, unless the cache has it, and print its path.
 
+    One that was compiled here goes before the wheel's, until it is removed; SLOWPATH_ENGINE=prebuilt takes the wheel's.
     An engine built with --abi runs under every library with libmpi_abi.so.1: SLOWPATH_ENGINE=abi uses it.
     """
     from slowpath.mpi.find import find_mpi
     from slowpath.run.engine.build import engine_for, engine_of_standard
 
     found = find_mpi(mpi)
-    make = engine_of_standard if abi else engine_for
-    engine = make(found, tell=lambda line: click.echo(line, err=True), rebuild=force)
+    if abi:
+        engine = engine_of_standard(found, tell=teller(), rebuild=force)
+    else:
+        engine = engine_for(found, tell=teller(), rebuild=force, compiled=True)
     click.echo(engine.program)
     return 0
 
@@ -77,6 +83,6 @@ def path(mpi: str | None) -> int:
     from slowpath.mpi.find import find_mpi
     from slowpath.run.engine.build import engine_for
 
-    engine = engine_for(find_mpi(mpi), tell=lambda line: click.echo(line, err=True))
+    engine = engine_for(find_mpi(mpi), tell=teller())
     click.echo(engine.program)
     return 0

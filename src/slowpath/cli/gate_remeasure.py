@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from slowpath.cli.options import Decorator, grouped
+from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION
 
 if TYPE_CHECKING:
@@ -60,10 +61,7 @@ def measured_again(found: Gate, run: Source, baseline: Source, options: Remeasur
     from slowpath.run.execute import RunLimits
     from slowpath.run.progress import choose
 
-    def tell(line: str) -> None:
-        if not options.quiet:
-            click.echo(line, err=True)
-
+    tell = teller(options.quiet)
     rows, least = flagged(found), found.comparison.minimum_effect
     sides = find_sides(rows, run, baseline, os.environ, tell)
     tell(f"measuring {len(rows)} flagged comparisons again, under {', '.join(sides.libraries)}")

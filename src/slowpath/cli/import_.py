@@ -11,19 +11,29 @@ import click
 @click.command("import", epilog="Example: slowpath import overalloc-0.txt overalloc-64KiB.txt --out field")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder.  [default: slowpath-runs/NAME-DATE]")
+@click.option(
+    "--condition",
+    "conditions",
+    multiple=True,
+    metavar="LOG:NAME=VALUE,...",
+    help="How a log was launched, which it does not state: nodes=N, transport=cma|xpmem|knem|shared_memory|gpu_ipc|"
+    "network, bind=core|socket|numa|none. LOG may hold * and ?. Repeatable.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
-def command(files: tuple[Path, ...], out: Path | None, as_json: bool) -> int:
+def command(files: tuple[Path, ...], out: Path | None, conditions: tuple[str, ...], as_json: bool) -> int:
     """Make a run folder from logs of the reproducers.
 
     FILES are what gpudirect_p2p_overalloc and intranode_pinned_host_comm print, or tables of the OSU benchmarks, of IMB
     or of nccl-tests. Each file is one launch; the folder is reported like any other run. Tables hold means alone: the
     report states what they lack and decides nothing from them.
+
+    Conditions that you state are kept, and a comparison of two logs names each in which they differ.
     """
     from slowpath.cli.finish import exit_code_of, show
     from slowpath.record.imports.choose import import_files
     from slowpath.report.rebuild import rebuild
 
-    run = import_files(list(files), out)
+    run = import_files(list(files), out, conditions)
     results = rebuild(run)
     show(run, results, "json" if as_json else "text")
     return exit_code_of(results)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from slowpath.cli.telling import teller
+
 if TYPE_CHECKING:
     from slowpath.run.libraries import Library
     from slowpath.studies.plants.classes import PlantClass
@@ -51,7 +53,7 @@ def command(
 
     seed = secrets.randbits(31) if seed is None else seed
     asked = ["--name-only"] if budget is None else ["--budget", budget]
-    ground = prepare(mpi, ["diagnose", "--quiet", *asked])
+    ground = prepare(mpi, ["diagnose", "--quiet", *asked], teller(), dry_run)
     trials = draw(_classes(chosen, ground.library), count, clean, baseline, seed)
     click.echo(f"seed {seed}, {ground.library.identity}, {' '.join(ground.command)}")
     if dry_run:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 @click.option(
     "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
 )
-@click.option("--dry-run", is_flag=True, help="Print the command lines and the cost, start nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the command lines and the cost; start and compile nothing.")
 @click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
 def command(
@@ -64,11 +65,8 @@ def command(
     from slowpath.run.prepare import prepare
     from slowpath.run.progress import choose
 
-    def tell(line: str) -> None:
-        if not quiet:
-            click.echo(line, err=True)
-
-    prepared = prepare(campaign, os.environ, tell, mpi, ranks, rounds, seed, budget)
+    tell = teller(quiet)
+    prepared = prepare(campaign, os.environ, tell, mpi, ranks, rounds, seed, budget, dry_run)
     for line in summary(prepared):
         tell(line)
     if dry_run:
@@ -108,4 +106,6 @@ def summary(prepared: Prepared) -> list[str]:
 
 
 def _mpi_line(library: Library) -> str:
-    return f"MPI: {library.identity} ({library.mpi.source}) {shlex.quote(str(library.mpi.mpiexec))}"
+    origin = library.engine.facts.get("origin")
+    engine = ", engine of the wheel" if origin == "wheel" else ""
+    return f"MPI: {library.identity} ({library.mpi.source}) {shlex.quote(str(library.mpi.mpiexec))}{engine}"

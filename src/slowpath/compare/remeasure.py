@@ -20,8 +20,9 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
 from slowpath.core.files import read_bytes
 from slowpath.core.results import Results
+from slowpath.run.engine.meter import Tell
 from slowpath.run.execute import RunLimits
-from slowpath.run.libraries import Library, Tell
+from slowpath.run.libraries import Library
 from slowpath.run.machine import machine_facts
 from slowpath.run.measure import create, measure_prepared
 from slowpath.run.prepare import new_seed, prepare_plan

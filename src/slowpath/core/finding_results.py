@@ -35,6 +35,20 @@ class LimitBracket(Result, frozen=True, kw_only=True, omit_defaults=True):
     attribution: Annotated[str | None, means("what setting that variable to another value showed")] = None
 
 
+class LawPoint(Result, frozen=True, kw_only=True):
+    """One point of the sweep that a law was fitted to."""
+
+    place: Annotated[dict[str, float], means("what was varied -> its value here")]
+    value_s: Annotated[NotNegative, means("centre over launches, seconds")]
+    interval: Annotated[
+        Interval, means("95 % of the centre, seconds: two standard errors, with 1 % for the law itself")
+    ]
+    fitted_s: Annotated[float | None, means("by the law, seconds; null: no law is named")]
+    page_bytes: Annotated[
+        Count | None, means("law `granules`: pages with which the length is mapped; null: not by the page")
+    ] = None
+
+
 class LawResult(Result, frozen=True, kw_only=True):
     """A law as a finding carries it."""
 
@@ -50,6 +64,8 @@ class LawResult(Result, frozen=True, kw_only=True):
     points: Annotated[Count, means("that were fitted")]
     launches: Annotated[Count, means("at each point")]
     text: Annotated[Text, means("one line")]
+    drawn: Annotated[tuple[LawPoint, ...], means("the points, in the order of the sweep")] = ()
+    is_excess: Annotated[bool, means("times are slow minus usual")] = False
 
 
 class Leg(Result, frozen=True, kw_only=True):

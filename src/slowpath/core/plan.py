@@ -39,6 +39,7 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mpi: str | None = None  # the MPI for which this holds; None: for every MPI of the run
     unset: list[str] = []  # names that are taken out of the user's own variables
     witness: bool = False  # its launches count calls (docs/internals/witnesses.md), and their times stand for nothing
+    stated: dict[str, str] = {}  # of an imported log: what the user states of its launch (nodes, transport, bind)
 
 
 class Placement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

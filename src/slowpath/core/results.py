@@ -24,6 +24,7 @@ from slowpath.core.contrast_results import (
 from slowpath.core.finding_results import (
     Finding,
     LawCoefficient,
+    LawPoint,
     LawResult,
     Leg,
     Legs,
@@ -54,6 +55,7 @@ __all__ = [
     "Finding",
     "LaunchCounts",
     "LawCoefficient",
+    "LawPoint",
     "LawResult",
     "Leg",
     "Legs",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta
 
 from slowpath.core.result import Count, NotNegative, Result, Text, means, optional
@@ -66,7 +67,7 @@ class MpiResult(Result, frozen=True, kw_only=True, omit_defaults=True):
     engine: Annotated[dict[str, Any] | None, means("its engine: compiler, flags, path")] = None
 
 
-class EnvironmentResult(Result, frozen=True, kw_only=True):
+class EnvironmentResult(Result, frozen=True, kw_only=True, omit_defaults=True):
     """Variables that launches get on top of the user's own. One entry holds for one MPI, or for all."""
 
     name: Annotated[str, means("as cells have it")]
@@ -76,6 +77,9 @@ class EnvironmentResult(Result, frozen=True, kw_only=True):
     unset: Annotated[list[str], means("taken out of the user's own variables")]
     witness: Annotated[bool, means("its launches count calls; their times are not used")]
     unavailable: Annotated[str | None, means("why this MPI can't be put into this state")]
+    stated: Annotated[
+        dict[str, str], means("of an imported log: what its importer stated of the launch: nodes, transport, bind")
+    ] = msgspec.field(default_factory=dict)
 
     @property
     def as_found(self) -> bool:

@@ -148,7 +148,11 @@ def spell_bytes(count: int) -> str:
 
 
 def format_bytes(count: int) -> str:
-    """Exact length for people: `16 MiB`, `1 GiB + 1 B`, `2 MiB - 64 B`, `1.5 MiB`, `1000000000 B`.
+    """Exact length for people: `16 MiB`, `1 GiB + 1 B`, `2 MiB - 64 B`, `1.5 MiB`, `8112 B`, `1000000000 B`.
+
+    What is a multiple of a unit is given in it. Else lengths below 1 MiB are bytes: the limits of protocols lie there,
+    less a header, and `7 KiB + 944 B` is read by nobody; one byte off a power of two is the point itself, and is shown
+    (`64 KiB + 1 B`). From 1 MiB on what is left over is shown next to the multiple, where it takes few digits.
 
     Raises: ValueError if count < 0.
     """
@@ -157,6 +161,9 @@ def format_bytes(count: int) -> str:
     unit = next((name for name in ("TiB", "GiB", "MiB", "KiB") if count >= _BINARY[name]), None)
     if unit is None:
         return f"{count} B"
+    if unit == "KiB" and count % _BINARY[unit]:
+        near = next((near for near in (count - 1, count + 1) if near.bit_count() == 1), None)
+        return f"{count} B" if near is None else _sum(count, near, "+" if count > near else "-")
     size = _BINARY[unit]
     whole, rest = divmod(count, size)
     if rest * 4 % size == 0:

@@ -11,7 +11,8 @@ from typing import Any
 from slowpath.analyse.build import build_results
 from slowpath.core.cell_check import CheckCells
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
+from slowpath.diagnose.asked import Asked
+from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, State
 from slowpath.report import write_all
 from slowpath.run.execute import RunLimits
 from slowpath.run.libraries import Library as Built
@@ -24,13 +25,15 @@ from slowpath.run.progress import Progress
 class Bench:
     """What does not change during a diagnosis: the MPI and its engine, the user's variables, GPUs, how to report.
 
-    description: of the engine, as it describes itself.  tell: one line for the user.  command: how to run it again.
+    description: of the engine, as it describes itself.  cores: that ranks can have here.  tell: one line for the user.
+    command: how to run it again.
     """
 
     built: Built
     description: Mapping[str, Any]
     environ: Mapping[str, str]
     gpus: int
+    cores: int | None
     tell: Callable[[str], None]
     progress: Callable[[], Progress]
     cell_timeout_s: float
@@ -47,9 +50,18 @@ class Bench:
         """The engine as the judge of cells."""
         return checker_of(self.built, self.environ)
 
-    def state(self, findings: Sequence[Finding], measured: Sequence[MeasuredStep]) -> State:
+    def state(self, findings: Sequence[Finding], measured: Sequence[MeasuredStep], asked: Asked = EVERYTHING) -> State:
         """What is known here after these steps."""
-        return State(findings, measured, self.library, self.environ, self.gpus, check=self.check)
+        return State(
+            findings,
+            measured,
+            self.library,
+            self.environ,
+            self.gpus,
+            check=self.check,
+            asked=asked,
+            cores=self.cores,
+        )
 
     def prepare(self, text: str, kind: str) -> Prepared:
         """A campaign as it would run here.

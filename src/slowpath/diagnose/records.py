@@ -70,6 +70,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     known to force a slow state.  name_only: nothing is explained, refined or tried.  next: what would be measured next.
     combined: None: no two proven remedies were measured together.  verdict: by the judge of every run; None: nothing
     was measured yet, or an older version wrote it.
+    only: rules and questions that were asked for; empty: all.  not_tried: remedies that can't help on this machine.
     """
 
     schema: int
@@ -88,6 +89,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     name_only: bool = False
     combined: CombinedOutcome | None = None
     verdict: Verdict | None = None
+    only: list[str] = []
+    not_tried: list[LeftOut] = []
 
 
 def now() -> str:

@@ -11,13 +11,15 @@ from msgspec.structs import replace
 
 from slowpath.analyse.build import build_results
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
+from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.conclusion import advance
 from slowpath.diagnose.records import Diagnosis, DiagnosisStep, now, write_diagnosis
-from slowpath.diagnose.state import MeasuredStep, Proposal, State
+from slowpath.diagnose.state import EVERYTHING, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import kind_of
+from slowpath.diagnose.steps.trial import cannot_help
 from slowpath.diagnose.verdict import verdict_of
 from slowpath.findings.order import by_cost
 from slowpath.run.measure import measured_s
@@ -27,8 +29,8 @@ from slowpath.run.prepare import Prepared
 class Session:
     """One diagnosis in its folder; `diagnosis` is as diagnosis.json has it."""
 
-    def __init__(self, folder: Path, bench: Bench, diagnosis: Diagnosis) -> None:
-        self.folder, self.diagnosis = folder, diagnosis
+    def __init__(self, folder: Path, bench: Bench, diagnosis: Diagnosis, asked: Asked = EVERYTHING) -> None:
+        self.folder, self.diagnosis, self.asked = folder, diagnosis, asked
         self._bench = bench
         self._measured: list[MeasuredStep] = []
         self._scale = 1.0  # measured over estimated wall time
@@ -117,6 +119,11 @@ class Session:
         self._write(
             steps=steps, findings=findings, combined=after.combined, spent_s=spent_s, forced=forced, verdict=verdict
         )
+        not_tried = list(cannot_help(self._state().for_what_was_asked))
+        for one in not_tried:
+            if one not in self.diagnosis.not_tried:
+                self._bench.tell(f"not tried: '{one.remedy}' against {one.rule}: {one.why}")
+        self._write(not_tried=not_tried)
 
     def _left(self, name_only: bool = False) -> list[str]:
         """What would still be measured, were there time."""
@@ -124,7 +131,7 @@ class Session:
         return [why for why in proposed if why not in self._refused]
 
     def _state(self) -> State:
-        return self._bench.state(self.diagnosis.findings, self._measured)
+        return self._bench.state(self.diagnosis.findings, self._measured, self.asked)
 
     def _write(self, **changed: Any) -> None:
         self.diagnosis = replace(self.diagnosis, **changed)

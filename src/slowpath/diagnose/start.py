@@ -3,21 +3,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from slowpath.core.errors import RecordError
+from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.version import __version__
+from slowpath.diagnose.asked import asked_for
 from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.records import SCHEMA, Diagnosis, now, read_diagnosis, write_diagnosis
 from slowpath.diagnose.session import Session
 from slowpath.diagnose.steps.order import proposals
+from slowpath.diagnose.steps.survey import whole_survey
+from slowpath.diagnose.tasks import SurveyTask
 from slowpath.run.measure import new_folder
 
 
-def begin(bench: Bench, budget_s: float, out: Path | None, name_only: bool = False) -> Session:
-    """A new diagnosis in a folder of its own.  Raises: EnvironmentFailure: the folder is taken."""
+def begin(
+    bench: Bench, budget_s: float, out: Path | None, name_only: bool = False, only: Sequence[str] = ()
+) -> Session:
+    """A new diagnosis in a folder of its own.
+
+    Args: only: rules and questions; empty: all.
+    Raises: EnvironmentFailure: the folder is taken.  UsageError: nothing here is called so.
+    """
+    asked = asked_for(only, whole_survey(bench.state([], [])))
     folder = new_folder("diagnosis", out)
     diagnosis = Diagnosis(
         schema=SCHEMA,
@@ -27,35 +38,69 @@ def begin(bench: Bench, budget_s: float, out: Path | None, name_only: bool = Fal
         budget_s=budget_s,
         mpi=bench.built.identity,
         name_only=name_only,
+        only=asked.words,
     )
     write_diagnosis(folder, diagnosis)
-    return Session(folder, bench, diagnosis)
+    return Session(folder, bench, diagnosis, asked)
 
 
-def resume(folder: Path, bench: Bench, budget_s: float | None, name_only: bool = False) -> Session:
+def resume(
+    folder: Path,
+    bench: Bench,
+    added_s: float | None,
+    usual_s: float,
+    name_only: bool = False,
+    only: Sequence[str] = (),
+) -> Session:
     """A diagnosis that was cut off, or gets more time, or is to prove what was only named.
 
-    Raises: RecordError: the folder holds none, or one under another MPI.
+    Args:   added_s: what it may take on top of what it took; None: what is left of its budget, or where nothing is
+            left usual_s.  only: rules and questions; empty: those that it was begun for.
+    Raises: RecordError: the folder holds none, or one under another MPI.  UsageError: nothing here is called so, or
+            its survey left out the cells for it.
     """
     diagnosis = read_diagnosis(folder)
     if diagnosis.mpi != bench.built.identity:
         raise RecordError(f"{folder}: was made under {diagnosis.mpi}, not under {bench.built.identity}; name that MPI")
-    budget_s = budget_s or diagnosis.budget_s
-    session = Session(
-        folder, bench, replace(diagnosis, schema=SCHEMA, status="running", budget_s=budget_s, name_only=name_only)
+    survey = whole_survey(bench.state([], []))
+    asked = asked_for(only or diagnosis.only, survey)
+    first = next((one.task for one in diagnosis.steps), None)
+    seen = asked_for(first.only, survey) if isinstance(first, SurveyTask) else asked
+    if unseen := asked.groups(survey) - seen.groups(survey):
+        raise UsageError(
+            f"--only {', '.join(asked.words)}: the survey of {folder} was for {', '.join(seen.words)} and left out "
+            f"{', '.join(sorted(unseen))}; begin a new diagnosis"
+        )
+    continued = replace(
+        diagnosis,
+        schema=SCHEMA,
+        status="running",
+        budget_s=_budget_s(diagnosis, added_s, usual_s),
+        name_only=name_only,
+        only=asked.words,
     )
+    session = Session(folder, bench, continued, asked)
     session.load()
     return session
 
 
-def dry_run(bench: Bench) -> list[str]:
-    """What the survey would do, and how the rest is decided."""
-    survey = next(proposals(bench.state([], [])))
+def _budget_s(diagnosis: Diagnosis, added_s: float | None, usual_s: float) -> float:
+    """In all, with what was spent before."""
+    if added_s is None and diagnosis.status in ("settled", "budget"):
+        added_s = usual_s
+    return diagnosis.budget_s if added_s is None else diagnosis.spent_s + added_s
+
+
+def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
+    """What the survey would do, and how the rest is decided.  Raises: UsageError: nothing here is called as in only."""
+    asked = asked_for(only, whole_survey(bench.state([], [])))
+    survey = next(proposals(bench.state([], [], asked)))
     prepared = bench.prepare(survey.text, survey.task.kind)
     plan, cost = prepared.plan, prepared.cost
     cells = sum(cell.skip is None for cell in plan.cells)
     forced = bench.library.forced(bench.environ)
     return [
+        *([f"asked for: {', '.join(asked.words)}"] if asked else []),
         f"survey: {cells} cells, {plan.rounds} rounds, {cost.launches} launches, about {cost.wall_s:.0f} s",
         *(f"your environment: {one.name}={one.value} ({one.state.replace('_', ' ')})" for one in forced),
         "then, by what the survey shows: limits refined, points that separate laws, trials of remedies",

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
 from slowpath.core.cell_check import CheckCells, nothing_checked
 from slowpath.core.results import Finding, Results
+from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.records import DiagnosisStep
 from slowpath.diagnose.tasks import Task
 from slowpath.findings.gather.control_variables import control_variables
@@ -19,6 +20,7 @@ from slowpath.mpi.forced import Forced, forced_states
 from slowpath.mpi.switches import SwitchVariable, switches_of
 
 RANKS = 2
+EVERYTHING = Asked()
 T = TypeVar("T", bound=Task)
 
 
@@ -64,7 +66,8 @@ class Proposal:
 @dataclass(frozen=True)
 class State:
     """All that a proposal may rest on. measured: the survey first.  environ: the user's.  gpus: that both ranks can
-    take.  check: the engine as the judge of cells.
+    take.  check: the engine as the judge of cells.  asked: what is to be looked into; all findings, where nothing was
+    asked for.  cores: that ranks can have here; None: not known.
     """
 
     findings: Sequence[Finding]
@@ -74,6 +77,8 @@ class State:
     gpus: int = 0
     ranks: int = RANKS
     check: CheckCells = nothing_checked
+    asked: Asked = EVERYTHING
+    cores: int | None = None
 
     @property
     def survey(self) -> Results:
@@ -83,6 +88,12 @@ class State:
     def seen_in(self, finding: Finding) -> Results:
         """Results of the run in which the finding was observed."""
         return self.results_of_step.get(finding.run or "", self.survey)
+
+    @property
+    def for_what_was_asked(self) -> State:
+        """The same with those findings alone that were asked for."""
+        wanted = [one for one in self.findings if self.asked.wants(one, self.seen_in(one))]
+        return replace(self, findings=wanted)
 
     @cached_property
     def results_of_step(self) -> Mapping[str, Results]:

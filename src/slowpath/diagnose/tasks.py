@@ -27,7 +27,9 @@ class TaskBase(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
 
 class SurveyTask(TaskBase, frozen=True, kw_only=True, tag="survey"):
-    """Look for slow paths of every kind, cheaply."""
+    """Look for slow paths cheaply. only: rules and questions whose cells it has; empty: all."""
+
+    only: list[str] = []
 
 
 class RepeatTask(TaskBase, frozen=True, kw_only=True, tag="repeat"):
@@ -126,7 +128,7 @@ class CombinedCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """A proven remedy that is not measured with the others, and why."""
+    """A remedy that is not measured, and why: not tried, or proven and not measured with the others."""
 
     finding: str
     rule: str

@@ -19,6 +19,7 @@ from slowpath.core.results import ContrastResult, ContrastSide, Finding, Level, 
 from slowpath.core.units import format_time, ratio_words
 from slowpath.findings.evidence.evidence import CLEAR_RATIO
 from slowpath.findings.headline import Cells, advice
+from slowpath.findings.libraries import between_two, libraries_line
 from slowpath.findings.order import by_cost
 from slowpath.findings.questions import grouped, is_question, question
 from slowpath.findings.tally import Tally, Told
@@ -60,7 +61,7 @@ def conclude(
           more: lines that rest on no contrast of the campaign; they answer none of its questions.
     """
     by_id = {contrast.id: contrast for contrast in contrasts}
-    rules = _rules(findings)
+    rules = _rules(contrasts, findings)
     groups = grouped(contrasts)
     answers = [_answer(group, rules) for group in groups]
     lines = sorted([*answers, *more], key=lambda line: (_RANK[line.level], -_strength_of(line, by_id)))
@@ -99,13 +100,17 @@ def _verdict(tally: Tally, lines: list[Line], contrasts: Sequence[ContrastResult
     )
 
 
-def _rules(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
-    """Id of a contrast -> the findings of this run that rest on it."""
-    found: dict[str, list[Finding]] = {}
-    for finding in (one for one in findings if one.run is None):
-        for contrast in finding.contrasts:
-            found.setdefault(contrast, []).append(finding)
-    return found
+def _rules(contrasts: Sequence[ContrastResult], findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """Id of a contrast -> the findings of this run that rest on it, or whose law runs through both of its cells."""
+    own = [one for one in findings if one.run is None]
+    return {contrast.id: found for contrast in contrasts if (found := [one for one in own if _names(one, contrast)])}
+
+
+def _names(finding: Finding, contrast: ContrastResult) -> bool:
+    if finding.contrasts:
+        return contrast.id in finding.contrasts
+    alike = (finding.metric, finding.phase) == (contrast.metric, contrast.b.phase)
+    return alike and {contrast.a.cell, contrast.b.cell} <= set(finding.cells)
 
 
 def _with_remedy(contrast: ContrastResult, offer: Offer) -> ContrastResult:
@@ -146,6 +151,8 @@ def _answer(contrasts: Sequence[ContrastResult], rules: Mapping[str, Sequence[Fi
     decided.sort(key=_loses, reverse=True)
     if contrasts[0].control:
         return _control_line(contrasts, decided)
+    if between_two(contrasts):
+        return libraries_line(contrasts)
     if decided:
         return _decided_line(contrasts, decided, rules)
     return _undecided_line(contrasts)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from slowpath.core.results import (
     Finding,
     LawCoefficient,
+    LawPoint,
     LawResult,
     Leg,
     Legs,
@@ -26,7 +27,7 @@ from slowpath.findings.remedies.registry import remedies_for
 from slowpath.findings.remedies.remedy import Parameters, Remedy
 from slowpath.findings.remedies.snippet import snippet
 from slowpath.findings.rule import Observation, Rule, Support
-from slowpath.stats.laws.found import Coefficient, FittedLaw, formula_words
+from slowpath.stats.laws.found import Coefficient, FittedLaw, FittedPoint, formula_words
 
 UNTRIED = "no remedy was tried in fresh interleaved pairs; run slowpath diagnose"
 _OWN = ("environment",)
@@ -115,6 +116,18 @@ def law_result(law: FittedLaw) -> LawResult:
         points=law.points,
         launches=law.launches,
         text=formula_words(law),
+        drawn=tuple(_point(one) for one in law.drawn),
+        is_excess=law.is_excess,
+    )
+
+
+def _point(one: FittedPoint) -> LawPoint:
+    return LawPoint(
+        place=dict(one.place),
+        value_s=one.value_s,
+        interval=one.interval,
+        fitted_s=one.fitted_s,
+        page_bytes=one.page_bytes,
     )
 
 

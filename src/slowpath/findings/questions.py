@@ -13,6 +13,7 @@ from typing import Literal
 
 from slowpath.core.results import ContrastResult
 from slowpath.findings.evidence.evidence import CLEAR_RATIO
+from slowpath.findings.libraries import between_two
 
 QuestionState = Literal["loss", "answered", "undecided", "not measured"]
 
@@ -27,8 +28,10 @@ class Question:
 
 
 def is_question(contrasts: Sequence[ContrastResult]) -> bool:
-    """Whether it asks for slow paths: a control compares a cell with itself, and a price is no slow path."""
-    return not contrasts[0].control and not all(one.explains for one in contrasts)
+    """Whether it asks for slow paths: a control compares a cell with itself, a price is no slow path, and neither of
+    two MPIs is anybody's default.
+    """
+    return not (contrasts[0].control or all(one.explains for one in contrasts) or between_two(contrasts))
 
 
 def question(contrasts: Sequence[ContrastResult], loss: bool) -> Question:

@@ -60,6 +60,11 @@ ABI_OF_SONAME = {
 STANDARD_SONAME = "libmpi_abi.so.1"  # MPI-5.0, chapter 20
 
 
+def sonames_of(abi: str) -> tuple[str, ...]:
+    """Names of the libraries with this binary interface."""
+    return tuple(soname for soname, name in ABI_OF_SONAME.items() if name == abi)
+
+
 def abi_of(file_names: Iterable[str], library: str) -> str:
     """Name of the binary interface, from the file names in the library folders; by library if none shows it."""
     names = set(file_names)

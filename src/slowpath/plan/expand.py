@@ -14,7 +14,8 @@ from slowpath.core.cell_check import CheckCells, Verdicts, nothing_checked
 from slowpath.core.engine_description import EngineDescription
 from slowpath.core.errors import UsageError
 from slowpath.core.labels import unique_labels
-from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Plan
+from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Plan, PlannedMpi
+from slowpath.plan.between_mpis import between_mpis
 from slowpath.plan.campaign import Campaign
 from slowpath.plan.cells import Shared, expand_group
 from slowpath.plan.check import require_accepted
@@ -66,7 +67,7 @@ def expand(
         environments=environments,
         placements=placements,
         cells=_with_unique_labels(cells),
-        contrasts=_all_contrasts(campaign, groups, verdicts),
+        contrasts=_all_contrasts(campaign, groups, planned, verdicts),
         launches=order_launches(cells, rounds, seed, {e.name for e in environments if e.witness}),
         mpis=planned,
     )
@@ -77,7 +78,9 @@ def _with_unique_labels(cells: list[Cell]) -> list[Cell]:
     return [msgspec.structs.replace(cell, label=label) for cell, label in zip(cells, labels, strict=True)]
 
 
-def _all_contrasts(campaign: Campaign, groups: Mapping[str, GroupCells], verdicts: Verdicts) -> list[Contrast]:
+def _all_contrasts(
+    campaign: Campaign, groups: Mapping[str, GroupCells], mpis: Sequence[PlannedMpi], verdicts: Verdicts
+) -> list[Contrast]:
     tables = campaign.contrasts
     witnessed = {environment.name for environment in campaign.environments if environment.witness}
     timed = {name: _without(group, witnessed) for name, group in groups.items()}
@@ -87,6 +90,7 @@ def _all_contrasts(campaign: Campaign, groups: Mapping[str, GroupCells], verdict
             raise wrong(campaign.source, f"[[contrast]] '{table.name}'", "cells", problem)
     source = campaign.source
     contrasts = [c for table in tables for c in contrasts_of(table, timed[table.cells], source, verdicts)]
+    contrasts += between_mpis(timed.values(), mpis, tables, verdicts)
     _check_distinct_ids([contrast.id for contrast in contrasts], campaign.source)
     return contrasts
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
@@ -126,6 +126,12 @@ def contrasts_csv(results: Results) -> str:
 
 def _contrast_row(one: ContrastResult) -> list[Value]:
     return [*_values(_CONTRAST, one), *_values(_SIDE, one.a), *_values(_SIDE, one.b), *_values(_CONTRAST_END, one)]
+
+
+def rows_as_csv(rows: Sequence[Mapping[str, Value]]) -> str:
+    """Flat rows; a column that a row lacks is an empty field."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return _table(names, ([row.get(name) for name in names] for row in rows))
 
 
 def _end(interval: Interval | None, place: int) -> float | None:

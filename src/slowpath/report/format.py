@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from slowpath.core.units import format_bytes, format_interval, format_rate, format_ratio, format_time
 
 MISSING = "–"
-_FACTORS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
+_FACTORS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _PREFIXES = {"T": 1e12, "G": 1e9, "M": 1e6, "k": 1e3}
 _RATES = {"B/s": "B/s", "bytes/s": "B/s", "1/s": "/s", "messages/s": "/s"}
 Interval = Sequence[float] | None
@@ -39,7 +39,7 @@ def quantity(value: float | None, unit: str = "s", interval: Interval = None) ->
     if value is None:
         return MISSING
     if unit == "s":
-        return format_time(value, _half(interval)).replace(" us", " µs")
+        return format_time(value, _half(interval))
     if unit in _RATES:
         return format_rate(value, _half(interval), _RATES[unit])
     return f"{format_ratio(value, _half(interval))} {unit}".rstrip()
@@ -63,7 +63,7 @@ def with_kind(shown: str | None, kind: str | None) -> str:
 
 
 def time(value_s: float | None, interval: Interval = None) -> str:
-    """Seconds, with ns, µs, ms or s."""
+    """Seconds, with ns, us, ms or s; a page shows `µs` (slowpath.report.page)."""
     return quantity(value_s, "s", interval)
 
 

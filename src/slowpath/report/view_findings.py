@@ -1,28 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings as reports show them: three legs as marks, the law in one line, the line to copy. Nothing is judged here."""
+"""Findings as cards: what to do, one picture, three marks, the lines to copy, and the rest. Nothing is judged here."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from slowpath.core.cell_results import CellResult
+from markupsafe import Markup
+from msgspec.structs import replace
+
 from slowpath.core.results import Finding, Leg, RemedyResult, Results, SideEffect
 from slowpath.report import format as fmt
 from slowpath.report import view_witness
+from slowpath.report.cards.law import law_picture
+from slowpath.report.cards.sides import axis_title, sides_picture, witness_picture
+from slowpath.report.svg import sides as drawn
+from slowpath.report.svg.sides import Side
 
 STATUSES = ("observed", "explained", "proven")
-_VERDICT = {"shown": "same", "missing": "undecided", "refuted": "slower"}  # whose mark stands for a leg
+_STATE = {"shown": "yes", "missing": "not yet", "refuted": "refuted"}
+_HELPS = ("proven", "partial", "not tried")
+_LAW_CAPTION = "Points are centres over launches with their intervals; the line is the law; shaded: where it changes."
+_SIDES_CAPTION = "A dot is the median of a launch; the line is the centre of all, the band its interval."
+_COPIED = ("shell", "code", "modulefile")
 
 
 @dataclass(frozen=True, slots=True)
 class LegView:
-    """One leg. mark: name of the marker that stands for its state."""
+    """One leg. state: also the name of its mark.  word: the state as a card has it."""
 
     name: str
     state: str
-    mark: str
+    word: str
     text: str
     evidence: list[str]
 
@@ -41,21 +50,60 @@ class RemedyView:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """One picture of a card, and what it shows in a few words."""
+
+    name: str
+    drawing: Markup
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A remedy that was tried: the slow cell as it is, the same with the remedy, and the fast side."""
+
+    remedy: str
+    verdict: str
+    metric: str
+    sides: tuple[Side, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a finding's pictures are drawn from. results: of the run in which it was observed; None: not at hand."""
+
+    results: Results | None
+    trials: Sequence[Trial] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class FindingView:
-    """One finding. contrasts: anchors of those that it rests on.  counted: what was counted next to its times."""
+    """One card. do: what to do, one line.  factor, interval: slow over usual.  copied: lines of the first remedy.
+
+    picture: the one that is shown; pictures: the others, behind the fold.  contrasts: anchors of those that it rests
+    on.  counted: what was counted next to its times.
+    """
 
     id: str
     rule: str
     title: str
     status: str
     usual: bool
+    do: str
+    factor: str | None
+    interval: str | None
     text: str
     where: str
     legs: list[LegView]
+    picture: Picture | None
+    pictures: list[Picture]
+    copied: tuple[str, str] | None
     law: str | None
+    limits: list[str]
     cause: str | None
     hypotheses: list[str]
     remedies: list[RemedyView]
+    missing: list[str]
     next: list[str]
     contrasts: list[str]
     doubts: list[str]
@@ -64,39 +112,79 @@ class FindingView:
 
 def findings(results: Results) -> list[FindingView]:
     """All findings, in the order of the results: those on the side of users who change nothing stand first there."""
-    cells = {cell.cell: cell for cell in results.cells}
-    return [_view(one, cells) for one in results.findings]
+    return cards(results.findings, lambda _: Measured(results))
 
 
-def _view(one: Finding, cells: Mapping[int, CellResult]) -> FindingView:
-    law, legs = one.law, one.legs
+def cards(found: Sequence[Finding], measured: Callable[[Finding], Measured],
+          limits: Callable[[Finding], list[str]] = lambda _: []) -> list[FindingView]:  # fmt: skip
+    """A card for each finding.  Args: limits: of its law, in words, where a diagnosis narrowed them."""
+    return [_card(one, measured(one), limits(one)) for one in found]
+
+
+def _card(one: Finding, measured: Measured, limits: list[str]) -> FindingView:
+    law, results = one.law, measured.results
+    pictures = _pictures(one, measured)
+    remedies = [_remedy(remedy) for remedy in one.remedies]
+    first = next((remedy for remedy in remedies if remedy.verdict in _HELPS), None)
     return FindingView(
-        one.id.replace(":", "-"),
-        one.rule,
-        one.title,
-        one.status,
-        one.affects_default is not False,
-        one.text,
-        one.where,
-        [_leg("observed", legs.observed), _leg("explained", legs.explained), _leg("proven", legs.proven)],
-        law.text if law and law.name else None,
-        one.cause,
-        one.hypotheses,
-        [_remedy(remedy) for remedy in one.remedies],
-        one.next,
-        one.contrasts,
-        one.doubts,
-        view_witness.of_finding(one, cells),
+        id=one.id.replace(":", "-"),
+        rule=one.rule,
+        title=one.title,
+        status=one.status,
+        usual=one.affects_default is not False,
+        do=first.text if first else f"{one.title}; no remedy is known",
+        factor=fmt.ratio(one.ratio, one.interval) if one.ratio is not None else None,
+        interval=fmt.ratio_interval(one.ratio, one.interval),
+        text=one.text,
+        where=one.where,
+        legs=[_leg(name, leg) for name, leg in one.legs.named()],
+        picture=pictures[0] if pictures else None,
+        pictures=pictures[1:],
+        copied=first.lines[0] if first and first.lines else None,
+        law=law.text if law and law.name else None,
+        limits=limits,
+        cause=one.cause,
+        hypotheses=one.hypotheses,
+        remedies=remedies,
+        missing=one.missing,
+        next=one.next,
+        contrasts=one.contrasts,
+        doubts=one.doubts,
+        counted=view_witness.of_finding(one, {cell.cell: cell for cell in results.cells}) if results else [],
     )
 
 
+def _pictures(one: Finding, measured: Measured) -> list[Picture]:
+    """Of what a finding has, what says most first: a proof, a law, what was counted, the two sides."""
+    results = measured.results
+    helped = [trial for trial in measured.trials if trial.verdict in ("proven", "partial")]
+    made = [_trial(one, trial) for trial in helped]
+    made.append(("law", law_picture(one), _LAW_CAPTION))
+    if results is not None:
+        if one.legs.explained.state == "shown":
+            made.append(("witness", witness_picture(one, results), "How much of an operation's time the kernel takes."))
+        made.append(("sides", sides_picture(one, results), _SIDES_CAPTION))
+    made += [_trial(one, trial) for trial in measured.trials if trial not in helped]
+    return [Picture(name, picture, caption) for name, picture, caption in made if picture is not None]
+
+
+def _trial(one: Finding, trial: Trial) -> tuple[str, Markup | None, str]:
+    picture = drawn.chart(trial.sides, axis_title(trial.metric), f"Trial of {trial.remedy}, {one.rule}")
+    return "trial", picture, f"Trial of {trial.remedy}: {trial.verdict}. {_SIDES_CAPTION}"
+
+
+def with_proven(one: Finding, text: str) -> Finding:
+    """The finding with other words for its third mark."""
+    return replace(one, legs=replace(one.legs, proven=replace(one.legs.proven, text=text)))
+
+
 def _leg(name: str, leg: Leg) -> LegView:
-    return LegView(name, leg.state, _VERDICT[leg.state], leg.text, leg.evidence)
+    return LegView(name, leg.state, _STATE[leg.state], leg.text, leg.evidence)
 
 
 def _remedy(remedy: RemedyResult) -> RemedyView:
     snippet = remedy.snippet
-    copied = (("shell", snippet.shell), ("code", snippet.code), ("modulefile", snippet.modulefile))
+    copied = ((kind, getattr(snippet, kind)) for kind in _COPIED)
     removed = remedy.removed_ratio
     words = None
     if removed:
@@ -109,24 +197,20 @@ def _remedy(remedy: RemedyResult) -> RemedyView:
         remedy.text,
         words,
         [(kind, text) for kind, text in copied if text],
-        [one if isinstance(one, str) else _side_effect(one) for one in remedy.side_effects],
+        [one if isinstance(one, str) else side_effect(one) for one in remedy.side_effects],
         remedy.reason,
     )
 
 
-def _side_effect(one: SideEffect) -> str:
-    return f"{one.where}: {one.verdict}, {fmt.ratio(one.ratio, one.interval)} with the remedy"
+def side_effect(one: SideEffect) -> str:
+    """`4 MiB messages: slower, 1.30× with the remedy`."""
+    return f"{one.where or 'a cell'}: {one.verdict}, {fmt.ratio(one.ratio, one.interval)} with the remedy"
 
 
-def headline(found: list[FindingView]) -> str:
+def headline(found: Sequence[FindingView]) -> str:
     """`2 slow paths by name: 1 proven, 1 observed`; empty without any."""
     if not found:
         return ""
     counts = [(sum(one.status == status for one in found), status) for status in reversed(STATUSES)]
     parts = ", ".join(f"{count} {status}" for count, status in counts if count)
     return f"{fmt.plural(len(found), 'slow path')} by name: {parts}"
-
-
-def with_micro(text: str) -> str:
-    """`µs` for the `us` of plain text."""
-    return re.sub(r"(?<=\d) us\b", " µs", text)

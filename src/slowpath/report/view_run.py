@@ -10,11 +10,20 @@ from typing import Any
 
 import msgspec
 
-from slowpath.core.results import EnvironmentResult, MpiResult, PlacementResult, Results, RunResult, SkippedRow
+from slowpath.core.results import (
+    EnvironmentResult,
+    MpiResult,
+    PlacementResult,
+    Results,
+    RunResult,
+    SkippedRow,
+    Verdict,
+)
 from slowpath.report import format as fmt
 from slowpath.report.view_witness import calls_words
 
 Facts = list[tuple[str, str]]
+Number = tuple[str, str]  # as it is shown, and of what
 LABELS_SHOWN = 4  # of the cells that share one reason
 
 
@@ -29,10 +38,50 @@ def summary(results: Results) -> list[str]:
         parts.append(fmt.duration(run.wall_s))
     if results.verdict.place is not None:
         return parts
-    used = [mpi for mpi in run.mpis or [run.mpi] if not mpi.unavailable]
-    names = ", ".join(" ".join(filter(None, (mpi.name, mpi.version))) for mpi in used)
-    parts += [str(found) for found in (names, run.machine.get("host"), run.started) if found]
+    parts += [str(found) for found in (mpi_names(run), run.machine.get("host"), run.started) if found]
     return parts
+
+
+def place(results: Results) -> list[str]:
+    """Where and when: host, library, start."""
+    run = results.run
+    found = (run.machine.get("host"), mpi_names(run), date(run.started))
+    return [str(one) for one in found if one]
+
+
+def mpi_names(run: RunResult) -> str:
+    """`mpich 5.0.2, openmpi 5.0.11`: those that are there."""
+    used = [mpi for mpi in run.mpis or [run.mpi] if not mpi.unavailable]
+    return ", ".join(filter(None, (" ".join(filter(None, (mpi.name, mpi.version))) for mpi in used)))
+
+
+def date(moment: str | None) -> str | None:
+    """`2026-11-22 09:59` of an ISO 8601 moment, as it stands there."""
+    return moment[:16].replace("T", " ") if moment else None
+
+
+def numbers(results: Results) -> list[Number]:
+    """The few numbers under the headline."""
+    run, cells = results.run, results.cells
+    done = sum(cell.status in ("ok", "partial") for cell in cells)
+    planned, ran = run.launches.planned, run.launches.done
+    found = counted(results.verdict)
+    found.append((str(done) if done == len(cells) else f"{done} of {len(cells)}", "cells measured"))
+    found.append((str(ran) if planned == ran else f"{ran} of {planned}", "launches"))
+    return [*found, *([(fmt.duration(run.wall_s), "measured for")] if run.wall_s is not None else [])]
+
+
+def counted(verdict: Verdict) -> list[Number]:
+    """Slow paths and open questions; none of a file of an older version."""
+    if verdict.slow_paths is None:
+        return []
+    found = [(str(verdict.slow_paths), "slow paths" if verdict.slow_paths != 1 else "slow path")]
+    if verdict.off_default:
+        found.append((str(verdict.off_default), "under settings that are not yours"))
+    return [
+        *found,
+        *([(f"{verdict.undecided} of {verdict.questions}", "questions undecided")] if verdict.undecided else []),
+    ]
 
 
 def spread_note(results: Results) -> str | None:
@@ -153,6 +202,11 @@ def _value(key: str, value: Any) -> str:
 def run_command(run: RunResult) -> str | None:
     """How to run it again, as one line for a shell."""
     return shlex.join(run.command) if run.command else None
+
+
+def command_line(words: Sequence[str]) -> str | None:
+    """A command as one line for a shell; None where it was not recorded."""
+    return shlex.join(words) or None
 
 
 def commands(results: Results) -> list[tuple[int, str, str, str]]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,9 @@ from slowpath.mpi.settings import Resolved, resolver
 from slowpath.plan.mpis import MpiInUse, absent, numbered, short_names
 from slowpath.run.choose import Chosen, choose_mpis
 from slowpath.run.engine.build import engine_for
-from slowpath.run.engine.cache import Engine, UsableEngine
-
-Tell = Callable[[str], None]
+from slowpath.run.engine.cache import UsableEngine
+from slowpath.run.engine.meter import Tell
+from slowpath.run.engine.planned import UnbuiltEngine, planned_engine
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,11 @@ class Library:
     def resolve(self, setting: str) -> Resolved:
         """Variables that put it into a library-neutral state, or the reason why there are none."""
         return self.in_use.resolve(setting)
+
+    @property
+    def is_built(self) -> bool:
+        """Whether the engine is there; it may not be in a dry run."""
+        return not isinstance(self.engine, UnbuiltEngine)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -78,27 +83,29 @@ def mpi_facts(mpi: Mpi) -> dict[str, Any]:
     }
 
 
-def one_library(option: str | None, environ: Mapping[str, str], tell: Tell) -> Library:
+def one_library(option: str | None, environ: Mapping[str, str], tell: Tell, dry: bool = False) -> Library:
     """The one MPI of `--mpi`, SLOWPATH_MPI or the PATH, with its engine.
 
+    Args: dry: as in `build_all`.
     Raises: UsageError: the option names several.  EnvironmentFailure: as `build_all`.
     """
-    usable = build_all(choose_mpis(option, None, environ), environ, tell).usable
+    usable = build_all(choose_mpis(option, None, environ), environ, tell, dry).usable
     if len(usable) != 1:
         raise UsageError("only one MPI can be looked at; name one with --mpi")
     return usable[0]
 
 
-def build_all(chosen: Chosen, environ: Mapping[str, str], tell: Tell) -> Libraries:
+def build_all(chosen: Chosen, environ: Mapping[str, str], tell: Tell, dry: bool = False) -> Libraries:
     """Engines for all chosen MPIs, built one after the other.
 
+    Args: dry: builds none; where one is missing an UnbuiltEngine stands for it.
     Raises: EnvironmentFailure: no engine can be built for an MPI that has to be there, or for any.
     """
-    built: list[tuple[Mpi, Engine]] = []
+    built: list[tuple[Mpi, UsableEngine]] = []
     failures: list[tuple[Mpi, EnvironmentFailure]] = []
     for mpi in chosen.found:
         try:
-            built.append((mpi, engine_for(mpi, environ, tell)))
+            built.append((mpi, (planned_engine if dry else engine_for)(mpi, environ, tell)))
         except EnvironmentFailure as error:
             if chosen.unbuilt == "fail":
                 raise
@@ -113,7 +120,7 @@ def build_all(chosen: Chosen, environ: Mapping[str, str], tell: Tell) -> Librari
 
 
 def _libraries(
-    built: Sequence[tuple[Mpi, Engine]], failures: Sequence[tuple[Mpi, EnvironmentFailure]]
+    built: Sequence[tuple[Mpi, UsableEngine]], failures: Sequence[tuple[Mpi, EnvironmentFailure]]
 ) -> tuple[tuple[Library, ...], dict[str, str]]:
     """The MPIs with an engine, and those without under their names with the reason."""
     every = [mpi for mpi, _ in (*built, *failures)]

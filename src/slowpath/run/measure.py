@@ -19,9 +19,10 @@ from slowpath.plan.space import require_space
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_run, write_run
 from slowpath.record.plan_files import write_plan
 from slowpath.run.commands import Commands
+from slowpath.run.engine.meter import Tell
 from slowpath.run.execute import Execution, RunLimits, RunResult
 from slowpath.run.interrupt import stop_signals
-from slowpath.run.libraries import Tell, mpi_facts
+from slowpath.run.libraries import mpi_facts
 from slowpath.run.machine import machine_facts
 from slowpath.run.prepare import Prepared
 from slowpath.run.progress import Progress

@@ -27,7 +27,8 @@ from slowpath.run.commands import RunCommands, commands_for
 from slowpath.run.cores import allocated_nodes
 from slowpath.run.engine.check import checker
 from slowpath.run.engine.describe import describe
-from slowpath.run.libraries import Library, Tell, build_all
+from slowpath.run.engine.meter import Tell
+from slowpath.run.libraries import Library, build_all
 from slowpath.run.placing import nodes_of, unavailable_placement
 from slowpath.run.witness import unavailable
 
@@ -64,10 +65,14 @@ def prepare(
     rounds: int | None = None,
     seed: int | None = None,
     budget_s: float | None = None,
+    dry: bool = False,
 ) -> Prepared:
-    """Campaign, MPIs, engines and plan of a run.  Raises: UsageError, EnvironmentFailure."""
+    """Campaign, MPIs, engines and plan of a run.
+
+    Args: dry: nothing is compiled; what an engine that is not built would refuse remains in the plan.
+    Raises: UsageError, EnvironmentFailure."""
     campaign = load(campaign_name)
-    libraries = build_all(choose_mpis(mpi_option, campaign.mpi, environ), environ, tell)
+    libraries = build_all(choose_mpis(mpi_option, campaign.mpi, environ), environ, tell, dry)
     first = libraries.usable[0]
     # All engines are built from one source, so that what one describes and accepts holds for all.
     description = describe(first.engine, first.mpi.environ(environ))
@@ -181,7 +186,7 @@ def without_unavailable_bindings(plan: Plan, libraries: Sequence[Library]) -> Pl
 def without_unavailable_witnesses(plan: Plan, libraries: Sequence[Library]) -> Plan:
     """`plan` with the witnessed cells skipped whose engine can't be watched."""
     witnessed = twins_of(plan).witnessed
-    reasons = {one.name: why for one in libraries if (why := unavailable(one.engine.program)) is not None}
+    reasons = {one.name: why for one in libraries if one.is_built and (why := unavailable(one.engine.program))}
     skipped = {
         cell.cell: reasons[cell.mpi or ""] for cell in plan.cells if witnessed & {cell.cell} and cell.mpi in reasons
     }

@@ -16,8 +16,9 @@ from slowpath.record.folder import RunInfo, read_run
 from slowpath.record.plan_files import read_plan
 from slowpath.run.commands import RunCommands, commands_for
 from slowpath.run.engine.build import engine_for
+from slowpath.run.engine.meter import Tell
 from slowpath.run.leftovers import end_job, leftovers_of
-from slowpath.run.libraries import Library, Tell
+from slowpath.run.libraries import Library
 from slowpath.run.process import GRACE_S
 from slowpath.run.resume import schedule_after
 from slowpath.run.schedule import Schedule

@@ -10,7 +10,7 @@ from slowpath.plan.campaign import load
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 
-DESCRIBE = Path(__file__).parents[1] / "plan" / "describe.json"
+DESCRIBE = Path(__file__).parents[3] / "schema" / "engine.json"
 
 
 def test_each_over_allocation_is_asked_of_both_calls() -> None:

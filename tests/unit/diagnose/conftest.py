@@ -16,7 +16,7 @@ from slowpath.core.results import Results
 @pytest.fixture(scope="session")
 def description() -> dict[str, Any]:
     """What the engine says of itself, as the planner's tests have it."""
-    loaded: dict[str, Any] = json.loads((Path(__file__).parents[1] / "plan" / "describe.json").read_text())
+    loaded: dict[str, Any] = json.loads((Path(__file__).parents[3] / "schema" / "engine.json").read_text())
     return loaded
 
 

@@ -15,9 +15,11 @@ from msgspec.structs import replace
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.core.results import Finding, Legs, Results
 from slowpath.diagnose import session
+from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.records import SCHEMA, Diagnosis, read_diagnosis
 from slowpath.diagnose.session import Session
-from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
+from slowpath.diagnose.start import resume
+from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, State
 
 
 @dataclass
@@ -41,14 +43,20 @@ class Bench:
     told: list[str] = field(default_factory=list)
     measured: list[str] = field(default_factory=list)
     resumed: list[str] = field(default_factory=list)
+    cores: int = 4
+    identity: str = "mpich 5.0.2"
     library = LibraryFacts("mpich", "5.0.2")
     environ: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def built(self) -> Bench:
+        return self
 
     def tell(self, line: str) -> None:
         self.told.append(line)
 
-    def state(self, findings: Sequence[Finding], measured: Sequence[MeasuredStep]) -> State:
-        return State(findings, measured, self.library, self.environ)
+    def state(self, findings: Sequence[Finding], measured: Sequence[MeasuredStep], asked: Asked = EVERYTHING) -> State:
+        return State(findings, measured, self.library, self.environ, asked=asked, cores=self.cores)
 
     def prepare(self, text: str, kind: str) -> Prepared:
         if kind in self.refused:
@@ -84,7 +92,8 @@ def bench(survey: Results, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 def begun(bench: Bench, folder: Path, **more: Any) -> Session:
     fields: dict[str, Any] = {"schema": SCHEMA, "slowpath": "0", "command": [], "started": "now", "budget_s": 100.0}
-    return Session(folder, bench, Diagnosis(mpi="mpich 5.0.2", **(fields | more)))  # type: ignore[arg-type]
+    asked = Asked(frozenset(more.get("only", ())))
+    return Session(folder, bench, Diagnosis(mpi="mpich 5.0.2", **(fields | more)), asked)  # type: ignore[arg-type]
 
 
 def test_steps_are_taken_until_nothing_is_left(bench: Bench, tmp_path: Path) -> None:
@@ -153,3 +162,41 @@ def test_a_machine_that_refuses_ends_the_survey_and_nothing_else(bench: Bench, t
     after.load()
     assert [one.folder for one in after.run().steps] == ["01-survey", "02-trial"]
     assert "02-trial: no" in bench.told
+
+
+def test_a_budget_with_resume_is_what_is_added(bench: Bench, tmp_path: Path) -> None:
+    assert begun(bench, tmp_path, budget_s=15.0).run().status == "budget"
+    made = resume(tmp_path, bench, 10.0, 99.0).run()  # type: ignore[arg-type]
+    assert bench.measured == ["01-survey", "02-trial"]
+    assert (made.spent_s, made.budget_s, made.status) == (20.0, 20.0, "settled")
+
+
+def test_resume_without_a_budget_takes_what_is_left_or_the_usual_one(bench: Bench, tmp_path: Path) -> None:
+    begun(bench, tmp_path, name_only=True).run()
+    assert resume(tmp_path, bench, None, 99.0).run().budget_s == 100.0  # type: ignore[arg-type]
+    assert resume(tmp_path, bench, None, 99.0).run().budget_s == 20.0 + 99.0  # type: ignore[arg-type]
+
+
+def test_only_what_was_asked_for_is_tried(bench: Bench, tmp_path: Path) -> None:
+    begun(bench, tmp_path, name_only=True).run()
+    made = resume(tmp_path, bench, None, 99.0, only=["SP013"]).run()  # type: ignore[arg-type]
+    assert (bench.measured, made.status, made.only) == (["01-survey"], "settled", ["SP013"])
+    resume(tmp_path, bench, None, 99.0, only=["small-page host memory"]).run()  # type: ignore[arg-type]
+    assert bench.measured == ["01-survey", "02-trial"]
+
+
+def test_a_narrow_survey_is_not_asked_for_what_it_left_out(bench: Bench, tmp_path: Path) -> None:
+    begun(bench, tmp_path, only=["SP008"], name_only=True).run()
+    with pytest.raises(UsageError, match="was for SP008 and left out lengths; begin a new diagnosis"):
+        resume(tmp_path, bench, None, 99.0, only=["SP013"])  # type: ignore[arg-type]
+
+
+def test_a_remedy_that_cannot_help_here_is_said_once_and_kept(bench: Bench, tmp_path: Path) -> None:
+    bench.survey = replace(bench.survey, findings=[replace(bench.survey.findings[0], rule="SP017")])
+    bench.cores = 2
+    made = begun(bench, tmp_path).run()
+    assert [one.remedy for one in made.not_tried] == ["asynchronous progress of MPICH"]
+    reason = "it needs 2 cores for each rank, one of them spare: 2 ranks have 2 cores here"
+    assert made.not_tried[0].why == reason
+    told = [line for line in bench.told if line.startswith("not tried")]
+    assert told == [f"not tried: 'asynchronous progress of MPICH' against SP017: {reason}"]

@@ -92,7 +92,7 @@ def test_another_limit_of_the_law_gets_a_finding_of_its_own(survey: Results) -> 
     assert own.law is not None
     assert [(one.above, one.attributed_to) for one in own.law.brackets] == [(LIMIT, CMA)]
     assert own.ratio == pytest.approx(27 / 8, rel=0.05)
-    assert own.text.startswith("At the 48 KiB + 868 B protocol switch latency falls 3.")
+    assert own.text.startswith("At the 50020 B protocol switch latency falls 3.")
     assert own.remedies[0].verdict == "not tried"
     summary = kind_of(task).summary(task, before, found)
     assert f"moves the switch from {LIMIT} B to {task.expected_bytes} B" in summary

@@ -19,7 +19,7 @@ from slowpath.stats.laws.least_squares import solve, solve_times
 from slowpath.stats.laws.pages import pages
 from slowpath.stats.laws.refine import is_exact, narrowed, next_values
 from slowpath.stats.laws.registry import LAWS, find
-from slowpath.stats.laws.segments import best_splits
+from slowpath.stats.laws.splits import best_splits
 from slowpath.stats.laws.sweep import make_sweep
 
 
@@ -86,8 +86,8 @@ def test_splits_against_all_places_tried_one_by_one() -> None:
             for a, b in zip((0, *edges), (*edges, 13), strict=True):
                 if b - a < 4:
                     return np.inf
-                line = np.polyfit(x[a:b], y[a:b], 1, w=w[a:b])
-                total += float((((y[a:b] - np.polyval(line, x[a:b])) * w[a:b]) ** 2).sum())
+                line = np.stack([np.ones(b - a), x[a:b]], axis=1) * w[a:b, None]
+                total += optimize.nnls(line, y[a:b] * w[a:b])[1] ** 2
             return total
 
         assert len(found) == 2

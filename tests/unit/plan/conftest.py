@@ -28,7 +28,7 @@ def resolve(setting: str) -> tuple[dict[str, str], str | None]:
 @pytest.fixture(scope="session")
 def description() -> dict[str, Any]:
     """What `slowpath-engine describe --json` says, kept beside the tests."""
-    loaded: dict[str, Any] = json.loads((Path(__file__).parent / "describe.json").read_text())
+    loaded: dict[str, Any] = json.loads((Path(__file__).parents[3] / "schema" / "engine.json").read_text())
     return loaded
 
 

@@ -132,8 +132,9 @@ def test_cells_of_an_mpi_that_is_not_there_are_skipped(plan_of: Callable[..., Pl
 def test_contrasts_stay_within_an_mpi(plan_of: Callable[..., Plan]) -> None:
     along = ACROSS + 'axis = "message_bytes"\na = 8\nb = 64\n'
     plan = plan_of(TEXT + along, mpis=in_use("mpich", "openmpi"))
-    assert len(plan.contrasts) == 2 * 3
-    for made in plan.contrasts:
+    own = [one for one in plan.contrasts if one.group == "x"]
+    assert len(own) == 2 * 3
+    for made in own:
         assert plan.cells[made.a.cell].mpi == plan.cells[made.b.cell].mpi
 
 
@@ -147,7 +148,8 @@ def test_contrasts_between_mpis(plan_of: Callable[..., Plan]) -> None:
         assert (made.a.value, made.b.value) == ("mpich", "openmpi")
     assert plan_of(TEXT + between, mpis=in_use("openmpi")).contrasts == []
     own = ACROSS.replace('"x"', '"y"') + 'axis = "message_bytes"\na = 8\nb = 64\nwhere = { mpi = "mpich" }\n'
-    assert len(plan_of(TEXT + own, mpis=in_use("mpich", "openmpi")).contrasts) == 3
+    across = plan_of(TEXT + own, mpis=in_use("mpich", "openmpi")).contrasts
+    assert sum(one.group == "y" for one in across) == 3
     assert plan_of(TEXT + own, mpis=in_use("openmpi")).contrasts == []
 
 
@@ -167,3 +169,25 @@ def test_a_plan_from_before_there_were_several_is_read(plan: Plan, tmp_path: Pat
     assert (read.mpis, read.several_mpis, read.cells[0].mpi, read.launches[0].mpi) == ([], False, None, None)
     assert read.environment("tcp", None).variables == {"UCX_TLS": "tcp"}
     assert "mpi" not in coordinates(read.cells[0])
+
+
+def test_the_others_are_compared_with_the_first_cell_by_cell(plan: Plan) -> None:
+    cells = {cell.cell: cell for cell in plan.cells}
+    assert {one.axis for one in plan.contrasts} == {"mpi"}
+    groups = list(dict.fromkeys(one.group for one in plan.contrasts))
+    assert groups == [f"{b} against mpich: {group}" for group in ("c", "d") for b in ("openmpi", "intelmpi")]
+    for one in plan.contrasts:
+        a, b = (coordinates(cells[side.cell]) for side in (one.a, one.b))
+        assert [axis for axis in a if a[axis] != b[axis]] == ["mpi"]
+        assert one.metric == "half_round_trip_latency_s"
+        assert (one.a.value, one.a.phase, one.b.phase) == ("mpich", "steady", "steady")
+    measured = [cell for cell in plan.cells if cell.skip is None]
+    assert len(plan.contrasts) == sum(cell.mpi != "mpich" for cell in measured)  # intelmpi's "off" is skipped
+    assert len({one.id for one in plan.contrasts}) == len(plan.contrasts)
+
+
+def test_a_campaign_that_compares_mpis_itself_gets_no_more(plan_of: Callable[..., Plan]) -> None:
+    text = TEXT + ACROSS + 'axis = "mpi"\na = "mpich"\nb = "openmpi"\nwhere = { environment = "default" }\n'
+    assert {one.group for one in plan_of(text, mpis=in_use("mpich", "openmpi")).contrasts} == {"x"}
+    assert plan_of(TEXT, mpis=in_use("mpich")).contrasts == []
+    assert plan_of(TEXT, mpis=[in_use("mpich")[0], absent("openmpi", "not there")]).contrasts == []

@@ -23,7 +23,7 @@ from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 
 Json = dict[str, Any]
-DESCRIPTION: Json = json.loads((Path(__file__).parents[1] / "plan" / "describe.json").read_text())
+DESCRIPTION: Json = json.loads((Path(__file__).parents[3] / "schema" / "engine.json").read_text())
 MPICH = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
 UNBOUND = Condition("default", {}, (), "unbound", "none")
 

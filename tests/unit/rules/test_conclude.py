@@ -221,7 +221,9 @@ def test_a_campaign_names_a_remedy_that_fits_its_axis() -> None:
     assert find_advice("huge pages", "pages").text == advice_text("huge pages")
     with pytest.raises(UsageError, match="there is no remedy 'prayer'; for axis pages there are 'huge pages'"):
         find_advice("prayer", "pages")
-    with pytest.raises(UsageError, match="remedy 'huge pages' is for pages and environment, not for axis progress"):
+    with pytest.raises(
+        UsageError, match="remedy 'huge pages' is for pages, environment and touch, not for axis progress"
+    ):
         find_advice("huge pages", "progress")
 
 

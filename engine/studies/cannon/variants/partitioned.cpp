@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Partitioned communication (MPI-5.0 section 4.2): both sides agree once on strips in four partitions.
 #include "cannon/variants/two_sided.hpp"
+#include "mpi/optional.hpp"
 
 namespace slowpath::cannon {
 namespace {
+
+constexpr const char* not_there = "this MPI library has no MPI_Psend_init (MPI-4.0)";
 
 #ifdef SLOWPATH_HAVE_MPI_PARTITIONED
 
@@ -69,6 +72,7 @@ class Partitioned : public TwoSided {
 };
 
 std::optional<std::string> obstacle(const Stage& stage) {
+    if (!mpi::is_there(MPI_Psend_init) || !mpi::is_there(MPI_Pready_range)) return not_there;
     if (stage.layout.a_elements() % partitions == 0 && stage.layout.b_elements() % partitions == 0)
         return std::nullopt;
     return "its strips don't divide into " + std::to_string(partitions) + " partitions; take another n";
@@ -81,7 +85,7 @@ std::unique_ptr<Variant> make_partitioned(Stage& stage) {
 #else
 
 std::optional<std::string> obstacle(const Stage&) {
-    return "this MPI library has no MPI_Psend_init (MPI-4.0)";
+    return not_there;
 }
 
 std::unique_ptr<Variant> make_partitioned(Stage&) {

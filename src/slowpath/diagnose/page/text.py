@@ -33,10 +33,14 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
             yield from _wrapped(line or "", width, "")
     else:
         yield f"Diagnosis of {diagnosis.mpi}"
+    if diagnosis.only:
+        yield from _wrapped(f"asked for: {', '.join(diagnosis.only)}", width, "")
     yield ""
     for finding in diagnosis.findings:
         yield from _finding(finding, diagnosis.status, width)
         yield ""
+    if not diagnosis.findings and diagnosis.only:
+        yield from [_nothing(diagnosis), ""]
     if diagnosis.combined:
         yield from [*_combined(diagnosis.combined, width), ""]
     yield "Steps"
@@ -45,11 +49,19 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
         yield from _wrapped(f"{step.folder} ({wall}): {step.why}", width, "  ")
         if step.summary:
             yield from _wrapped(f"-> {step.summary}", width, "     ")
+    for left in diagnosis.not_tried:
+        yield from _wrapped(f"not tried: {left.remedy} against {left.rule}: {left.why}", width, "  ")
     yield ""
     yield f"{diagnosis.spent_s:.0f} s of {diagnosis.budget_s:.0f} s; {_STATUS[diagnosis.status]}"
     for line in diagnosis.next[:5]:
         yield from _wrapped(f"next: {line}", width, "  ")
     yield f"folder: {folder}"
+
+
+def _nothing(diagnosis: Diagnosis) -> str:
+    if diagnosis.only:
+        return f"Nothing was seen of what was asked for: {', '.join(diagnosis.only)}. The rest was not looked for."
+    return "The survey found no slow path."
 
 
 def _finding(finding: Finding, status: Status, width: int) -> Iterator[str]:

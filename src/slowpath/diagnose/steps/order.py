@@ -35,13 +35,14 @@ OTHER_LIMITS: tuple[ProposeFor, ...] = (attribute.propose_other_limits, refine.p
 
 
 def proposals(state: State, name_only: bool = False) -> Iterator[Proposal]:
-    """In the order of their value; those that were made already are left out.
+    """In the order of their value; those that were made already are left out, and what was not asked for.
 
     Args: name_only: only what may name another slow path; nothing is refined, explained or tried.
     """
     if not state.measured:
         yield from survey.propose(state)
         return
+    state = state.for_what_was_asked
     yield from _each(NAMING, state)
     if name_only:
         return

@@ -31,6 +31,8 @@ def propose(state: State) -> Iterator[Proposal]:
     for contrast in sorted(state.survey.contrasts, key=_apart, reverse=True):
         if contrast.id in done or contrast.axis == "phase" or not _is_open(contrast):
             continue
+        if not state.asked.wants_contrast(contrast, state.survey):
+            continue
         why = f"'{contrast.group}' is undecided at {contrast.ratio:.2f}x: more pairs"
         task = RepeatTask(contrast=contrast.id, sides=[contrast.a.value, contrast.b.value])
         yield Proposal(task, repeat_campaign(contrast, state.survey, state.ranks, why).text, why)

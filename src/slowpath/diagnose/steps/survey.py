@@ -74,8 +74,13 @@ metric = "one_way_s"
 def propose(state: State) -> Iterator[Proposal]:
     """Where nothing was measured yet."""
     if not state.measured:
-        text = survey_text(shipped_text("survey"), state.library.forced(state.environ), state.gpus)
-        yield Proposal(SurveyTask(), text, "look for slow paths")
+        text = state.asked.narrowed(whole_survey(state))
+        yield Proposal(SurveyTask(only=state.asked.words), text, "look for slow paths")
+
+
+def whole_survey(state: State) -> str:
+    """The survey of this machine, whatever was asked for."""
+    return survey_text(shipped_text("survey"), state.library.forced(state.environ), state.gpus)
 
 
 def apply(_: StepConclusion, __: SurveyTask, results: Results, history: StepHistory) -> StepConclusion:

@@ -44,6 +44,8 @@ _BESIDE = 3  # points on either side of a break that its two times are medians o
 
 def propose(state: State) -> Iterator[Proposal]:
     """Variables of the user's near whose value no finding has a limit."""
+    if state.asked and RULE.code not in state.asked.rules:
+        return
     asked = {task.variable for task in state.tasks(SuspectTask)}
     limits = [one for finding in state.findings for one in limits_of(finding) if one.covariate == "message_bytes"]
     for switch, value in own_switches(state.library.switches, state.environ):

@@ -14,8 +14,9 @@ from slowpath.diagnose.limits.variables import limits_of
 from slowpath.diagnose.sides import Sides, sides_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
-from slowpath.diagnose.tasks import AttributeTask, TrialTask
+from slowpath.diagnose.tasks import AttributeTask, LeftOut, TrialTask
 from slowpath.diagnose.trials.design import design
+from slowpath.diagnose.trials.needs import CannotHelp, where_it_can_help
 from slowpath.diagnose.trials.outcome import with_outcome
 from slowpath.diagnose.trials.pooled import pooled, same_trial
 from slowpath.diagnose.trials.verdict import judge_trial
@@ -53,12 +54,25 @@ def propose_again(state: State) -> Iterator[Proposal]:
         yield from (proposal for proposal in again if same_trial(proposal.task, task))
 
 
+def cannot_help(state: State) -> Iterator[LeftOut]:
+    """Remedies of findings that are not tried, since this machine lacks what they need."""
+    for finding in state.findings:
+        sides = sides_of(finding, state.seen_in(finding))
+        if sides is None or finding.status == "proven":
+            continue
+        for remedy in state.library.remedies(finding.rule, finding.axis):
+            there = where_it_can_help(sides, remedy, state.ranks, state.cores)
+            if isinstance(there, CannotHelp):
+                yield LeftOut(finding=finding.id, rule=finding.rule, remedy=remedy.name, why=there.why)
+
+
 def _proposals(finding: Finding, state: State, remedies: Iterable[tuple[Remedy, Sides]]) -> Iterator[Proposal]:
     if finding.status == "proven":
         return
     tried = {task.remedy for task in state.tasks(TrialTask) if task.finding == finding.id}
-    for remedy, sides in remedies:
-        if remedy.name in tried:
+    for remedy, seen in remedies:
+        sides = where_it_can_help(seen, remedy, state.ranks, state.cores)
+        if remedy.name in tried or isinstance(sides, CannotHelp):
             continue
         made = design(sides, remedy, frozenset(state.environ), state.ranks, constant_s=_constant_s(finding))
         if not isinstance(made, str):

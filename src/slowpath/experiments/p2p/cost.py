@@ -63,6 +63,6 @@ def _late_s(p: Mapping[str, str]) -> float:
 
 def _touched_bytes(parameters: Mapping[str, str], side: int) -> int:
     """Bytes that the CPU writes before the first message; device memory is not touched."""
-    if parameters["touch"] != "write" or side_values(parameters["memory"])[side] in _DEVICE_KINDS:
+    if side_values(parameters["touch"])[side] != "write" or side_values(parameters["memory"])[side] in _DEVICE_KINDS:
         return 0
     return allocation_bytes(parameters, side)

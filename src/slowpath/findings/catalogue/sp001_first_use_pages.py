@@ -28,7 +28,8 @@ RULE = Rule(
     needs="A sweep of allocation lengths with and without a remainder, at one message length: law 'granules' or "
     "'pages', with the cost of a page. Explained when page faults or system time grow alike.",
     remedy="Pad communication buffers to 2 MiB, or preload libslowpath-pad.so; keep buffers.",
-    false_alarms="Memory that is first touched inside the message (touch=none) costs by pages, too: SP012.",
+    false_alarms="Memory that is first touched inside the message (touch=none) costs by pages, too: that is "
+    "SP012's, wherever the same buffers were measured touched as well.",
     sources=("docs/results/gpu.md", "docs/studies/padding.md", "NVIDIA open-gpu-kernel-modules, uvm_map_external.c"),
     observe=observe,
     cause="The buffer is mapped or pinned page by page at its first use.",

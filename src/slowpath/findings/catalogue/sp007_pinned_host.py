@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from slowpath.findings.evidence.evidence import Evidence, Slowdown
 from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
@@ -11,16 +12,63 @@ from slowpath.findings.evidence.witness import pages_seen, sides, system_time_wo
 from slowpath.findings.evidence.words import parameter
 from slowpath.findings.rule import Observation, Rule, Support
 
+_CONDITIONS = ("nodes", "transport", "bind")
 _PINNED = ("pinned_host", "pinned_registered")
 _WORDING = Wording("{size}messages from pinned host memory", "from pageable memory", "pinned host memory")
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
     """Contrasts between pinned and pageable host memory in which pinned memory is slower."""
-    axes = ("memory", "environment") if evidence.imported else ("memory",)
-    found = [one for one in evidence.slowdowns(*axes, phase="steady") if _pinned_is_slower(one)]
-    groups = grouped(found, lambda one: () if evidence.imported else place_key(one.slow))
+    if evidence.imported:
+        return _of_logs(evidence)
+    found = [one for one in evidence.slowdowns("memory", phase="steady") if _pinned_is_slower(one)]
+    groups = grouped(found, lambda one: place_key(one.slow))
     return [slowdown_observed(evidence, group, _WORDING, evidence.difference_law) for group in groups]
+
+
+def _of_logs(evidence: Evidence) -> Sequence[Observation]:
+    """Each two conditions apart: logs of other conditions do not agree with one another, they differ."""
+    found = [one for one in evidence.slowdowns("memory", "environment", phase="steady") if _pinned_is_slower(one)]
+    inside = [one for one in found if not _leaves_the_node(evidence.stated(one.slow))]
+    alike = [one for one in inside if _all_stated(evidence.stated(one.slow)) and _same(evidence, one)]
+    groups = grouped(
+        alike or inside, lambda one: tuple(tuple(evidence.stated(cell).items()) for cell in (one.slow, one.fast))
+    )
+    return [_of_group(evidence, group) for group in groups]
+
+
+def _of_group(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    """What is stated of the slow and the fast side decides what may be concluded."""
+    top = max(group, key=lambda one: one.excess_s)
+    slow, fast = evidence.stated(top.slow), evidence.stated(top.fast)
+    unknown = [name for name in _CONDITIONS if name not in slow or name not in fast]
+    if unknown:  # each of these logs may be a condition of its own
+        doubt = f"the logs do not state their {', '.join(unknown)}: the difference may be theirs{_others(group, top)}"
+        seen = slowdown_observed(evidence, [top], _WORDING)
+    else:
+        differ = [f"{name} ({slow[name]}, {fast[name]})" for name in _CONDITIONS if slow[name] != fast[name]]
+        doubt = f"the logs differ in {' and '.join(differ)} as well" if differ else ""
+        seen = slowdown_observed(evidence, group, _WORDING, evidence.difference_law)
+    return replace(seen, doubts=(*seen.doubts, *([doubt] if doubt else [])))
+
+
+def _others(group: Sequence[Slowdown], top: Slowdown) -> str:
+    ratios = sorted(one.ratio.value for one in group if one is not top)
+    if not ratios:
+        return ""
+    return f"; {len(ratios)} more comparisons of such logs show {ratios[0]:.3g}x to {ratios[-1]:.3g}x"
+
+
+def _all_stated(stated: Mapping[str, str]) -> bool:
+    return all(name in stated for name in _CONDITIONS)
+
+
+def _same(evidence: Evidence, one: Slowdown) -> bool:
+    return evidence.stated(one.slow) == evidence.stated(one.fast)
+
+
+def _leaves_the_node(stated: Mapping[str, str]) -> bool:
+    return stated.get("nodes", "1") != "1" or stated.get("transport") == "network"
 
 
 def _pinned_is_slower(one: Slowdown) -> bool:
@@ -54,7 +102,8 @@ RULE = Rule(
     needs="The same messages from both kinds of memory at 4 lengths or more. Explained when small pages are "
     "observed under the pinned buffers and system time accounts for the excess.",
     remedy="Send from pageable memory on huge pages, or register it (cudaHostRegister) in place of cudaMallocHost.",
-    false_alarms="Logs that do not state how they were launched can also differ in binding or path.",
+    false_alarms="Logs that do not state how they were launched can also differ in nodes, binding or path: state them "
+    "with slowpath import --condition. Logs that are stated to have left the node are not counted.",
     sources=("docs/results/gpu.md", "vm_insert_page, Linux mm/memory.c"),
     observe=observe,
     cause="The kernel copies pinned memory page by page, since it stands on small pages.",

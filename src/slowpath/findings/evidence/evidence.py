@@ -256,6 +256,9 @@ class Evidence(Protocol):
     def variables(self, cell: CellResult) -> Mapping[str, str]:
         """Variables that its environment sets."""
 
+    def stated(self, cell: CellResult) -> Mapping[str, str]:
+        """Of an imported log: what its importer stated of the launch, as nodes, transport, bind."""
+
     def as_found(self, cell: CellResult) -> bool:
         """Whether its environment is the library's own: nothing set and nothing unset."""
 

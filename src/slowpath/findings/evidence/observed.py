@@ -139,7 +139,7 @@ def _first_use(evidence: Evidence, use: FirstUse) -> Observation:
     later = use.fast_phase == "steady"
     against = "a later one" if later else f"from {_buffer(use.fast)}"
     law = f"; cost: {cost_words(use.law)}" if use.law and use.law.name else "; the law of its growth is not known"
-    doubts = ("the points come from different logs, which do not say how they were launched",)
+    several = evidence.imported and len({cell.environment for cell in use.cells}) > 1
     named = f"contrast {', '.join(use.contrasts)}" if use.contrasts else "pairs of launches of two cells"
     return observed(
         use,
@@ -154,7 +154,7 @@ def _first_use(evidence: Evidence, use: FirstUse) -> Observation:
         axis="phase" if later and use.contrasts else None,
         law=use.law,
         evidence=(f"{ratio_words(use.ratio)} as long as {against}: {named}",),
-        doubts=doubts if evidence.imported else (),
+        doubts=("the points come from different logs, which do not state how they were launched",) if several else (),
     )
 
 

@@ -17,6 +17,7 @@ from slowpath.findings.rule import Observation, Support
 ROLES = ("send", "receive")
 SYSTEM_SHARE = (0.5, 1.5)  # of the excess that the system time of one side must account for
 ONE_SIDE = 0.5  # of its growth that the other side may have
+ONE_OF_TWO = 0.9  # of the further page faults that one side has, to be called the one that faults
 MANY_WAITS = 10.0  # calls for each operation, from which on system time is that of waiting
 NUMBER_AGREES = (0.5, 1.5)
 SINGLE_COPY = ("process_vm_readv", "process_vm_writev")
@@ -111,7 +112,18 @@ def faults_words(slow: CellResult, slow_phase: str, fast: CellResult, fast_phase
     one, other = total(slow, slow_phase, "minor_faults_per_op"), total(fast, fast_phase, "minor_faults_per_op")
     if one is None or other is None or pages <= 0 or not NUMBER_AGREES[0] <= (one - other) / pages <= NUMBER_AGREES[1]:
         return None
-    return f"page faults per operation grow by {one - other:.4g}, where the law has {pages:.4g} pages"
+    side = _faulting(slow, slow_phase, fast, fast_phase, one - other)
+    return f"page faults per operation{side} grow by {one - other:.4g}, where the law has {pages:.4g} pages"
+
+
+def _faulting(slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str, more: float) -> str:
+    """` of the receiver`: who has nearly all of the further faults; empty: both have some, or one was not recorded."""
+    for role in ROLES:
+        one, other = of(slow, slow_phase, role), of(fast, fast_phase, role)
+        faults = [found.minor_faults_per_op if found else None for found in (one, other)]
+        if faults[0] is not None and faults[1] is not None and faults[0] - faults[1] >= ONE_OF_TWO * more:
+            return f" of the {_SIDES[role]}"
+    return ""
 
 
 def first_use_witness(evidence: Evidence, seen: Observation) -> Support:

@@ -30,6 +30,7 @@ from slowpath.findings.evidence.user_state import UserState
 from slowpath.findings.gather import breaks, control_variables, first_use, late_receives, laws, pairs, processors
 from slowpath.findings.gather.contrasts import DECIDED, slowdown
 from slowpath.findings.gather.lines import Line, Lines
+from slowpath.findings.gather.untouched import with_touched_twin
 from slowpath.stats.laws.choose import MINIMUM_EFFECT
 from slowpath.stats.laws.found import FittedLaw
 
@@ -88,10 +89,14 @@ class Gathered:
 
     @cached_property
     def _first_uses(self) -> tuple[FirstUse, ...]:
-        def lines(covariates: Sequence[str], metrics: Sequence[str]) -> list[Line]:
-            return self.lines(*covariates, phase="first", metrics=metrics)
+        left_out = with_touched_twin(self._results.cells)
 
-        return first_use.first_uses(first_use.Sources(self._slowdowns, lines, self.minimum_effect, self.imported))
+        def lines(covariates: Sequence[str], metrics: Sequence[str]) -> list[Line]:
+            found = self.lines(*covariates, phase="first", metrics=metrics)
+            return [line for line in found if not any(cell.cell in left_out for cell in line.cells)]
+
+        slowdowns = [one for one in self._slowdowns if one.slow.cell not in left_out]
+        return first_use.first_uses(first_use.Sources(slowdowns, lines, self.minimum_effect, self.imported))
 
     def first_uses(self) -> tuple[FirstUse, ...]:
         return self._first_uses
@@ -145,6 +150,10 @@ class Gathered:
     def variables(self, cell: CellResult) -> Mapping[str, str]:
         entry = _of_cell(self._environments, cell)
         return entry.variables if entry else {}
+
+    def stated(self, cell: CellResult) -> Mapping[str, str]:
+        entry = _of_cell(self._environments, cell)
+        return entry.stated if entry else {}
 
     def as_found(self, cell: CellResult) -> bool:
         entry = _of_cell(self._environments, cell)

@@ -14,6 +14,7 @@ from slowpath.findings.evidence.evidence import Slowdown
 from slowpath.findings.evidence.words import number, page_bytes
 from slowpath.stats.laws import blocks, constant, live_buffers, message, pages, queue, repetition, segments
 from slowpath.stats.laws.choose import Choice, choose
+from slowpath.stats.laws.drawn import drawn_points
 from slowpath.stats.laws.found import Coefficient, FittedLaw
 from slowpath.stats.laws.granules import alignment
 from slowpath.stats.laws.law import Law
@@ -57,6 +58,7 @@ def fitted(choice: Choice, sweep: Sweep) -> FittedLaw:
         separating=tuple(point.place for point in choice.separating),
         points=sweep.points,
         launches=sweep.launches,
+        drawn=drawn_points(sweep, winner),
     )
 
 
@@ -97,7 +99,8 @@ def difference_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLa
         more = np.array(slow) - np.array(fast)
         if (more > 0).mean() > 0.5:
             rows[(length,)] = np.where(more > 0, more, np.nan).tolist()
-    return _chosen(rows, (_MESSAGE,), minimum_effect, (constant.LAW, message.LAW))
+    law = _chosen(rows, (_MESSAGE,), minimum_effect, (constant.LAW, message.LAW))
+    return replace(law, is_excess=True) if law else None
 
 
 def length_law(excess_s: Mapping[float, Sequence[float]], minimum_effect: float) -> FittedLaw | None:

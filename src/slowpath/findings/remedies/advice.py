@@ -47,7 +47,9 @@ def find_advice(name: str, axis: str) -> Advice:
         fitting = ", ".join(f"'{one.name}'" for one in ADVICE if axis in one.axes)
         raise UsageError(f"there is no remedy '{name}'; for axis {axis} there are {fitting or 'none'}")
     if axis not in found.axes:
-        raise UsageError(f"remedy '{name}' is for {' and '.join(found.axes)}, not for axis {axis}")
+        *others, last = found.axes
+        axes = f"{', '.join(others)} and {last}" if others else last
+        raise UsageError(f"remedy '{name}' is for {axes}, not for axis {axis}")
     return found
 
 

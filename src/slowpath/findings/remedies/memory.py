@@ -16,6 +16,11 @@ _SHORT = Control(
     parameters={"pattern": "ping_pong", "message_bytes": "8"},
     metric="half_round_trip_latency_s",
 )
+_TOUCHED = Control(
+    "round trips of 8 bytes repeat in one page, which is there after the first of them, whoever wrote it first",
+    parameters={"pattern": "ping_pong", "message_bytes": "8"},
+    metric="half_round_trip_latency_s",
+)
 
 
 def _padded(parameters: Parameters) -> Mapping[str, str] | None:
@@ -45,10 +50,50 @@ def _fewer_buffers(parameters: Parameters) -> Mapping[str, str] | None:
 
 REMEDIES = (
     Remedy(
+        "touch buffers first",
+        "Write every page of a buffer once before its first message, on the core that uses it: memset does, or "
+        "MAP_POPULATE; calloc of a long buffer does not.",
+        ("SP012",),
+        ("touch",),
+        _TOUCHED,
+        ("the faults take their time at start-up", "memory is taken from then on, whether it is used or not"),
+        ("mmap(2), MAP_POPULATE", "set_mempolicy(2)"),
+        parameter="touch",
+        change=set_to("touch", "write"),
+        code=(
+            "void* buffer = malloc(length);\n"
+            "memset(buffer, 0, length);  /* by the thread that will send or receive; calloc writes nothing */\n"
+            "/* or: mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0); */"
+        ),
+        phrase="buffers of which every page is written before the first message",
+    ),
+    Remedy(
+        "reuse touched buffers",
+        "Keep buffers and use them again: free gives long ones back to the system, and the next malloc is untouched.",
+        ("SP012",),
+        ("touch",),
+        side_effects=("memory stays taken",),
+        sources=("mallopt(3), M_MMAP_THRESHOLD",),
+        untried="later messages of the finding's own cells are from reused buffers; there is nothing else to toggle",
+        code="static void* buffer;  /* allocated and written once, kept from call to call */",
+        phrase="buffers that were used before",
+    ),
+    Remedy(
+        "keep freed memory",
+        "Where the program can't be changed, let glibc keep what is freed, with its pages.",
+        ("SP012",),
+        ("touch",),
+        side_effects=("freed memory does not go back to the system", "fragmentation of a long-lived heap"),
+        sources=("mallopt(3), M_MMAP_MAX and M_TRIM_THRESHOLD", "GNU C Library manual, Memory Allocation Tunables"),
+        untried="the engine maps its buffers without malloc; set it for your program",
+        code="export GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=18446744073709551615",
+        phrase="GLIBC_TUNABLES that keep freed memory",
+    ),
+    Remedy(
         "huge pages",
         "Allocate communication buffers on 2 MiB boundaries and ask for huge pages.",
-        ("SP008", "SP009"),
-        ("pages", "environment"),
+        ("SP008", "SP009", "SP012"),
+        ("pages", "environment", "touch"),
         _SHORT,
         ("memory: each buffer takes whole pages of 2 MiB", "time to touch a buffer for the first time"),
         ("madvise(2), MADV_HUGEPAGE", "docs/reference/findings.md"),

@@ -23,5 +23,6 @@ REMEDIES = (
         sources=("docs/reference/launching.md",),
         bind="core",
         phrase="a core of its own for each rank",
+        cores_per_rank=1,
     ),
 )

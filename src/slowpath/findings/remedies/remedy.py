@@ -42,6 +42,7 @@ class Remedy:
                  environment, placement, or phase
     control      what must stay as it is; None: nothing that must can be measured, so that it can't be proven
     uncontrolled why there is no control; None: there is one, or it is not tried
+    cores_per_rank  cores that each rank has to have for it to help; None: it helps on any number
     side_effects what to watch, in words
     sources      where to read on
     applies      libraries, versions and transport that it is for
@@ -70,6 +71,7 @@ class Remedy:
     code: str | None = None
     untried: str | None = None
     uncontrolled: str | None = None
+    cores_per_rank: int | None = None
     phrase: str | None = None
 
     @property

@@ -44,6 +44,7 @@ _PURPOSES: Mapping[str, Remedy] = {
         ("progress",),
         control=ALONE,
         side_effects=("a core for each rank's thread", "latency of short messages, since calls take a lock"),
+        cores_per_rank=2,
     ),
     "larger handle cache": Remedy(
         "larger handle cache",

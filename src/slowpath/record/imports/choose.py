@@ -9,6 +9,7 @@ from pathlib import Path
 
 from slowpath.core.errors import RecordError
 from slowpath.record.imports import field, imb, nccl, osu
+from slowpath.record.imports.conditions import read_conditions
 from slowpath.record.imports.source import labels_of, read_content, refuse_twice
 from slowpath.record.imports.table import TableLog
 from slowpath.record.imports.tables import write_tables
@@ -32,25 +33,26 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
-def import_files(paths: Sequence[Path | str], out: Path | None = None) -> Path:
+def import_files(paths: Sequence[Path | str], out: Path | None = None, conditions: Sequence[str] = ()) -> Path:
     """Reads every log, then writes a run folder: tables of other benchmarks, else output of the two reproducers.
 
     Returns: the run folder, `out` or one made under slowpath-runs.
     Raises: RecordError if a log can't be read, or tables and reproducers are mixed, before anything is written;
-            EnvironmentFailure if the folder can't be made.
+            EnvironmentFailure if the folder can't be made; UsageError if a condition can't be understood.
     """
     files = [Path(path) for path in paths]
     contents = [(file, read_content(file, "the tables")) for file in files]
     chosen = [(file, content, _format_of(content)) for file, content in contents]
     tables = [entry for entry in chosen if entry[2]]
     if not tables:
-        return field.import_logs(files, out)
+        return field.import_logs(files, out, conditions)
     if len(tables) < len(chosen):
         other = next(file for file, _, found in chosen if found is None)
         raise RecordError(f"{other}: holds no table, but {tables[0][0]} does; import logs of the reproducers apart")
     refuse_twice(files)
     logs = [_parsed(file, content, found) for file, content, found in tables if found]
-    return write_tables(logs, labels_of(files), out)
+    labels = labels_of(files)
+    return write_tables(logs, labels, out, read_conditions(conditions, files, labels))
 
 
 def _parsed(file: Path, content: bytes, found: Format) -> TableLog:

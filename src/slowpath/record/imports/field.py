@@ -13,6 +13,7 @@ from slowpath.core.files import write_atomically
 from slowpath.core.plan import Cell, Plan
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
 from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
+from slowpath.record.imports.conditions import condition_words, read_conditions
 from slowpath.record.imports.log import Log, Section, Time, read_log
 from slowpath.record.imports.log_campaign import campaign_text
 from slowpath.record.imports.plan import PLACEMENT, build_plan
@@ -25,14 +26,16 @@ _NO_CLOCK_NS = 0  # a log says how long things took, never when
 _CONDITIONS = (
     "Imported from logs, which do not state how they were launched: each condition is called by its file's name."
 )
+_STATED = "Imported from logs, with what was stated of their launches: {stated}."
 
 
-def import_logs(paths: Sequence[Path | str], out: Path | None = None) -> Path:
+def import_logs(paths: Sequence[Path | str], out: Path | None = None, conditions: Sequence[str] = ()) -> Path:
     """Reads every log, then writes a run folder: one launch a file, one cell a section.
 
+    conditions: what the user states of their launches, as `read_conditions` takes it.
     Returns: the run folder, `out` or one made under slowpath-runs.
     Raises: RecordError if a log can't be read, before anything is written; EnvironmentFailure if the folder
-            can't be made.
+            can't be made; UsageError if a condition can't be understood.
     """
     files = [Path(path) for path in paths]
     if not files:
@@ -40,7 +43,8 @@ def import_logs(paths: Sequence[Path | str], out: Path | None = None) -> Path:
     refuse_twice(files)
     logs = [read_log(file) for file in files]
     labels = labels_of(files)
-    plan = build_plan(logs, labels)
+    stated = read_conditions(conditions, files, labels)
+    plan = build_plan(logs, labels, stated)
     folder = create_run_folder("imported", out)
     write_plan(folder / "plan.json", plan)
     campaign = campaign_text(plan, logs)
@@ -48,7 +52,8 @@ def import_logs(paths: Sequence[Path | str], out: Path | None = None) -> Path:
     notes: list[str] = []
     for number, (log, label) in enumerate(zip(logs, labels, strict=True), start=1):
         notes += [f"{label}: {text}" for text in _write_launch(folder, number, log, label, plan)]
-    write_run(folder, run_info(plan, logs, campaign, _CONDITIONS, notes))
+    each = "; ".join(f"{label}: {condition_words(one)}" for label, one in stated.items())
+    write_run(folder, run_info(plan, logs, campaign, _STATED.format(stated=each) if each else _CONDITIONS, notes))
     return folder
 
 

@@ -2,7 +2,8 @@
 """The printed output of the two reproducers, read line by line.
 
 gpudirect_p2p_overalloc prints p2p_size, buffer_size and overalloc_size, then two sections, with and without
-over-allocation; intranode_pinned_host_comm prints mem_type and p2p_size, then one section. `[-1]` is the
+over-allocation, and mem_type before them where it was given another memory than the GPU's;
+intranode_pinned_host_comm prints mem_type and p2p_size, then one section. `[-1]` is the
 warm-up with a small allocation, `[i:j]` sub-iteration j on the fresh allocation i. Any other line belongs to
 someone else (the launcher, the MPI library) and is kept as a note.
 """
@@ -70,6 +71,11 @@ class Log:
     def program(self) -> str:
         """Which reproducer printed it."""
         return OVERALLOC if "buffer_size" in self.header else PINNED_HOST
+
+    @property
+    def memory(self) -> str:
+        """Kind of the sender's memory; GPU memory where the program that has it by default does not say."""
+        return self.header.get("mem_type", "device")
 
     @property
     def ranks(self) -> int:
@@ -165,7 +171,7 @@ def _check_complete(log: Log) -> None:
     for name in sorted(needed - {"mem_type"}):
         if not re.fullmatch(r"[0-9]{1,19}", log.header[name]):
             raise RecordError(f"{log.path}: {name} '{log.header[name]}' is not a number of bytes")
-    if "mem_type" in needed and log.header["mem_type"] not in _MEMORY_KINDS:
+    if "mem_type" in log.header and log.header["mem_type"] not in _MEMORY_KINDS:
         known = ", ".join(_MEMORY_KINDS)
         raise RecordError(f"{log.path}: mem_type '{log.header['mem_type']}' is not one of {known}")
     for section in log.sections:

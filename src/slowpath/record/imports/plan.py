@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations, count
 
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
 from slowpath.core.units import format_bytes
+from slowpath.record.imports.conditions import Conditions, differences, not_stated, question
 from slowpath.record.imports.log import OVERALLOC, Log, Section
 
 METRIC = "send_barrier_s"
@@ -20,8 +21,12 @@ _MEMORY_ORDER = ("host", "pinned_host", "managed", "device")
 _QUESTIONED = ("unbound", "cma", "across")
 
 
-def build_plan(logs: Sequence[Log], labels: Sequence[str]) -> Plan:
-    """Plan of an imported run; `labels` are distinct, one a log. Cell numbers follow files, then sections."""
+def build_plan(logs: Sequence[Log], labels: Sequence[str], stated: Mapping[str, Conditions] | None = None) -> Plan:
+    """Plan of an imported run; `labels` are distinct, one a log. Cell numbers follow files, then sections.
+
+    stated: label -> conditions of its launch, as far as the user states them.
+    """
+    stated = stated or {}
     numbers = count()
     cells = [[_cell(next(numbers), log, section, label) for section in log.sections]
              for log, label in zip(logs, labels, strict=True)]  # fmt: skip
@@ -33,10 +38,10 @@ def build_plan(logs: Sequence[Log], labels: Sequence[str]) -> Plan:
         rounds=1,
         seed=0,
         minimum_effect=_MINIMUM_EFFECT,
-        environments=[Environment(label) for label in labels],
+        environments=[Environment(label, stated=dict(stated.get(label, {}))) for label in labels],
         placements=[Placement(PLACEMENT, "unknown")],
         cells=[cell for group in cells for cell in group],
-        contrasts=[*_contrasts_within(logs, cells), *_contrasts_across(logs, cells)],
+        contrasts=[*_contrasts_within(logs, cells), *_contrasts_across(logs, cells, stated)],
         launches=[
             Launch(i, 1, label, PLACEMENT, [cell.cell for cell in group], seed=0)
             for i, (label, group) in enumerate(zip(labels, cells, strict=True), start=1)
@@ -55,7 +60,7 @@ def parameters_of(log: Log, section: Section) -> dict[str, str]:
         extra = int(log.header["overalloc_size"]) if section.overallocated else 0
     return {
         "pattern": "one_way",
-        "memory": log.header.get("mem_type", "device"),
+        "memory": log.memory,
         "message_bytes": str(message),
         "buffer_bytes": buffer,
         "overalloc_bytes": f"{extra}:0" if extra else "0",
@@ -103,7 +108,9 @@ def _contrasts_within(logs: Sequence[Log], cells: Sequence[Sequence[Cell]]) -> l
     return made
 
 
-def _contrasts_across(logs: Sequence[Log], cells: Sequence[Sequence[Cell]]) -> list[Contrast]:
+def _contrasts_across(
+    logs: Sequence[Log], cells: Sequence[Sequence[Cell]], stated: Mapping[str, Conditions]
+) -> list[Contrast]:
     """Later messages of each two logs of the second program that sent the same length."""
     single = [(log, group[0]) for log, group in zip(logs, cells, strict=True) if log.program != OVERALLOC]
     single.sort(key=lambda pair: _baseline_order(pair[0], pair[1].environment))
@@ -112,13 +119,14 @@ def _contrasts_across(logs: Sequence[Log], cells: Sequence[Sequence[Cell]]) -> l
         if log_a.header["p2p_size"] != log_b.header["p2p_size"]:
             continue
         kinds = (log_a.header["mem_type"], log_b.header["mem_type"])
-        differ = "file" if kinds[0] == kinds[1] else f"mem_type ({kinds[0]}, {kinds[1]}) and file"
-        question = (
-            f"Is {b.environment} slower than {a.environment}? The logs differ in {differ}; "
-            "they do not state how they were launched."
-        )
+        conditions = stated.get(a.environment, {}), stated.get(b.environment, {})
+        differ = [f"mem_type ({kinds[0]}, {kinds[1]})"] if kinds[0] != kinds[1] else []
+        unknown = not_stated(*conditions)
+        differ += differences(*conditions)
+        differ += ["file"] * (bool(unknown) or not differ)
+        asked = question(b.environment, a.environment, differ, unknown)
         sides = Side(a.cell, "steady", a.environment), Side(b.cell, "steady", b.environment)
-        made.append(_contrast(f"files-{len(made) + 1}", "between files", question, "environment", *sides))
+        made.append(_contrast(f"files-{len(made) + 1}", "between files", asked, "environment", *sides))
     return made
 
 

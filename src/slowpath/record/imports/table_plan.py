@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import NamedTuple
 
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
 from slowpath.core.units import format_bytes
+from slowpath.record.imports.conditions import Conditions, differences, not_stated, question
 from slowpath.record.imports.table import Measure, Row, Table, TableLog
 
 PLACEMENT = "as logged"
@@ -55,8 +56,13 @@ def planned_cells(logs: Sequence[TableLog], labels: Sequence[str]) -> list[list[
     ]
 
 
-def build_plan(logs: Sequence[TableLog], labels: Sequence[str], cells: Sequence[Sequence[Planned]]) -> Plan:
-    """Plan of the imported run; `labels` are distinct, one a log."""
+def build_plan(
+    logs: Sequence[TableLog],
+    labels: Sequence[str],
+    cells: Sequence[Sequence[Planned]],
+    stated: Mapping[str, Conditions],
+) -> Plan:
+    """Plan of the imported run; `labels` are distinct, one a log. stated: label -> conditions of its launch."""
     return Plan(
         schema=PLAN_SCHEMA,
         campaign="imported",
@@ -65,10 +71,10 @@ def build_plan(logs: Sequence[TableLog], labels: Sequence[str], cells: Sequence[
         rounds=1,
         seed=0,
         minimum_effect=_MINIMUM_EFFECT,
-        environments=[Environment(label) for label in labels],
+        environments=[Environment(label, stated=dict(stated.get(label, {}))) for label in labels],
         placements=[Placement(PLACEMENT, "unknown")],
         cells=[planned.cell for group in cells for planned in group],
-        contrasts=_between_files(cells),
+        contrasts=_between_files(cells, stated),
         launches=[
             Launch(i, 1, label, PLACEMENT, [planned.cell.cell for planned in group], seed=0)
             for i, (label, group) in enumerate(zip(labels, cells, strict=True), start=1)
@@ -113,7 +119,7 @@ def _cell(number: int, table: Table, name: str, row: Row, label: str) -> Cell:
     )
 
 
-def _between_files(cells: Sequence[Sequence[Planned]]) -> list[Contrast]:
+def _between_files(cells: Sequence[Sequence[Planned]], stated: Mapping[str, Conditions]) -> list[Contrast]:
     """Each row against the same row of the first file that has it."""
     first: dict[tuple[str, int | None], Planned] = {}
     made: list[Contrast] = []
@@ -123,16 +129,17 @@ def _between_files(cells: Sequence[Sequence[Planned]]) -> list[Contrast]:
                 continue
             base = first.setdefault((planned.cell.group, planned.row.message_bytes), planned)
             if base is not planned:
-                made.append(_contrast(len(made) + 1, base, planned))
+                made.append(_contrast(len(made) + 1, base, planned, stated))
     return made
 
 
-def _contrast(number: int, a: Planned, b: Planned) -> Contrast:
+def _contrast(number: int, a: Planned, b: Planned, stated: Mapping[str, Conditions]) -> Contrast:
     measured = EXPERIMENTS[b.table.measure]
-    question = (
-        f"Is {b.cell.environment} slower than {a.cell.environment} in {b.cell.group}? One mean a file can't tell, and "
-        "the logs do not state how they were launched."
-    )
+    names = a.cell.environment, b.cell.environment
+    conditions = [stated.get(name, {}) for name in names]
+    differ = [*differences(*conditions), "file"]
+    asked = question(f"{names[1]}, {b.cell.group},", names[0], differ, not_stated(*conditions))
+    asked += " One mean a file has no interval."
     side_a, side_b = (Side(one.cell.cell, "steady", one.cell.environment) for one in (a, b))
     group = f"between files, {b.cell.group}"
-    return Contrast(f"files-{number}", group, question, "environment", measured.metric, side_a, side_b)
+    return Contrast(f"files-{number}", group, asked, "environment", measured.metric, side_a, side_b)

@@ -7,7 +7,7 @@ flagged as suspect, because a few interrupted repetitions decide it; nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,6 +15,7 @@ import msgspec
 from slowpath.core.files import write_atomically
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
 from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
+from slowpath.record.imports.conditions import Conditions, condition_words
 from slowpath.record.imports.printed import write_printed
 from slowpath.record.imports.source import cannot_write, run_info
 from slowpath.record.imports.table import Table, TableLog
@@ -31,13 +32,15 @@ _CONDITIONS = (
 )
 
 
-def write_tables(logs: Sequence[TableLog], labels: Sequence[str], out: Path | None) -> Path:
-    """Writes the run folder of logs that were read.
+def write_tables(
+    logs: Sequence[TableLog], labels: Sequence[str], out: Path | None, stated: Mapping[str, Conditions]
+) -> Path:
+    """Writes the run folder of logs that were read. stated: label -> what the user states of its launch.
 
     Returns: the folder, `out` or one made under slowpath-runs.  Raises: EnvironmentFailure.
     """
     cells = planned_cells(logs, labels)
-    plan = build_plan(logs, labels, cells)
+    plan = build_plan(logs, labels, cells, stated)
     folder = create_run_folder("imported", out)
     write_plan(folder / "plan.json", plan)
     campaign = campaign_text(plan, logs, cells)
@@ -49,6 +52,7 @@ def write_tables(logs: Sequence[TableLog], labels: Sequence[str], out: Path | No
         for log, label in zip(logs, labels, strict=True)
         for text in dict.fromkeys(text for table in log.tables for text in _missing(table))
     ]
+    missing += [f"{label}: stated at import: {condition_words(one)}" for label, one in stated.items()]
     write_run(folder, run_info(plan, logs, campaign, _CONDITIONS, missing))
     return folder
 

@@ -19,6 +19,9 @@ SHAPES = {
     "same": "M-5-5H5V5H-5z",
     "undecided": "M0-7L7 0L0 7L-7 0z",
     "not measured": "M-6-1H6V1H-6z",
+    "shown": "M-5.5 0.5L-1.5 4.5L5.5-4.5",
+    "missing": "M-5 0A5 5 0 1 0 5 0A5 5 0 1 0-5 0z",
+    "refuted": "M-4.5-4.5L4.5 4.5M4.5-4.5L-4.5 4.5",
 }
 
 

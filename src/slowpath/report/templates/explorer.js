@@ -1,42 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the raw samples, and offers a button to copy each command. The page is complete without it, but for the samples.
+// Draws the raw samples. The page is complete without it, but for the samples.
 (function () {
   "use strict";
   const NS = "http://www.w3.org/2000/svg";
   const $ = (id) => document.getElementById(id);
   const PAD = { left: 62, right: 12, top: 12, bottom: 34 };
-
-  for (const pre of document.querySelectorAll("pre.copy")) {
-    const box = document.createElement("div");
-    const button = document.createElement("button");
-    box.className = "copybox";
-    button.type = "button";
-    button.textContent = "Copy";
-    pre.replaceWith(box);
-    box.append(pre, button);
-    button.addEventListener("click", () => copy(pre, button));
-  }
-
-  function copy(pre, button) {
-    const done = () => { button.textContent = "Copied"; setTimeout(() => { button.textContent = "Copy"; }, 1500); };
-    const select = () => {
-      getSelection().selectAllChildren(pre);
-      if (document.execCommand("copy")) done();
-    };
-    if (navigator.clipboard) navigator.clipboard.writeText(pre.textContent).then(done, select);
-    else select();
-  }
-
-  // A link to something folded opens it.
-  function openTarget() {
-    const target = location.hash.length > 1 && $(decodeURIComponent(location.hash.slice(1)));
-    const folded = target && target.closest("details");
-    if (!folded) return;
-    folded.open = true;
-    target.scrollIntoView();
-  }
-  addEventListener("hashchange", openTarget);
-  openTarget();
 
   if (!$("x-data")) return;
   const cells = JSON.parse($("x-data").textContent);

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiling the engine for the MPI in use, once, into the cache."""
+"""The engine for the MPI in use: kept in the cache, taken from the wheel, or compiled now, once."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,14 +17,14 @@ import msgspec
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.resources import data_folder
 from slowpath.mpi.mpi import Mpi
-from slowpath.run.engine.blas import PACKAGED, PLUGIN, BlasInSight, blas_in_sight, processor_features
+from slowpath.run.engine.blas import blas_in_sight, processor_features
 from slowpath.run.engine.cache import (
     CHOICE,
     NOTE,
-    PROGRAM,
     STANDARD_ABI,
     Engine,
     EngineNote,
+    built_for,
     cached_engine,
     engine_at,
     engine_key,
@@ -34,53 +32,78 @@ from slowpath.run.engine.cache import (
     source_hash,
     standard_engines,
 )
+from slowpath.run.engine.compile import BuildTools, collect, compile_engine
+from slowpath.run.engine.meter import Tell
 from slowpath.run.engine.pairing import require_pair
-from slowpath.run.engine.toolchain import Compiler, find_cmake, find_compiler
-
-BUILD_LIMIT_S = 900.0
-BLAS_LINE = re.compile(r"^-- BLAS: (?!none)(.+)$", re.MULTILINE)  # engine/studies/blas/CMakeLists.txt
-ERROR_LINE = re.compile(r"\berror: |^CMake Error|undefined reference|No space left")
-# Kept next to the engine when the source builds them: the original reproducers' commands, the driver-level experiment,
-# the library that pads allocations of programs that can't be changed, what `slowpath count` works with, what plants
-# slow paths (docs/results/plants.md), and the BLAS.
-OTHER_PROGRAMS = (
-    "gpudirect_p2p_overalloc",
-    "intranode_pinned_host_comm",
-    "slowpath-ipc",
-    "libslowpath-pad.so",
-    "libslowpath-layers.so",
-    "libslowpath-count.so",
-    "libslowpath-witness.so",
-    "slowpath-count-ptrace",
-    "slowpath-count-names",
-    "libslowpath-plant.so",
-    PLUGIN,
-    PACKAGED,
-)
+from slowpath.run.engine.prebuilt import WORD, fitting, has_prebuilt, take
+from slowpath.run.engine.toolchain import find_compiler
 
 
 def engine_for(
     mpi: Mpi,
     environ: Mapping[str, str] | None = None,
-    tell: Callable[[str], None] = lambda _: None,
+    tell: Tell = lambda _: None,
     source: Path | None = None,
     rebuild: bool = False,
+    compiled: bool = False,
 ) -> Engine:
-    """The engine for `mpi`: from the cache, or built now.
+    """The engine for `mpi`: from the cache, else the wheel's, else built now.
 
-    tell: takes one line before a build, which lasts up to a minute.
+    Args: tell: takes one line before a build, which lasts up to a minute, and lines of its progress.
+          source, rebuild, compiled: each of them leaves the wheel's out.
     Raises: EnvironmentFailure: no compiler wrapper, compiler or CMake, a failed build, a cache that can't be written.
     """
     environ = mpi.environ(os.environ if environ is None else environ)
     if environ.get(CHOICE) and source is None:
         return chosen_engine(mpi, environ)
-    return _kept_or_built(mpi, environ, tell, source or data_folder("engine"), rebuild)
+    unfit = None
+    if not (source or rebuild or compiled) and has_prebuilt():
+        ready = _kept_without_building(mpi, environ)
+        if isinstance(ready, Engine):
+            return ready
+        unfit = ready
+    try:
+        return _kept_or_built(mpi, environ, tell, source or data_folder("engine"), rebuild)
+    except EnvironmentFailure as error:
+        if unfit is None:
+            raise
+        raise EnvironmentFailure(f"{error} (the engine of the wheel does not fit: {unfit})") from error
+
+
+def _kept_without_building(mpi: Mpi, environ: Mapping[str, str]) -> Engine | str:
+    """What was compiled here before, else the wheel's engine; or why that one does not fit."""
+    if built_for(mpi, source_hash(data_folder("engine")), processor_features(), environ) is not None:
+        with contextlib.suppress(EnvironmentFailure):  # the compiler may be gone
+            kept = compiled_engine(mpi, environ)
+            if kept is not None:
+                return kept
+    return wheel_engine(mpi, environ)
+
+
+def wheel_engine(mpi: Mpi, environ: Mapping[str, str]) -> Engine | str:
+    """The wheel's engine, in the cache; or why it does not fit."""
+    found = fitting(mpi, environ)
+    if isinstance(found, str):
+        return found
+    with _kept_in(engines_folder(environ)):
+        return take(found, mpi, environ)
+
+
+@contextlib.contextmanager
+def _kept_in(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise EnvironmentFailure(
+            f"the engine can't be kept in {folder}: {error.strerror or error}; "
+            "set SLOWPATH_CACHE_DIR to a folder that can be written"
+        ) from error
 
 
 def engine_of_standard(
     mpi: Mpi,
     environ: Mapping[str, str] | None = None,
-    tell: Callable[[str], None] = lambda _: None,
+    tell: Tell = lambda _: None,
     rebuild: bool = False,
 ) -> Engine:
     """The engine for every library with the ABI of MPI-5, built with the wrapper of `mpi`; from the cache or built now.
@@ -104,6 +127,11 @@ def engine_of_standard(
 def chosen_engine(mpi: Mpi, environ: Mapping[str, str]) -> Engine:
     """The engine that SLOWPATH_ENGINE names.  Raises: EnvironmentFailure: none there, or it can't run under `mpi`."""
     words = environ[CHOICE]
+    if words == WORD:
+        ready = wheel_engine(mpi, environ)
+        if isinstance(ready, str):
+            raise EnvironmentFailure(f"{CHOICE}={WORD}: no prebuilt engine fits {mpi.identity}: {ready}")
+        return ready
     if words != "abi":
         engine = engine_at(Path(words).expanduser().absolute())
     else:
@@ -115,9 +143,7 @@ def chosen_engine(mpi: Mpi, environ: Mapping[str, str]) -> Engine:
     return engine
 
 
-def _kept_or_built(
-    mpi: Mpi, environ: Mapping[str, str], tell: Callable[[str], None], source: Path, rebuild: bool
-) -> Engine:
+def _kept_or_built(mpi: Mpi, environ: Mapping[str, str], tell: Tell, source: Path, rebuild: bool) -> Engine:
     hash_of_source = source_hash(source)
     compiler, blas = find_compiler(environ), blas_in_sight(environ)
     key = engine_key(mpi, hash_of_source, compiler.line, blas.identity, processor_features())
@@ -139,14 +165,10 @@ def _kept_or_built(
         compiler=compiler.line,
         source=hash_of_source,
         built=datetime.now(UTC).isoformat(timespec="seconds"),
+        processor=processor_features(),
     )
-    try:
-        return _build_into(folder, source, mpi.mpicxx, BuildTools(compiler, blas, environ), note)
-    except OSError as error:
-        raise EnvironmentFailure(
-            f"the engine can't be kept in {folder.parent}: {error.strerror or error}; "
-            "set SLOWPATH_CACHE_DIR to a folder that can be written"
-        ) from error
+    with _kept_in(folder.parent):
+        return _build_into(folder, source, mpi.mpicxx, BuildTools(compiler, blas, environ, tell), note)
 
 
 def kept_engine(mpi: Mpi, environ: Mapping[str, str] | None = None) -> Engine | None:
@@ -154,18 +176,17 @@ def kept_engine(mpi: Mpi, environ: Mapping[str, str] | None = None) -> Engine | 
     environ = mpi.environ(os.environ if environ is None else environ)
     if environ.get(CHOICE):
         return chosen_engine(mpi, environ)
+    if has_prebuilt():
+        ready = _kept_without_building(mpi, environ)
+        return ready if isinstance(ready, Engine) else None
+    return compiled_engine(mpi, environ)
+
+
+def compiled_engine(mpi: Mpi, environ: Mapping[str, str]) -> Engine | None:
+    """The engine in the cache that this compiler made for this MPI with this BLAS, None if there is none."""
     hash_of_source, compiler = source_hash(data_folder("engine")), find_compiler(environ)
     key = engine_key(mpi, hash_of_source, compiler.line, blas_in_sight(environ).identity, processor_features())
     return cached_engine(engines_folder(environ) / key)
-
-
-@dataclass(frozen=True)
-class BuildTools:
-    """What a build works with."""
-
-    compiler: Compiler
-    blas: BlasInSight
-    environ: Mapping[str, str]
 
 
 def _build_into(folder: Path, source: Path, mpicxx: Path, tools: BuildTools, note: EngineNote) -> Engine:
@@ -174,16 +195,9 @@ def _build_into(folder: Path, source: Path, mpicxx: Path, tools: BuildTools, not
     work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     log = folder.parent / f"{folder.name}.log"
     try:
-        _run_cmake(source, work / "build", mpicxx, tools, log)
+        compile_engine(source, work / "build", mpicxx, tools, log)
         staged = work / "staged"
-        staged.mkdir()
-        for name in (PROGRAM, *OTHER_PROGRAMS):
-            for built in (path for path in (work / "build").rglob(name) if path.is_file()):
-                shutil.copy2(built, staged / name)
-        if not (staged / PROGRAM).exists():
-            raise EnvironmentFailure(f"the build made no {PROGRAM}; see {log}")
-        blas = BLAS_LINE.search(log.read_text(errors="replace"))
-        note = msgspec.structs.replace(note, blas=blas[1] if blas else None)
+        note = msgspec.structs.replace(note, blas=collect(work / "build", staged, log))
         (staged / NOTE).write_bytes(msgspec.json.encode(note))
         _put_into_place(staged, folder)
     finally:
@@ -204,48 +218,3 @@ def _put_into_place(staged: Path, folder: Path) -> None:
     except OSError:
         if cached_engine(folder) is None:
             raise
-
-
-def _run_cmake(source: Path, build: Path, mpicxx: Path, tools: BuildTools, log: Path) -> None:
-    cmake = find_cmake(tools.environ)
-    jobs = max(1, min(8, len(os.sched_getaffinity(0))))
-    configure = [
-        str(cmake),
-        *("-S", str(source), "-B", str(build)),
-        "-DCMAKE_BUILD_TYPE=Release",
-        "-DSLOWPATH_TESTS=OFF",
-        f"-DMPI_CXX_COMPILER={mpicxx}",
-        *tools.blas.cmake_arguments,
-    ]
-    # The first word only: CMake takes a launcher such as ccache by a variable of its own.
-    if len(tools.compiler.command) == 1:
-        configure.append(f"-DCMAKE_CXX_COMPILER={tools.compiler.command[0]}")
-    steps = (("configure", configure), ("compile", [str(cmake), "--build", str(build), "-j", str(jobs)]))
-    with log.open("wb") as out:
-        for what, argv in steps:
-            out.write(f"$ {' '.join(argv)}\n".encode())
-            out.flush()
-            try:
-                code = subprocess.run(
-                    argv,
-                    env=dict(tools.environ),
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=subprocess.STDOUT,
-                    timeout=BUILD_LIMIT_S,
-                    check=False,
-                ).returncode
-            except subprocess.TimeoutExpired:
-                raise EnvironmentFailure(f"the engine did not {what} within {BUILD_LIMIT_S:g} s; see {log}") from None
-            if code != 0:
-                raise EnvironmentFailure(
-                    f"the engine did not {what} with {mpicxx}: {_why(log)}; see {log}, or choose another MPI with --mpi"
-                )
-
-
-def _why(log: Path) -> str:
-    """The log's most telling line: what CMake could not find, else its first error."""
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
-    telling = [line for line in lines if line.startswith("Could NOT find")]
-    telling += [line for line in lines if ERROR_LINE.search(line)]
-    return telling[0] if telling else "no error message"

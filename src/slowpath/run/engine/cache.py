@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -16,7 +16,7 @@ from slowpath.core.errors import EnvironmentFailure
 from slowpath.mpi.mpi import Mpi
 
 VARIABLE = "SLOWPATH_CACHE_DIR"
-CHOICE = "SLOWPATH_ENGINE"  # an engine's path, or `abi`; without it each MPI gets an engine of its own
+CHOICE = "SLOWPATH_ENGINE"  # an engine's path, `abi` or `prebuilt`; without it each MPI gets an engine of its own
 PROGRAM = "slowpath-engine"
 NOTE = "engine.json"
 STANDARD_ABI = "mpi-5"  # EngineNote.abi of an engine that runs under every library with the ABI of MPI-5
@@ -25,7 +25,12 @@ LEFT_OUT = ("tests", "fuzz", "build", "__pycache__")
 
 
 class EngineNote(msgspec.Struct, frozen=True):
-    """engine.json: what lies in this folder of the cache."""
+    """engine.json: what lies in this folder of the cache.
+
+    blas       as CMake reports; None: there was none, or the engine is from before it was asked
+    processor  what the machine can do that it was compiled for; empty: it runs on each of its architecture
+    origin     compiled here, or taken out of the wheel that Slowpath was installed from
+    """
 
     key: str
     mpi: str
@@ -34,7 +39,9 @@ class EngineNote(msgspec.Struct, frozen=True):
     compiler: str
     source: str
     built: str
-    blas: str | None = None  # as CMake reports; None: there was none, or the engine is from before it was asked
+    blas: str | None = None
+    processor: str = ""
+    origin: Literal["compiled here", "wheel"] = "compiled here"
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,9 @@ class Engine:
     @property
     def facts(self) -> dict[str, str]:
         """What run.json states of it."""
-        return {"key": self.note.key, "compiler": self.note.compiler, "path": str(self.program)}
+        note = self.note
+        built = {"origin": note.origin, "abi": note.abi}
+        return {"key": note.key, "compiler": note.compiler, "path": str(self.program), **built}
 
 
 class UsableEngine(Protocol):
@@ -110,6 +119,17 @@ def list_engines(environ: Mapping[str, str] | None = None) -> list[Engine]:
         return []
     found = (cached_engine(path) for path in sorted(folder.iterdir()) if path.is_dir())
     return [engine for engine in found if engine is not None]
+
+
+def built_for(mpi: Mpi, source: str, processor: str, environ: Mapping[str, str]) -> Engine | None:
+    """The newest engine that was compiled here for this MPI from this source, whichever compiler and BLAS made it."""
+    facts = (mpi.identity, mpi.abi, str(mpi.mpicxx), source, processor, "compiled here")
+    kept = [(e.note.built, e) for e in list_engines(environ) if _facts(e.note) == facts]
+    return max(kept, key=lambda pair: pair[0])[1] if kept else None
+
+
+def _facts(note: EngineNote) -> tuple[str, ...]:
+    return (note.mpi, note.abi, note.mpicxx, note.source, note.processor, note.origin)
 
 
 def standard_engines(source: str, environ: Mapping[str, str] | None = None) -> list[Engine]:

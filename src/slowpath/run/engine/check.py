@@ -8,18 +8,25 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from slowpath.core.cell_check import CheckCells, Verdict, Verdicts
+from slowpath.core.cell_check import CheckCells, Verdict, Verdicts, nothing_checked
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.plan import Cell
 from slowpath.record.plan_files import engine_cells_text
 from slowpath.run.engine.cache import UsableEngine
+from slowpath.run.engine.planned import UnbuiltEngine
 
 _LIMIT_S = 120.0  # 100 000 cells take about a second
 _ACCEPTED, _REFUSED = 0, 2
 
 
 def checker(engine: UsableEngine, environ: Mapping[str, str]) -> CheckCells:
-    """The planner's question, put to `engine`.  It raises EnvironmentFailure if the engine does not answer."""
+    """The planner's question, put to `engine`; one that is not built refuses nothing.
+
+    It raises EnvironmentFailure if the engine does not answer.
+    """
+
+    if isinstance(engine, UnbuiltEngine):
+        return nothing_checked
 
     def check(cells: Sequence[Cell], ranks: int) -> Verdicts:
         return _verdicts(engine, environ, cells, ranks)

@@ -13,14 +13,18 @@ from typing import Any
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.resources import data_folder
 from slowpath.mpi.probe import output_of
 from slowpath.run.engine.cache import UsableEngine
+from slowpath.run.engine.planned import UnbuiltEngine
 
 KEPT = "describe.json"
 
 
 def describe(engine: UsableEngine, environ: Mapping[str, str]) -> dict[str, Any]:
     """The engine's description (docs/reference/engine-interface.md). Raises EnvironmentFailure if it can't be had."""
+    if isinstance(engine, UnbuiltEngine):
+        return shipped_description()
     kept = engine.program.parent / KEPT
     with contextlib.suppress(OSError, msgspec.DecodeError):
         return msgspec.json.decode(kept.read_bytes(), type=dict[str, Any])
@@ -33,6 +37,12 @@ def describe(engine: UsableEngine, environ: Mapping[str, str]) -> dict[str, Any]
         ) from error
     _keep(kept, msgspec.json.encode(description))
     return description
+
+
+def shipped_description() -> dict[str, Any]:
+    """What the engine of this version says of itself, recorded: for plans without an engine."""
+    found: dict[str, Any] = msgspec.json.decode((data_folder("schema") / "engine.json").read_bytes())
+    return found
 
 
 def _keep(path: Path, content: bytes) -> None:

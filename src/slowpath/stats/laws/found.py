@@ -57,11 +57,24 @@ class Bracket:
 
 
 @dataclass(frozen=True)
+class FittedPoint:
+    """One point of the sweep. fitted_s: by the law; None: none is named.  page_bytes: of a law of granules: with
+    which this length is mapped; None: it does not pay by the page."""
+
+    place: Mapping[str, float]
+    value_s: float
+    interval: Interval
+    fitted_s: float | None
+    page_bytes: int | None = None
+
+
+@dataclass(frozen=True)
 class FittedLaw:
     """The law of a sweep. name: None where no law may be named, with `refused` saying why.
 
     residual_ratio: root mean square over points.  left_out_ratio: error at points left out of the fit.
-    separating: points that would tell the candidates apart.  points, launches: of the sweep.
+    separating: points that would tell the candidates apart.  points, launches: of the sweep.  drawn: its points.
+    is_excess: times are slow minus fast.
     """
 
     name: str | None
@@ -75,6 +88,8 @@ class FittedLaw:
     separating: tuple[Mapping[str, float], ...]
     points: int
     launches: int
+    drawn: tuple[FittedPoint, ...] = ()
+    is_excess: bool = False
 
     @property
     def is_named(self) -> bool:

@@ -18,10 +18,8 @@ from slowpath.stats.laws.found import Bracket
 from slowpath.stats.laws.law import Column, Law, Place, Variant, missing
 from slowpath.stats.laws.message import MESSAGE
 from slowpath.stats.laws.probes import spread
+from slowpath.stats.laws.splits import FEWEST_SIZES, best_splits
 from slowpath.stats.laws.sweep import Covariates
-
-FEWEST_SIZES = 4  # in a stretch: two coefficients, and two more points that could contradict them
-MOST_SEGMENTS = 6
 
 
 def switched(limits: Sequence[tuple[float, float]]) -> Variant:
@@ -33,53 +31,14 @@ def switched(limits: Sequence[tuple[float, float]]) -> Variant:
         terms = []
         for number in range(len(edges) + 1):
             inside = (index == number).astype(np.float64)
-            # A stretch that begins far from 0 bytes may well meet the axis below 0 s.
-            terms.append(Column(f"constant {number + 1}", "", inside, nonnegative=number == 0))
+            # Neither may be negative: a line that meets 0 bytes below 0 s is a piece of a curve, and no protocol.
+            terms.append(Column(f"constant {number + 1}", "", inside))
             terms.append(Column(f"transfer {number + 1}", "byte", inside * covariates[MESSAGE]))
         return terms
 
     text = " and ".join(f"{low:.12g} B" for low, _ in limits)
     brackets = tuple(Bracket(MESSAGE, low, high) for low, high in limits)
     return Variant(f"switch after {text}", columns, brackets, searched=len(limits))
-
-
-def best_splits(lengths: Floats, times_s: Floats, weights: Floats, most: int = MOST_SEGMENTS) -> list[list[int]]:
-    """For each number of segments from 2 on, where the next one begins: indices into ascending lengths.
-
-    Args: lengths, times_s, weights: shape (n,); weights multiply residuals.  Dynamic programming over all places.
-    """
-    cost = _costs(lengths, times_s, weights**2)
-    n = lengths.size
-    total, came = cost[0].copy(), []
-    found = []
-    for segments in range(2, most + 1):
-        if n < segments * FEWEST_SIZES:
-            break
-        ways = total[:, None] + cost[:, :]
-        begin = np.argmin(ways[:n], axis=0)
-        total = ways[begin, np.arange(n + 1)]
-        came.append(begin)
-        splits, end = [], n
-        for step in reversed(came):
-            end = int(step[end])
-            splits.append(end)
-        found.append(splits[::-1])
-    return found
-
-
-def _costs(x: Floats, y: Floats, w: Floats) -> Floats:
-    """cost[i, j]: weighted sum of squares about the best line through points i .. j - 1, inf where these are too few;
-    shape (n + 1, n + 1)."""
-    n = x.size
-    cost = np.full((n + 1, n + 1), np.inf)
-    for i in range(n):
-        for j in range(i + FEWEST_SIZES, n + 1):
-            part = slice(i, j)
-            root = np.sqrt(w[part])
-            matrix = np.stack([root, root * x[part] / x[j - 1]], axis=1)
-            rest = root * y[part] - matrix @ np.linalg.lstsq(matrix, root * y[part], rcond=None)[0]
-            cost[i, j] = float(rest @ rest)
-    return cost
 
 
 def variants(covariates: Covariates, centre_s: Floats, sigma_ratio: Floats) -> list[Variant]:

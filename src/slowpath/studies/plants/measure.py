@@ -14,6 +14,7 @@ from pathlib import Path
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.diagnose import concluded as diagnoses
 from slowpath.diagnose.records import FILE as DIAGNOSIS
+from slowpath.run.engine.meter import Tell
 from slowpath.run.libraries import Library, one_library
 from slowpath.run.prepare import varied_parameters
 from slowpath.studies.plants.classes import PlantClass
@@ -86,11 +87,11 @@ def concluded(folder: Path) -> Measured | None:
     return None if found is None else Measured(*found)
 
 
-def prepare(mpi: str | None, command: Sequence[str]) -> Ground:
-    """The MPI, and the library built for it.  Raises: EnvironmentFailure, UsageError."""
-    found = one_library(mpi, os.environ, lambda _: None)
+def prepare(mpi: str | None, command: Sequence[str], tell: Tell = lambda _: None, dry: bool = False) -> Ground:
+    """The MPI, and the library built for it; `dry`: only if it is built.  Raises: EnvironmentFailure, UsageError."""
+    found = one_library(mpi, os.environ, tell, dry)
     preloaded = found.engine.program.parent / LIBRARY
-    if not preloaded.is_file():
+    if found.is_built and not preloaded.is_file():
         raise EnvironmentFailure(f"{preloaded} is missing; build the engine anew: slowpath engine build --force")
     return Ground(found, preloaded, command)
 

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cells whose very first allocation is not like the later ones: a remark, since medians over allocations hide it. Pure.
+
+Seen in logs of 1 KiB messages from 1 GiB of GPU memory: 0.88 ms for the first message of the first allocation, 3.4 ms
+for those of the next ones (docs/results/gpu.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slowpath.core.plan import Cell
+from slowpath.core.results import Line
+from slowpath.core.units import format_time
+from slowpath.experiments.measured.reduce import Reduced
+
+FEWEST = 3  # allocations: two later ones show how far they scatter
+CLEAR_RATIO = 1.5  # beyond the nearest of the later ones
+_MOST_LAUNCHES = 0.75  # in which it has to be so
+_METRICS = ("one_way_s", "send_barrier_s")
+
+Series = Mapping[tuple[int, str, str], Mapping[int, tuple[int, Reduced]]]
+
+
+@dataclass(frozen=True)
+class _Apart:
+    """One cell. ratio: first allocation over the median of the later ones, median over launches."""
+
+    label: str
+    ratio: float
+    first_s: float
+    later_s: tuple[float, float]  # least and largest
+
+
+def first_allocation_lines(cells: Sequence[Cell], by_series: Series) -> list[Line]:
+    """At most one line, about the cell that shows it most; [] where no cell does.
+
+    by_series: as Measurements has it; the samples of phase `first` are one for each allocation, in order.
+    """
+    judged = [one for cell in cells for metric in _METRICS if (one := _judge(cell, by_series, metric)) is not None]
+    apart = [one for one in judged if isinstance(one, _Apart)]
+    if not apart:
+        return []
+    top = max(apart, key=lambda one: abs(np.log(one.ratio)))
+    low, high = (format_time(end) for end in top.later_s)
+    text = (
+        f"first allocation: its first message is unlike those of later allocations in {len(apart)} of {len(judged)} "
+        f"cells: {format_time(top.first_s)} against {low} to {high} ({top.label}). Medians stand for the later ones."
+    )
+    return [Line(level="info", text=text, contrast=None)]
+
+
+def _judge(cell: Cell, by_series: Series, metric: str) -> _Apart | bool | None:
+    """None: this can't be asked of the cell; False: its first allocation is like the others."""
+    if cell.parameters.get("live_buffers", "1") != "1":
+        return None
+    launches = by_series.get((cell.cell, metric, "first"), {})
+    samples = [one.kept_s for _, one in launches.values() if one.samples == one.kept_s.size >= FEWEST]
+    if not samples:
+        return None
+    below = sum(bool(one[0] * CLEAR_RATIO < one[1:].min()) for one in samples)
+    above = sum(bool(one[0] > one[1:].max() * CLEAR_RATIO) for one in samples)
+    if max(below, above) < _MOST_LAUNCHES * len(samples):
+        return False
+    later = np.concatenate([one[1:] for one in samples])
+    ratio = float(np.median([one[0] / np.median(one[1:]) for one in samples]))
+    return _Apart(
+        cell.label, ratio, float(np.median([one[0] for one in samples])), (float(later.min()), float(later.max()))
+    )

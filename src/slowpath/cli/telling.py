@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lines on stderr while a command prepares; on a terminal a passing one as well, for builds that last."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+import click
+
+
+def teller(quiet: bool = False, stream: TextIO | None = None) -> Callable[[str], None]:
+    """Takes lines for the user: none, on a terminal, or elsewhere."""
+    stream = stream or sys.stderr
+    if quiet:
+        return lambda _: None
+    if stream.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        return TerminalLines(stream)
+    return lambda line: click.echo(line, file=stream)
+
+
+class TerminalLines:
+    """Lines that remain, and one at the end that is drawn anew."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._drawn = 0
+
+    def __call__(self, line: str) -> None:
+        """A line that remains."""
+        self.passing("")
+        click.echo(line, file=self._stream)
+
+    def passing(self, line: str) -> None:
+        """Draw `line` over the one that this drew before; an empty one clears it."""
+        line = line[: max(0, shutil.get_terminal_size().columns - 1)]
+        if not line and not self._drawn:
+            return
+        self._stream.write("\r" + line.ljust(self._drawn) + ("" if line else "\r"))
+        self._stream.flush()
+        self._drawn = len(line)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a diagnosis was asked for (`--only`): rules and questions, and which cells of the survey can show them. Pure."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from slowpath.core.engine_description import nearest
+from slowpath.core.errors import UsageError
+from slowpath.core.results import ContrastResult, Finding, Results
+from slowpath.findings.registry import RULES
+
+_FIRST_USE = ("allocations", "first lengths", "device allocations", "pages")
+# Groups of the survey's cells in which a rule can be seen. A rule that is not here takes the whole survey.
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "SP001": _FIRST_USE,
+    "SP002": _FIRST_USE,
+    "SP003": ("live buffers", "live device buffers"),
+    "SP005": _FIRST_USE,
+    "SP006": _FIRST_USE,
+    "SP007": ("memory kinds",),
+    "SP008": ("pages",),
+    "SP009": ("paths", "short messages"),
+    "SP010": ("paths", "short messages"),
+    "SP011": ("binding",),
+    "SP013": ("lengths",),
+    "SP015": ("blocks",),
+    "SP016": ("short messages",),
+    "SP017": ("overlap",),
+    "SP019": ("windows", "window info", "datatype of puts"),
+    "SP020": ("posted",),
+    "SP021": ("queue",),
+    "SP023": ("device allocations",),
+}
+_CONTROL = "control"  # the survey's A/A control: without it nothing warns of a disturbed machine
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Codes of rules and names of the survey's contrasts; both empty: everything."""
+
+    rules: frozenset[str] = frozenset()
+    questions: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        """Whether anything in particular was asked for."""
+        return bool(self.rules or self.questions)
+
+    @property
+    def words(self) -> list[str]:
+        """As `asked_for` takes them."""
+        return [*sorted(self.rules), *sorted(self.questions)]
+
+    def wants(self, finding: Finding, seen_in: Results) -> bool:
+        """Whether the finding, one that is folded into it or a contrast under it was asked for.
+
+        Args: seen_in: results of the run in which it was observed.
+        """
+        if not self or finding.rule in self.rules:
+            return True
+        if any(one.partition(":")[0] in self.rules for one in finding.merged):
+            return True
+        return any(one.group in self.questions for one in seen_in.contrasts if one.id in finding.contrasts)
+
+    def wants_contrast(self, contrast: ContrastResult, survey: Results) -> bool:
+        """Whether a contrast of the survey may show what was asked for."""
+        if not self or contrast.group in self.questions:
+            return True
+        group = survey.cell(contrast.a.cell).group
+        return any(group in GROUPS.get(rule, (group,)) for rule in self.rules)
+
+    def groups(self, survey: str) -> set[str]:
+        """Groups of the survey's cells that can show it, and the A/A control."""
+        there = {name for kind, name, _ in _tables(survey) if kind == "cells"}
+        if not self or any(rule not in GROUPS for rule in self.rules):
+            return there
+        kept = {group for rule in self.rules for group in GROUPS[rule]}
+        kept |= {group for name, group in _questions(survey).items() if name in self.questions}
+        return there & {_CONTROL, *kept}
+
+    def narrowed(self, survey: str) -> str:
+        """The survey's text with these groups alone."""
+        if not self:
+            return survey
+        kept = self.groups(survey)
+        return "\n\n".join(text for kind, name, text in _tables(survey) if kind not in _OF_CELLS or name in kept) + "\n"
+
+
+_OF_CELLS = ("cells", "contrast")  # tables that go where the group of cells goes
+
+
+def asked_for(words: Sequence[str], survey: str) -> Asked:
+    """What `--only` means.
+
+    Args: words: codes or names of rules, names of the survey's contrasts.  survey: its text on this machine.
+    Raises: UsageError: a word is neither, or nothing of this machine's survey can show it.
+    """
+    questions = _questions(survey)
+    rules, named = set[str](), set[str]()
+    for word in words:
+        wanted = word.strip().lower()
+        codes = {one.code for one in RULES if wanted == one.name.lower() or _is_code(wanted, one.code)}
+        same = {name for name in questions if name.lower() == wanted}
+        if not codes and not same:
+            known = [*(one.code for one in RULES), *(one.name for one in RULES), *questions]
+            raise UsageError(
+                f"--only '{word}': is neither a rule (slowpath explain) nor a question of the survey "
+                f"({', '.join(questions)}){nearest(word, known)}"
+            )
+        rules |= codes
+        named |= same
+    there = {name for kind, name, _ in _tables(survey) if kind == "cells"}
+    for code in sorted(rules):
+        if not named and not there & set(GROUPS.get(code, there)):
+            raise UsageError(f"--only {code}: needs {' or '.join(GROUPS[code])}, and this machine has no GPU for it")
+    return Asked(frozenset(rules), frozenset(named))
+
+
+def _is_code(word: str, code: str) -> bool:
+    found = re.fullmatch(r"(?:sp)?(\d{1,3})", word)
+    return found is not None and code == f"SP{int(found[1]):03d}"
+
+
+def _questions(survey: str) -> dict[str, str]:
+    """Names of contrasts -> their group of cells, the A/A control left out."""
+    tables = tomllib.loads(survey).get("contrast", [])
+    return {one["name"]: one["cells"] for one in tables if not one.get("control")}
+
+
+def _tables(survey: str) -> Iterator[tuple[str, str, str]]:
+    """Each top-level table of a campaign: kind, name (of a contrast: its group of cells), text."""
+    starts = [found.start() for found in re.finditer(r"^\[\[|^\[campaign\]", survey, re.MULTILINE)]
+    for start, end in zip(starts, [*starts[1:], len(survey)], strict=True):
+        lines = survey[start:end].rstrip().splitlines()
+        while lines and lines[-1].startswith("#"):  # it is about the next table
+            lines.pop()
+        text = "\n".join(lines).rstrip()
+        ((kind, value),) = tomllib.loads(text).items()
+        one = value[0] if isinstance(value, list) else value
+        yield kind, one["cells"] if kind == "contrast" else one["name"], text

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A diagnosis as its page shows it: cards, what remedies removed, the steps on one axis of time. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from slowpath.core.result import Interval
+from slowpath.core.results import Finding, Results
+from slowpath.diagnose.limits.variables import limits_of
+from slowpath.diagnose.page.trials import trials_of
+from slowpath.diagnose.page.words import leg_words, limit_words
+from slowpath.diagnose.records import CombinedFinding, CombinedOutcome, Diagnosis, DiagnosisStep
+from slowpath.report import format as fmt
+from slowpath.report import view_findings, view_run
+from slowpath.report.figure import Figure, Row, Table
+from slowpath.report.svg import contrast_forest, removed
+from slowpath.report.svg import steps as drawn
+from slowpath.report.svg.contrast_forest import Ratio
+from slowpath.report.view_findings import FindingView, Measured, side_effect
+from slowpath.stats.laws.choose import MINIMUM_EFFECT
+
+Runs = Mapping[str, Results]  # folder of a step -> its results
+_KEPT = {"keeps": "same", "loses": "slower", "undecided": "undecided"}
+STATUS = {
+    "settled": "settled: more measuring would decide nothing",
+    "named": "named, nothing tried; slowpath diagnose --resume goes on",
+    "budget": "stopped at the budget; slowpath diagnose --resume goes on",
+    "interrupted": "interrupted; slowpath diagnose --resume goes on",
+    "running": "not finished",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """One step: a link to its report, its bar, and what it asked and found."""
+
+    folder: str
+    track: str
+    wall: str
+    why: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class CombinedView:
+    """All proven remedies at once."""
+
+    figure: Figure | None
+    notes: list[str]
+    copied: list[tuple[str, str]]
+
+
+def cards(diagnosis: Diagnosis, runs: Runs) -> list[FindingView]:
+    """A card for each finding; the text of a missing leg is that of a diagnosis."""
+    survey = diagnosis.steps[0].folder if diagnosis.steps else ""
+
+    def measured(finding: Finding) -> Measured:
+        return Measured(runs.get(finding.run or survey), trials_of(finding, diagnosis.steps, runs))
+
+    def limits(finding: Finding) -> list[str]:
+        return [limit_words(one) for one in limits_of(finding)]
+
+    found = [_with_words(one, diagnosis.status) for one in diagnosis.findings]
+    return view_findings.cards(found, measured, limits)
+
+
+def _with_words(finding: Finding, status: str) -> Finding:
+    return view_findings.with_proven(finding, leg_words(finding.legs.proven, status))
+
+
+def headline(diagnosis: Diagnosis) -> str:
+    """What to do first, by the judge of every run; one that an older version wrote has none."""
+    return diagnosis.verdict.headline if diagnosis.verdict else f"Diagnosis of {diagnosis.mpi or 'an MPI'}"
+
+
+def place(diagnosis: Diagnosis, survey: Results | None) -> list[str]:
+    """Where, when, and whether it is over."""
+    where = view_run.place(survey) if survey else [diagnosis.mpi or "an MPI", view_run.date(diagnosis.started) or ""]
+    return [*filter(None, where), STATUS[diagnosis.status]]
+
+
+def numbers(diagnosis: Diagnosis) -> list[view_run.Number]:
+    """The few numbers under the headline."""
+    verdict, words = diagnosis.verdict, ("proven", "explained")
+    counts = [(word, sum(one.status == word for one in diagnosis.findings)) for word in words]
+    spent = f"{fmt.duration(diagnosis.spent_s)} of {fmt.duration(diagnosis.budget_s)}"
+    return [
+        *(view_run.counted(verdict) if verdict else ()),
+        *((str(count), word) for word, count in counts),
+        (spent, f"spent in {fmt.plural(len(diagnosis.steps), 'step')}"),
+    ]
+
+
+def tried(diagnosis: Diagnosis) -> Figure | None:
+    """What each remedy that was tried removed of its gap."""
+    rows, table, grid = [], [], "removed-grid"
+    for finding in diagnosis.findings:
+        for remedy in finding.remedies:
+            if remedy.verdict == "not tried":
+                continue
+            share, name = remedy.removed_ratio, f"{remedy.name} ({finding.rule})"
+            words = fmt.percent(share.value, 0) if share else remedy.verdict
+            value, interval = (share.value, share.interval) if share else (None, None)
+            track = removed.track(name, value, interval, remedy.verdict, grid)
+            rows.append(Row(name, 0, track, words, remedy.verdict if share else ""))
+            ends = _ends(interval)
+            table.append([name, words, ends, remedy.reason])
+    if not rows:
+        return None
+    head = ["Remedy", "Removed", "Interval", "Why"]
+    return Figure("What each remedy removed", "", Table(head, table), axis=removed.axis(grid), rows=rows)
+
+
+def _ends(interval: Interval | None) -> str:
+    return f"[{', '.join(fmt.percent(end, 0) for end in interval)}]" if interval else f"{fmt.MISSING} not measured"
+
+
+def combined(outcome: CombinedOutcome | None) -> CombinedView | None:
+    """Each finding's time with all remedies over that with its own alone."""
+    if outcome is None:
+        return None
+    notes = [side_effect(one) for one in outcome.side_effects]
+    notes += [f"{one.rule}, {one.remedy}: not measured with the others: {one.why}" for one in outcome.left_out]
+    notes += [f"Nothing to copy for all: {outcome.reason}"] if outcome.reason else []
+    snippet = outcome.snippet
+    copied = [("shell", snippet.shell), ("modulefile", snippet.modulefile)] if snippet else []
+    return CombinedView(_kept(outcome.findings), notes, [(kind, text) for kind, text in copied if text])
+
+
+def _kept(found: Sequence[CombinedFinding]) -> Figure | None:
+    ratios = [(one, Ratio(f"{one.rule}, {one.remedy}", one.ratio, one.interval, _KEPT[one.verdict], MINIMUM_EFFECT))
+              for one in found]  # fmt: skip
+    if not ratios:
+        return None
+    scale, grid = contrast_forest.scale_of([ratio for _, ratio in ratios]), "combined-grid"
+    rows = []
+    for one, ratio in ratios:
+        track = contrast_forest.track(ratio, scale, grid)
+        rows.append(Row(f"{one.remedy} ({one.rule})", 0, track, fmt.ratio(one.ratio, one.interval), one.verdict))
+    table = Table(["Finding", "Verdict", "In words"], [[one.rule, one.verdict, one.text] for one in found])
+    title = "Time with all remedies over time with its own alone"
+    return Figure(title, "", table, axis=contrast_forest.axis(scale, grid), rows=rows)
+
+
+def steps(diagnosis: Diagnosis) -> tuple[str, list[StepView]]:
+    """The axis, and a row for each step."""
+    walls = [one.wall_s or 0.0 for one in diagnosis.steps]
+    scale, grid, begin_s, rows = drawn.scale_of(sum(walls)), "steps-grid", 0.0, []
+    for step, wall_s in zip(diagnosis.steps, walls, strict=True):
+        track = drawn.track(step.folder, begin_s, wall_s, step.task.kind, scale, grid)
+        rows.append(StepView(step.folder, track, _wall(step), step.why, step.summary or ""))
+        begin_s += wall_s
+    return drawn.axis(scale, grid), rows
+
+
+def _wall(step: DiagnosisStep) -> str:
+    return "not finished" if step.wall_s is None else fmt.duration(step.wall_s)

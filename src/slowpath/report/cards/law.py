@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The picture of a finding's law: along which axis it runs, which points share a line, where its limits lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from markupsafe import Markup
+
+from slowpath.core.results import Finding, LawPoint, LawResult, LimitBracket
+from slowpath.report import format as fmt
+from slowpath.report.svg import law as drawn
+from slowpath.report.svg.law import Axis, Dot, Limit, Line
+
+MOST_LINES = 5
+_ALLOCATIONS = ("allocation_bytes", "sender_allocation_bytes", "receiver_allocation_bytes")
+_FOLLOW = (*_ALLOCATIONS, "buffer_bytes")  # what the length of a message may decide
+_ALONG: Mapping[str, tuple[str, ...]] = {
+    "bytes": ("message_bytes",),
+    "segments": ("message_bytes",),
+    "pages": ("message_bytes",),
+    "granules": _ALLOCATIONS,
+    "allocation": _ALLOCATIONS,
+    "live buffers": ("live_buffers",),
+    "repetition": ("repetition",),
+    "queue depth": ("in_flight",),
+    "queue": ("queue",),
+    "blocks": ("blocks",),
+}
+_TITLES = {
+    "message_bytes": "length of the message",
+    "allocation_bytes": "length of the allocation",
+    "sender_allocation_bytes": "length of the sender's allocation",
+    "receiver_allocation_bytes": "length of the receiver's allocation",
+    "live_buffers": "live buffers",
+    "repetition": "use of the buffer",
+    "in_flight": "messages in flight",
+    "queue": "entries in front of the message",
+    "page_bytes": "page with which the length can be mapped",
+}
+
+
+def law_picture(finding: Finding) -> Markup | None:
+    """None without a named law, or without points at two places at least."""
+    law = finding.law
+    if law is None or law.name in (None, "constant") or not law.drawn:
+        return None
+    name = _along(law)
+    if name is None:
+        return None
+    lines, name = _lines(law, name)
+    axis = Axis(_TITLES.get(name, name.replace("_", " ")), name.endswith("_bytes"))
+    limits = [_limit(one, place == 0) for place, one in enumerate(law.brackets) if one.covariate == name]
+    return drawn.chart(lines, limits, axis, _y_title(finding, law), f"Law of {finding.rule}: {finding.title}")
+
+
+def _y_title(finding: Finding, law: LawResult) -> str:
+    words = fmt.metric_name(finding.metric)
+    words = f"excess in {words}" if law.is_excess else words
+    return words[:1].upper() + words[1:] + (" of the first message" if finding.phase == "first" else "")
+
+
+def _values(points: Iterable[LawPoint], name: str) -> set[float]:
+    return {point.place[name] for point in points if name in point.place}
+
+
+def _along(law: LawResult) -> str | None:
+    """The covariate on the axis: one that the law is about and that varies."""
+    names = [name for name in _ALONG.get(law.name or "", ()) if len(_values(law.drawn, name)) > 1]
+    return max(names, key=lambda name: len(_values(law.drawn, name)), default=None)
+
+
+def _lines(law: LawResult, name: str) -> tuple[list[Line], str]:
+    """The lines, and what is on their axis."""
+    if law.name == "granules":
+        return _by_page(law, name)
+    others = [one for one in law.drawn[0].place if one != name and one not in _FOLLOW]
+    varied = [one for one in others if len(_values(law.drawn, one)) > 1]
+    groups: dict[tuple[float, ...], list[LawPoint]] = {}
+    for point in law.drawn:
+        groups.setdefault(tuple(point.place[one] for one in varied), []).append(point)
+    if len(groups) > MOST_LINES:
+        return [Line("", _dots(law.drawn, name, with_law=False))], name
+    labels = {key: ", ".join(_value(one, value) for one, value in zip(varied, key, strict=True)) for key in groups}
+    return [Line(labels[key], _dots(points, name)) for key, points in sorted(groups.items())], name
+
+
+def _by_page(law: LawResult, name: str) -> tuple[list[Line], str]:
+    """A line for each page size along the length; along the page size where all lengths are about the same."""
+    lengths = sorted(_values(law.drawn, name))
+    largest = law.brackets[-1].up_to if law.brackets else 0.0
+    pages = {point.page_bytes or largest for point in law.drawn}
+    if lengths[-1] < drawn.NARROW * lengths[0] and len(pages) > 1:
+        dots = [_dot(point, point.page_bytes or largest) for point in law.drawn]
+        return [Line("", tuple(sorted(dots, key=lambda dot: dot.x)))], "page_bytes"
+    lines = []
+    for page in sorted({point.page_bytes or 0 for point in law.drawn}, key=lambda page: page or largest):
+        points = [point for point in law.drawn if (point.page_bytes or 0) == page]
+        label = f"{fmt.count_bytes(page)} pages" if page else f"n × {fmt.count_bytes(int(largest))}"
+        lines.append(Line(label if len(pages) > 1 else "", _dots(points, name)))
+    return lines, name
+
+
+def _dots(points: Sequence[LawPoint], name: str, with_law: bool = True) -> tuple[Dot, ...]:
+    dots = [_dot(point, point.place[name], with_law) for point in points]
+    return tuple(sorted(dots, key=lambda dot: dot.x))
+
+
+def _dot(point: LawPoint, x: float, with_law: bool = True) -> Dot:
+    return Dot(x, point.value_s, point.interval, point.fitted_s if with_law else None)
+
+
+def _value(name: str, value: float) -> str:
+    if name == "page_bytes":
+        return f"{fmt.count_bytes(int(value))} pages"
+    return fmt.count_bytes(int(value)) if name.endswith("_bytes") else f"{name.replace('_', ' ')} {value:g}"
+
+
+def _limit(one: LimitBracket, main: bool) -> Limit:
+    """The limit that the finding is about has a label; others are marks."""
+    shown = fmt.count_bytes if one.covariate.endswith("_bytes") else lambda value: f"{value:g}"
+    low, high = shown(int(one.above)), shown(int(one.up_to))
+    label = f"{low}" if one.up_to - one.above <= 1 else f"{low} to {high}"
+    return Limit(label if main else "", one.above, one.up_to)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The picture of a finding's two sides: each launch of the slow cell and of the one that it is slow against; and what
+was counted next to their times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from slowpath.core.cell_results import CellResult, RoleWitness
+from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
+from slowpath.report import format as fmt
+from slowpath.report.svg import sides as drawn
+from slowpath.report.svg import witness
+from slowpath.report.svg.sides import Kind, Side
+from slowpath.report.svg.witness import Seen
+
+_PHASES = {"first": "first message", "steady": "later messages"}
+_ROLES = {"send": "sender", "receive": "receiver"}
+_OF_ONE_MESSAGE = ("one_way_s", "send_s", "receive_s", "send_barrier_s")  # metrics of what a witness counts by
+_AGREES = 1.5  # how far the two medians may lie from the ratio of pairs, in which noise cancels
+_LEAST_SYSTEM = 0.2  # share of the slow side's time: less of it is no picture
+_PARTS = {"compute_s": "computation alone", "communication_s": "message alone", "overlapped_s": "both at once"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The cells of both sides, each with its phase and what it is called."""
+
+    slow: tuple[CellResult, str, str]
+    fast: tuple[CellResult, str, str]
+    metric: str
+
+
+def side_of(cell: CellResult, metric: str, phase: str, label: str, kind: Kind) -> Side | None:
+    """One row; None where the cell has no such times."""
+    found = cell.estimate(metric, phase)
+    if found is None:
+        return None
+    return Side(label, kind, tuple(found.launch_values), found.value, found.interval)
+
+
+def sides_picture(finding: Finding, results: Results) -> Markup | None:
+    """Slow and fast, or what a message, a computation and both at once take; None where there is no other side."""
+    cells = {cell.cell: cell for cell in results.cells}
+    ends = _ends(finding, results, cells)
+    if ends is None:
+        return _parts(finding, cells)
+    (slow, slow_phase, slow_label), (fast, fast_phase, fast_label) = ends.slow, ends.fast
+    rows = [
+        side_of(slow, ends.metric, slow_phase, slow_label, "slow"),
+        side_of(fast, ends.metric, fast_phase, fast_label, "fast"),
+    ]
+    if None in rows:
+        return None
+    return drawn.chart([row for row in rows if row], axis_title(ends.metric), f"Both sides of {finding.rule}")
+
+
+def axis_title(metric: str) -> str:
+    """`One-way time`."""
+    words = fmt.metric_name(metric)
+    return words[:1].upper() + words[1:]
+
+
+def _ends(finding: Finding, results: Results, cells: Mapping[int, CellResult]) -> _Ends | None:
+    """The cells that the finding's text is about, by the contrast between them where there is one.
+
+    None where they do not show the finding's own ratio: a picture never contradicts the number next to it.
+    """
+    slow, fast = (cells.get(next(iter(some), -1)) for some in (finding.slow_cells, finding.fast_cells))
+    if slow is None or fast is None:
+        return None
+    pair = {slow.cell, fast.cell}
+    known = [one for one in results.contrasts if one.id in finding.contrasts and {one.a.cell, one.b.cell} == pair]
+    chosen = next((one for one in known if one.metric == finding.metric), None)
+    if chosen is not None and chosen.ratio:
+        sides = (chosen.b, chosen.a) if chosen.ratio > 1 else (chosen.a, chosen.b)
+        ends = _Ends(_end(chosen, sides[0], cells), _end(chosen, sides[1], cells), finding.metric)
+    elif slow is fast:
+        ends = _Ends((slow, "first", _PHASES["first"]), (slow, "steady", _PHASES["steady"]), finding.metric)
+    else:
+        phase = finding.phase
+        ends = _Ends((slow, phase, _apart(slow, fast)), (fast, phase, _apart(fast, slow)), finding.metric)
+    return ends if _agrees(ends, finding) else None
+
+
+def _agrees(ends: _Ends, finding: Finding) -> bool:
+    slow, fast = (cell.estimate(ends.metric, phase) for cell, phase, _ in (ends.slow, ends.fast))
+    if slow is None or fast is None or not finding.ratio:
+        return False
+    return 1 / _AGREES <= slow.value / fast.value / finding.ratio <= _AGREES
+
+
+def _apart(cell: CellResult, other: CellResult) -> str:
+    """What a cell has and the other has not: its numbers, or its environment, placement and library."""
+    own, its = ({**one.parameters, "environment": one.environment, "placement": one.placement, "mpi": one.mpi}
+                for one in (cell, other))  # fmt: skip
+    differing = [name for name, value in own.items() if value != its.get(name)]
+    return ", ".join(_setting(name, own[name]) for name in differing) or cell.label
+
+
+def _setting(name: str, value: str | None) -> str:
+    words = name.removesuffix("_bytes").replace("_", " ")
+    if name.endswith("_bytes") and value and value.isdecimal():
+        value = fmt.count_bytes(int(value))
+    return f"{words} {value}"
+
+
+def _end(contrast: ContrastResult, side: ContrastSide, cells: Mapping[int, CellResult]) -> tuple[CellResult, str, str]:
+    if contrast.axis == "phase":
+        return cells[side.cell], side.phase, _PHASES.get(side.phase, side.phase)
+    return cells[side.cell], side.phase, _setting(contrast.axis, side.value)
+
+
+def _parts(finding: Finding, cells: Mapping[int, CellResult]) -> Markup | None:
+    """A message behind a computation: each alone, and both."""
+    cell = cells.get(next(iter(finding.slow_cells), -1))
+    if cell is None or finding.metric != "overlapped_s":
+        return None
+    rows = [side_of(cell, name, finding.phase, words, "slow" if name == "overlapped_s" else "fast")
+            for name, words in _PARTS.items()]  # fmt: skip
+    rows[1] = rows[1] or side_of(cell, "communication_s", "steady", _PARTS["communication_s"], "fast")
+    return drawn.chart([row for row in rows if row], "Time", f"What overlaps, {finding.rule}")
+
+
+def witness_picture(finding: Finding, results: Results) -> Markup | None:
+    """Time in the kernel of both sides; None where none was counted."""
+    cells = {cell.cell: cell for cell in results.cells}
+    ends = _ends(finding, results, cells)
+    if ends is None or ends.metric not in _OF_ONE_MESSAGE:
+        return None
+    seen = [*_seen(*ends.slow, ends.metric, "slow"), *_seen(*ends.fast, ends.metric, "fast")]
+    if not any(one.system_s >= _LEAST_SYSTEM * one.wall_s for one in seen if one.kind == "slow"):
+        return None
+    return witness.chart(seen, f"{axis_title(ends.metric)}; filled: in the kernel", f"Witness of {finding.rule}")
+
+
+def _seen(cell: CellResult, phase: str, label: str, metric: str, kind: str) -> Sequence[Seen]:
+    estimate, roles = cell.estimate(metric, phase), (cell.witness or {}).get(phase, {})
+    if estimate is None:
+        return []
+    return [
+        Seen(f"{label}, {_ROLES[role]}", kind, estimate.value, one.system_time_s_per_op, _faults(one))
+        for role, one in roles.items()
+        if one is not None and one.system_time_s_per_op is not None
+    ]
+
+
+def _faults(one: RoleWitness) -> str:
+    known = [value for value in (one.minor_faults_per_op, one.major_faults_per_op) if value is not None]
+    return f"{sum(known):.3g} page faults" if known else ""

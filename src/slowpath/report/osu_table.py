@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Latency and bandwidth over message size as the OSU Micro-Benchmarks print them: size, value, then more columns. Pure.
+
+Programs that read OSU's tables take the first two columns of lines without #. What a value is stands above each table:
+a median over launches, where OSU prints a mean over iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from slowpath.core.cell_results import CellResult, MetricEstimate
+from slowpath.core.errors import UsageError
+from slowpath.core.result import Interval
+from slowpath.core.results import Results
+from slowpath.core.roles import is_effort
+from slowpath.experiments.registry import ROLES
+
+US, MB = 1e-6, 1e6
+_OWN = ("message_bytes", "pattern")
+
+
+Value = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A table that OSU prints. column: its second one.  means: what a value is.  pattern, metric: of the cells."""
+
+    name: str
+    pattern: str
+    metric: str
+    title: str
+    column: str
+    unit: str
+    means: str
+
+
+LATENCY = Kind(
+    "latency",
+    "ping_pong",
+    "half_round_trip_latency_s",
+    "half round trip",
+    "Latency (us)",
+    "us",
+    "Latency: half a round trip, median over launches of the median over samples (osu_latency prints a mean)",
+)
+BANDWIDTH = Kind(
+    "bandwidth",
+    "windowed",
+    "time_per_message_s",
+    "messages in flight",
+    "Bandwidth (MB/s)",
+    "MB/s",
+    "Bandwidth: bytes over the median time of a message, 10^6 bytes per second (osu_bw divides by a mean)",
+)
+KINDS = (LATENCY, BANDWIDTH)
+
+
+@dataclass(frozen=True)
+class Row:
+    """interval: None: none can be given, since there are too few launches. value, interval: in the table's unit."""
+
+    size_bytes: int
+    value: float
+    interval: Interval | None
+    launches: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """One kind of cells that differ in the message's length alone. where: what sets it apart, name -> value."""
+
+    kind: Kind
+    where: Mapping[str, str]
+    rows: Sequence[Row]
+
+
+def tables_of(results: Results, kinds: Sequence[Kind] = KINDS) -> list[Table]:
+    """All of a run.  Raises: UsageError: it has no cells of these kinds."""
+    found = [table for kind in kinds for table in _of_kind(results.cells, kind)]
+    if not found:
+        wanted = " or ".join(f"pattern={kind.pattern}" for kind in kinds)
+        raise UsageError(f"{results.run.folder}: has no measured cell with {wanted}; slowpath run checkup has both")
+    return found
+
+
+def _of_kind(cells: Sequence[CellResult], kind: Kind) -> list[Table]:
+    groups: dict[tuple[tuple[str, str], ...], dict[int, Row]] = {}
+    for cell in cells:
+        row = _row(cell, kind)
+        if row is not None:  # the same cell in two groups of a campaign: the first speaks
+            groups.setdefault(tuple(_conditions(cell).items()), {}).setdefault(row.size_bytes, row)
+    return [Table(kind, dict(where), [rows[size] for size in sorted(rows)]) for where, rows in groups.items()]
+
+
+def _conditions(cell: CellResult) -> dict[str, str]:
+    """All that two cells of one table have in common."""
+    shared = {k: v for k, v in cell.parameters.items() if k not in _OWN and not is_effort(ROLES, k)}
+    return {"mpi": cell.mpi or "", "environment": cell.environment, "placement": cell.placement, **shared}
+
+
+def _row(cell: CellResult, kind: Kind) -> Row | None:
+    if cell.experiment != "p2p" or cell.parameters.get("pattern") != kind.pattern or cell.copy != 1:
+        return None
+    found = cell.estimate(kind.metric, "steady")
+    value, interval = _value(found, kind) if found is not None else (None, None)
+    if found is None or value is None:
+        return None
+    return Row(int(cell.parameters["message_bytes"]), value, interval, found.launches)
+
+
+def _value(found: MetricEstimate, kind: Kind) -> tuple[float | None, Interval | None]:
+    if kind is LATENCY:
+        return found.value / US, _scaled(found.interval, US)
+    rate = found.bandwidth_bytes_per_s
+    return (rate / MB if rate is not None else None), _scaled(found.bandwidth_interval, MB)
+
+
+def _scaled(interval: Interval | None, unit: float) -> Interval | None:
+    return (interval[0] / unit, interval[1] / unit) if interval is not None else None
+
+
+def as_text(results: Results, tables: Sequence[Table]) -> str:
+    """Tables one after the other, each with what OSU's programs leave to the reader in its head."""
+    apart = _apart(tables)
+    return "\n\n".join("\n".join(_lines(results, table, apart)) for table in tables) + "\n"
+
+
+def _apart(tables: Sequence[Table]) -> set[str]:
+    """Conditions in which tables of this run differ, and those that every head names."""
+    names = dict.fromkeys(name for table in tables for name in table.where)
+    return {name for name in names if len({table.where.get(name) for table in tables}) > 1}
+
+
+def _lines(results: Results, table: Table, apart: set[str]) -> list[str]:
+    kind, run = table.kind, results.run
+    identity = next((one for one in run.mpis if one.mpi == table.where["mpi"]), run.mpi)
+    named = ["environment", "placement", *sorted(apart - {"mpi", "environment", "placement"})]
+    where = ", ".join(f"{name} {table.where[name]}" for name in named if table.where.get(name))
+    in_flight = f", {table.where['in_flight']} in flight" if kind is BANDWIDTH and "in_flight" in table.where else ""
+    head = [
+        f"# Slowpath {kind.name} ({kind.title}{in_flight}), in the columns of OSU's tables; not OSU's program",
+        f"# Run {run.id}, {identity.name or 'unknown MPI'} {identity.version or ''}".rstrip() + f"; {where}",
+        f"# {kind.means}",
+        "# Low, High: ends of its 95 % interval (nan: too few launches for one); Launches: of the MPI job",
+    ]
+    column = f"{kind.column:>18}{f'Low ({kind.unit})':>18}{f'High ({kind.unit})':>18}{'Launches':>12}"
+    return [*head, f"{'# Size':<16}{column}", *(_line(row) for row in table.rows)]
+
+
+def _line(row: Row) -> str:
+    low, high = row.interval or (float("nan"), float("nan"))
+    return f"{row.size_bytes:<16}{_number(row.value):>18}{_number(low):>18}{_number(high):>18}{row.launches:>12}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}" if abs(value) >= 100 else f"{value:.3f}"
+
+
+def as_records(results: Results, tables: Sequence[Table]) -> list[dict[str, Value]]:
+    """One flat row a value, for JSON and CSV; low and high are None where no interval can be given."""
+    return [
+        {
+            "run": results.run.id,
+            "kind": table.kind.name,
+            **table.where,
+            "message_bytes": row.size_bytes,
+            "value": row.value,
+            "low": row.interval[0] if row.interval else None,
+            "high": row.interval[1] if row.interval else None,
+            "unit": table.kind.unit,
+            "launches": row.launches,
+        }
+        for table in tables
+        for row in table.rows
+    ]

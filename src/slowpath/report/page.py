@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every HTML page of this program is made with: templates, one style, scripts, and `µs`."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from slowpath.report import format as fmt
+from slowpath.report.svg import marks
+from slowpath.report.svg.element import element
+
+HERE = Path(__file__).parent
+TEMPLATES = HERE / "templates"
+LEVELS = {
+    "slow": ("slower", "Slow"),
+    "ok": ("same", "OK"),
+    "info": ("info", "Note"),
+    "warning": ("undecided", "Warning"),
+}
+_MICRO = re.compile(r"(?<=[\d\]]) us\b")
+
+
+def render(template: str, folder: Path = HERE, **shown: Any) -> str:
+    """A page. Everything that a template shows passes `with_micro`.
+
+    Args: template: name of a file in `folder`, or in the templates of this package.
+    """
+    page = _environment(folder).get_template(template)
+    return page.render(style=_inline("style.css"), copy_script=_inline("copy.js"), **shown)
+
+
+def script(name: str) -> Markup:
+    """A script of the templates, to be written into a page."""
+    return _inline(name)
+
+
+def with_micro(value: object) -> object:
+    """`µs` for the `us` of plain text (docs/reference/report.md, numbers): the one place where a page gets it."""
+    if not isinstance(value, str):
+        return value
+    shown = _MICRO.sub(" µs", value)
+    return Markup(shown) if isinstance(value, Markup) else shown
+
+
+@cache
+def _environment(folder: Path) -> Environment:
+    loader = FileSystemLoader([TEMPLATES, HERE, folder])
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=with_micro,
+                       trim_blocks=True, lstrip_blocks=True)  # fmt: skip
+    made.globals.update(badge=badge, levels=LEVELS, missing=fmt.MISSING)
+    return made
+
+
+def badge(verdict: str) -> Markup:
+    """The marker of a verdict, to stand next to its word."""
+    d = marks.SHAPES.get(verdict, "M-2-7H2V-3H-2zM-2-1H2V7H-2z")
+    path = element("path", d=d, class_=f"mark {verdict}")
+    return Markup(element("svg", path, class_="badge", width=16, height=16, viewBox="-8 -8 16 16", aria_hidden="true"))
+
+
+def embedded_json(text: str) -> Markup:
+    """JSON that may stand in a script element: no `</script>` or `<!--` can end or open anything."""
+    return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
+
+
+def _inline(name: str) -> Markup:
+    lines = (TEMPLATES / name).read_text(encoding="utf-8").splitlines()
+    return Markup("\n".join(line.strip() for line in lines if "SPDX" not in line))

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A law: the points that were measured with their intervals, the law's own line, and the limits at which it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from slowpath.report import format as fmt
+from slowpath.report.svg.element import element, picture, text
+from slowpath.report.svg.first_vs_later import short_time
+from slowpath.report.svg.marks import percent
+from slowpath.report.svg.plot import spread_apart
+from slowpath.report.svg.scale import LogScale, powers_of_two, spanning
+from slowpath.report.svg.scale_linear import LinearScale
+from slowpath.report.svg.wide import LINE, Wide
+
+HEIGHT, TOP, BOTTOM = 268, 26, 222
+LEFT, RIGHT_ALONE, RIGHT_NAMED = 17.0, 97.0, 77.0
+STYLES = ("s2", "s1", "s3", "s4", "s5", "s6")
+NARROW = 4.0  # from the least to the largest: an axis that spans less is linear
+_ZERO = 3.0  # how far below the least positive value 0 stands on a logarithmic axis
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One measured point. interval: seconds.  law_s: by the law; None: no law is named."""
+
+    x: float
+    value_s: float
+    interval: tuple[float, float] | None
+    law_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Points that share what is not on the axis, by x. label: empty where it is the only line."""
+
+    label: str
+    dots: tuple[Dot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Where the law changes: above `above` and not above `up_to`. label: empty: only the mark is drawn."""
+
+    label: str
+    above: float
+    up_to: float
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The axis along which the law runs. is_bytes: its ticks are lengths."""
+
+    title: str
+    is_bytes: bool
+
+
+def chart(lines: Sequence[Line], limits: Sequence[Limit], axis: Axis, y_title: str, title: str) -> Markup | None:
+    """The picture, as wide as its box; None without two places on the axis."""
+    dots = [dot for line in lines for dot in line.dots if dot.value_s > 0]
+    places = sorted({dot.x for dot in dots})
+    ends = spanning([v for dot in dots for v in (dot.value_s, dot.law_s, *(dot.interval or ()))], least=2.0, margin=1.2)
+    if len(places) < 2 or ends is None:
+        return None
+    named = any(line.label for line in lines)
+    frame = Wide(LEFT, RIGHT_NAMED if named else RIGHT_ALONE, TOP, BOTTOM)
+    y = LogScale(*ends, frame.bottom - 4, frame.top + 4)
+    x, ticks = _across(places, axis, frame)
+    content = frame.levels([(y(tick), short_time(tick)) for tick in y.ticks(5)]) + frame.uprights(ticks)
+    content += "".join(_limit(one, x, frame) for one in limits)
+    content += "".join(_line(line, place, limits, x, y) for place, line in enumerate(lines))
+    content += _names(lines, y, frame) + frame.titles(axis.title, y_title)
+    return picture(content, title, _described(dots, lines, limits, axis), height=HEIGHT, class_="law")
+
+
+def _described(dots: Sequence[Dot], lines: Sequence[Line], limits: Sequence[Limit], axis: Axis) -> str:
+    low, high = (fmt.time(end(dot.value_s for dot in dots)) for end in (min, max))
+    words = f"{fmt.plural(len(dots), 'point')} over {axis.title}, {low} to {high}, with intervals."
+    words += " The line is the law." if any(dot.law_s is not None for dot in dots) else " No law is named."
+    if len(lines) > 1:
+        words += f" Lines: {', '.join(line.label for line in lines)}."
+    return words + (f" Limits: {'; '.join(one.label for one in limits if one.label)}." if limits else "")
+
+
+Scale = Callable[[float], float]
+
+
+def _across(places: Sequence[float], axis: Axis, frame: Wide) -> tuple[Scale, list[tuple[float, str]]]:
+    """Scale and ticks of the axis along which the law runs, in percent."""
+    start, end = frame.left + 3, frame.right - 3
+    least = next((value for value in places if value > 0), 1.0)
+    label: Callable[[float], str] = (lambda v: fmt.count_bytes(int(v))) if axis.is_bytes else (lambda v: f"{v:g}")
+    if places[-1] < NARROW * max(places[0], 1e-300) and places[0] > 0:
+        linear = LinearScale(places[0], places[-1], start, end)
+        return linear, [(linear(tick), label(tick)) for tick in linear.ticks(5)]
+    low = least / _ZERO if places[0] <= 0 else least
+    scale = LogScale(low, places[-1], start, end)
+    zero = [(start, "0")] if places[0] <= 0 else []
+    found = powers_of_two(least, places[-1], 6) if axis.is_bytes else scale.ticks(5)
+    return lambda v: scale(max(v, low)), zero + [(scale(tick), label(tick)) for tick in found if tick >= least]
+
+
+def _line(line: Line, place: int, limits: Sequence[Limit], x: Scale, y: LogScale) -> str:
+    """The law's line, broken at its limits, and the points over it."""
+    style, content = STYLES[place % len(STYLES)], ""
+    for one, other in zip(line.dots, line.dots[1:], strict=False):
+        if one.law_s is None or other.law_s is None or any(_between(limit, one.x, other.x) for limit in limits):
+            continue
+        content += element(
+            "line",
+            x1=percent(x(one.x)),
+            x2=percent(x(other.x)),
+            y1=y(one.law_s),
+            y2=y(other.law_s),
+            class_=f"fit {style}",
+        )
+    if len(line.dots) == 1 and (alone := line.dots[0]).law_s is not None:
+        at = x(alone.x)
+        content += element("line", x1=percent(at - 2.5), x2=percent(at + 2.5), y1=y(alone.law_s), y2=y(alone.law_s),
+                           class_=f"fit {style}")  # fmt: skip
+    for dot in line.dots:
+        where = percent(x(dot.x))
+        if dot.interval:
+            low, high = (y(end) for end in dot.interval)
+            content += element("line", x1=where, x2=where, y1=low, y2=high, class_=f"whisker {style}")
+        content += element("circle", cx=where, cy=y(dot.value_s), r=3.5, class_=f"point {style}")
+    return content
+
+
+def _between(limit: Limit, low: float, high: float) -> bool:
+    return low <= limit.above and limit.up_to <= high
+
+
+def _limit(one: Limit, x: Scale, frame: Wide) -> str:
+    """A band between the last place before and the first one beyond, never thinner than a line."""
+    low, high = x(one.above), x(one.up_to)
+    content = element("rect", x=percent(low), width=percent(max(0.4, high - low)), y=frame.top,
+                      height=frame.bottom - frame.top, class_="limit" if one.label else "limit minor")  # fmt: skip
+    if not one.label:
+        return content
+    right = low > (frame.left + frame.right) / 2
+    at = percent(low - 1 if right else high + 1)
+    return content + text(one.label, at, frame.top + 12, "end" if right else None, "label")
+
+
+def _names(lines: Sequence[Line], y: LogScale, frame: Wide) -> str:
+    """Each line's name to the right of its last point, in its colour."""
+    named = [(place, line) for place, line in enumerate(lines) if line.label and line.dots]
+    places = spread_apart([y(line.dots[-1].value_s) + 4 for _, line in named], LINE - 1, frame.top + 8, frame.bottom)
+    return "".join(
+        text(line.label, percent(frame.right + 1), at, None, f"curve {STYLES[place % len(STYLES)]}")
+        for (place, line), at in zip(named, places, strict=True)
+    )

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CMake and the compiler at work: from the engine's source to the programs that are kept."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from slowpath.core.errors import EnvironmentFailure
+from slowpath.run.engine.blas import PACKAGED, PLUGIN, BlasInSight
+from slowpath.run.engine.cache import PROGRAM
+from slowpath.run.engine.meter import BuildMeter, Tell
+from slowpath.run.engine.toolchain import Compiler, find_cmake
+
+BUILD_LIMIT_S = 900.0
+_LOOK_EVERY_S = 0.2
+BLAS_LINE = re.compile(r"^-- BLAS: (?!none)(.+)$", re.MULTILINE)  # engine/studies/blas/CMakeLists.txt
+ERROR_LINE = re.compile(r"\berror: |^CMake Error|undefined reference|No space left")
+# Kept next to the engine when the source builds them: the original reproducers' commands, the driver-level experiment,
+# the library that pads allocations of programs that can't be changed, what `slowpath count` works with, what plants
+# slow paths (docs/results/plants.md), and the BLAS.
+OTHER_PROGRAMS = (
+    "gpudirect_p2p_overalloc",
+    "intranode_pinned_host_comm",
+    "internode_pinned_host_comm",
+    "slowpath-ipc",
+    "libslowpath-pad.so",
+    "libslowpath-layers.so",
+    "libslowpath-count.so",
+    "libslowpath-witness.so",
+    "slowpath-count-ptrace",
+    "slowpath-count-names",
+    "libslowpath-plant.so",
+    PLUGIN,
+    PACKAGED,
+)
+
+
+@dataclass(frozen=True)
+class BuildTools:
+    """What a build works with.
+
+    arguments: more of CMake's configuration.  tell: takes lines of the build's progress.
+    """
+
+    compiler: Compiler
+    blas: BlasInSight
+    environ: Mapping[str, str]
+    tell: Tell = lambda _: None
+    arguments: tuple[str, ...] = ()
+
+
+def compile_engine(source: Path, build: Path, mpicxx: Path, tools: BuildTools, log: Path) -> None:
+    """Configure and compile in `build`; `log` takes all that is printed.  Raises: EnvironmentFailure."""
+    cmake = find_cmake(tools.environ)
+    jobs = max(1, min(8, len(os.sched_getaffinity(0))))
+    configure = [
+        str(cmake),
+        *("-S", str(source), "-B", str(build)),
+        "-DCMAKE_BUILD_TYPE=Release",
+        "-DSLOWPATH_TESTS=OFF",
+        f"-DMPI_CXX_COMPILER={mpicxx}",
+        *tools.blas.cmake_arguments,
+        *tools.arguments,
+    ]
+    # The first word only: CMake takes a launcher such as ccache by a variable of its own.
+    if len(tools.compiler.command) == 1:
+        configure.append(f"-DCMAKE_CXX_COMPILER={tools.compiler.command[0]}")
+    steps = (("configure", configure), ("compile", [str(cmake), "--build", str(build), "-j", str(jobs)]))
+    # For ccache, where it is used: without it the folder's own path is part of what it looks up.
+    environ = {"CCACHE_BASEDIR": str(build), **tools.environ}
+    log.write_bytes(b"")
+    meter = BuildMeter(log, tools.tell)
+    try:
+        for what, argv in steps:
+            code = _logged(argv, environ, log, meter)
+            if code is None:
+                raise EnvironmentFailure(f"the engine did not {what} within {BUILD_LIMIT_S:g} s; see {log}")
+            if code != 0:
+                raise EnvironmentFailure(
+                    f"the engine did not {what} with {mpicxx}: {_why(log)}; see {log}, or choose another MPI with --mpi"
+                )
+    finally:
+        meter.close()
+
+
+def collect(build: Path, folder: Path, log: Path) -> str | None:
+    """Copy what is kept from `build` into the new `folder`; the BLAS that CMake chose, None if it found none.
+
+    Raises: EnvironmentFailure: the build made no engine.
+    """
+    folder.mkdir(parents=True)
+    for name in (PROGRAM, *OTHER_PROGRAMS):
+        for built in (path for path in build.rglob(name) if path.is_file()):
+            shutil.copy2(built, folder / name)
+    if not (folder / PROGRAM).exists():
+        raise EnvironmentFailure(f"the build made no {PROGRAM}; see {log}")
+    blas = BLAS_LINE.search(log.read_text(errors="replace"))
+    return blas[1] if blas else None
+
+
+def _logged(argv: Sequence[str], environ: Mapping[str, str], log: Path, meter: BuildMeter) -> int | None:
+    """The exit code; None: the limit came first. Whatever interrupts the wait ends the command."""
+    with log.open("ab") as out:
+        out.write(f"$ {' '.join(argv)}\n".encode())
+        out.flush()
+        end = time.monotonic() + BUILD_LIMIT_S
+        with subprocess.Popen(
+            argv, env=dict(environ), stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
+        ) as process:
+            try:
+                while time.monotonic() < end:
+                    meter.look()
+                    try:
+                        return process.wait(_LOOK_EVERY_S)
+                    except subprocess.TimeoutExpired:
+                        continue
+                return None
+            finally:
+                process.kill()
+
+
+def _why(log: Path) -> str:
+    """The log's most telling line: what CMake could not find, else its first error."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
+    telling = [line for line in lines if line.startswith("Could NOT find")]
+    telling += [line for line in lines if ERROR_LINE.search(line)]
+    return telling[0] if telling else "no error message"

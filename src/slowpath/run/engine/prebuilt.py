@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engines that came in the wheel: which one fits an MPI, and taking it into the cache.
+
+tools/build-wheel compiles one for each binary interface, for any processor, and leaves room for the folder of the
+user's MPI library. Taken into the cache it is an engine like those that are compiled there: with its own folder, which
+compute nodes see, and its own key.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.resources import data_folder
+from slowpath.mpi.libraries import STANDARD_SONAME, sonames_of
+from slowpath.mpi.library_file import library_file
+from slowpath.mpi.mpi import Mpi
+from slowpath.mpi.probe import output_of
+from slowpath.run.engine.blas import PACKAGE, PACKAGED, PLUGIN, package_version, packaged_openblas
+from slowpath.run.engine.cache import (
+    NOTE,
+    PROGRAM,
+    STANDARD_ABI,
+    Engine,
+    cached_engine,
+    engines_folder,
+    source_hash,
+)
+from slowpath.run.engine.elf import dynamic
+from slowpath.run.engine.fit import why_unfit
+from slowpath.run.engine.runpath import write_library_folder
+
+WORD = "prebuilt"  # SLOWPATH_ENGINE: take the wheel's engine, or fail
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """An engine of the wheel that fits. library: the file of the MPI that it will load."""
+
+    engine: Engine
+    library: Path
+
+
+def wheel_folder() -> Path:
+    """Folder of the wheel's engines, one folder for each binary interface; not there in a checkout."""
+    return data_folder("engines")
+
+
+def has_prebuilt() -> bool:
+    """Whether Slowpath was installed from a wheel with engines."""
+    return wheel_folder().is_dir()
+
+
+def fitting(mpi: Mpi, environ: Mapping[str, str]) -> Fitting | str:
+    """The engine of the wheel for this MPI, or why there is none. Starts no program but the MPI's wrapper."""
+    if not has_prebuilt():
+        return "this installation of Slowpath holds no prebuilt engines"
+    reason = f"there is none for the {mpi.abi} interface"
+    for abi in (mpi.abi, *([STANDARD_ABI] if mpi.standard_abi else [])):
+        engine = cached_engine(wheel_folder() / abi)
+        if engine is None:
+            continue
+        found = _fits(engine, mpi, environ)
+        if isinstance(found, Fitting):
+            return found
+        reason = found
+    return reason
+
+
+def take(fit: Fitting, mpi: Mpi, environ: Mapping[str, str]) -> Engine | str:
+    """The engine in the cache, put there now if need be; or why it does not start with this library.
+
+    Raises: OSError: the cache can't be written.
+    """
+    package, version = packaged_openblas(), package_version()
+    blas = f"{PACKAGE} {version}" if package and (fit.engine.program.parent / PLUGIN).exists() else None
+    identity = "\n".join([fit.engine.note.key, str(fit.library), mpi.build_identity, str(blas)])
+    key = f"{mpi.name}-{mpi.version or 'unknown'}-wheel-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
+    folder = engines_folder(environ) / key
+    if (ready := cached_engine(folder)) is not None:
+        return ready
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{key}-", dir=folder.parent))
+    try:
+        staged = work / "staged"
+        shutil.copytree(fit.engine.program.parent, staged)
+        if reason := _fitted(staged, fit.library, environ):
+            return reason
+        (staged / PLUGIN).unlink(missing_ok=True) if blas is None else None
+        if package and blas:
+            shutil.copy2(package / "lib" / PACKAGED, staged / PACKAGED)
+        note = msgspec.structs.replace(fit.engine.note, key=key, mpi=mpi.identity, mpicxx=str(mpi.mpicxx), blas=blas)
+        (staged / NOTE).write_bytes(msgspec.json.encode(note))
+        with contextlib.suppress(FileExistsError, OSError):  # another process may have been faster: its is as good
+            staged.rename(folder)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    engine = cached_engine(folder)
+    if engine is None:
+        raise EnvironmentFailure(f"the engine in {folder} is not whole; remove that folder and try again")
+    return engine
+
+
+def _fits(engine: Engine, mpi: Mpi, environ: Mapping[str, str]) -> Fitting | str:
+    if engine.note.source != source_hash(data_folder("engine")):
+        return "it is not made of the source that is installed"
+    names = (STANDARD_SONAME,) if engine.note.abi == STANDARD_ABI else sonames_of(engine.note.abi)
+    library = next((found for name in names if (found := library_file(mpi, name, environ)) is not None), None)
+    if library is None:
+        return f"{mpi.identity} at {mpi.prefix} has no {' or '.join(names)} in sight"
+    reason = why_unfit(engine.program, library, environ)
+    return reason or Fitting(engine, library)
+
+
+def _fitted(folder: Path, library: Path, environ: Mapping[str, str]) -> str | None:
+    """Write the library's folder into all programs of `folder`, and start one. None: it describes itself."""
+    for path in folder.iterdir():
+        if path.is_file() and dynamic(path) is not None and not write_library_folder(path, library.parent.absolute()):
+            return f"the path of {library} is too long, or has a colon or a dollar sign"
+    program = folder / PROGRAM
+    if not os.access(program, os.X_OK):
+        program.chmod(0o755)
+    if output_of([str(program), "describe", "--json"], environ) is None:
+        return f"it does not start with {library}; see: {program} describe"
+    return None
