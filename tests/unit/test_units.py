@@ -196,6 +196,7 @@ def test_a_number_has_no_more_digits_than_its_interval_and_never_more_than_four(
     assert ratio_words(3.2435, (3.1, 3.4)) == "3.24x [3.10, 3.40]"
     assert ratio_words(3.2435, (2.1, 4.9)) == "3.2x [2.1, 4.9]"
     assert ratio_words(3.2435, None) == "3.24x"
+    assert ratio_words(74.3, (1.31, 4088.0)) == "74x [1.3, 4088]"
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

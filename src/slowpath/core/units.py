@@ -234,10 +234,18 @@ def format_ratio(ratio: float, half_width: float | None = None) -> str:
 
 
 def format_interval(interval: tuple[float, float], value: float) -> str:
-    """`[3.10, 3.50]`: both ends with the digits of the value between them.  Raises: ValueError."""
-    decimals = _decimals(value, (interval[1] - interval[0]) / 2)
-    low, high = (f"{round(_finite(end, 'an end'), decimals):.{max(0, decimals)}f}" for end in interval)
-    return f"[{low}, {high}]"
+    """`[3.10, 3.50]`: both ends with the digits of the value between them, `[1.3, 4088]`: two at least.
+
+    Raises: ValueError: not finite.
+    """
+    common = _decimals(value, (interval[1] - interval[0]) / 2)
+    return f"[{', '.join(_end(_finite(end, 'an end'), common) for end in interval)}]"
+
+
+def _end(end: float, common: int) -> str:
+    first = -math.floor(math.log10(abs(end))) if end else common
+    decimals = max(common, min(6, first + _FEWEST_DIGITS - 1))
+    return f"{round(end, decimals):.{max(0, decimals)}f}"
 
 
 def ratio_words(ratio: float, interval: tuple[float, float] | None) -> str:

@@ -169,7 +169,8 @@ def _decided_line(
     where = f" ({top.where})" if top.where else ""
     default = "" if lost or top.explains else "; the default is the faster side"
     also = f"; {len(decided)} of {total} contrasts decided" if total > 1 else ""
-    codes = ", ".join(dict.fromkeys(finding.rule for finding in named))
+    mine = [finding for finding in named if level != "slow" or finding.affects_default is not False]
+    codes = ", ".join(dict.fromkeys(finding.rule for finding in mine))
     text = f"{top.group}: {_times(top)}{where}{default}{also}{f'; named by {codes}' if codes else ''}."
     return Line(level=level, text=text, contrast=top.id)
 

@@ -93,7 +93,7 @@ def test_write_all_into_no_folder_is_one_line(tmp_path: Path, results: Results) 
     ("value", "interval", "shown", "ends"),
     [
         (2.919e-3, [2.81e-3, 3.03e-3], "2.92 ms", "[2.81, 3.03] ms"),
-        (1.5e-6, None, "1.50 µs", None),
+        (1.5e-6, None, "1.50 us", None),
         (0.4542, [0.4532, 0.4552], "454.2 ms", "[453.2, 455.2] ms"),
         (None, None, "–", None),
     ],

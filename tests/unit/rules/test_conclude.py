@@ -239,3 +239,12 @@ def test_a_law_through_both_cells_of_a_contrast_names_its_question() -> None:
     assert verdict.lines[0].text.endswith("; named by SP021.")
     other = a_finding("SP021", contrasts=[], cells=[0, 1, 2], phase="first")
     assert conclude([loss], [other]).verdict.slow_paths == 2
+
+
+def test_a_loss_of_the_users_own_is_not_named_by_what_lies_under_other_settings() -> None:
+    """The default loses at one length, and the other setting at another: the finding is about the second alone."""
+    loses, wins = contrast("x", 0.5, "faster"), contrast("y", 3.0, "slower")
+    verdict = conclude([loses, wins], [a_finding("SP009", contrasts=["y"], affects_default=False)]).verdict
+    assert verdict.lines[0].level == "slow"
+    assert "named by" not in verdict.lines[0].text
+    assert "1 without a name" in (verdict.count or "")
