@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The budgets of docs/internals/budgets.md, measured: start-up, 10^8 samples, report size, the engine's share.
 
-    python benchmarks/budgets.py [RUN]        RUN: a run folder of checkup, for the last two lines
+    python benchmarks/budgets.py [RUN]        RUN: a run folder, for the last two lines
 
 Prints a Markdown table and exits 1 when a budget is exceeded. Times depend on the machine, so this is no test.
 """
@@ -59,7 +59,7 @@ def samples() -> Line:
 def of_run(run: Path) -> Iterator[Line]:
     """Report size, and the largest share that reading the clock has in a steady ping-pong sample."""
     size = (run / "report.html").stat().st_size
-    yield Line("report.html of checkup", f"{size / 1e3:.0f} kB", "1 MB", size <= REPORT_BUDGET_BYTES)
+    yield Line(f"report.html of {run.name}", f"{size / 1e3:.0f} kB", "1 MB", size <= REPORT_BUDGET_BYTES)
     worst = 0.0
     for launch in load_launches(run):
         index = launch.blocks

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from slowpath.core.version import __version__
 
 if TYPE_CHECKING:
-    from slowpath.report.api import open
+    from slowpath.report.opened import open
 
 __all__ = ["__version__", "open"]
 
@@ -20,7 +20,7 @@ __all__ = ["__version__", "open"]
 def __getattr__(name: str) -> Any:
     """`open` is imported when it is first used, so that `--help` does not pay for numpy."""
     if name == "open":
-        from slowpath.report.api import open as found
+        from slowpath.report.opened import open as found
 
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from slowpath.diagnose.page.html import page
 from slowpath.report import render_html
-from support import checkup, report_studies
+from support import checkup, diagnosed, report_studies
 
 webdriver = pytest.importorskip("selenium.webdriver")
 
@@ -27,7 +28,7 @@ OPTIONS = (
 Start = Callable[..., Any]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
     """Starts a browser with a fresh profile; `preferences` are Chromium's own. Gone before ranks are started."""
     browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
@@ -51,17 +52,17 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
         one.quit()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser(start: Start) -> Any:
     """One browser for all tests that need no preferences."""
     return start()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """file: addresses of a check-up, of an imported run and of both studies."""
+    """file: addresses of a check-up, of an imported run, of both studies and of a diagnosis."""
     documents = {
-        "results": checkup.results(),
+        "results": diagnosed.results(),
         "imported": checkup.imported(),
         "puts": report_studies.put_results(),
         "cannon": report_studies.cannon_results(),
@@ -71,4 +72,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         path = folder / f"{name}.html"
         path.write_text(render_html(document, checkup.series(document)), encoding="utf-8")
         found[name] = path.as_uri()
-    return found
+    path = folder / "diagnosis.html"
+    path.write_text(page(*diagnosed.diagnosis()), encoding="utf-8")
+    return {**found, "diagnosis": path.as_uri()}

@@ -14,8 +14,8 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from watchdog import WATCHDOG_S
 
-NAMES = ("results", "imported", "puts", "cannon")
-DRAWN = ("results", "puts", "cannon")
+NAMES = ("results", "imported", "puts", "cannon", "diagnosis")
+DRAWN = ("results", "puts", "cannon", "diagnosis")
 WIDTHS = (400, 1600)
 SCHEMES = ("light", "dark")
 
@@ -228,7 +228,7 @@ def test_evidence_opens_its_contrast(browser: Any, pages: dict[str, str]) -> Non
     link = browser.find_element(By.LINK_TEXT, "Evidence")
     target = str(link.get_attribute("href")).rpartition("#")[2]
     browser.execute_script("document.getElementById(arguments[0]).open = false", target)
-    link.click()
+    link.send_keys(Keys.ENTER)
     comes(browser, lambda: browser.execute_script("return document.getElementById(arguments[0]).open", target))
 
 

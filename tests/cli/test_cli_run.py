@@ -140,6 +140,9 @@ def test_two_mpis_in_one_run(
     results = json.loads((tmp_path / "r" / "results.json").read_text())
     measured = {cell["cell"]: cell["status"] for cell in results["cells"] if cell["environment"] == "default"}
     assert {one["mpi"] for one in plan["cells"] if measured.get(one["cell"]) == "ok"} == {mpi.name, other.name}
+    between = [one for one in plan["contrasts"] if one["axis"] == "mpi"]
+    assert between, "they are compared without being asked for"
+    assert {plan["cells"][one["a"]["cell"]]["mpi"] for one in between} == {plan["mpis"][0]["name"]}
     starts = {json.loads(path.read_text())["argv"][0] for path in (tmp_path / "r/launches").glob("*/launch.json")}
     assert starts == {str(mpi.mpiexec), str(other.mpiexec)}
 

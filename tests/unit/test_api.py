@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import msgspec
 import numpy as np
@@ -72,7 +73,36 @@ def test_pairs_and_intervals(run: Run) -> None:
 def test_rows_are_flat_and_complete(run: Run) -> None:
     rows = run.rows()
     assert len(rows) == sum(len(m.phases) for c in run.results.cells for m in c.metrics.values())
-    assert {"cell", "label", "metric", "phase", "value", "interval"} <= set(rows[0])
+    assert {"cell", "label", "metric", "phase", "value", "message_bytes", "mpi", "placement"} <= set(rows[0])
+    assert {tuple(row) for row in rows} == {tuple(rows[0])}, "a data frame has one set of columns"
+    scalars = (str, int, float, bool, type(None))
+    assert all(isinstance(value, scalars) for row in [*rows, *run.contrast_rows()] for value in row.values())
+    assert isinstance(rows[0]["message_bytes"], int)
+    estimate = run.cell(rows[0]["cell"]).estimate(rows[0]["metric"], rows[0]["phase"])
+    assert estimate is not None
+    assert (rows[0]["value"], rows[0]["samples"]) == (estimate["value"], estimate["samples"])
+
+
+def test_contrasts_have_their_two_sides(run: Run) -> None:
+    for contrast, row in zip(run.contrasts, run.contrast_rows(), strict=True):
+        assert contrast.a.cell.number == row["a_cell"]
+        assert (contrast.b.value, contrast.b.value_s) == (row["b_value"], row["b_time_s"])
+        assert row["a_message_bytes"] == int(contrast.a.cell.parameters["message_bytes"])
+        assert {contrast.a.phase, contrast.b.phase} <= {"first", "steady"}
+
+
+def test_findings_are_those_of_results_json(run: Run) -> None:
+    assert run.findings == run.results.findings
+
+
+def test_a_data_frame_takes_pandas_or_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = ModuleType("pandas")
+    fake.DataFrame = list  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pandas", fake)
+    assert run.to_pandas() == run.rows()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match="pip install pandas"):
+        run.to_pandas()
 
 
 def test_what_is_missing_is_none_or_empty_with_its_reason(tmp_path: Path) -> None:

@@ -150,11 +150,32 @@ def test_wrong_folders_are_one_line(run: Path, tmp_path: Path) -> None:
         ("version 5.0.11, 16 MiB/s, 1/2", "version 5.0.11, 16 MiB/s, 1/2"),
         ("192.168.1.20 and again 192.168.1.20", "address1 and again address1"),
         ("node7 node70 NODE7", "host1 node70 host1"),
+        ("/work/alpha,/work/beta: /work/alpha. /work/beta", "/path1/path2,/path1/path3: /path1/path2. /path1/path3"),
+        ("--with=/work/alpha=/work/alpha", "--with=/path1/path2=/path1/path2"),
+        ("../up /work/.. ...", "../up /path1/.. ..."),
         ("", ""),
     ],
 )
 def test_what_is_replaced(text: str, expected: str) -> None:
     assert Redactor(["node7"], []).text(text) == expected
+
+
+def test_a_path_that_is_also_named_in_part_has_the_same_stand_in() -> None:
+    redactor = Redactor([], [], paths=["/home/bob/runs/secret"])
+    assert redactor.text("/home/bob/runs/secret") == "/home/path1/path2/path3"
+    assert redactor.text("runs/secret; runs/secret.") == "path2/path3; path2/path3."
+    assert redactor.text("runs/other, and/or, 16 MiB/s") == "runs/other, and/or, 16 MiB/s"
+
+
+def test_the_run_s_own_folder_is_the_same_path_wherever_it_is_named(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(run.parent.parent)
+    relative = run.relative_to(Path.cwd())
+    (run / "launches" / "000001" / "stderr").write_text(f"{run.absolute()} and {relative}\n")
+    folder, _ = redact_and_report(relative, tmp_path / "out")
+    absolute, named = (folder / "launches" / "000001" / "stderr").read_text().split(" and ")
+    assert absolute.endswith("/" + named.rstrip("\n"))
 
 
 def test_command_line(

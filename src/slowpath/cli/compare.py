@@ -12,6 +12,7 @@ from slowpath.cli.options import (
     json_option,
     metric_option,
     minimum_effect_option,
+    openmetrics_option,
     phase_option,
     phases_of,
 )
@@ -25,8 +26,16 @@ from slowpath.cli.options import (
 @phase_option("all")
 @format_option("text", "json", "csv")
 @json_option()
+@openmetrics_option()
 def command(
-    a: Path, b: Path, minimum_effect: float, metrics: tuple[str, ...], phase: str, format: str, as_json: bool
+    a: Path,
+    b: Path,
+    minimum_effect: float,
+    metrics: tuple[str, ...],
+    phase: str,
+    format: str,
+    as_json: bool,
+    openmetrics: Path | None,
 ) -> int:
     """Compare two runs cell by cell.
 
@@ -38,7 +47,12 @@ def command(
     from slowpath.compare.comparison import compare
     from slowpath.compare.read import read_source
 
-    found = compare(read_source(a), read_source(b), minimum_effect, metrics, phases_of(phase))
+    new = read_source(b)
+    found = compare(read_source(a), new, minimum_effect, metrics, phases_of(phase))
+    if openmetrics is not None:
+        from slowpath.compare.export import openmetrics as exported
+
+        exported.write(openmetrics, exported.render_comparison(found, new))
     if as_json or format == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
     elif format == "csv":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from slowpath.cli.options import openmetrics_option
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Print what would be done, start nothing.")
 @click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
 @click.option("--json", "as_json", is_flag=True, help="Print diagnosis.json instead of text.")
+@openmetrics_option()
 def command(
     budget: float,
     only: tuple[str, ...],
@@ -53,6 +55,7 @@ def command(
     dry_run: bool,
     quiet: bool,
     as_json: bool,
+    openmetrics: Path | None,
 ) -> int:
     """Find slow paths, explain them, and prove what helps.
 
@@ -60,6 +63,7 @@ def command(
     separated, remedies tried one by one in interleaved pairs. Your own environment variables are examined as well.
     With --only the survey is as short as the question, and the whole budget goes there.
     """
+    from slowpath.cli.finish import write_openmetrics
     from slowpath.core.errors import UsageError
     from slowpath.diagnose.page.files import write_derived
     from slowpath.diagnose.page.text import render
@@ -83,6 +87,8 @@ def command(
         diagnosis = session.run()
     finally:
         write_derived(session.folder, session.diagnosis)
+    if openmetrics is not None:
+        write_openmetrics(openmetrics, session.folder, diagnosis.findings)
     if as_json:
         click.echo((session.folder / FILE).read_text().rstrip("\n"))
     else:

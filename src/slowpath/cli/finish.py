@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from slowpath.core.results import Results
+    from slowpath.core.results import Finding, Results
 
 WRITTEN = {"html": "report.html", "json": "results.json", "csv": "contrasts.csv", "text": "report.txt"}
 
@@ -23,6 +24,14 @@ def show(run: Path, results: Results, format_name: str) -> None:
     else:
         click.echo((run / WRITTEN[format_name]).read_text().rstrip("\n"))
     click.echo(f"report: {run / WRITTEN['html']}   results: {run / WRITTEN['json']}", err=True)
+
+
+def write_openmetrics(file: Path, folder: Path, findings: Sequence[Finding]) -> None:
+    """Values of a run, or of a diagnosis' survey, and its findings.  Raises: EnvironmentFailure."""
+    from slowpath.compare.export.openmetrics import render_run, write
+    from slowpath.compare.read import read_source
+
+    write(file, render_run(read_source(folder), findings))
 
 
 def exit_code_of(results: Results) -> int:

@@ -25,6 +25,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("compare", "slowpath.cli.compare", "Compare two runs cell by cell."),
     ("gate", "slowpath.cli.gate", "Pass or fail a run against a baseline."),
     ("history", "slowpath.cli.history", "Show how the cells of many runs changed over time."),
+    ("reference", "slowpath.cli.references", "Hold a run against runs that were good: is this usual here?"),
     ("script", "slowpath.cli.script", "Write the job script of a campaign; nothing is submitted."),
     ("resume", "slowpath.cli.resume", "Continue a run that was interrupted."),
     ("count", "slowpath.cli.count", "Count the instructions of a function's calls in any program."),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -58,6 +59,12 @@ def format_option(*names: str) -> Decorator:
     """--format, the first name by default; the command gets `format`."""
     words = "What to print on stdout."
     return click.option("--format", "format", type=click.Choice(names), default=names[0], show_default=True, help=words)
+
+
+def openmetrics_option() -> Decorator:
+    """--openmetrics FILE."""
+    words = "Also write the results as OpenMetrics, labelled with host, campaign, cell and date (Prometheus, GitLab)."
+    return click.option("--openmetrics", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help=words)
 
 
 def json_option() -> Decorator:

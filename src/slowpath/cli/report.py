@@ -25,16 +25,20 @@ import click
 )
 @click.option("--redact-also", metavar="WORD", multiple=True, help="With --redact: replace this, too. May be repeated.")
 def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str, ...]) -> int:
-    """Build the report of a run folder anew.
+    """Build the report of a run folder or of a diagnosis anew.
 
     RUN may be unfinished: what has been measured so far is reported. Only derived files are written: results.json,
-    report.html, report.txt, cells.csv, contrasts.csv.
+    report.html, report.txt, cells.csv, contrasts.csv. Of a diagnosis those of each step are, and its own report.html
+    and report.txt; json prints diagnosis.json, csv the contrasts of all steps.
     """
     from slowpath.cli.finish import exit_code_of, show
+    from slowpath.core.diagnosis_folder import is_diagnosis
     from slowpath.report.rebuild import rebuild
 
     if redact_also and redact is None:
         raise click.UsageError("--redact-also needs --redact FOLDER: where the copy without names goes")
+    if is_diagnosis(run):
+        return _diagnosis(run, format, redact, redact_also)
     if redact is not None:
         from slowpath.report.redact import redact_and_report
 
@@ -43,3 +47,23 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
         results = rebuild(run)
     show(run, results, format)
     return exit_code_of(results)
+
+
+def _diagnosis(folder: Path, format: str, redact: Path | None, redact_also: tuple[str, ...]) -> int:
+    """The report of a diagnosis, and those of its steps."""
+    from slowpath.diagnose.page.text import render
+    from slowpath.diagnose.rebuild import contrasts_csv, rebuild
+    from slowpath.report.redact import redact_run
+
+    if redact is not None:
+        folder, _ = redact_run(folder, redact, redact_also)
+    diagnosis, results = rebuild(folder)
+    if format == "csv":
+        click.echo(contrasts_csv(folder).rstrip("\n"))
+    elif format == "text":
+        click.echo(render(diagnosis, str(folder)).rstrip("\n"))
+    else:
+        name = {"html": "report.html", "json": "diagnosis.json"}[format]
+        click.echo((folder / name).read_text(encoding="utf-8").rstrip("\n"))
+    click.echo(f"report: {folder / 'report.html'}", err=True)
+    return int(any(cell.wrong_bytes for one in results for cell in one.cells))

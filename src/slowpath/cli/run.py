@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from slowpath.cli.options import openmetrics_option
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION
 
 if TYPE_CHECKING:
+    from slowpath.core.results import Results
     from slowpath.run.libraries import Library
     from slowpath.run.prepare import Prepared
 
@@ -36,9 +38,16 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 @click.option(
     "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
 )
+@click.option(
+    "--fail-on",
+    type=click.Choice(["bad-node", "slow-link"]),
+    multiple=True,
+    help="End with exit code 1 for a node on which nothing starts, or for a link slower than the others; repeatable.",
+)
 @click.option("--dry-run", is_flag=True, help="Print the command lines and the cost; start and compile nothing.")
 @click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
+@openmetrics_option()
 def command(
     campaign: str,
     ranks: int | None,
@@ -48,16 +57,18 @@ def command(
     seed: int | None,
     budget: float | None,
     cell_timeout: float,
+    fail_on: tuple[str, ...],
     dry_run: bool,
     quiet: bool,
     as_json: bool,
+    openmetrics: Path | None,
 ) -> int:
     """Measure a campaign on this machine and report what is slow.
 
     CAMPAIGN is the name of a shipped campaign (see: slowpath campaigns) or a TOML file. Inside an allocation of a
     batch system the run uses that allocation. Everything measured is kept in the run folder.
     """
-    from slowpath.cli.finish import exit_code_of, show
+    from slowpath.cli.finish import exit_code_of, show, write_openmetrics
     from slowpath.report.rebuild import rebuild
     from slowpath.run.commands import command_lines
     from slowpath.run.execute import RunLimits
@@ -77,8 +88,16 @@ def command(
     tell(f"run folder: {run}")
     measure_prepared(run, prepared, RunLimits(cell_timeout, budget), choose(quiet))
     results = rebuild(run)
+    if openmetrics is not None:
+        write_openmetrics(openmetrics, run, results.findings)
     show(run, results, "json" if as_json else "text")
-    return exit_code_of(results)
+    return exit_code_of(results) or int(any(_is_there(what, results) for what in fail_on))
+
+
+def _is_there(what: str, results: Results) -> bool:
+    if what == "bad-node":
+        return any(matrix.failed_nodes for matrix in results.node_pairs)
+    return any(pair.verdict == "slower" for matrix in results.node_pairs for pair in matrix.pairs)
 
 
 def summary(prepared: Prepared) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from slowpath.compare.read import Source, read_source
+from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE
 from slowpath.core.errors import RecordError
 
 _RUN = ("run.json", "results.json")
@@ -36,11 +37,15 @@ def read_all(folder: Path) -> tuple[list[Source], list[str]]:
 
 
 def _candidates(folder: Path) -> Iterator[Path]:
-    """Run folders are not searched any further; elsewhere every .json file may be results."""
+    """Run folders are not searched any further; elsewhere every .json file may be results, but for what a diagnosis
+    writes next to its steps, which are runs.
+    """
     for where, folders, files in os.walk(folder):
         folders.sort()
         if any(name in files for name in _RUN):
             folders.clear()
             yield Path(where)
         else:
-            yield from (Path(where) / name for name in sorted(files) if name.endswith(".json"))
+            yield from (
+                Path(where) / name for name in sorted(files) if name.endswith(".json") and name != DIAGNOSIS_FILE
+            )

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.diagnosis_folder import is_diagnosis, step_folders
 from slowpath.core.errors import RecordError
 from slowpath.core.results import (
     RESULTS_SCHEMA,
@@ -50,9 +51,10 @@ def placement_of(run: RunResult, cell: CellResult) -> PlacementResult | None:
 
 
 def read_source(path: Path) -> Source:
-    """Results of a run folder, or of a results.json wherever it stands.
+    """Results of a run folder, of a diagnosis or of a results.json wherever it stands.
 
-    A run folder whose results.json is missing or older than the end of its run is analysed anew; nothing is written.
+    A diagnosis stands for its survey: the other steps of two diagnoses measure what each found, and not the same. A run
+    folder whose results.json is missing or older than the end of its run is analysed anew; nothing is written.
     Raises: RecordError: nothing there, damaged, no results, or of another schema.
     """
     if path.is_file():
@@ -60,6 +62,8 @@ def read_source(path: Path) -> Source:
         return Source(path, decode(_content(path), path), path.parent if whole else None)
     if not path.exists():
         raise RecordError(f"{path}: does not exist; name a run folder or a results.json")
+    if is_diagnosis(path):
+        return read_source(step_folders(path)[0])
     ready, run = path / "results.json", path / "run.json"
     folder = path if run.is_file() else None
     if ready.is_file() and (folder is None or ready.stat().st_mtime >= run.stat().st_mtime):

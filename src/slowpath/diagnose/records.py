@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE
 from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes, write_atomically
 from slowpath.core.results import Finding, SideEffect, Snippet, Verdict
@@ -17,7 +18,7 @@ from slowpath.diagnose.tasks import LeftOut, Task
 from slowpath.mpi.forced import Forced
 
 SCHEMA = 2
-FILE = "diagnosis.json"
+FILE = DIAGNOSIS_FILE
 
 Status = Literal["running", "settled", "named", "budget", "interrupted"]
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,14 +26,15 @@ from numpy.typing import NDArray
 from slowpath.analyse.build import build_results
 from slowpath.analyse.source import read_recorded
 from slowpath.core.cell_results import CellResult
-from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.errors import UsageError
 from slowpath.core.result import Result
-from slowpath.core.results import ContrastResult, Results
+from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
 from slowpath.experiments.measured.load import LaunchRecord, first_good_launches
 from slowpath.experiments.measured.series import Absent
 from slowpath.experiments.registry import METRICS, experiment_named
 from slowpath.record.blocks import opened, read_from
 from slowpath.record.folder import read_run
+from slowpath.report.rows import contrast_rows, data_frame, estimate_rows
 
 if TYPE_CHECKING:
     from slowpath.analyse.source import Recorded
@@ -77,6 +77,12 @@ class Cell:
         self.label = entry.label
         self.status: str = entry.status
         self.reason = entry.reason
+        self.group = entry.group
+        self.experiment = entry.experiment
+        self.mpi = entry.mpi
+        self.environment = entry.environment
+        self.placement = entry.placement
+        self.copy = entry.copy
         self.parameters = dict(entry.parameters)
 
     def __repr__(self) -> str:
@@ -150,12 +156,37 @@ class Cell:
         return name or next(iter(self.metrics), None)
 
 
+class Side:
+    """One side of a contrast: a cell in one phase. value: of the contrast's axis there.  value_s: its time; None: the
+    contrast was not measured.
+    """
+
+    def __init__(self, run: Run, entry: ContrastSide, value_s: float | None) -> None:
+        self._run, self._cell = run, entry.cell
+        self.phase: str = entry.phase
+        self.value = entry.value
+        self.value_s = value_s
+
+    def __repr__(self) -> str:
+        return f"<Side {self.value!r} {self.phase}>"
+
+    @property
+    def cell(self) -> Cell:
+        """With its parameters, MPI and placement."""
+        return self._run.cell(self._cell)
+
+
 class Contrast:
     """b against a, which differ in one thing. `to_dict` is its entry in results.json (docs/reference/results.md)."""
 
-    def __init__(self, entry: ContrastResult) -> None:
+    def __init__(self, run: Run, entry: ContrastResult) -> None:
         self._entry = entry
         self.id = entry.id
+        self.group = entry.group
+        self.axis = entry.axis
+        self.metric = entry.metric
+        self.a = Side(run, entry.a, entry.a_value_s)
+        self.b = Side(run, entry.b, entry.b_value_s)
         self.question = entry.question
         self.verdict: str | None = entry.verdict
         self.reason = entry.reason
@@ -212,7 +243,12 @@ class Run:
     @cached_property
     def contrasts(self) -> list[Contrast]:
         """All contrasts, in the order of the campaign."""
-        return [Contrast(entry) for entry in self.results.contrasts]
+        return [Contrast(self, entry) for entry in self.results.contrasts]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Slow paths by name (docs/reference/findings.md), typed; `msgspec.to_builtins(finding)` gives plain values."""
+        return self.results.findings
 
     def cell(self, which: int | str) -> Cell:
         """The cell of this number or label.  Raises: UsageError if there is none."""
@@ -238,13 +274,20 @@ class Run:
         return first_good_launches(self.launches)
 
     def rows(self) -> list[Json]:
-        """One flat row for each cell, metric and phase: what a data frame takes. Missing values are None."""
-        return [
-            {"cell": cell.cell, "label": cell.label, "metric": metric, "phase": phase, **_plain(estimate)}
-            for cell in self.results.cells
-            for metric, entry in cell.metrics.items()
-            for phase, estimate in entry.phases.items()
-        ]
+        """One flat row of numbers and words for each cell, metric and phase: `pandas.DataFrame(run.rows())`.
+
+        Every parameter of any cell is a column, numbers as numbers, next to mpi, environment, placement and the
+        estimate's fields. Missing values are None.
+        """
+        return estimate_rows(self.results)
+
+    def contrast_rows(self) -> list[Json]:
+        """One flat row for each contrast, with both of its sides."""
+        return contrast_rows(self.results)
+
+    def to_pandas(self) -> Any:
+        """`rows()` as a pandas.DataFrame.  Raises: UsageError: pandas is not installed; it is not needed elsewhere."""
+        return data_frame(self.rows())
 
     def to_dict(self) -> Json:
         """results.json."""
@@ -255,14 +298,3 @@ def _plain(one: Result) -> Json:
     """As json.load returns it from results.json."""
     found: Json = msgspec.json.decode(msgspec.json.encode(one))
     return found
-
-
-def open(path: str | PathLike[str]) -> Run:
-    """A run folder, whole or unfinished.  Raises: RecordError if `path` is none, or can't be read."""
-    folder = Path(path)
-    if not folder.is_dir():
-        what = "is not a folder" if folder.exists() else "does not exist"
-        raise RecordError(f"{folder}: {what}; name a run folder")
-    run = Run(folder)
-    _ = run.info  # a folder that is no run is refused here and not later
-    return run

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from slowpath.core.results import Results
 from slowpath.report import page, samples, view_cells, view_contrasts, view_curves, view_findings, view_run
+from slowpath.report.shown import samples_budget, shown_cells
 from slowpath.report.studies import views_of
 from slowpath.report.view_node_pairs import pair_figures
 from slowpath.report.view_places import places
@@ -21,39 +23,50 @@ def _labels(results: Results) -> dict[int, str]:
 
 
 def render_html(results: Results, series: Iterable[samples.Series] = ()) -> str:
-    """The whole page.
+    """The whole page, smaller than a megabyte whatever the run.
 
     Args: results: as docs/reference/results.md.  series: raw samples for the explorer, which says so if there are none.
     """
+    shown = _shown(results)
+    document = page.render("report.html.j2", **shown, explorer=None)
+    explorer = samples.explore(series, _labels(results), samples_budget(len(document.encode())))
+    return page.render("report.html.j2", **shown, explorer=explorer) if explorer else document
+
+
+def _shown(results: Results) -> dict[str, Any]:
+    """What the template shows, but for the samples."""
+    few = shown_cells(results)
     findings = view_findings.findings(results)
-    witness_head, witness_rows = view_run.witnesses(results)
-    return page.render(
-        "report.html.j2",
-        run=results.run,
-        verdict=results.verdict,
-        place=view_run.place(results),
-        numbers=view_run.numbers(results),
-        spread_note=view_run.spread_note(results),
-        status_note=view_run.status_note(results.run),
-        findings=findings,
-        findings_headline=view_findings.headline(findings),
-        studies=[(study, view) for study in views_of(results) if (view := study.page(results))],
-        node_pairs=pair_figures(results),
-        groups=view_contrasts.groups(results),
-        anchor=view_contrasts.anchor,
-        known={contrast.id for contrast in results.contrasts},
-        first=view_cells.first_figures(results),
-        curves=view_curves.curve_figures(results),
-        spread=view_cells.distribution_figures(results),
-        skipped=view_run.skipped_groups(results),
-        explorer=samples.explore(series, _labels(results)),
-        embedded_json=page.embedded_json,
-        places=places(results),
-        environment=view_run.environment(results.run),
-        run_command=view_run.run_command(results.run),
-        commands=view_run.commands(results),
-        witness_head=witness_head,
-        witness_rows=witness_rows,
-        notes=results.notes,
-        script=page.script("explorer.js"),
-    )
+    groups = view_contrasts.groups(results)
+    rows = view_contrasts.rows_of(groups)
+    witness_head, witness_rows = view_run.witnesses(few)
+    return {
+        "run": results.run,
+        "verdict": results.verdict,
+        "place": view_run.place(results),
+        "numbers": view_run.numbers(results),
+        "spread_note": view_run.spread_note(results),
+        "status_note": view_run.status_note(results.run),
+        "findings": findings,
+        "findings_headline": view_findings.headline(findings),
+        "studies": [(study, view) for study in views_of(results) if (view := study.page(results))],
+        "node_pairs": pair_figures(results),
+        "groups": groups,
+        "anchor": view_contrasts.anchor,
+        "known": {one.id for one in results.contrasts if view_contrasts.anchor(one.id) in rows},
+        "cells": len(results.cells),
+        "known_cells": {cell.cell for cell in few.cells},
+        "first": view_cells.first_figures(few),
+        "curves": view_curves.curve_figures(results),
+        "spread": view_cells.distribution_figures(few),
+        "skipped": view_run.skipped_groups(results),
+        "embedded_json": page.embedded_json,
+        "places": places(results),
+        "environment": view_run.environment(results.run),
+        "run_command": view_run.run_command(results.run),
+        "commands": view_run.commands(few),
+        "witness_head": witness_head,
+        "witness_rows": witness_rows,
+        "notes": results.notes,
+        "script": page.script("explorer.js"),
+    }

@@ -124,12 +124,12 @@ def _scaled(interval: Interval | None, unit: float) -> Interval | None:
 
 def as_text(results: Results, tables: Sequence[Table]) -> str:
     """Tables one after the other, each with what OSU's programs leave to the reader in its head."""
-    apart = _apart(tables)
-    return "\n\n".join("\n".join(_lines(results, table, apart)) for table in tables) + "\n"
+    apart = {kind: _apart([table for table in tables if table.kind is kind]) for kind in KINDS}
+    return "\n\n".join("\n".join(_lines(results, table, apart[table.kind])) for table in tables) + "\n"
 
 
 def _apart(tables: Sequence[Table]) -> set[str]:
-    """Conditions in which tables of this run differ, and those that every head names."""
+    """Conditions in which tables of one kind differ."""
     names = dict.fromkeys(name for table in tables for name in table.where)
     return {name for name in names if len({table.where.get(name) for table in tables}) > 1}
 
@@ -137,7 +137,7 @@ def _apart(tables: Sequence[Table]) -> set[str]:
 def _lines(results: Results, table: Table, apart: set[str]) -> list[str]:
     kind, run = table.kind, results.run
     identity = next((one for one in run.mpis if one.mpi == table.where["mpi"]), run.mpi)
-    named = ["environment", "placement", *sorted(apart - {"mpi", "environment", "placement"})]
+    named = ["environment", "placement", *sorted(apart - {"mpi", "environment", "placement", "in_flight"})]
     where = ", ".join(f"{name} {table.where[name]}" for name in named if table.where.get(name))
     in_flight = f", {table.where['in_flight']} in flight" if kind is BANDWIDTH and "in_flight" in table.where else ""
     head = [

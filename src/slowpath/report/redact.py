@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from slowpath.core.diagnosis_folder import is_diagnosis
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.files import read_bytes, write_atomically
 from slowpath.core.results import Results
@@ -53,6 +54,7 @@ _KNOWN_FILE = re.compile(
     r"|lib[\w+-]+\.(?:so|a)[\d.]*|samples\.blk|events\.jsonl|plan\.(?:txt|json)|std(?:out|err)|python[\d.]*|\d+"
 )
 _PATH = re.compile(r"(?<![\w./~-])~?(?:/[\w.+@%,=~-]+)+/?")
+_RELATIVE = re.compile(r"(?<![\w./~-])[\w+@%~-][\w.+@%~-]*(?:/[\w.+@%~-]+)+")
 _STAND_IN = re.compile(r"(?:path|host|user|name|address)\d+")
 _HOME = re.compile(r"/(?:home|users|people|Users|u)/([\w.-]+)")
 _AT = re.compile(r"\b([A-Za-z_][\w.-]*)@([A-Za-z0-9][\w.-]*)")
@@ -74,7 +76,10 @@ _COMMON = frozenset(("root", "user", "nobody", "localhost", "unknown", "none", "
 class Redactor:
     """Stand-ins for names, and their use. `hosts` and `users` are replaced as whole words, longest first."""
 
-    def __init__(self, hosts: Iterable[str], users: Iterable[str], also: Iterable[str] = ()) -> None:
+    def __init__(
+        self, hosts: Iterable[str], users: Iterable[str], also: Iterable[str] = (), paths: Iterable[str] = ()
+    ) -> None:
+        self._absolute = "".join(f"{path}/\n" for path in sorted(set(paths)))
         self._stand_ins: dict[str, str] = {}
         self._counts: dict[str, int] = {}
         for kind, names in (("host", hosts), ("user", users), ("name", also)):
@@ -94,6 +99,7 @@ class Redactor:
 
     def text(self, text: str, names: bool = True) -> str:
         """`text` with a stand-in for each path and address, and for each name where `names` is set."""
+        text = _RELATIVE.sub(lambda found: self._relative(found[0]), text)
         text = _PATH.sub(lambda found: self._path(found[0]), text)
         text = _ADDRESSES.sub(lambda found: self._address(found[0]), text)
         if self._names and names:
@@ -101,9 +107,18 @@ class Redactor:
         return text
 
     def _path(self, path: str) -> str:
-        return "/".join(self._part(part) for part in path.split("/"))
+        """Lists of paths and the ends of sentences are no part of a name: `/a/b,/c/d` and `/a/b.` name `/a/b`."""
+        pieces = re.split(r"([,=/])", path)
+        return "".join(one if one in ",=/" else self._part(one) for one in pieces)
+
+    def _relative(self, path: str) -> str:
+        """A part of a path that is known in full has the same stand-ins; all else with a slash is no path for sure."""
+        return self._path(path) if f"/{path.rstrip('.')}/" in self._absolute else path
 
     def _part(self, part: str) -> str:
+        bare = part.rstrip(".")
+        if bare and bare != part:
+            return self._part(bare) + part[len(bare) :]
         kept = part in _SYSTEM or part in ("", "~", ".", "..") or _KNOWN_FILE.fullmatch(part)
         if kept or _STAND_IN.fullmatch(part):
             return part
@@ -131,16 +146,17 @@ class Redactor:
 
 
 def redact_run(run: Path, out: Path, also: Sequence[str] = ()) -> tuple[Path, Redactor]:
-    """Copies a run folder without names.
+    """Copies a run folder, or a diagnosis with all its steps, without names.
 
     Args:    also: further words to replace.
     Returns: the new folder, without derived files, and what redacts them.
     Raises:  RecordError if `run` can't be read; EnvironmentFailure if `out` can't be made or is not empty.
     """
-    read_run(run)
+    if not is_diagnosis(run):
+        read_run(run)
     files = [path for path in sorted(run.rglob("*")) if path.is_file() and path.name not in _DERIVED]
-    hosts, users = _names_in(run, files)
-    redactor = Redactor(hosts, users, also)
+    hosts, users, paths = _names_in(run, files)
+    redactor = Redactor(hosts, users, also, paths)
     folder = create_run_folder("redacted", out)
     for path in files:
         if (content := _redacted(path, redactor)) is not None:
@@ -195,9 +211,9 @@ def _values(path: Path) -> list[Any]:
     return found
 
 
-def _names_in(run: Path, files: Iterable[Path]) -> tuple[set[str], set[str]]:
-    """Hosts and users that the record names, and those of this machine."""
-    hosts, users = {platform.node(), *_local_hosts()}, set(_local_users())
+def _names_in(run: Path, files: Iterable[Path]) -> tuple[set[str], set[str], set[str]]:
+    """Hosts and users that the record names, and those of this machine; absolute paths that it names."""
+    hosts, users, paths = {platform.node(), *_local_hosts()}, set(_local_users()), {str(run.absolute())}
     for path in files:
         if path.suffix in _JSON:
             for value in _values(path):
@@ -205,9 +221,16 @@ def _names_in(run: Path, files: Iterable[Path]) -> tuple[set[str], set[str]]:
         if path.suffix in _JSON or path.name in _TEXT:
             text = read_bytes(path).decode(errors="replace")
             users |= {found[1] for found in _HOME.finditer(text)} | {found[1] for found in _AT.finditer(text)}
+            paths |= set(_paths(text))
             hosts |= {found[2] for found in _AT.finditer(text)} | {found[1] for found in _DEVICE_LINE.finditer(text)}
     short = {host.split(".")[0] for host in hosts if not re.fullmatch(r"[\d.]+", host)}
-    return hosts | short, users
+    return hosts | short, users, paths
+
+
+def _paths(text: str) -> Iterator[str]:
+    """Absolute ones; `/a/b,/c/d` are two."""
+    for found in _PATH.finditer(text):
+        yield from (one.rstrip("./") for one in re.split("[,=]", found[0]))
 
 
 def _walk(value: Any, hosts: set[str], users: set[str]) -> None:

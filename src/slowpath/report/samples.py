@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from slowpath.core.errors import RecordError
 from slowpath.record import blocks
 
-BUDGET_BYTES = 400_000
 FINEST = 400  # intervals of samples that one series can show: the explorer is about that many pixels wide
 COARSEST = 8
 
@@ -131,8 +130,8 @@ def _document(series: list[_Shown], labels: dict[int, str], buckets: int) -> str
     return json.dumps(named, separators=(",", ":"), ensure_ascii=False)
 
 
-def explore(series: Iterable[Series], labels: dict[int, str], budget_bytes: int = BUDGET_BYTES) -> Explorer | None:
-    """Everything that fits into `budget_bytes` of JSON; first coarser, then fewer series. None without samples.
+def explore(series: Iterable[Series], labels: dict[int, str], budget_bytes: int) -> Explorer | None:
+    """Everything that fits into `budget_bytes` of JSON; first coarser, then fewer series. None without samples or room.
 
     Args: labels: the label of each cell, in the order in which cells are offered and, at last, given up from the end.
     """
@@ -149,5 +148,7 @@ def explore(series: Iterable[Series], labels: dict[int, str], budget_bytes: int 
     while (size := len(data.encode())) > budget_bytes and kept:
         kept = kept[: int(len(kept) * min(0.95, budget_bytes / size))]
         data = _document(kept, labels, buckets)
+    if not kept:
+        return None
     thinned = any(one.samples > 2 * buckets for one in kept)
     return Explorer(data, len(kept), samples, thinned, total - len(kept))

@@ -17,6 +17,8 @@ from slowpath.report.svg import contrast_forest, pairs
 from slowpath.report.svg.contrast_forest import Ratio
 from slowpath.report.svg.scale import LogScale
 
+MOST_UNMEASURED = 3  # of a group with a row each; more of them are one line for each reason
+MOST_FULL = 80  # contrasts of a page that open to their pairs
 WORDS = ("slower", "faster", "same", "undecided", "not measured")
 
 
@@ -34,7 +36,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ContrastView:
-    """One contrast. `interval` is the interval in words, or "no interval" and why."""
+    """One contrast. `interval` is the interval in words, or "no interval" and why.  full: it opens to its pairs."""
 
     id: str
     title: str
@@ -52,17 +54,19 @@ class ContrastView:
     remedy: str | None
     suspect: list[str]
     opened: bool
+    full: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ContrastGroup:
-    """Contrasts of one question, on one axis."""
+    """Contrasts of one question, on one axis. unmeasured: those without a row, by their reason, as title and names."""
 
     name: str
     question: str
     axis: Markup
     rows: list[ContrastView]
     counts: str
+    unmeasured: list[tuple[str, str]]
 
 
 def interval_words(contrast: ContrastResult) -> str:
@@ -152,7 +156,7 @@ def _ratio(contrast: ContrastResult) -> Ratio:
     )
 
 
-def _view(contrast: ContrastResult, cells: Cells, scale: LogScale, grid: str, opened: bool) -> ContrastView:
+def _view(contrast: ContrastResult, cells: Cells, scale: LogScale, grid: str, opened: bool, full: bool) -> ContrastView:
     metric, commands = contrast.metric, contrast.reproduce
     return ContrastView(
         anchor(contrast.id),
@@ -165,12 +169,13 @@ def _view(contrast: ContrastResult, cells: Cells, scale: LogScale, grid: str, op
         _side(contrast.a, contrast.a_value_s, metric, commands.a, cells),
         _side(contrast.b, contrast.b_value_s, metric, commands.b, cells),
         contrast_forest.track(_ratio(contrast), scale, grid),
-        pairs.chart(contrast),
+        pairs.chart(contrast) if full else None,
         _facts(contrast),
         [(fmt.time(x), fmt.time(y)) for x, y in contrast.pairs],
         contrast.remedy,
         contrast.suspect,
-        opened,
+        opened and full,
+        full,
     )
 
 
@@ -183,18 +188,47 @@ def groups(results: Results) -> list[ContrastGroup]:
     """All contrasts by the campaign's contrast they come from, in the order of the results."""
     cells = {cell.cell: cell for cell in results.cells}
     opened = {line.contrast for line in results.verdict.lines if line.level == "slow"}
+    full = _full(results)
     by_group: dict[str, list[ContrastResult]] = {}
     for contrast in results.contrasts:
         by_group.setdefault(contrast.group, []).append(contrast)
-    return [_group(f"grid-{i}", name, rows, cells, opened) for i, (name, rows) in enumerate(by_group.items())]
+    return [_group(f"grid-{i}", name, rows, cells, opened, full) for i, (name, rows) in enumerate(by_group.items())]
+
+
+def rows_of(found: Sequence[ContrastGroup]) -> set[str]:
+    """Anchors of the contrasts that have a row."""
+    return {row.id for group in found for row in group.rows}
+
+
+def _full(results: Results) -> set[str]:
+    """Those that open: the ones that verdict and findings rest on, then the decided ones, then the others."""
+    named = {line.contrast for line in results.verdict.lines} | {c for one in results.findings for c in one.contrasts}
+    order = sorted(results.contrasts, key=lambda one: (one.id not in named, one.verdict not in ("slower", "faster")))
+    return {one.id for one in order[:MOST_FULL]}
 
 
 def _group(
-    grid: str, name: str, contrasts: Sequence[ContrastResult], cells: Cells, opened: Collection[str | None]
+    grid: str,
+    name: str,
+    contrasts: Sequence[ContrastResult],
+    cells: Cells,
+    opened: Collection[str | None],
+    full: Collection[str],
 ) -> ContrastGroup:
-    scale = contrast_forest.scale_of([_ratio(contrast) for contrast in contrasts])
-    rows = [_view(contrast, cells, scale, grid, contrast.id in opened) for contrast in contrasts]
+    left = [one for one in contrasts if one.verdict is None]
+    left = left if len(left) > MOST_UNMEASURED else []
+    shown = [one for one in contrasts if one not in left]
+    scale = contrast_forest.scale_of([_ratio(contrast) for contrast in shown])
+    rows = [_view(one, cells, scale, grid, one.id in opened, one.id in full) for one in shown]
     asked = questions(contrasts)
-    return ContrastGroup(
-        name, asked[0] if len(asked) == 1 else name, contrast_forest.axis(scale, grid), rows, _counts(contrasts)
-    )
+    heading = asked[0] if len(asked) == 1 else name
+    return ContrastGroup(name, heading, contrast_forest.axis(scale, grid), rows, _counts(contrasts), _unmeasured(left))
+
+
+def _unmeasured(left: Sequence[ContrastResult]) -> list[tuple[str, str]]:
+    """`12 not measured: no samples of a and b`, and which."""
+    reasons: dict[str, list[ContrastResult]] = {}
+    for one in left:
+        reasons.setdefault(one.reason or "no reason was recorded", []).append(one)
+    return [(f"{len(some)} not measured: {why}", "; ".join(f"{title(one)}: {common(one)}" for one in some))
+            for why, some in reasons.items()]  # fmt: skip

@@ -20,7 +20,7 @@ from slowpath.report.svg.sides import Side
 STATUSES = ("observed", "explained", "proven")
 _STATE = {"shown": "yes", "missing": "not yet", "refuted": "refuted"}
 _HELPS = ("proven", "partial", "not tried")
-_LAW_CAPTION = "Points are centres over launches with their intervals; the line is the law; shaded: where it changes."
+_LAW_CAPTION = "Points are centres over launches with their intervals; the line is the law."
 _SIDES_CAPTION = "A dot is the median of a launch; the line is the centre of all, the band its interval."
 _COPIED = ("shell", "code", "modulefile")
 
@@ -34,6 +34,11 @@ class LegView:
     word: str
     text: str
     evidence: list[str]
+
+    @property
+    def lines(self) -> list[str]:
+        """What it rests on; of an observed one its evidence alone, which states the difference."""
+        return self.evidence if self.name == "observed" and self.evidence else [self.text, *self.evidence]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +155,14 @@ def _card(one: Finding, measured: Measured, limits: list[str]) -> FindingView:
         next=one.next,
         contrasts=one.contrasts,
         doubts=one.doubts,
-        counted=view_witness.of_finding(one, {cell.cell: cell for cell in results.cells}) if results else [],
+        counted=_counted(one, results) if results else [],
     )
+
+
+def _counted(one: Finding, results: Results) -> list[view_witness.Counted]:
+    """Calls of both sides; nothing where no side has any: page faults are in the table of counters."""
+    found = view_witness.of_finding(one, {cell.cell: cell for cell in results.cells})
+    return found if any(cell.calls for cell in found) else []
 
 
 def _pictures(one: Finding, measured: Measured) -> list[Picture]:
@@ -159,7 +170,9 @@ def _pictures(one: Finding, measured: Measured) -> list[Picture]:
     results = measured.results
     helped = [trial for trial in measured.trials if trial.verdict in ("proven", "partial")]
     made = [_trial(one, trial) for trial in helped]
-    made.append(("law", law_picture(one), _LAW_CAPTION))
+    law = law_picture(one)
+    shaded = " Shaded: where it changes." if law and 'class="limit' in law else ""
+    made.append(("law", law, _LAW_CAPTION + shaded))
     if results is not None:
         if one.legs.explained.state == "shown":
             made.append(("witness", witness_picture(one, results), "How much of an operation's time the kernel takes."))

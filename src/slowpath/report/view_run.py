@@ -24,6 +24,7 @@ from slowpath.report.view_witness import calls_words
 
 Facts = list[tuple[str, str]]
 Number = tuple[str, str]  # as it is shown, and of what
+_NOT_RECORDED = f"{fmt.MISSING} not recorded"
 LABELS_SHOWN = 4  # of the cells that share one reason
 
 
@@ -121,7 +122,14 @@ def environment(run: RunResult) -> list[tuple[str, Facts]]:
     shown = [(title, list(_flat(found))) for title, found in lists if found]
     shown.append(("Environments", [(e.name, _settings(e)) for e in run.environments]))
     shown.append(("Placements", [(p.name, _binding(p)) for p in run.placements]))
-    return [(title, facts) for title, facts in shown if facts]
+    return [(title, _gathered(facts)) for title, facts in shown if facts]
+
+
+def _gathered(facts: Facts) -> Facts:
+    """What was not recorded as one line behind the others."""
+    missing = [name for name, value in facts if value == _NOT_RECORDED]
+    kept = [(name, value) for name, value in facts if value != _NOT_RECORDED]
+    return [*kept, (_NOT_RECORDED, ", ".join(missing))] if missing else kept
 
 
 _ELSEWHERE = ("mpi", "mpis", "machine", "launches", "command", "environments", "placements")
@@ -184,7 +192,7 @@ def _words(key: str) -> str:
 
 def _value(key: str, value: Any) -> str:
     if value is None or value == "":
-        return f"{fmt.MISSING} not recorded"
+        return _NOT_RECORDED
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (list, tuple, dict)):

@@ -13,12 +13,13 @@ import planted_runs as planted
 import pytest
 from msgspec.structs import replace
 
-from slowpath.compare.export import FORMATS, github, parse_exports, write_exports
+from slowpath.compare.export import FORMATS, github, openmetrics, parse_exports, write_exports
 from slowpath.compare.gate import Gate, flagged, gate, with_again
 from slowpath.compare.read import Source
 from slowpath.compare.remeasure_plan import confirm
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from support.change import change
+from support.results import a_finding
 
 NASTY = 'cell "1" <a|b> & \\ 50 %, x: y\x07'
 Made = tuple[Gate, Source]
@@ -90,6 +91,28 @@ def test_openmetrics_follows_the_text_format(made: Made) -> None:
             assert found, line
             float(found[1])
     assert {"slowpath_value_seconds", "slowpath_against_baseline_ratio", "slowpath_gate"} < seen
+
+
+def test_every_sample_says_where_it_is_from(made: Made) -> None:
+    found, run = made
+    machine = {**run.run.machine, "host": "n1"}
+    dated = replace(run.run, machine=machine, started="2026-01-31T12:00:00+01:00", campaign="checkup")
+    here = replace(run, results=replace(run.results, run=dated))
+    slow = [a_finding("SP008", ratio=3.0)]
+    texts = [
+        openmetrics.render(found, here),
+        openmetrics.render_run(here, slow),
+        openmetrics.render_comparison(found.comparison, here),
+    ]
+    for one in texts:
+        samples = [line for line in one.splitlines() if not line.startswith("#")]
+        assert samples
+        assert all('campaign="checkup",host="n1",date="2026-01-31"}' in line for line in samples)
+        assert one.endswith("# EOF\n")
+    assert 'slowpath_finding_ratio{rule="SP008",' in texts[1]
+    assert "slowpath_against_baseline_ratio{" in texts[2]
+    undated = replace(run, results=replace(run.results, run=replace(dated, started=None, machine={})))
+    assert "date=" not in openmetrics.render_run(undated, [])
 
 
 def test_openmetrics_is_read_by_the_reference_parser(made: Made) -> None:

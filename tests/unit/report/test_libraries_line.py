@@ -9,6 +9,7 @@ import pytest
 
 from slowpath.core.contrast_results import VerdictWord
 from slowpath.core.results import ContrastResult, ContrastSide, Reproduce
+from slowpath.core.units import format_time
 from slowpath.findings.conclude import conclude
 
 GROUP = "openmpi against mpich: lengths"
@@ -53,10 +54,13 @@ def test_how_often_and_where_most() -> None:
         between("1 KiB", 1.0, "same"),
         between("2 KiB", 1.1, "undecided"),
     ]
+    slow, usual, fast = (format_time(value_s) for value_s in (2e-6, 1e-6, 5e-7))
     assert line(found) == (
         "openmpi against mpich: lengths: openmpi is slower in 2 of 5, most at 64 B: 2.000x [1.980, 2.020] as "
-        "long, 2.00 us vs 1.00 us; faster in 1 of 5, most at 1 MiB: 0.5000x [0.4950, 0.5050] as long, 500 ns vs "
-        "1.00 us; the same within 3 % in 1 of 5; undecided in 1 of 5."
+        "long, "
+        f"{slow} vs {usual}; faster in 1 of 5, most at 1 MiB: 0.5000x [0.4950, 0.5050] as long, "
+        f"{fast} vs {usual}; "
+        "the same within 3 % in 1 of 5; undecided in 1 of 5."
     )
 
 

@@ -48,7 +48,9 @@ def test_the_head_says_what_a_number_is() -> None:
     assert "not OSU's program" in text
     assert "median over launches" in text
     assert "8 in flight" in text
-    assert "mpich 5.0.2; environment default, placement bound" in text
+    assert [line for line in heads if "mpich 5.0.2" in line] == [
+        "# Run 20260101-000000, mpich 5.0.2; environment default, placement bound"
+    ] * 2, "in_flight is no matter of a latency, and stands in the first line of a bandwidth"
 
 
 def test_a_table_for_each_condition_and_no_cell_twice() -> None:

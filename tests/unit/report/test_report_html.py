@@ -159,7 +159,7 @@ def test_hostile_words_stay_words(results: Results) -> None:
     page = render_html(results, series)
     parsed = Page(page)
     assert parsed.open == []
-    assert len(parsed.scripts) == 2
+    assert len(parsed.scripts) == 3
     assert "<b>bold" not in page
     assert json.loads(parsed.scripts[0])[0]["t"] == f"{HOSTILE}: {HOSTILE}"
     assert HOSTILE in parsed.words
@@ -194,7 +194,7 @@ def test_imported_run_says_that_the_spread_is_unknown(imported: Results) -> None
     page = render_html(imported)
     assert "one launch: run-to-run spread unknown" in page
     assert "Imported: the times come from a log" in page
-    assert "No raw samples are in the run folder" in page
+    assert "This page holds no raw samples" in page
     assert 'id="skipped"' not in page
 
 

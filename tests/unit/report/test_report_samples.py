@@ -35,7 +35,7 @@ def test_ranks_hold_both_ends_and_the_median() -> None:
 
 def test_nothing_is_lost_below_the_budget() -> None:
     one = series(3, 500)
-    found = explore([one], {3: "cell three"})
+    found = explore([one], {3: "cell three"}, 100_000)
     assert found is not None
     assert not found.thinned
     assert found.left_out == 0
@@ -63,8 +63,12 @@ def test_budget_is_kept_by_leaving_out_the_last_cells() -> None:
 
 
 def test_no_samples_is_none() -> None:
-    assert explore([], {}) is None
-    assert explore([Series(0, 0, "steady", 0, 1, np.array([], dtype=np.int64))], {}) is None
+    assert explore([], {}, 100_000) is None
+    assert explore([Series(0, 0, "steady", 0, 1, np.array([], dtype=np.int64))], {}, 100_000) is None
+
+
+def test_no_room_is_none() -> None:
+    assert explore([series(3, 500)], {3: "cell three"}, 0) is None
 
 
 def block(cell: int, phase: str, allocation: int, values: list[int]) -> Block:

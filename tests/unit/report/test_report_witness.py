@@ -75,8 +75,8 @@ def witnessed(results: Results) -> Results:
 
 def test_a_finding_shows_what_was_counted_of_both_sides(witnessed: Results) -> None:
     page = render_html(witnessed)
-    assert "receiver process_vm_readv 12, page faults 256</li>" in page
-    assert f"– {NO_LAUNCH}</li>" in page
+    assert "receiver process_vm_readv 12, page faults 256</dd>" in page
+    assert f"– {NO_LAUNCH}</dd>" in page
     text = " ".join(render_text(witnessed).split())
     assert "Counted, slow:" in text
     assert "process_vm_readv 12" in text

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenMetrics text of a run and of its gate: GitLab's metrics report, Prometheus' textfile collector.
+"""OpenMetrics text of a run, of a comparison and of a gate: GitLab's metrics report, Prometheus' textfile collector.
+
+Every sample says where it is from: host, campaign, cell and date (of the run's start).
 
 Source: OpenMetrics 1.0, section "Text format": # TYPE, # UNIT and # HELP of a family before its samples, a unit is the
 suffix of the family's name, labels escape backslash, line feed and quote, and # EOF ends it.
@@ -7,21 +9,61 @@ suffix of the family's name, labels escape backslash, line feed and quote, and #
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slowpath.compare.export.values import Value, values
+from slowpath.core.files import write_atomically
 
 if TYPE_CHECKING:
+    from slowpath.compare.comparison import Comparison
     from slowpath.compare.gate import Gate
     from slowpath.compare.read import Source
+    from slowpath.core.results import Finding
 
 _UNITS = {"s": "seconds", "1": "ratio"}
-Sample = tuple[Mapping[str, str], float]
+Labels = Mapping[str, str]
+Sample = tuple[Labels, float]
+_RATIO = "slowpath_against_baseline"
 
 
 def render(found: Gate, run: Source) -> str:
     """Values and interval ends by cell, metric and phase; the ratio to the baseline; the gate's outcome as a state."""
+    rows = [(one.row, one.again.ratio if one.again else one.row.ratio) for one in found.rows]
+    ratios = [(_row(one.label, one.metric, one.phase), ratio) for one, ratio in rows if ratio is not None]
+    states = [({"outcome": word}, float(found.outcome == word)) for word in ("pass", "regression", "undecided")]
+    return _text(
+        [
+            *_measured(run),
+            *_family(_RATIO, "ratio", "above 1: worse than in the baseline", _from(run, ratios)),
+            *_family("slowpath_gate", None, "1 for the outcome of the gate", _from(run, states)),
+        ]
+    )
+
+
+def render_run(run: Source, findings: Sequence[Finding]) -> str:
+    """Values and interval ends by cell, metric and phase, and how slow each finding is."""
+    slow = [(_finding(one), one.ratio) for one in findings if one.ratio is not None]
+    return _text([*_measured(run), *_family("slowpath_finding", "ratio", "slow over usual time", _from(run, slow))])
+
+
+def render_comparison(found: Comparison, run: Source) -> str:
+    """Values of the second run, and their ratios to the first.  Args: run: the second."""
+    ratios = [(_row(one.label, one.metric, one.phase), one.ratio) for one in found.rows if one.ratio is not None]
+    return _text([*_measured(run), *_family(_RATIO, "ratio", "the second run over the first", _from(run, ratios))])
+
+
+def write(path: Path, text: str) -> None:
+    """At once, so that a collector never reads half of it.  Raises: EnvironmentFailure."""
+    write_atomically(path, text)
+
+
+def _text(lines: Iterable[str]) -> str:
+    return "\n".join([*lines, "# EOF"]) + "\n"
+
+
+def _measured(run: Source) -> list[str]:
     lines: list[str] = []
     every = list(values(run))
     for unit in dict.fromkeys(one.unit for one in every):
@@ -30,18 +72,27 @@ def render(found: Gate, run: Source) -> str:
         intervals = [one for one in of_unit if one.interval]
         for end, text in ((0, "low"), (1, "high")):
             samples = [(_labels(one), one.interval[end]) for one in intervals if one.interval]
-            lines += _family(f"slowpath_{text}", name, f"{text} end of the value's interval", samples)
-        lines += _family("slowpath_value", name, "over launches", [(_labels(one), one.value) for one in of_unit])
-    rows = [(one, one.again.ratio if one.again else one.row.ratio) for one in found.rows]
-    ratios = [
-        ({"cell": one.row.label, "metric": one.row.metric, "phase": one.row.phase}, ratio)
-        for one, ratio in rows
-        if ratio is not None
-    ]
-    lines += _family("slowpath_against_baseline", "ratio", "above 1: worse than in the baseline", ratios)
-    states = [({"outcome": word}, float(found.outcome == word)) for word in ("pass", "regression", "undecided")]
-    lines += _family("slowpath_gate", None, "1 for the outcome of the gate", states)
-    return "\n".join([*lines, "# EOF"]) + "\n"
+            lines += _family(f"slowpath_{text}", name, f"{text} end of the value's interval", _from(run, samples))
+        measured = [(_labels(one), one.value) for one in of_unit]
+        lines += _family("slowpath_value", name, "over launches", _from(run, measured))
+    return lines
+
+
+def _from(run: Source, samples: Iterable[Sample]) -> list[Sample]:
+    """With what the run says of itself; an imported log may state neither host nor date."""
+    host, started = run.run.machine.get("host"), run.run.started
+    shared = {"campaign": run.run.campaign}
+    shared |= {"host": str(host)} if host else {}
+    shared |= {"date": started[:10]} if started else {}
+    return [({**labels, **shared}, value) for labels, value in samples]
+
+
+def _row(cell: str, metric: str, phase: str) -> dict[str, str]:
+    return {"cell": cell, "metric": metric, "phase": phase}
+
+
+def _finding(one: Finding) -> dict[str, str]:
+    return {"rule": one.rule, "finding": one.id, "status": one.status, "cell": one.where, "metric": one.metric}
 
 
 def _family(name: str, unit: str | None, meaning: str, samples: Iterable[Sample]) -> list[str]:

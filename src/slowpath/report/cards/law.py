@@ -92,7 +92,7 @@ def _by_page(law: LawResult, name: str) -> tuple[list[Line], str]:
     pages = {point.page_bytes or largest for point in law.drawn}
     if lengths[-1] < drawn.NARROW * lengths[0] and len(pages) > 1:
         dots = [_dot(point, point.page_bytes or largest) for point in law.drawn]
-        return [Line("", tuple(sorted(dots, key=lambda dot: dot.x)))], "page_bytes"
+        return [Line("", tuple(sorted(dots, key=lambda dot: dot.x)), joined=False)], "page_bytes"
     lines = []
     for page in sorted({point.page_bytes or 0 for point in law.drawn}, key=lambda page: page or largest):
         points = [point for point in law.drawn if (point.page_bytes or 0) == page]

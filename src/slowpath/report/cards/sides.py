@@ -20,7 +20,7 @@ from slowpath.report.svg.witness import Seen
 _PHASES = {"first": "first message", "steady": "later messages"}
 _ROLES = {"send": "sender", "receive": "receiver"}
 _OF_ONE_MESSAGE = ("one_way_s", "send_s", "receive_s", "send_barrier_s")  # metrics of what a witness counts by
-_AGREES = 1.5  # how far the two medians may lie from the ratio of pairs, in which noise cancels
+_AGREES = 1.5  # how far the ratio of two medians may lie from the interval of pairs, in which noise cancels
 _LEAST_SYSTEM = 0.2  # share of the slow side's time: less of it is no picture
 _PARTS = {"compute_s": "computation alone", "communication_s": "message alone", "overlapped_s": "both at once"}
 
@@ -90,7 +90,9 @@ def _agrees(ends: _Ends, finding: Finding) -> bool:
     slow, fast = (cell.estimate(ends.metric, phase) for cell, phase, _ in (ends.slow, ends.fast))
     if slow is None or fast is None or not finding.ratio:
         return False
-    return 1 / _AGREES <= slow.value / fast.value / finding.ratio <= _AGREES
+    shown = slow.value / fast.value
+    low, high = finding.interval or (finding.ratio, finding.ratio)
+    return low / _AGREES <= shown <= high * _AGREES
 
 
 def _apart(cell: CellResult, other: CellResult) -> str:
@@ -150,4 +152,4 @@ def _seen(cell: CellResult, phase: str, label: str, metric: str, kind: str) -> S
 
 def _faults(one: RoleWitness) -> str:
     known = [value for value in (one.minor_faults_per_op, one.major_faults_per_op) if value is not None]
-    return f"{sum(known):.3g} page faults" if known else ""
+    return f"{sum(known):.3g} page faults" if sum(known) >= 1 else ""

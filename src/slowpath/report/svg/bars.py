@@ -38,9 +38,9 @@ def axis(scale: LogScale, grid: str, label: Callable[[float], str], title: str) 
     """Tick labels, and the lines that the tracks use, under the id `grid`."""
     ticks = scale.ticks(7)
     content = marks.defined(grid, marks.gridlines(scale, ticks))
-    content += marks.axis(scale, [(tick, label(tick)) for tick in ticks])
-    return picture(content, title, f"Logarithmic, from {label(scale.low)} to {label(scale.high)}.", height=22,
-                   class_="axis")  # fmt: skip
+    content += marks.axis(scale, [(tick, label(tick)) for tick in ticks]) + marks.axis_title(title)
+    words = f"Logarithmic, from {label(scale.low)} to {label(scale.high)}."
+    return picture(content, title, words, height=marks.AXIS_HEIGHT, class_="axis")
 
 
 def track(bars: Sequence[Bar], scale: LogScale, grid: str, words: str) -> Markup:

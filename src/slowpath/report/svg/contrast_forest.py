@@ -48,7 +48,8 @@ def axis(scale: LogScale, grid: str) -> Markup:
     words = "Ratio axis, logarithmic", f"From {scale.low:.3g} to {scale.high:.3g}; above 1 takes longer."
     lines = marks.gridlines(scale, found) + marks.gridlines(scale, [1.0], "one")
     content = marks.defined(grid, lines) + marks.axis(scale, labels, keep=found.index(1.0))
-    return picture(content, *words, height=22, class_="axis")
+    content += marks.axis_title("time of the first named over that of the other")
+    return picture(content, *words, height=marks.AXIS_HEIGHT, class_="axis")
 
 
 def track(one: Ratio, scale: LogScale, grid: str) -> Markup:

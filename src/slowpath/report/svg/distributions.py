@@ -52,8 +52,8 @@ def axis(scales: Scales, grid: str) -> Markup:
     words = "Axes in multiples of the cell's median, logarithmic", "Left: launch medians. Right: samples."
     lines = marks.gridlines(scales.launches, _medians_ticks(scales)) + marks.gridlines(scales.tail, _tail_ticks(scales))
     content = marks.defined(grid, lines) + marks.axis(scales.launches, left, 40) + marks.axis(scales.tail, right, 40)
-    content += element("text", "launch medians", x="0%", y=13, class_="tick")
-    content += element("text", "samples", x=marks.percent(_TAIL_BEGINS), y=13, class_="tick")
+    content += element("text", "launch medians / median", x="0%", y=13, class_="axis-title")
+    content += element("text", "samples / median", x=marks.percent(_TAIL_BEGINS), y=13, class_="axis-title")
     return picture(content, *words, height=40, class_="axis")
 
 

@@ -27,8 +27,9 @@ def axis(scale: LogScale, grid: str) -> Markup:
     ticks = scale.ticks(7)
     labels = [(tick, short_time(tick)) for tick in ticks]
     content = marks.defined(grid, marks.gridlines(scale, ticks)) + marks.axis(scale, labels)
+    content += marks.axis_title("time of one message")
     words = "Time axis, logarithmic", f"From {fmt.time(scale.low)} to {fmt.time(scale.high)}."
-    return picture(content, *words, height=22, class_="axis")
+    return picture(content, *words, height=marks.AXIS_HEIGHT, class_="axis")
 
 
 def short_time(tick_s: float) -> str:

@@ -52,14 +52,14 @@ def axis(scale: LinearScale, grid: str, levels: Sequence[Level], label: Callable
     ticks = scale.ticks(6)
     places = [marks.percent(scale(tick)) for tick in ticks]
     lines = "".join(element("line", x1=x, x2=x, y1=0, y2=marks.TRACK_HEIGHT, class_="grid") for x in places)
-    height = 22 + 16 * len(levels)
-    content = marks.defined(grid, lines + _level_lines(scale, levels))
+    height = marks.AXIS_HEIGHT + 16 * len(levels)
+    content = marks.defined(grid, lines + _level_lines(scale, levels)) + marks.axis_title(title)
     for place, level in enumerate(levels):
         x, style = scale(level.value), STYLES[level.series % len(STYLES)]
         left = x > 50
-        content += text(level.name, marks.percent(x - 1 if left else x + 1), 12 + 16 * place, "end" if left else None,
+        content += text(level.name, marks.percent(x - 1 if left else x + 1), 28 + 16 * place, "end" if left else None,
                         f"curve {style}")  # fmt: skip
-        content += _level_line(level, scale, 2 + 16 * place, height)
+        content += _level_line(level, scale, 18 + 16 * place, height)
     for place, tick in enumerate(ticks):
         x = scale(tick)
         anchor = "start" if x < 4 else "end" if x > 96 else "middle"

@@ -36,10 +36,12 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Points that share what is not on the axis, by x. label: empty where it is the only line."""
+    """Points that share what is not on the axis, by x. label: empty where it is the only line.  joined: False: the
+    law has nothing between the points."""
 
     label: str
     dots: tuple[Dot, ...]
+    joined: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ def _across(places: Sequence[float], axis: Axis, frame: Wide) -> tuple[Scale, li
 def _line(line: Line, place: int, limits: Sequence[Limit], x: Scale, y: LogScale) -> str:
     """The law's line, broken at its limits, and the points over it."""
     style, content = STYLES[place % len(STYLES)], ""
-    for one, other in zip(line.dots, line.dots[1:], strict=False):
+    for one, other in zip(line.dots, line.dots[1:] if line.joined else (), strict=False):
         if one.law_s is None or other.law_s is None or any(_between(limit, one.x, other.x) for limit in limits):
             continue
         content += element(
@@ -118,10 +120,11 @@ def _line(line: Line, place: int, limits: Sequence[Limit], x: Scale, y: LogScale
             y2=y(other.law_s),
             class_=f"fit {style}",
         )
-    if len(line.dots) == 1 and (alone := line.dots[0]).law_s is not None:
-        at = x(alone.x)
-        content += element("line", x1=percent(at - 2.5), x2=percent(at + 2.5), y1=y(alone.law_s), y2=y(alone.law_s),
-                           class_=f"fit {style}")  # fmt: skip
+    alone = line.dots if not line.joined or len(line.dots) == 1 else ()
+    for dot in alone:
+        if dot.law_s is not None:
+            left, right = percent(x(dot.x) - 3), percent(x(dot.x) + 3)
+            content += element("line", x1=left, x2=right, y1=y(dot.law_s), y2=y(dot.law_s), class_=f"fit {style}")
     for dot in line.dots:
         where = percent(x(dot.x))
         if dot.interval:

@@ -9,6 +9,7 @@ from slowpath.report.svg.element import element, number, text
 from slowpath.report.svg.scale import LogScale
 
 TRACK_HEIGHT = 30
+AXIS_HEIGHT = 38  # of an axis with its title
 NEAREST = 9.0  # percent of a track between two labels, so that they do not touch
 MIDDLE = TRACK_HEIGHT // 2
 
@@ -46,7 +47,7 @@ def used(grid: str) -> str:
     return element("use", href=f"#{grid}")
 
 
-def axis(scale: LogScale, labels: Iterable[tuple[float, str]], height: int = 22, keep: int = 0) -> str:
+def axis(scale: LogScale, labels: Iterable[tuple[float, str]], height: int = AXIS_HEIGHT, keep: int = 0) -> str:
     """Tick labels over a chart of tracks. A narrow box hides every second one, of class odd; never number `keep`."""
     marks: list[str] = []
     places = [(scale(tick), words) for tick, words in labels]
@@ -60,6 +61,11 @@ def axis(scale: LogScale, labels: Iterable[tuple[float, str]], height: int = 22,
         anchor = "start" if x < 4 else "end" if x > 96 else "middle"
         marks.append(text(words, percent(x), height - 7, anchor, "tick odd" if (index - keep) % 2 else "tick"))
     return "".join(marks)
+
+
+def axis_title(words: str) -> str:
+    """What an axis of tracks shows, above its labels."""
+    return text(words, "0%", 12, None, "axis-title")
 
 
 def bar(low: float, high: float, class_: str, y: int = MIDDLE) -> str:

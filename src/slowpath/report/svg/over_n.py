@@ -14,7 +14,8 @@ from slowpath.report.svg.plot import Frame
 from slowpath.report.svg.scale import LogScale, spanning
 from slowpath.report.svg.size_curves import MARKERS, STYLES, tick_label
 
-WIDTH, PLOT_HEIGHT, LINE = 344, 250, 18
+WIDTH, PLOT_HEIGHT, LINE = 344, 276, 18
+_QUANTITIES = {"s": "time", "×": "ratio of times", "%": "share of the time"}
 MOST = len(STYLES)  # curves of one panel
 
 
@@ -47,7 +48,7 @@ def chart(series: Sequence[Series], unit: str, title: str, marks: Sequence[Mark]
     orders = spanning([float(n) for one in shown for n, _, _ in one.points], margin=1.0)
     if not values or height_ends is None or orders is None:
         return None
-    frame = Frame(62, 14, WIDTH - 12, PLOT_HEIGHT - 30)
+    frame = Frame(62, 26, WIDTH - 12, PLOT_HEIGHT - 44)
     x, y = LogScale(*orders, frame.left + 10, frame.right - 10), LogScale(*height_ends, frame.bottom, frame.top)
     content = frame.y_axis(y, lambda tick: _tick(tick, unit), 6)
     content += frame.x_axis(x, _orders(shown, x), lambda tick: f"{tick:g}")
@@ -55,6 +56,7 @@ def chart(series: Sequence[Series], unit: str, title: str, marks: Sequence[Mark]
     if level is not None:
         content += element("line", x1=frame.left, x2=frame.right, y1=y(level), y2=y(level), class_="one")
     content += "".join(_curve(one, place, x, y) for place, one in enumerate(shown))
+    content += frame.titles("n, order of the matrices", _QUANTITIES.get(unit, unit))
     content += "".join(_legend(one, place) for place, one in enumerate(shown))
     described = f"{fmt.plural(len(shown), 'curve')} over n, {_tick(min(values), unit)} to {_tick(max(values), unit)}."
     return picture(content, title, described, height=PLOT_HEIGHT + LINE * len(shown), width=WIDTH)

@@ -12,8 +12,8 @@ from slowpath.report.svg.first_vs_later import short_time
 from slowpath.report.svg.plot import Frame
 from slowpath.report.svg.scale import LogScale, spanning
 
-WIDTH, HEIGHT = 300, 190
-_FRAME = Frame(58, 12, 292, 160)
+WIDTH, HEIGHT = 300, 204
+_FRAME = Frame(58, 26, 292, 174)
 _LEFT, _RIGHT = 110, 240
 
 
@@ -28,11 +28,12 @@ def chart(contrast: ContrastResult) -> Markup | None:
     if ends is None:
         return None
     scale = LogScale(*ends, _FRAME.bottom, _FRAME.top)
-    content = _FRAME.y_axis(scale, short_time, 5)
+    content = _FRAME.y_axis(scale, short_time, 5) + _FRAME.titles("", fmt.metric_name(contrast.metric))
     lines = "".join(f"M{_LEFT} {number(scale(a))}L{_RIGHT} {number(scale(b))}" for a, b in pairs)
     content += element("path", d=lines, class_=f"pair {contrast.verdict or 'undecided'}")
-    for x, side, class_ in ((_LEFT, 0, "dot a"), (_RIGHT, 1, "dot b")):
-        content += "".join(element("circle", cx=x, cy=float(scale(pair[side])), r=3.5, class_=class_) for pair in pairs)
+    for x, side, class_ in ((_LEFT, 0, "a"), (_RIGHT, 1, "b")):
+        d = "".join(f"M{x} {number(scale(pair[side]))}h0" for pair in pairs)  # round caps: a dot in 10 characters
+        content += element("path", d=d, class_=f"dots {class_}")
     sides = (contrast.a.value, contrast.b.value)
     for x, words in zip((_LEFT, _RIGHT), sides, strict=True):
         content += text(_shorten(words), x, _FRAME.bottom + 20, "middle", "label")

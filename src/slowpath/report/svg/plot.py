@@ -27,6 +27,11 @@ class Frame:
         """A grid line from left to right."""
         return element("line", x1=self.left, x2=self.right, y1=y, y2=y, class_="grid")
 
+    def titles(self, x_title: str, y_title: str) -> str:
+        """What both axes show: that of x under its labels, that of y above its axis."""
+        across = text(x_title, self.right, self.bottom + 32, "end", "axis-title") if x_title else ""
+        return across + text(y_title, 0, 12, None, "axis-title")
+
     def y_axis(self, scale: LogScale, label: Callable[[float], str], ticks: int = 5) -> str:
         """Grid lines with labels on the left."""
         return "".join(

@@ -21,8 +21,10 @@ def axis(grid: str) -> Markup:
     places = [(marks.percent(SCALE(tick)), fmt.percent(tick, 0)) for tick in _TICKS]
     lines = "".join(element("line", x1=x, x2=x, y1=0, y2=marks.TRACK_HEIGHT, class_="grid") for x, _ in places)
     labels = "".join(text(words, x, 31, "middle", "tick") for x, words in places)
-    content = marks.defined(grid, lines) + text(TITLE, "50%", 12, "middle", "axis-title") + labels
-    return picture(content, "Axis of shares", "Linear, from 0 to 100 % of the gap.", height=38, class_="axis")
+    content = marks.defined(grid, lines) + marks.axis_title(TITLE) + labels
+    return picture(
+        content, "Axis of shares", "Linear, from 0 to 100 % of the gap.", height=marks.AXIS_HEIGHT, class_="axis"
+    )
 
 
 def track(name: str, value: float | None, interval: Interval | None, verdict: str, grid: str) -> Markup:

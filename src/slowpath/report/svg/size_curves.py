@@ -14,7 +14,7 @@ from slowpath.report.svg.first_vs_later import short_time
 from slowpath.report.svg.plot import Frame, spread_apart
 from slowpath.report.svg.scale import LogScale, powers_of_two, spanning
 
-WIDTH, HEIGHT = 344, 270
+WIDTH, HEIGHT = 344, 292
 LONGEST_LABEL = 16
 STYLES = ("s1", "s2", "s3", "s4", "s5", "s6")  # colour and marker of a line; more lines go into another panel
 MARKERS = ("M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z", "M-3.2-3.2H3.2V3.2H-3.2z", "M0-4.4L4.2 3.2H-4.2z",
@@ -46,7 +46,7 @@ def chart(curves: Sequence[Curve], unit: str, title: str) -> Markup | None:
     if ends is None or widths is None:
         return None
     room = max((_label_width(curve) for curve in curves), default=0)
-    frame = Frame(62, 12, WIDTH - 14 - room, HEIGHT - 34)
+    frame = Frame(62, 24, WIDTH - 14 - room, HEIGHT - 44)
     x = LogScale(*widths, frame.left + 8, frame.right - 10)
     y = LogScale(*ends, frame.bottom, frame.top)
     content = frame.y_axis(y, lambda tick: tick_label(tick, unit), 6)
@@ -54,7 +54,7 @@ def chart(curves: Sequence[Curve], unit: str, title: str) -> Markup | None:
         x, powers_of_two(*widths, max(2, (frame.right - frame.left) // 56)), lambda tick: fmt.count_bytes(int(tick))
     )
     content += "".join(_curve(curve, index, x, y) for index, curve in enumerate(curves))
-    content += _labels(curves, y, frame)
+    content += _labels(curves, y, frame) + frame.titles("length of the message", title.partition(",")[0])
     described = (
         f"{fmt.plural(len(curves), 'curve')} over message size, {fmt.quantity(min(p.value for p in points), unit)}"
     )

@@ -19,12 +19,14 @@ def axis(scale: LinearScale, grid: str) -> Markup:
     places = [(tick, marks.percent(scale(tick))) for tick in ticks]
     lines = "".join(element("line", x1=x, x2=x, y1=0, y2=marks.TRACK_HEIGHT, class_="grid") for _, x in places)
     labels = "".join(
-        text(short_time(tick) if tick else "0", x, 15, "start" if scale(tick) < 4 else "end" if scale(tick) > 96 else
+        text(short_time(tick) if tick else "0", x, 31, "start" if scale(tick) < 4 else "end" if scale(tick) > 96 else
              "middle", "tick odd" if place % 2 else "tick")
         for place, (tick, x) in enumerate(places)
     )  # fmt: skip
-    content = marks.defined(grid, lines) + labels
-    return picture(content, "Time axis", f"Linear, from 0 to {short_time(scale.high)}.", height=22, class_="axis")
+    content = marks.defined(grid, lines) + marks.axis_title("time, mean over ranks") + labels
+    return picture(
+        content, "Time axis", f"Linear, from 0 to {short_time(scale.high)}.", height=marks.AXIS_HEIGHT, class_="axis"
+    )
 
 
 def track(parts: Sequence[tuple[str, float]], whole_s: float | None, interval: Sequence[float] | None,

@@ -34,8 +34,10 @@ def axis(scale: LinearScale, grid: str) -> Markup:
         )
         for place, (x, words) in enumerate(places)
     )
-    content = marks.defined(grid, lines) + text("time of the diagnosis", "50%", 12, "middle", "axis-title") + labels
-    return picture(content, "Time axis", f"Linear, from 0 to {fmt.duration(scale.high)}.", height=38, class_="axis")
+    content = marks.defined(grid, lines) + marks.axis_title("time since the diagnosis began") + labels
+    return picture(
+        content, "Time axis", f"Linear, from 0 to {fmt.duration(scale.high)}.", height=marks.AXIS_HEIGHT, class_="axis"
+    )
 
 
 def track(name: str, begin_s: float, wall_s: float, kind: str, scale: LinearScale, grid: str) -> Markup:

@@ -13,7 +13,7 @@ from slowpath.report.svg.element import element, picture, text
 from slowpath.report.svg.first_vs_later import short_time
 from slowpath.report.svg.scale_linear import LinearScale
 
-ROW, GAP, TOP, BOTTOM = 18, 5, 4, 24
+ROW, GAP, TOP, BOTTOM = 18, 5, 4, 42
 FINEST = 0.1  # percent of the width: what one pixel shows
 
 
@@ -48,7 +48,8 @@ def chart(labels: Sequence[str], pieces: Sequence[Piece], links: Sequence[Link],
         content += element("line", x1=x, x2=x, y1=0, y2=height - BOTTOM, class_="grid")
         anchor = "end" if scale(tick) > 94 else "middle"
         words = short_time(tick) if tick > 0 else "0" if tick == 0 else f"−{short_time(-tick)}"
-        content += text(words, x, height - 8, anchor, "tick odd" if place % 2 else "tick")
+        content += text(words, x, height - 26, anchor, "tick odd" if place % 2 else "tick")
+    content += text("time since the repetition began", "99.5%", height - 8, "end", "axis-title")
     content += "".join(_rect(piece, scale) for piece in _merged(pieces, scale))
     content += "".join(_link(link, scale) for link in links)
     return picture(content, title, description, height=height, class_="timeline")

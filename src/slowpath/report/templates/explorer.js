@@ -4,7 +4,7 @@
   "use strict";
   const NS = "http://www.w3.org/2000/svg";
   const $ = (id) => document.getElementById(id);
-  const PAD = { left: 62, right: 12, top: 12, bottom: 34 };
+  const PAD = { left: 62, right: 12, top: 24, bottom: 34 };
 
   if (!$("x-data")) return;
   const cells = JSON.parse($("x-data").textContent);
@@ -86,7 +86,8 @@
       const label = ecdf() ? { x: PAD.left - 6, y: state.y(v) + 4, "text-anchor": "end" } : { x: state.x(v), y: box.bottom + 16, "text-anchor": "middle" };
       svg.append(make("text", { class: "tick", ...label }, ecdf() ? v * 100 + " %" : v));
     }
-    if (!ecdf()) svg.append(make("text", { class: "tick", x: box.right, y: box.bottom + 31, "text-anchor": "end" }, "index of the sample"));
+    svg.append(make("text", { class: "axis-title", x: box.right, y: box.bottom + 31, "text-anchor": "end" }, ecdf() ? "time of a sample" : "index of the sample"));
+    svg.append(make("text", { class: "axis-title", x: 0, y: 12 }, ecdf() ? "share of samples" : "time of a sample"));
   }
 
   function draw() {

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath reference"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from slowpath.cli.options import json_option, minimum_effect_option
+
+if TYPE_CHECKING:
+    from slowpath.compare.read import Source
+
+_IN = click.option(
+    "--in",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Folder of references, such as one that a site shares.  [default: references in SLOWPATH_DATA_DIR, else in "
+    "the user's data folder]",
+)
+
+
+@click.group("reference", epilog="Example: slowpath reference add slowpath-runs/checkup-20260131-120000")
+def command() -> None:
+    """Hold a run against runs that were good: is this usual here?
+
+    References are runs of yours or of your site; none come with Slowpath. A range takes 5 runs on the same processor
+    model, number of processors and memory, under the same library by name. Without them the answer is "no reference".
+    """
+
+
+@command.command("add", epilog="Example: slowpath reference add slowpath-runs/* --in /site/references")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@_IN
+def add(runs: tuple[Path, ...], folder: Path | None) -> int:
+    """Keep the results of RUNS as references. Only whole runs of slowpath run are taken."""
+    from slowpath.compare.read import read_source
+    from slowpath.compare.reference_store import add as keep
+    from slowpath.compare.reference_store import references_folder
+
+    for run in runs:
+        click.echo(keep(read_source(run), folder or references_folder()))
+    return 0
+
+
+@command.command("list", epilog="Example: slowpath reference list")
+@_IN
+def list_(folder: Path | None) -> int:
+    """List the references: when, which campaign, under which MPI, on which machine."""
+    from slowpath.compare.facts import hardware, mpi_identity
+
+    for one in _read(folder):
+        mpis = ", ".join(mpi_identity(mpi) for mpi in one.run.mpis if mpi.unavailable is None)
+        machine = hardware(one.run.machine)
+        click.echo(f"{one.run.id}  {one.run.campaign}, {mpis}; {machine[0]}, {machine[1]} processors")
+    return 0
+
+
+@command.command("show", epilog="Example: slowpath reference show slowpath-runs/checkup-20260131-120000")
+@click.argument("run", type=click.Path(path_type=Path))
+@_IN
+@minimum_effect_option("5%", "How far beyond the range a value counts as outside.")
+@json_option()
+def show(run: Path, folder: Path | None, minimum_effect: float, as_json: bool) -> int:
+    """Hold RUN against the references of this kind of machine.
+
+    Exit codes: 0 whatever comes out, 2 wrong usage, 4 a file refused. To fail a job on a slowdown: slowpath gate.
+    """
+    import msgspec
+
+    from slowpath.compare.read import read_source
+    from slowpath.compare.reference import hold
+    from slowpath.compare.reference_text import render_reference
+
+    found = hold(read_source(run), _read(folder), minimum_effect)
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
+    else:
+        click.echo(render_reference(found).rstrip("\n"))
+    return 0
+
+
+def _read(folder: Path | None) -> list[Source]:
+    from slowpath.compare.reference_store import read_references, references_folder
+
+    found, left_out = read_references(folder or references_folder())
+    for line in left_out:
+        click.echo(f"left out: {line}", err=True)
+    return found

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`slowpath.open(path)` of a diagnosis: its survey as a run, and all its steps and findings."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE, DiagnosisInfo, read_info, step_folders
+from slowpath.core.errors import RecordError
+from slowpath.core.files import read_bytes
+from slowpath.core.results import Finding
+from slowpath.report.api import Run
+from slowpath.report.rows import Row
+
+
+class _Findings(msgspec.Struct):
+    findings: list[Finding] = []
+
+
+class Diagnosis(Run):
+    """The folder of a diagnosis. Cells, contrasts and samples are those of its survey; `steps` are all runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.diagnosis: DiagnosisInfo = read_info(folder)
+        super().__init__(step_folders(folder)[0])
+
+    def __repr__(self) -> str:
+        return f"<Diagnosis {self.folder.name!r} {self.diagnosis.status}>"
+
+    @cached_property
+    def steps(self) -> list[Run]:
+        """Its runs, the survey first."""
+        return [Run(folder) for folder in step_folders(self.folder)]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Slow paths by name, with what all steps showed of them.  Raises: RecordError: of an older schema."""
+        path = self.folder / DIAGNOSIS_FILE
+        try:
+            return msgspec.json.decode(read_bytes(path), type=_Findings).findings
+        except msgspec.DecodeError as error:
+            problem = f"{path}: its findings can't be read: {error}"
+            raise RecordError(f"{problem}; an older slowpath wrote it: slowpath diagnose --resume") from error
+
+    def rows(self) -> list[Row]:
+        """Rows of all steps, each with its step's folder."""
+        return [{"step": run.path.name, **row} for run in self.steps for row in run.rows()]
+
+    def contrast_rows(self) -> list[Row]:
+        """Contrasts of all steps, each with its step's folder."""
+        return [{"step": run.path.name, **row} for run in self.steps for row in run.contrast_rows()]
+
+    def to_diagnosis_dict(self) -> dict[str, Any]:
+        """diagnosis.json."""
+        found: dict[str, Any] = msgspec.json.decode(read_bytes(self.folder / DIAGNOSIS_FILE))
+        return found

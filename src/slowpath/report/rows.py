@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results as flat rows, dictionaries of numbers and words: what a data frame takes as it is. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from slowpath.core.cell_results import CellResult, MetricEstimate
+from slowpath.core.errors import UsageError
+from slowpath.core.result import Interval
+from slowpath.core.results import ContrastSide, Results
+
+Row = dict[str, Any]
+_ESTIMATE = (
+    "launches",
+    "samples",
+    "p50",
+    "p90",
+    "p99",
+    "p999",
+    "min",
+    "max",
+    "within_ratio",
+    "between_ratio",
+    "bandwidth_bytes_per_s",
+    "message_rate_per_s",
+)
+
+
+def estimate_rows(results: Results) -> list[Row]:
+    """One for each cell, metric and phase. Columns of parameters are those of all cells; None: the cell has none."""
+    parameters = dict.fromkeys(name for cell in results.cells for name in cell.parameters)
+    return [
+        {**_cell(cell, parameters, results), "metric": metric, "phase": phase, "unit": entry.unit, **_estimate(one)}
+        for cell in results.cells
+        for metric, entry in cell.metrics.items()
+        for phase, one in entry.phases.items()
+    ]
+
+
+def _cell(cell: CellResult, parameters: Mapping[str, None], results: Results) -> Row:
+    return {
+        **{name: _number(cell.parameters.get(name)) for name in parameters},
+        "run": results.run.id,
+        "cell": cell.cell,
+        "label": cell.label,
+        "group": cell.group,
+        "experiment": cell.experiment,
+        "mpi": cell.mpi,
+        "environment": cell.environment,
+        "placement": cell.placement,
+        "copy": cell.copy,
+    }
+
+
+def _number(text: str | None) -> str | int | float | None:
+    """A parameter's value as a number where it is one."""
+    for kind in (int, float):
+        try:
+            return kind(text) if text is not None else None
+        except ValueError:
+            continue
+    return text
+
+
+def _estimate(one: MetricEstimate) -> Row:
+    low, high = _ends(one.interval)
+    return {
+        "value": one.value,
+        "interval_low": low,
+        "interval_high": high,
+        "interval_kind": one.interval_kind,
+        **{name: getattr(one, name) for name in _ESTIMATE},
+    }
+
+
+def contrast_rows(results: Results) -> list[Row]:
+    """One for each contrast: what is compared, what came out, and the two sides as a_ and b_."""
+    return list(_contrasts(results))
+
+
+def _contrasts(results: Results) -> Iterator[Row]:
+    for one in results.contrasts:
+        low, high = _ends(one.interval)
+        yield {
+            "run": results.run.id,
+            "contrast": one.id,
+            "group": one.group,
+            "question": one.question,
+            "axis": one.axis,
+            "metric": one.metric,
+            **_side("a", one.a, one.a_value_s, results),
+            **_side("b", one.b, one.b_value_s, results),
+            "ratio": one.ratio,
+            "interval_low": low,
+            "interval_high": high,
+            "verdict": one.verdict,
+            "reason": one.reason,
+            "launches": one.launches,
+            "p_adjusted": one.p_adjusted,
+        }
+
+
+def _side(name: str, side: ContrastSide, value_s: float | None, results: Results) -> Row:
+    cell = results.cell(side.cell)
+    found = {
+        "cell": side.cell,
+        "value": side.value,
+        "phase": side.phase,
+        "label": side.label,
+        "mpi": cell.mpi,
+        "environment": cell.environment,
+        "placement": cell.placement,
+        "message_bytes": _number(cell.parameters.get("message_bytes")),
+        "time_s": value_s,
+    }
+    return {f"{name}_{key}": value for key, value in found.items()}
+
+
+def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
+    return (interval[0], interval[1]) if interval is not None else (None, None)
+
+
+def data_frame(rows: Sequence[Row]) -> Any:
+    """A pandas.DataFrame.  Raises: UsageError: pandas is not installed."""
+    try:
+        pandas = import_module("pandas")
+    except ImportError as error:
+        raise UsageError("to_pandas() needs pandas: pip install pandas, or take rows() as they are") from error
+    return pandas.DataFrame(rows)

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much of a large run one page shows, so that it stays below a megabyte. The record and the CSV files have all."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from slowpath.core.results import Results
+
+MOST_CELLS = 80  # in pictures, tables and commands of single cells
+PAGE_BYTES = 940_000
+SAMPLES_BYTES = 400_000  # of the explorer, at most
+LEAST_SAMPLES_BYTES = 20_000  # less shows nothing
+
+
+def shown_cells(results: Results) -> Results:
+    """The results with the cells of which the page shows everything: all where they are few, else those that the
+    findings, the verdict and the contrasts rest on, in this order, and then the first ones. They keep their order.
+    """
+    if len(results.cells) <= MOST_CELLS:
+        return results
+    named = {line.contrast for line in results.verdict.lines}
+    sides = sorted(results.contrasts, key=lambda one: one.id not in named)
+    wanted = [cell for one in results.findings for cell in (*one.slow_cells[:1], *one.fast_cells[:1])]
+    wanted += [side.cell for one in sides for side in (one.a, one.b)]
+    wanted += [cell.cell for cell in results.cells]
+    kept = set(list(dict.fromkeys(wanted))[:MOST_CELLS])
+    return replace(results, cells=[cell for cell in results.cells if cell.cell in kept])
+
+
+def samples_budget(page_bytes: int) -> int:
+    """Bytes that are left for the explorer beside a page of this size without it; 0: too few to show anything."""
+    left = min(SAMPLES_BYTES, PAGE_BYTES - page_bytes)
+    return left if left >= LEAST_SAMPLES_BYTES else 0

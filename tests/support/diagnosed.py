@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A check-up with findings of every kind of card, and a diagnosis of it with a trial and all its sections."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from slowpath.core.results import (
+    ContrastResult,
+    Finding,
+    LawPoint,
+    LawResult,
+    Legs,
+    LimitBracket,
+    RemedyResult,
+    RemovedRatio,
+    Results,
+    SideEffect,
+    Snippet,
+)
+from slowpath.diagnose.records import CombinedFinding, CombinedOutcome, Diagnosis, DiagnosisStep
+from slowpath.diagnose.tasks import CombinedTask, SurveyTask, Task, TrialTask, WitnessTask
+from slowpath.diagnose.trials.design import EFFECT
+from support import checkup
+from support.results import a_finding, a_leg
+
+HUGE = "huge pages"
+CODE = "void* buffer = aligned_alloc(2u << 20, length);\nmadvise(buffer, length, MADV_HUGEPAGE);"
+SHELL = "export MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE=9216"
+
+
+def results() -> Results:
+    """The check-up with three findings: both sides, a law with a limit, one that nothing helps."""
+    made = checkup.results()
+    one = slow_pages(made)
+    sides = a_finding(
+        "SP008",
+        title="Messages from small pages are slower than from huge pages",
+        contrasts=[one.id],
+        slow_cells=[one.b.cell],
+        fast_cells=[one.a.cell],
+        ratio=one.ratio,
+        interval=one.interval,
+        metric=one.metric,
+        remedies=[remedy(HUGE, "Use huge pages for buffers of 1 MiB and more.", Snippet(code=CODE))],
+    )
+    cell_size = "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE"
+    text = f"Set {cell_size}: messages up to about this length fit into one cell of shared memory."
+    law = a_finding(
+        "SP013", id="SP013:00000001", law=switch(), remedies=[remedy(cell_size, text, Snippet(shell=SHELL))]
+    )
+    alone = a_finding("SP017", id="SP017:00000002", affects_default=False, contrasts=[], doubts=["It may be <noise>."])
+    return replace(made, findings=[sides, law, alone])
+
+
+def slow_pages(made: Results) -> ContrastResult:
+    """The contrast of page kinds that decided for slower."""
+    return next(one for one in made.contrasts if one.group == "page kind" and one.verdict == "slower")
+
+
+def remedy(name: str, text: str, snippet: Snippet) -> RemedyResult:
+    """One that was not tried."""
+    return RemedyResult(name=name, text=text, snippet=snippet, removed_ratio=None, side_effects=["memory"],
+                        verdict="not tried", reason="no trial was run")  # fmt: skip
+
+
+def switch() -> LawResult:
+    """Segments with a limit between 4 and 8 KiB."""
+    times = [(1024.0 * 2**n, (1.0 + 0.1 * n + (2.0 if n > 2 else 0.0)) * 1e-6) for n in range(8)]
+    points = [
+        LawPoint(
+            place={"message_bytes": length}, value_s=time_s, interval=(0.95 * time_s, 1.05 * time_s), fitted_s=time_s
+        )
+        for length, time_s in times
+    ]
+    return LawResult(
+        name="segments",
+        formula="t = a_j + b_j message_bytes in stretch j",
+        coefficients=[],
+        brackets=[LimitBracket(covariate="message_bytes", above=4096.0, up_to=8192.0)],
+        residual_ratio=0.01,
+        left_out_ratio=0.01,
+        runner_up=None,
+        refused=None,
+        separating=[],
+        points=len(points),
+        launches=8,
+        text="t = 1.0 us up to 4 KiB; 3.3 us from 8 KiB on",
+        drawn=tuple(points),
+    )
+
+
+def diagnosis() -> tuple[Diagnosis, dict[str, Results]]:
+    """The diagnosis and the runs of its steps: a survey, a witness, a trial that proved, all remedies at once."""
+    survey = results()
+    first, *others = survey.findings
+    one = slow_pages(survey)
+    proven = _proven(first)
+    trial = TrialTask(finding=first.id, remedy=HUGE, axis="pages", slow="small", remedied="huge", metric=one.metric,
+                      phase="steady")  # fmt: skip
+    tasks: list[Task] = [SurveyTask(), WitnessTask(), trial]
+    tasks.append(CombinedTask(cases=[], job=[], left_out=[], snippet=Snippet()))
+    steps = [_step(number, task) for number, task in enumerate(tasks, 1)]
+    keeps = CombinedFinding(finding=first.id, rule=first.rule, remedy=HUGE, others=["more"], verdict="keeps",
+                            text="It keeps.", ratio=1.01, interval=(0.97, 1.04))  # fmt: skip
+    combined = CombinedOutcome(
+        folder=steps[-1].folder,
+        job=[],
+        findings=[keeps],
+        side_effects=[SideEffect(where="8 B messages", ratio=1.2, interval=(1.1, 1.3), verdict="slower")],
+        left_out=[],
+        snippet=Snippet(shell=SHELL),
+        reason=None,
+    )
+    made = Diagnosis(schema=2, slowpath="0", command=["slowpath", "diagnose", "--budget", "1m"],
+                     started="2026-01-31T12:00:00+00:00", budget_s=60.0, mpi="mpich 5.0.2", status="budget",
+                     spent_s=50.0, steps=steps, findings=[proven, *others], next=["try more"],
+                     combined=combined)  # fmt: skip
+    effect = replace(one, group=EFFECT)
+    return made, {"01-survey": survey, steps[2].folder: replace(survey, contrasts=[effect])}
+
+
+def _step(number: int, task: Task) -> DiagnosisStep:
+    return DiagnosisStep(number=number, folder=f"{number:02d}-{task.kind}", why=f"to {task.kind}", estimate_s=1.0,
+                         task=task, wall_s=5.0 * number, summary="done")  # fmt: skip
+
+
+def _proven(one: Finding) -> Finding:
+    helped = replace(one.remedies[0], verdict="proven", removed_ratio=RemovedRatio(value=1.01, interval=(0.97, 1.04)),
+                     reason="huge pages, toggled alone, removes 101% of the gap")  # fmt: skip
+    legs = Legs(observed=a_leg(), explained=a_leg(), proven=a_leg())
+    return replace(one, remedies=[helped], status="proven", legs=legs)
