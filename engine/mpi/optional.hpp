@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// MPI functions that not every library with the same binary interface has: the engine refers to them weakly, so that one
-/// program starts under old and new libraries, and asks the library that it met whether they are there.
-/// The compiler must know them, which SLOWPATH_HAVE_... states.
+/// MPI functions that not every library with the same binary interface has: the engine refers to them weakly,
+/// so that one program starts under old and new libraries, and asks the library that it met whether they are
+/// there. The compiler must know them, which SLOWPATH_HAVE_... states.
 #pragma once
 
 #include <mpi.h>
@@ -26,10 +26,12 @@
 
 namespace slowpath::mpi {
 
-/// Whether a function of this library has an address. Not compared in place: the compiler takes an address for granted.
+/// Whether a function of this library has an address. Not compared in place: the compiler takes an address
+/// for granted.
 template <class Function>
-bool is_there(Function* volatile function) {
-    return function != nullptr;
+bool is_there(Function* function) {
+    Function* volatile const address = function;
+    return address != nullptr;
 }
 
 }  // namespace slowpath::mpi

@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <tuple>
 
+#include "counting/debug_files.hpp"
 #include "counting/frame_ranges.hpp"
+#include "counting/unxz.hpp"
 
 namespace slowpath::counting {
 namespace {
@@ -38,14 +39,12 @@ std::string_view text_at(Bytes strings, std::uint64_t at) {
     return {begin, strnlen(begin, strings.size() - at)};
 }
 
-std::vector<std::uint8_t> content(const std::string& path) {
-    std::ifstream file(path, std::ios::binary | std::ios::ate);
-    const auto bytes = static_cast<std::streamoff>(file.tellg());
-    if (bytes <= 0) return {};
-    std::vector<std::uint8_t> image(static_cast<std::size_t>(bytes));
-    file.seekg(0);
-    if (!file.read(reinterpret_cast<char*>(image.data()), bytes)) return {};
-    return image;
+/// nullopt: no ELF file of 64 bits.
+std::optional<Elf64_Ehdr> header_of(Bytes image) {
+    const auto header = structures<Elf64_Ehdr>(image, 0, 1);
+    if (header.empty() || std::memcmp(header[0].e_ident, ELFMAG, SELFMAG) != 0) return std::nullopt;
+    if (header[0].e_ident[EI_CLASS] != ELFCLASS64) return std::nullopt;
+    return header[0];
 }
 
 std::string hexadecimal(std::uint64_t value) {
@@ -57,14 +56,16 @@ std::string hexadecimal(std::uint64_t value) {
 }  // namespace
 
 ElfFile::ElfFile(const std::string& path) {
-    const std::vector<std::uint8_t> image = content(path);
-    const auto header = structures<Elf64_Ehdr>(image, 0, 1);
-    if (header.empty() || std::memcmp(header[0].e_ident, ELFMAG, SELFMAG) != 0) return;
-    if (header[0].e_ident[EI_CLASS] != ELFCLASS64) return;
+    const std::vector<std::uint8_t> image = file_content(path);
+    const auto header = header_of(image);
+    if (!header) return;
     valid_ = true;
-    fixed_ = header[0].e_type == ET_EXEC;
+    fixed_ = header->e_type == ET_EXEC;
     read_segments(image);
-    read_sections(image);
+    if (header->e_shnum > 0)
+        read_sections(image, path);
+    else
+        read_dynamic(image);
     sort_functions();
 }
 
@@ -75,7 +76,28 @@ void ElfFile::read_segments(Bytes image) {
             segments_.push_back({segment.p_offset, segment.p_vaddr, segment.p_filesz});
 }
 
-void ElfFile::read_sections(Bytes image) {
+/// A file that was stripped of its sections, too, keeps what the dynamic linker needs.
+void ElfFile::read_dynamic(Bytes image) {
+    const auto header = structures<Elf64_Ehdr>(image, 0, 1)[0];
+    std::optional<std::uint64_t> symbols, strings;
+    std::uint64_t strings_bytes = 0;
+    for (const auto& segment : structures<Elf64_Phdr>(image, header.e_phoff, header.e_phnum)) {
+        if (segment.p_type != PT_DYNAMIC) continue;
+        for (const auto& entry :
+             structures<Elf64_Dyn>(image, segment.p_offset, segment.p_filesz / sizeof(Elf64_Dyn))) {
+            if (entry.d_tag == DT_SYMTAB) symbols = offset_of_address(entry.d_un.d_ptr);
+            if (entry.d_tag == DT_STRTAB) strings = offset_of_address(entry.d_un.d_ptr);
+            if (entry.d_tag == DT_STRSZ) strings_bytes = entry.d_un.d_val;
+        }
+    }
+    // No entry holds the number of symbols: linkers put the strings behind them.
+    if (!symbols || !strings || *symbols >= *strings || *strings > image.size()) return;
+    read_symbols(image.subspan(*symbols, *strings - *symbols),
+                 image.subspan(*strings, std::min<std::uint64_t>(strings_bytes, image.size() - *strings)),
+                 {});
+}
+
+void ElfFile::read_sections(Bytes image, const std::string& path) {
     const auto header = structures<Elf64_Ehdr>(image, 0, 1)[0];
     const auto sections = structures<Elf64_Shdr>(image, header.e_shoff, header.e_shnum);
     const Bytes names =
@@ -92,7 +114,11 @@ void ElfFile::read_sections(Bytes image) {
         } else if (name.starts_with(".plt")) {
             functions_.push_back({section.sh_addr, section.sh_addr + section.sh_size, ".plt"});
         } else if (name == ".note.gnu.build-id") {
-            read_debug_symbols(part(image, section));
+            read_debug_symbols(debug_file_of_build(part(image, section)));
+        } else if (name == ".gnu_debuglink") {
+            read_debug_symbols(debug_file_of_link(path, part(image, section)));
+        } else if (name == ".gnu_debugdata") {
+            read_debug_symbols(unxz(part(image, section)));
         } else if (name == ".eh_frame") {
             for (const Range& range : frame_ranges(part(image, section), section.sh_addr))
                 functions_.push_back({range.begin, range.end, ""});
@@ -118,26 +144,16 @@ void ElfFile::read_symbols(Bytes symbols, Bytes strings, Bytes versions) {
     }
 }
 
-/// Where distributions put the symbols of stripped libraries (gdb manual, "Debugging Information in Separate
-/// Files").
-void ElfFile::read_debug_symbols(Bytes build_id) {
-    constexpr std::size_t name_of_note_bytes = 16;  // three sizes, "GNU"
-    if (build_id.size() <= name_of_note_bytes) return;
-    std::string path = "/usr/lib/debug/.build-id/";
-    for (std::size_t i = name_of_note_bytes; i < build_id.size(); ++i) {
-        constexpr const char* digits = "0123456789abcdef";
-        path += {digits[build_id[i] >> 4], digits[build_id[i] & 15]};
-        if (i == name_of_note_bytes) path += '/';
-    }
-    const std::vector<std::uint8_t> image = content(path + ".debug");
-    const auto header = structures<Elf64_Ehdr>(image, 0, 1);
-    if (header.empty() || std::memcmp(header[0].e_ident, ELFMAG, SELFMAG) != 0) return;
-    const auto sections = structures<Elf64_Shdr>(image, header[0].e_shoff, header[0].e_shnum);
+/// Symbols that were taken out of a file. They name places; what can be called by name is what the file
+/// itself lists.
+void ElfFile::read_debug_symbols(Bytes image) {
+    const auto header = header_of(image);
+    if (!header) return;
+    const auto sections = structures<Elf64_Shdr>(image, header->e_shoff, header->e_shnum);
     const std::size_t own_names = names_.size();
     for (const auto& section : sections)
         if (section.sh_type == SHT_SYMTAB && section.sh_link < sections.size())
             read_symbols(part(image, section), part(image, sections[section.sh_link]), {});
-    // They name places; what can be called by name is what the file itself lists.
     names_.resize(own_names);
 }
 
@@ -166,6 +182,13 @@ std::optional<std::uint64_t> ElfFile::address_of_offset(std::uint64_t offset) co
     for (const Segment& segment : segments_)
         if (offset >= segment.offset && offset - segment.offset < segment.bytes)
             return offset - segment.offset + segment.address;
+    return std::nullopt;
+}
+
+std::optional<std::uint64_t> ElfFile::offset_of_address(std::uint64_t address) const {
+    for (const Segment& segment : segments_)
+        if (address >= segment.address && address - segment.address < segment.bytes)
+            return address - segment.address + segment.offset;
     return std::nullopt;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The functions of an ELF file of 64 bits: from its symbols, from a separate file of debug symbols where the
-/// system has it, else from its unwind information.
+/// The functions of an ELF file of 64 bits: from its symbols (of a stripped file: those that the dynamic
+/// linker needs), from symbols that were taken out of it (a separate file, .gnu_debugdata), else from its
+/// unwind information.
 #pragma once
 
 #include <cstdint>
@@ -46,11 +47,13 @@ class ElfFile {
     };
 
     void read_segments(std::span<const std::uint8_t> image);
-    void read_sections(std::span<const std::uint8_t> image);
+    void read_dynamic(std::span<const std::uint8_t> image);
+    void read_sections(std::span<const std::uint8_t> image, const std::string& path);
     void read_symbols(std::span<const std::uint8_t> symbols, std::span<const std::uint8_t> strings,
                       std::span<const std::uint8_t> versions);
-    void read_debug_symbols(std::span<const std::uint8_t> build_id);
+    void read_debug_symbols(std::span<const std::uint8_t> image);
     void sort_functions();
+    std::optional<std::uint64_t> offset_of_address(std::uint64_t address) const;
 
     bool valid_ = false;
     bool fixed_ = false;

@@ -29,10 +29,10 @@ constexpr std::array all = {
     inlined<FullPuts<put_simple<false>>>("simple", meaning_of::simple, false, true),
     inlined<SmallPuts<put_small_args<true>, true>>("small_args", meaning_of::small_args, true, false),
     inlined<SmallPuts<put_small_args<false>, true>>("small_args", meaning_of::small_args, false, false),
-    inlined<ShmemPuts<shmem_put<true>, true>>("shmem_put", meaning_of::shmem_put, true, false),
-    inlined<ShmemPuts<shmem_put<false>, true>>("shmem_put", meaning_of::shmem_put, false, false),
-    inlined<ShmemWords<shmem_p<true>>>("shmem_p", meaning_of::shmem_p, true, false),
-    inlined<ShmemWords<shmem_p<false>>>("shmem_p", meaning_of::shmem_p, false, false),
+    inlined<ShmemPuts<shmem_put_at<true>, true>>("shmem_put", meaning_of::shmem_put, true, false),
+    inlined<ShmemPuts<shmem_put_at<false>, true>>("shmem_put", meaning_of::shmem_put, false, false),
+    inlined<ShmemWords<shmem_p_at<true>>>("shmem_p", meaning_of::shmem_p, true, false),
+    inlined<ShmemWords<shmem_p_at<false>>>("shmem_p", meaning_of::shmem_p, false, false),
 };
 
 }  // namespace

@@ -20,6 +20,18 @@ template <auto function, class... Arguments>
     }
 }
 
+/// Call `function` for `offset_bytes` of a symmetric object: with both, where it takes both, else with their
+/// sum.
+/// @return What the call answers; success, if nothing.
+template <auto function, class Symmetric, class... Arguments>
+[[gnu::always_inline]] inline int put_to(std::byte* object, std::uint64_t offset_bytes,
+                                         Arguments... arguments) {
+    if constexpr (std::is_invocable_v<decltype(function), std::byte*, std::uint64_t, Arguments...>)
+        return function(object, offset_bytes, arguments...);
+    else
+        return answer<function>(reinterpret_cast<Symmetric*>(object + offset_bytes), arguments...);
+}
+
 /// @tparam constant As for SmallPuts.
 template <auto put, bool constant>
 struct ShmemPuts {
@@ -38,7 +50,8 @@ struct ShmemPuts {
         return run_puts<order>(
             burst, 1,
             [bytes, local = burst.local, origin = burst.origin, target = burst.target](std::uint64_t place) {
-                return answer<put>(local + place, origin + place, std::size_t{bytes}, target);
+                return put_to<put, std::byte>(local, place, static_cast<const void*>(origin + place),
+                                              std::size_t{bytes}, target);
             });
     }
 };
@@ -52,7 +65,7 @@ struct ShmemWords {
                                target = burst.target](std::uint64_t place) {
             std::uint64_t word;
             std::memcpy(&word, origin + place, sizeof word);
-            return answer<p>(reinterpret_cast<std::uint64_t*>(local + place), word, target);
+            return put_to<p, std::uint64_t>(local, place, word, target);
         };
         const std::uint64_t message_bytes = burst.message_bytes;
         if (message_bytes == sizeof(std::uint64_t)) return run_puts<order>(burst, 1, put_word);

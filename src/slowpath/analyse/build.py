@@ -13,6 +13,7 @@ from slowpath.analyse.about import run_entry
 from slowpath.analyse.cells import cell_entry
 from slowpath.analyse.contrasts import build_contrasts, offers
 from slowpath.analyse.first_allocation import first_allocation_lines
+from slowpath.analyse.library_loaded import library_lines
 from slowpath.analyse.node_pairs import node_pairs, pair_lines
 from slowpath.analyse.outcomes import skipped_rows
 from slowpath.analyse.placed import placement_lines
@@ -49,7 +50,7 @@ def build_results(run: Path) -> Results:
     pairs = node_pairs(plan, measurements.by_series, {cell.cell: cell.label for cell in cells}, skipped)
     about = run_entry(recorded, run)
     more = [line for study in studies for line in study.lines(sections[study.section], cells)]
-    more += [*pair_lines(pairs), *placement_lines(about.placements)]
+    more += [*pair_lines(pairs), *placement_lines(about.placements), *library_lines(about.mpis)]
     more += first_allocation_lines(plan.cells, measurements.by_series)
     results = Results(
         schema=RESULTS_SCHEMA,

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from slowpath.cli.values import EFFECT
+
 
 @click.command(
     "count",
@@ -36,6 +38,19 @@ import click
     metavar="DIR",
     help="Keep what each process wrote; with several nodes it must be one that all of them see.",
 )
+@click.option(
+    "--compare",
+    type=click.Path(path_type=Path),
+    metavar="OLD",
+    help="Judge against an earlier count: the JSON that --json printed, or the folder of its --out.",
+)
+@click.option(
+    "--threshold",
+    type=EFFECT,
+    default="1%",
+    show_default=True,
+    help="With --compare: a larger rise of the instructions per call counts as more.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout; the program's stdout goes to stderr.")
 @click.argument("command_words", nargs=-1, required=True, metavar="-- COMMAND...", type=click.UNPROCESSED)
 def command(
@@ -45,6 +60,8 @@ def command(
     method: str,
     most: int | None,
     out: Path | None,
+    compare: Path | None,
+    threshold: float,
     as_json: bool,
     command_words: tuple[str, ...],
 ) -> int:
@@ -54,29 +71,45 @@ def command(
     slowpath count ... -- ./app lets each process show itself. Each call is stepped through, instruction by
     instruction: exact, without privileges or hardware counters, and slow for the calls that are counted only.
 
+    With --compare, each process is judged by its calls' median and mean: docs/studies/counting.md has a recipe that
+    finds the commit of a library which made a call more expensive.
+
     Exit codes: 0 counted, or the function was never called; 2 wrong usage; 4 no process had the function, none of
-    its calls could be counted, or the program failed.
+    its calls could be counted, or the program failed. With --compare: 0 not more instructions than before, 1 more,
+    3 undecided.
     """
     import contextlib
     import os
     import tempfile
 
+    from slowpath.core.files import write_atomically
+    from slowpath.studies.counting.compare import EXIT_CODES, compare_counts
+    from slowpath.studies.counting.earlier import KEPT, read_earlier
     from slowpath.studies.counting.finish import exit_code
     from slowpath.studies.counting.read import read_folder
     from slowpath.studies.counting.show import as_json as json_of
     from slowpath.studies.counting.show import as_text
+    from slowpath.studies.counting.show_comparison import comparison_text
     from slowpath.studies.counting.start import Wish, command_line, prepare_folder, run, variables
     from slowpath.studies.counting.tools import find_tools
 
     wish = Wish(function, calls, skip, method, most)
+    earlier = read_earlier(compare, function) if compare else None
     with contextlib.ExitStack() as stack:
         tools = find_tools(command_words, os.environ, lambda line: click.echo(line, err=True))
+        keep = out is not None
         if out is None:
             out = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slowpath-count-")))
         folder = prepare_folder(out)
         environ = {**os.environ, **variables(wish, folder, tools, os.environ)}
         ended = run(command_line(wish, command_words, folder, tools), environ, output_to_stderr=as_json)
         counts = read_folder(folder, tools.name_all)
-        if counts or as_json:
-            click.echo(json_of(counts, function, ended) if as_json else as_text(counts), nl=as_json)
-        return exit_code(counts, function, ended)
+        found = None if earlier is None else compare_counts(earlier, counts, function, threshold)
+        if keep and counts:
+            write_atomically(folder / KEPT, json_of(counts, function, ended, found) + "\n")
+        if as_json:
+            click.echo(json_of(counts, function, ended, found))
+        elif counts:
+            click.echo(as_text(counts) + (f"\n{comparison_text(found)}" if found else ""), nl=False)
+        code = exit_code(counts, function, ended)
+        return EXIT_CODES[found.outcome] if found else code

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     help="Look for this alone: a rule (SP013, 'small-page host memory') or a question of the survey ('page kind'); "
     "may be repeated.",
 )
-@click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded, cuda.  [default: PATH]")
+@click.option("--mpi", help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda.  [default: PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/diagnosis-DATE]")
 @click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue the diagnosis in this folder.")
 @click.option(

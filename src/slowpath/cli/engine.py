@@ -38,7 +38,7 @@ def list_() -> int:
 
 
 @command.command("build", epilog="Example: slowpath engine build --mpi openmpi")
-@click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded, cuda.  [default: PATH]")
+@click.option("--mpi", help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda.  [default: PATH]")
 @click.option("--force", is_flag=True, help="Build even if the cache has it.")
 @click.option("--abi", is_flag=True, help="Against the ABI of MPI-5: one engine for every library that offers it.")
 def build(mpi: str | None, force: bool, abi: bool) -> int:
@@ -61,7 +61,7 @@ def build(mpi: str | None, force: bool, abi: bool) -> int:
 
 @command.command("check", epilog="Example: slowpath engine check ./slowpath-engine --mpi intelmpi")
 @click.argument("engine", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded, cuda.  [default: PATH]")
+@click.option("--mpi", help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda.  [default: PATH]")
 def check(engine: Path, mpi: str | None) -> int:
     """Whether ENGINE can run under an MPI; reports why not.
 
@@ -77,7 +77,7 @@ def check(engine: Path, mpi: str | None) -> int:
 
 
 @command.command("path", epilog="Example: srun -n 2 $(slowpath engine path) p2p --message-bytes 8")
-@click.option("--mpi", help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded, cuda.  [default: PATH]")
+@click.option("--mpi", help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda.  [default: PATH]")
 def path(mpi: str | None) -> int:
     """Print the path of the engine for an MPI; builds it if need be."""
     from slowpath.mpi.find import find_mpi

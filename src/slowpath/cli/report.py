@@ -28,8 +28,9 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
     """Build the report of a run folder or of a diagnosis anew.
 
     RUN may be unfinished: what has been measured so far is reported. Only derived files are written: results.json,
-    report.html, report.txt, cells.csv, contrasts.csv. Of a diagnosis those of each step are, and its own report.html
-    and report.txt; json prints diagnosis.json, csv the contrasts of all steps.
+    report.html, report.txt, cells.csv, contrasts.csv, and put-table.csv and .md of runs of the experiment put. Of a
+    diagnosis those of each step are, and its own report.html and report.txt; json prints diagnosis.json, csv the
+    contrasts of all steps.
     """
     from slowpath.cli.finish import exit_code_of, show
     from slowpath.core.diagnosis_folder import is_diagnosis

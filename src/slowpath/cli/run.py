@@ -28,7 +28,7 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 @click.option("--ranks", type=click.IntRange(1), help="MPI ranks, in place of the campaign's.")
 @click.option(
     "--mpi",
-    help="Path of mpiexec, a prefix, or mpich, openmpi, intelmpi, embedded, cuda; several with commas between them, "
+    help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda; several with commas, "
     "or all.  [default: the campaign's, else PATH]",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder.  [default: slowpath-runs/CAMPAIGN-DATE]")

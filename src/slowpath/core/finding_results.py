@@ -30,8 +30,11 @@ class LimitBracket(Result, frozen=True, kw_only=True, omit_defaults=True):
     up_to: Annotated[float, means("first value that is known to lie beyond it")]
     rising: Annotated[bool | None, means("whether it takes longer beyond it; absent: not measured")] = None
     unclear: Annotated[bool, means("points inside show no limit")] = False
+    first_seen: Annotated[Interval | None, means("above and up_to before it was refined")] = None
     confirmed: Annotated[bool, means("exact, and measured a second time")] = False
-    attributed_to: Annotated[str | None, means("variable that moves it")] = None
+    attributed_to: Annotated[
+        str | None, means("variable that moves it; two with and between them: each does, it is the lower one's")
+    ] = None
     attribution: Annotated[str | None, means("what setting that variable to another value showed")] = None
 
 

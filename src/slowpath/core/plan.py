@@ -13,7 +13,16 @@ import msgspec
 PLAN_SCHEMA = 1
 WITNESSED_ROUNDS = 2  # two, so that a count which is not the same each time is seen
 # Names that a campaign may use on every machine, whether the library is there or not.
-LIBRARIES = ("mpich", "openmpi", "intelmpi")
+LIBRARIES = (
+    "mpich",
+    "openmpi",
+    "intelmpi",
+    "craympich",
+    "mvapich",
+    "parastation",
+    "fujitsumpi",
+    "spectrummpi",
+)
 ALL = "all"  # in place of names: every MPI that is found
 
 

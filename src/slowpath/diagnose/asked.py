@@ -26,7 +26,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "SP009": ("paths", "short messages"),
     "SP010": ("paths", "short messages"),
     "SP011": ("binding",),
-    "SP012": (*_FIRST_USE, "untouched"),
+    "SP012": ("untouched",),
     "SP013": ("lengths",),
     "SP015": ("blocks",),
     "SP016": ("short messages",),

@@ -74,11 +74,13 @@ class RefineTask(TaskBase, frozen=True, kw_only=True, tag="refine"):
 
 
 class AttributeTask(TaskBase, frozen=True, kw_only=True, tag="attribute"):
-    """Set a variable to another value: does the protocol switch move from limit_bytes to expected_bytes?
+    """Set a variable to a lower value: does the protocol switch move from limit_bytes to expected_bytes?
 
+    Lowered, each of several limits that nearly coincide moves the switch; raised, it would only uncover the next one.
     effect: what the variable does, in words.  value_source: who states that it is value_bytes.  moved_bytes: the other
     value.  rising: above the limit it takes longer.  is_main_limit: the finding is about this limit, and not about
-    another one of its law.
+    another one of its law.  remedy_bytes: what a trial sets the variable to, so that the slow side gets fast; None:
+    moved_bytes.  also: variables that were seen to move the same limit, and what the trial sets them to.
     """
 
     finding: str
@@ -94,6 +96,14 @@ class AttributeTask(TaskBase, frozen=True, kw_only=True, tag="attribute"):
     phase: str
     is_main_limit: bool
     set_by_user: bool
+    remedy_bytes: int | None = None
+    also: dict[str, int] = {}
+
+    @property
+    def remedy_variables(self) -> dict[str, str]:
+        """What a trial sets: all that limit messages of this length."""
+        own = self.moved_bytes if self.remedy_bytes is None else self.remedy_bytes
+        return {name: str(value) for name, value in {**self.also, self.variable: own}.items()}
 
 
 class TrialTask(TaskBase, frozen=True, kw_only=True, tag="trial"):

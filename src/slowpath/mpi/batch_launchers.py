@@ -21,8 +21,9 @@ BATCH_LAUNCHERS = (
             "none": ("--cpu-bind=none",),
         },
         fixed=("--export=ALL",),
-        # With the wrong one every rank starts as a job of its own, without a message.
-        pmi={"mpich": "--mpi=pmi2", "intelmpi": "--mpi=pmi2", "openmpi": "--mpi=pmix"},
+        # With the wrong one every rank starts as a job of its own, without a message. Cray MPICH speaks that of Slurm's
+        # plugin cray_shasta, which is the default where it runs.
+        pmi={"mpich": "--mpi=pmi2", "intelmpi": "--mpi=pmi2", "mvapich": "--mpi=pmi2", "openmpi": "--mpi=pmix"},
         pmi_chosen_by="SLURM_MPI_TYPE",
         where_set={"SLURM_STEP_ID": ("--overlap",)},
         per_node=("-N", "{nodes}", "--ntasks-per-node={per_node}"),

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finding the MPI to use: the option, then SLOWPATH_MPI, then the PATH, then the embedded one, wherever that stands.
 
-Inside an allocation the batch system's own launcher comes behind the PATH, where a compiler wrapper is loaded: on many
-systems the library has no launcher of its own. Last the one that `slowpath mpi install` made.
+The batch system's own launcher comes behind the PATH's and before the embedded one, where a compiler wrapper is loaded
+and this is a job, or where the library's module is loaded: on many systems the library has no launcher of its own. Last
+the one that `slowpath mpi install` made.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.plan import LIBRARIES
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.install.place import NAMES, installed_prefix, read_manifest
-from slowpath.mpi.mpi import WRAPPERS, Ask, Mpi, inspect
+from slowpath.mpi.launchers import BATCH_NAMES
+from slowpath.mpi.libraries import MPI_LIBRARIES
+from slowpath.mpi.loaded import Ask
+from slowpath.mpi.mpi import WRAPPERS, Mpi, inspect
 from slowpath.mpi.probe import output_of
 
 LAUNCHER_NAMES = ("mpiexec", "mpirun")
@@ -39,11 +43,15 @@ def embedded_folders() -> list[Path]:
     return list(dict.fromkeys([Path(sys.prefix) / "bin", Path(sys.executable).parent]))
 
 
+def is_embedded(launcher: Path) -> bool:
+    """Whether it lies where the scripts of this Python's packages do."""
+    return launcher.parent.resolve() in {folder.resolve() for folder in embedded_folders() if folder.exists()}
+
+
 def find_mpi(option: str | None, environ: Mapping[str, str] | None = None, ask: Ask = output_of) -> Mpi:
     """The MPI to use.
 
-    `option`: path of a launcher, an installation prefix, or one of mpich, openmpi, intelmpi, embedded,
-    cuda.
+    `option`: path of a launcher, an installation prefix, the name of a library (core.plan.LIBRARIES), embedded or cuda.
     Raises: UsageError: the option or SLOWPATH_MPI names nothing usable.  EnvironmentFailure: there is no MPI.
     """
     environ = os.environ if environ is None else environ
@@ -52,7 +60,7 @@ def find_mpi(option: str | None, environ: Mapping[str, str] | None = None, ask: 
     if environ.get(VARIABLE):
         return _named(environ[VARIABLE], "environment", VARIABLE, environ, ask)
     for path in _candidates(environ):
-        return inspect(path, _source_of(path), environ, ask)
+        return _inspect(path, _source_of(path), environ, ask)
     raise EnvironmentFailure(
         "no MPI found: neither mpiexec nor mpirun is on the PATH; load your MPI's module, name it with "
         "--mpi PATH, or install the embedded one: pip install 'slowpath[mpich]'"
@@ -68,14 +76,14 @@ def find_all(environ: Mapping[str, str] | None = None, ask: Ask = output_of) -> 
         found[mpi.mpiexec.resolve()] = mpi
     for path in _candidates(environ, everywhere=True):
         if path.resolve() not in found:
-            found[path.resolve()] = inspect(path, _source_of(path), environ, ask)
+            found[path.resolve()] = _inspect(path, _source_of(path), environ, ask)
     return list(found.values())
 
 
 def _named(what: str, source: str, asked_by: str, environ: Mapping[str, str], ask: Ask) -> Mpi:
     if what == "embedded":
         for path in _launchers_in(embedded_folders()):
-            return inspect(path, "embedded", environ, ask)
+            return _inspect(path, "embedded", environ, ask)
         raise EnvironmentFailure(
             f"{asked_by} {what}: no MPI is installed in this Python ({sys.prefix}); "
             "install it: pip install 'slowpath[mpich]'"
@@ -87,22 +95,27 @@ def _named(what: str, source: str, asked_by: str, environ: Mapping[str, str], as
                 f"{asked_by} {what}: it is not installed; install it: "
                 f"pip install 'slowpath[{what}]' && slowpath mpi install {what}"
             )
-        return inspect(prefix / "bin" / "mpiexec", "installed", environ, ask)
+        return _inspect(prefix / "bin" / "mpiexec", "installed", environ, ask)
     if what in LIBRARIES:
-        for mpi in (inspect(path, source, environ, ask) for path in _candidates(environ, everywhere=True)):
+        for mpi in (_inspect(path, source, environ, ask) for path in _candidates(environ, everywhere=True)):
             if mpi.name == what:
                 return mpi
         raise EnvironmentFailure(f"{asked_by} {what}: no {what} found; give the path of its mpiexec instead")
     path = Path(what).expanduser()
     if os.path.isdir(path):  # not Path.is_dir, which raises where it may not look
         for launcher in _launchers_in([path / "bin", path]):
-            return inspect(launcher, source, environ, ask)
+            return _inspect(launcher, source, environ, ask)
         raise UsageError(f"{asked_by} {what}: this folder holds no bin/mpiexec; give an MPI's prefix or launcher")
     if os.access(path, os.X_OK) and path.is_file():
-        return inspect(path, source, environ, ask)
+        return _inspect(path, source, environ, ask)
     near = difflib.get_close_matches(what, (*LIBRARIES, "embedded", *NAMES), n=1)
     hint = f"did you mean {near[0]}?" if near else "give a launcher's path, a prefix, or " + ", ".join(LIBRARIES)
     raise UsageError(f"{asked_by} {what}: neither a known library nor a launcher or prefix that exists; {hint}")
+
+
+def _inspect(path: Path, source: str, environ: Mapping[str, str], ask: Ask) -> Mpi:
+    last = [folder.resolve() for folder in embedded_folders() if folder.exists()]
+    return inspect(path, source, environ, ask, last)
 
 
 def _candidates(environ: Mapping[str, str], everywhere: bool = False) -> Iterator[Path]:
@@ -110,7 +123,7 @@ def _candidates(environ: Mapping[str, str], everywhere: bool = False) -> Iterato
     # An activated environment stands first on the PATH; a module's MPI behind it is still the one that the user loaded.
     found = sorted(_launchers_in(folders), key=lambda path: _source_of(path) == "embedded")
     yield from (path for path in found if _source_of(path) != "embedded")
-    yield from _of_allocation(environ, folders)
+    yield from _of_batch_system(environ, folders)
     yield from (path for path in found if _source_of(path) == "embedded")
     yield from _launchers_in(embedded_folders())
     prefixes = (installed_prefix(name, environ) for name in NAMES)
@@ -121,14 +134,20 @@ def _candidates(environ: Mapping[str, str], everywhere: bool = False) -> Iterato
         yield from (Path(path) for path in WELL_KNOWN if os.access(path, os.X_OK))
 
 
-def _of_allocation(environ: Mapping[str, str], folders: list[Path]) -> Iterator[Path]:
-    """The batch system's own launcher, if a compiler wrapper that is not the embedded MPI's stands on the PATH."""
-    found = find_allocation(environ)
+def _of_batch_system(environ: Mapping[str, str], folders: list[Path]) -> Iterator[Path]:
+    """The batch system's own launcher, if a compiler wrapper that is not the embedded MPI's stands on the PATH.
+
+    Outside of an allocation only where a library's module is loaded: what it names is the user's MPI, also on a login
+    node.
+    """
     embedded = {folder.resolve() for folder in embedded_folders() if folder.exists()}
     loaded = [folder for folder in folders if folder.resolve() not in embedded]
-    if found is None or found.launcher is None or not any(_has(folder, name) for folder in loaded for name in WRAPPERS):
+    if not any(_has(folder, name) for folder in loaded for name in WRAPPERS):
         return
-    yield from (folder / found.launcher for folder in folders if _has(folder, found.launcher))
+    found = find_allocation(environ)
+    by_module = BATCH_NAMES if any(library.is_loaded(environ) for library in MPI_LIBRARIES) else ()
+    names = by_module if found is None else filter(None, [found.launcher])
+    yield from (folder / name for name in names for folder in folders if _has(folder, name))
 
 
 def _has(folder: Path, name: str) -> bool:
@@ -147,9 +166,8 @@ def _source_of(path: Path) -> str:
     """The virtual environment's bin may well be first on the PATH; its launcher is the embedded one all the same."""
     if read_manifest(path.absolute().parent.parent) is not None:
         return "installed"
-    embedded = {folder.resolve() for folder in embedded_folders() if folder.exists()}
     in_venv = sys.prefix != sys.base_prefix
-    return "embedded" if path.parent.resolve() in embedded and (in_venv or _is_packaged()) else "PATH"
+    return "embedded" if is_embedded(path) and (in_venv or _is_packaged()) else "PATH"
 
 
 def _is_packaged() -> bool:

@@ -15,6 +15,10 @@ _COMPONENTS: Mapping[str, frozenset[str]] = {
     "mm": _SHARED,
     **{name: frozenset({name}) for name in _ALL},
 }
+# MPICH and Cray MPICH take the same variable under several names: MPIR_CVAR_X, MPIR_PARAM_X and MPICH_X of each control
+# variable (MPICH's maint/extractcvars.in), and this one's alternate name.
+_PREFIXES = ("MPIR_CVAR_", "MPIR_PARAM_", "MPICH_")
+_ALSO_CALLED = {"NO_LOCAL": ("NO_LOCAL", "NOLOCAL")}
 _LISTS = ("UCX_TLS", "OMPI_MCA_btl", "OMPI_MCA_smsc")
 
 
@@ -31,12 +35,22 @@ def forced_states(environ: Mapping[str, str], library: str, version: str | None,
     """The user's own variables that the table knows to force a slow state of this library, in the table's order."""
     found: dict[str, Forced] = {}
     for row in SETTINGS:
-        if not row.applies.fits(library, version, transport):
+        if not row.slow or not row.applies.fits(library, version, transport):
             continue
         for name, value in row.variables.items():
-            if name in environ and forces(name, environ[name], value):
-                found.setdefault(name, Forced(row.name, name, environ[name]))
+            for given in _names_of(name):
+                if given in environ and forces(name, environ[given], value):
+                    found.setdefault(given, Forced(row.name, given, environ[given]))
     return list(found.values())
+
+
+def _names_of(name: str) -> tuple[str, ...]:
+    """The names by which the library takes this variable, its own first."""
+    bare = next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), None)
+    if bare is None:
+        return (name,)
+    others = (prefix + one for one in _ALSO_CALLED.get(bare, (bare,)) for prefix in _PREFIXES)
+    return tuple(dict.fromkeys((name, *others)))
 
 
 def forces(name: str, given: str, slow: str) -> bool:

@@ -7,11 +7,12 @@ import re
 from dataclasses import dataclass
 
 from slowpath.mpi.launchers import BATCH_NAMES, LAUNCHERS
+from slowpath.mpi.libraries import MPI_LIBRARIES, MpiLibrary
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What `mpiexec --version` reports: library (mpich, openmpi, intelmpi, unknown), its version, its launcher."""
+    """What `mpiexec --version` reports: library (its name in libraries, or unknown), its version, its launcher."""
 
     name: str
     version: str | None
@@ -33,7 +34,15 @@ def identify(version_text: str, called: str = "") -> Identity:
     return Identity("unknown", None, called if called in BATCH_NAMES else "mpiexec", first)
 
 
+def named_in(library_text: str) -> tuple[MpiLibrary, str | None] | None:
+    """The library that returned `library_text` from MPI_Get_library_version, and its version; None: not known."""
+    for library in MPI_LIBRARIES:
+        if found := library.text.search(library_text):
+            return library, found.group(1)
+    return None
+
+
 def link_folders(show_text: str) -> list[str]:
-    """Folders of libraries in what `mpicxx -show` prints (-L and -rpath), in order, each once."""
+    """Folders of libraries in what a wrapper prints of itself (-L and -rpath), in order, each once."""
     found = re.findall(r"(?:-L|-rpath[=,\s]\s*(?:-Wl,|-Xlinker\s+)?)\"?([^\s\",]+)", show_text)
     return list(dict.fromkeys(folder for folder in found if folder.startswith("/")))

@@ -29,6 +29,8 @@ LAUNCHERS = (*LIBRARY_LAUNCHERS, *BATCH_LAUNCHERS, OTHER)
 BATCH_NAMES = tuple(launcher.name for launcher in LAUNCHERS if launcher.batch)
 RANK_VARIABLES = tuple(dict.fromkeys(name for launcher in LAUNCHERS for name in launcher.rank_variables))
 ANYWHERE = RankPlacement()
+# Libraries that come with another one's launcher, or with none but the batch system's.
+_LAUNCHED_BY = {"mvapich": "hydra", "craympich": "srun"}
 
 
 def launcher_named(name: str) -> Launcher:
@@ -42,12 +44,13 @@ def launcher_named(name: str) -> Launcher:
 
 def binding_line(library: str, bind: str) -> str | None:
     """How ranks are bound under this library, as a line for a shell; None: its launcher is not known."""
-    launcher = next((one for one in LAUNCHERS if library and one.library == library), None)
+    name = _LAUNCHED_BY.get(library)
+    launcher = next((one for one in LAUNCHERS if (library and library == one.library) or name == one.name), None)
     if launcher is None or bind not in launcher.bind:
         return None
     if variables := launcher.bind_variables.get(bind):
         return "export " + " ".join(f"{name}={value}" for name, value in variables.items())
-    return " ".join(("mpiexec", *launcher.bind[bind]))
+    return " ".join((launcher.name if launcher.batch else "mpiexec", *launcher.bind[bind]))
 
 
 def unavailable_binding(launcher: Launcher, bind: str) -> str | None:
@@ -84,7 +87,7 @@ def command(
 ) -> Command:
     """The command line that starts `program` on `ranks` ranks.
 
-    Args:    executable: path of the launcher.  library: mpich, openmpi, intelmpi or unknown.
+    Args:    executable: path of the launcher.  library: its name, or unknown.
              bind: one of BINDINGS.  variables: on top of the environment.  cores: those this job may use.
              environ: the caller's environment, for the settings of a batch system that are already there.
     Raises:  UsageError: a binding or place that this launcher can't be asked for.

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from slowpath.mpi.identify import link_folders
-from slowpath.mpi.mpi import Ask, Mpi
+from slowpath.mpi.loaded import Ask
+from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.probe import output_of
 
 _MULTIARCH = f"{platform.machine()}-linux-gnu"

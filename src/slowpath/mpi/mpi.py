@@ -4,27 +4,40 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowpath.mpi.identify import Identity, identify, link_folders
+from slowpath.mpi.identify import Identity, identify
 from slowpath.mpi.install.place import read_manifest, variables
 from slowpath.mpi.launchers import BATCH_NAMES
 from slowpath.mpi.libraries import STANDARD_SONAME, abi_of
+from slowpath.mpi.loaded import (
+    CRAY_WRAPPER,
+    Ask,
+    Linked,
+    doubt_about,
+    hpcx_of,
+    identity_behind,
+    linked_by,
+    prefers_cray_wrapper,
+    prefix_of,
+)
 from slowpath.mpi.probe import output_of
 
 # C++ wrappers of MPI libraries; the last is that of the Cray programming environment.
-WRAPPERS = ("mpicxx", "mpic++", "mpiicpx", "CC")
-Ask = Callable[[list[str], Mapping[str, str]], str | None]
+WRAPPERS = ("mpicxx", "mpic++", "mpiicpx", CRAY_WRAPPER)
+
+# Names that a launcher gives to more libraries than one: MVAPICH and others come with MPICH's.
+_COMMON = ("unknown", "mpich")
 
 
 @dataclass(frozen=True)
 class Mpi:
     """One MPI installation.
 
-    name        mpich, openmpi, intelmpi or unknown
-    version     as its launcher reports, None if it doesn't
+    name        as in libraries.MPI_LIBRARIES, or unknown
+    version     as its launcher, else the library itself, else its module reports; None if nothing does
     source      how it was found: option, environment, campaign, PATH, embedded or installed (by slowpath mpi install)
     launcher    name in launchers.LAUNCHERS
     abi         binary interface of the library that programs link (libraries.ABI_OF_SONAME)
@@ -32,6 +45,8 @@ class Mpi:
     transport   "ucx": all point-to-point messages go through UCX, so its settings hold; None: the library's own way
     variant     what sets it apart from others of its version, empty if nothing does
     mpicxx      None if there is no compiler wrapper, so no engine can be built for it
+    links       what decides what the wrapper links, where that is not the wrapper alone
+    doubt       what is known to go wrong with what is loaded, and what to do; empty: nothing
     """
 
     name: str
@@ -47,6 +62,13 @@ class Mpi:
     env: Mapping[str, str] = field(default_factory=dict)
     transport: str | None = None
     variant: str = ""
+    links: str = ""
+    doubt: str = ""
+
+    @property
+    def is_compiler(self) -> bool:
+        """Whether the wrapper is the compiler itself, which links the MPI unasked."""
+        return self.mpicxx is not None and self.mpicxx.name == CRAY_WRAPPER
 
     @property
     def identity(self) -> str:
@@ -58,28 +80,38 @@ class Mpi:
     def build_identity(self) -> str:
         """What an engine built for this MPI depends on."""
         facts = [self.name, self.version or "", self.abi, str(self.prefix), str(self.mpicxx)]
-        return "\n".join([*facts, self.variant] if self.variant else facts)
+        return "\n".join([*facts, *filter(None, (self.variant, self.links))])
 
     def environ(self, base: Mapping[str, str]) -> dict[str, str]:
         """`base` with what this MPI needs."""
         return {**base, **self.env}
 
 
-def inspect(mpiexec: Path, source: str, environ: Mapping[str, str], ask: Ask = output_of) -> Mpi:
-    """Ask the launcher at `mpiexec` and the compiler wrapper that belongs to it what they are."""
+def inspect(
+    mpiexec: Path, source: str, environ: Mapping[str, str], ask: Ask = output_of, last: Sequence[Path] = ()
+) -> Mpi:
+    """Ask the launcher at `mpiexec`, its compiler wrapper and the library behind that what they are.
+
+    last: folders of the PATH whose wrappers count only where no other has one: those of the embedded MPI.
+    """
     prefix = mpiexec.absolute().parent.parent
     made = read_manifest(prefix)
     own = variables(prefix, environ) if made else {}
     identity = identify(ask([str(mpiexec), "--version"], {**environ, **own}) or "", mpiexec.name)
     of_batch_system = identity.launcher in BATCH_NAMES
-    mpicxx = _wrapper_near(mpiexec, environ, of_batch_system)
+    mpicxx = _wrapper_near(mpiexec, environ, of_batch_system, last)
     if of_batch_system and mpicxx is not None:
         prefix = mpicxx.parent.parent
         identity = _library_behind(mpicxx, identity, environ, ask)
     own = {key: value for key, value in own.items() if environ.get(key) != value}
     env = {**needed_variables(identity.name, prefix, environ, os.geteuid()), **own}
-    show = (ask([str(mpicxx), "-show"], {**environ, **env}) or "") if mpicxx else ""
-    files = _file_names([*link_folders(show), str(prefix / "lib"), str(prefix / "lib64")])
+    linked = linked_by(mpicxx, {**environ, **env}, ask) if mpicxx else Linked("", (), ())
+    if of_batch_system and mpicxx is not None:
+        prefix = prefix_of(mpicxx, linked, environ)
+    if identity.name in _COMMON and made is None and source != "embedded":
+        identity = identity_behind(mpicxx, prefix, linked, identity, environ, ask)
+    files = _file_names([*linked.folders, str(prefix / "lib"), str(prefix / "lib64")])
+    hpcx = hpcx_of(prefix, environ) if identity.name == "openmpi" else ""
     return Mpi(
         name=identity.name,
         version=identity.version,
@@ -92,8 +124,10 @@ def inspect(mpiexec: Path, source: str, environ: Mapping[str, str], ask: Ask = o
         launcher=identity.launcher,
         vendor_line=identity.line,
         env=env,
-        transport="ucx" if made else None,
-        variant=made.variant if made else "",
+        transport="ucx" if made or hpcx else None,
+        variant=made.variant if made else hpcx,
+        links=linked.options if mpicxx is not None and mpicxx.name == CRAY_WRAPPER else "",
+        doubt=doubt_about(identity, linked, environ),
     )
 
 
@@ -112,7 +146,9 @@ def needed_variables(name: str, prefix: Path, environ: Mapping[str, str], uid: i
     return {key: value for key, value in needed.items() if environ.get(key) != value}
 
 
-def _wrapper_near(mpiexec: Path, environ: Mapping[str, str], of_batch_system: bool) -> Path | None:
+def _wrapper_near(
+    mpiexec: Path, environ: Mapping[str, str], of_batch_system: bool, last: Sequence[Path]
+) -> Path | None:
     """The C++ wrapper of the same installation: next to the launcher, with its suffix (mpiexec.mpich) if it has one.
 
     A launcher of a batch system (srun, the mpiexec of PALS) has no wrapper next to it, so there the PATH decides.
@@ -122,8 +158,13 @@ def _wrapper_near(mpiexec: Path, environ: Mapping[str, str], of_batch_system: bo
     folders = [mpiexec.absolute().parent]
     if of_batch_system:
         folders = [Path(folder) for folder in environ.get("PATH", "").split(os.pathsep) if folder]
-    # "CC" is the wrapper of the Cray programming environment; next to mpiexec in /usr/bin it would be something else.
+        folders.sort(key=lambda folder: folder.resolve() in last)
+    # Next to mpiexec in /usr/bin a program named CC would be something else.
     names = names if of_batch_system else names[:-1]
+    if of_batch_system and prefers_cray_wrapper(environ):
+        found = next((folder / CRAY_WRAPPER for folder in folders if os.access(folder / CRAY_WRAPPER, os.X_OK)), None)
+        if found is not None:
+            return found
     for folder in folders:
         for name in names:
             if os.access(folder / name, os.X_OK) and (folder / name).is_file():

@@ -21,6 +21,7 @@ class Setting:
     """One way to put a library into one state.
 
     networked: the library refuses to start in this state where no network but the loopback is up.
+    slow: messages are slower in it than they could be; False: one of several good ways.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Setting:
     does: str
     verified: str
     networked: bool = False
+    slow: bool = True
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,74 @@ SETTINGS: tuple[Setting, ...] = (
         {"I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp"},
         "messages inside a node take libfabric's tcp provider",
         "Intel MPI 2021.18.1: socket bytes 335545929, CMA bytes 0",
+    ),
+    Setting(
+        "single_copy_off",
+        AppliesTo("craympich", ">=8"),
+        {"MPICH_SMP_SINGLE_COPY_MODE": "NONE"},
+        "messages inside a node go through shared memory in two copies instead of one XPMEM or CMA copy",
+        "not run; WarpX's job scripts for LUMI set it; 8.1.17 prints the variable (MPICH_ENV_DISPLAY=1)",
+    ),
+    Setting(
+        "single_copy_cma",
+        AppliesTo("craympich", ">=8"),
+        {"MPICH_SMP_SINGLE_COPY_MODE": "CMA"},
+        "messages inside a node are copied once, by CMA; its XPMEM is off anyway where GPU support is on",
+        "not run; what CSCS's reproducer of slow pinned memory was measured with on GH200",
+        slow=False,
+    ),
+    Setting(
+        "single_copy_xpmem",
+        AppliesTo("craympich", ">=8"),
+        {"MPICH_SMP_SINGLE_COPY_MODE": "XPMEM"},
+        "messages inside a node are copied once, by XPMEM",
+        "not run; what 8.1.17 prints as its default (MPICH_ENV_DISPLAY=1); set with 9.1.0 (OpenSn's scripts)",
+        slow=False,
+    ),
+    Setting(
+        "network_path",
+        AppliesTo("craympich", ">=8"),
+        {"MPICH_NO_LOCAL": "1"},
+        "messages inside a node take libfabric and a network card, one for the whole node",
+        "not run; on GH200 128 MiB of pinned memory took 5.8 instead of 19 ms with it (CSCS's reproducer), and the "
+        "library warns that it is meant for debugging",
+    ),
+    Setting(
+        "single_copy_off",
+        AppliesTo("mvapich", ">=2,<3"),
+        {"MV2_SMP_USE_CMA": "0", "MV2_SMP_USE_LIMIC2": "0"},
+        "messages inside a node go through shared memory in two copies instead of one CMA or LiMIC2 copy",
+        "not run; MVAPICH2 user guide",
+    ),
+    Setting(
+        "single_copy_off",
+        AppliesTo("mvapich", ">=3"),
+        # The second one is MPICH's own shared memory, under which MVAPICH's device is not built.
+        {"MVP_SMP_USE_CMA": "0", "MPIR_CVAR_CH4_CMA_ENABLE": "0"},
+        "messages inside a node go through shared memory in two copies instead of one CMA copy",
+        "not run; control variables in the source of MVAPICH 3.0 and MPICH",
+    ),
+    Setting(
+        "network_path",
+        AppliesTo("mvapich", ">=2,<3"),
+        {"MV2_USE_SHARED_MEM": "0"},
+        "messages inside a node take the network card",
+        "not run; MVAPICH2 user guide",
+    ),
+    Setting(
+        "single_copy_off",
+        AppliesTo("openmpi", ">=4,<5", "ucx"),
+        # Open MPI 4 takes UCX only where it finds a card that it knows, and its own shared memory otherwise.
+        {"UCX_TLS": "^cma,xpmem,knem", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"},
+        "messages inside a node go through shared memory in two copies instead of one CMA, XPMEM or KNEM copy",
+        "HPC-X not run; UCX as above",
+    ),
+    Setting(
+        "network_path",
+        AppliesTo("openmpi", ">=4,<5", "ucx"),
+        {"UCX_TLS": "^sm", "OMPI_MCA_btl": "^vader"},
+        "messages inside a node take the network card, or TCP",
+        "HPC-X not run; UCX as above",
     ),
 )
 

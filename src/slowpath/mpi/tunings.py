@@ -54,4 +54,25 @@ TUNINGS: tuple[Tuning, ...] = (
         {"UCX_CUDA_IPC_CACHE": "y"},
         "UCX: UCX_CUDA_IPC_CACHE",
     ),
+    Tuning(
+        "asynchronous progress of Cray MPICH",
+        "asynchronous progress",
+        AppliesTo("craympich", ">=8"),
+        {"MPICH_ASYNC_PROGRESS": "1"},
+        "HPE Cray MPICH: MPICH_ASYNC_PROGRESS; 8.1.17 prints 0 as its default",
+    ),
+    Tuning(
+        "larger cache of GPU handles in Cray MPICH",
+        "larger handle cache",
+        AppliesTo("craympich", ">=8.1"),
+        {"MPICH_GPU_IPC_CACHE_MAX_SIZE": "1000"},
+        "HPE Cray MPICH: MPICH_GPU_IPC_CACHE_MAX_SIZE; 50 by default, 1000 in job scripts for Frontier (8.1.30, 9.0.1)",
+    ),
+    Tuning(
+        "GPU memory without IPC in Cray MPICH",
+        "no mapping of GPU memory",
+        AppliesTo("craympich", ">=8.1"),
+        {"MPICH_GPU_IPC_ENABLED": "0"},
+        "HPE Cray MPICH: MPICH_GPU_IPC_ENABLED; 8.1.17 prints 1 as its default",
+    ),
 )

@@ -23,6 +23,11 @@ class WithoutIpc:
 
 TABLE: tuple[WithoutIpc, ...] = (
     WithoutIpc(
+        (AppliesTo("craympich"),),
+        {"MPICH_GPU_IPC_ENABLED": "0"},
+        "not run; 8.1.17 prints 1 as its default (MPICH_ENV_DISPLAY=1)",
+    ),
+    WithoutIpc(
         (AppliesTo("mpich"), AppliesTo("mpich", transport="ucx")),
         # The second one turns IPC on from the second message of an allocation on, whatever the first one says.
         {"MPIR_CVAR_CH4_IPC_GPU_P2P_THRESHOLD": "-1", "MPIR_CVAR_CH4_IPC_MAP_REPEAT_ADDR": "0"},

@@ -72,6 +72,11 @@ def ratio(value: float | None, interval: Interval = None) -> str:
     return MISSING if value is None else f"{format_ratio(value, _half(interval))}×"
 
 
+def number(value: float | None, interval: Interval = None) -> str:
+    """A number whose unit stands elsewhere, rounded to its interval."""
+    return MISSING if value is None else format_ratio(value, _half(interval))
+
+
 def ratio_interval(value: float | None, interval: Interval) -> str | None:
     """The interval of a ratio with the digits of the ratio itself; None where there is none."""
     if value is None or interval is None:

@@ -10,6 +10,7 @@ from slowpath.core.results import Results
 from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.report.cannon.text import cannon_lines
 from slowpath.report.cannon.view import cannon_view
+from slowpath.report.put.study_files import study_files
 from slowpath.report.put.text import put_lines
 from slowpath.report.put.view import put_view
 
@@ -19,6 +20,7 @@ class View:
     """A section. name: its id in the page.  title: in the navigation.  page: what its template shows; None: nothing.
 
     template: in this folder; it gets `page` as `view`.  lines: for a terminal, not wrapped; [] where there is nothing.
+    files: further derived files of the run folder, content by name.
     """
 
     name: str
@@ -26,12 +28,13 @@ class View:
     template: str
     page: Callable[[Results], object | None]
     lines: Callable[[Results], list[str]]
+    files: Callable[[Results], dict[str, str]] = lambda _: {}
 
 
 VIEWS: dict[str, View] = {
     view.name: view
     for view in (
-        View("put", "Put", "put/put.html.j2", put_view, put_lines),
+        View("put", "Put", "put/put.html.j2", put_view, put_lines, study_files),
         View("cannon", "Cannon", "cannon/cannon.html.j2", cannon_view, cannon_lines),
     )
 }

@@ -11,12 +11,13 @@ import msgspec
 from slowpath.core.files import write_atomically
 from slowpath.core.results import Results
 from slowpath.report import csv, html, samples, text
+from slowpath.report.studies import views_of
 
 FILES = ("results.json", "cells.csv", "contrasts.csv", "report.txt", "report.html")
 
 
 def write_all(folder: Path, results: Results) -> list[Path]:
-    """Write the five `FILES` into `folder`; existing ones are replaced.
+    """Write the five `FILES` and those of its experiments (`View.files`) into `folder`; existing ones are replaced.
 
     Returns: their paths, in that order.  Raises: EnvironmentFailure when one cannot be written.
     """
@@ -27,7 +28,9 @@ def write_all(folder: Path, results: Results) -> list[Path]:
         text.render_text(results),
         html.render_html(results, samples.read_series(folder)),
     )
-    paths = [folder / name for name in FILES]
-    for path, content in zip(paths, contents, strict=True):
-        write_atomically(path, content)
-    return paths
+    named = dict(zip(FILES, contents, strict=True))
+    for view in views_of(results):
+        named |= view.files(results)
+    for name, content in named.items():
+        write_atomically(folder / name, content)
+    return [folder / name for name in named]

@@ -11,8 +11,9 @@ from typing import Literal
 
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
 from slowpath.core.plan import ALL
-from slowpath.mpi.find import LAUNCHER_NAMES, VARIABLE, find_all, find_mpi
-from slowpath.mpi.mpi import Ask, Mpi
+from slowpath.mpi.find import LAUNCHER_NAMES, VARIABLE, find_all, find_mpi, is_embedded
+from slowpath.mpi.loaded import Ask
+from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.probe import output_of
 
 
@@ -92,11 +93,35 @@ def _of_campaign(names: Sequence[str], environ: Mapping[str, str], ask: Ask) -> 
         else:
             named = replace(mpi, source="campaign") if mpi.source == "option" else mpi
             found.setdefault(mpi.mpiexec.resolve(), named)
+    if found or len(names) > 1:
+        found, more = _with_the_loaded_one(found, environ, ask)
+        missing |= more
     if not found:
         raise EnvironmentFailure(
             f"none of the campaign's MPIs is here ({', '.join(names)}); name one with --mpi, or load its module"
         )
     return Chosen(tuple(found.values()), missing, "skip")
+
+
+def _with_the_loaded_one(
+    found: dict[Path, Mpi], environ: Mapping[str, str], ask: Ask
+) -> tuple[dict[Path, Mpi], dict[str, str]]:
+    """The loaded MPI first, where the campaign does not name its library and the embedded one would stand in for it.
+
+    The second value says under the embedded one's name why that stands back.
+    """
+    back = {path: mpi for path, mpi in found.items() if mpi.source == "campaign" and is_embedded(mpi.mpiexec)}
+    if found and not back:
+        return found, {}
+    try:
+        loaded = find_mpi(None, environ, ask)
+    except SlowpathError:
+        return found, {}
+    if loaded.source != "PATH" or loaded.name in ("unknown", *(mpi.name for mpi in found.values())):
+        return found, {}
+    reason = f"{loaded.identity} is loaded; the embedded one is measured, too, with --mpi {loaded.name},embedded"
+    others = {path: mpi for path, mpi in found.items() if path not in back}
+    return {loaded.mpiexec.resolve(): loaded, **others}, {mpi.name: reason for mpi in back.values()}
 
 
 def launcher_in(command: Sequence[str]) -> str | None:

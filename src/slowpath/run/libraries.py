@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
+from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.network import network_is_up
 from slowpath.mpi.settings import Resolved, resolver
@@ -112,11 +113,23 @@ def build_all(chosen: Chosen, environ: Mapping[str, str], tell: Tell, dry: bool 
             failures.append((mpi, error))
     if not built:
         raise failures[0][1]
+    doubts = tuple(f"{mpi.identity}: {mpi.doubt}" for mpi, _ in built if mpi.doubt)
     if chosen.unbuilt == "leave out":
         notes = tuple(f"left out: {mpi.identity} at {mpi.prefix}: {error}" for mpi, error in failures)
-        return Libraries(_libraries(built, [])[0], {}, notes)
+        return Libraries(_libraries(built, [])[0], {}, (*doubts, *notes))
     usable, unbuilt = _libraries(built, failures)
-    return Libraries(usable, {**chosen.missing, **unbuilt})
+    return Libraries(usable, {**chosen.missing, **unbuilt}, doubts)
+
+
+def require_job(mpis: Sequence[Mpi], environ: Mapping[str, str]) -> None:
+    """Raises: EnvironmentFailure: srun was found and not asked for, and outside of a job each launch would queue."""
+    for mpi in mpis:
+        if mpi.launcher == "srun" and mpi.source in ("PATH", "campaign") and find_allocation(environ) is None:
+            raise EnvironmentFailure(
+                f"{mpi.identity} starts its ranks by srun, and this is no job, so that every launch would wait in the "
+                "queue; run it inside one (salloc, or the script that slowpath script writes), or name another MPI: "
+                "--mpi embedded"
+            )
 
 
 def _libraries(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Mapping
 from datetime import datetime
@@ -22,7 +23,7 @@ from slowpath.run.commands import Commands
 from slowpath.run.engine.meter import Tell
 from slowpath.run.execute import Execution, RunLimits, RunResult
 from slowpath.run.interrupt import stop_signals
-from slowpath.run.libraries import mpi_facts
+from slowpath.run.libraries import mpi_facts, require_job
 from slowpath.run.machine import machine_facts
 from slowpath.run.prepare import Prepared
 from slowpath.run.progress import Progress
@@ -39,8 +40,9 @@ def create(prepared: Prepared, out: Path | None, command: list[str]) -> Path:
     """The run folder with everything that is known before the first launch.
 
     Args: command: how to run it again, for run.json.
-    Raises: EnvironmentFailure: the folder is taken, or the disk is full or read-only.
+    Raises: EnvironmentFailure: the folder is taken, the disk is full or read-only, or no job can be started here.
     """
+    require_job([library.mpi for library in prepared.libraries], os.environ)
     run = create_run_folder(prepared.plan.campaign, out)
     require_space(run, prepared.plan)
     write_atomically(run / "campaign.toml", prepared.campaign_text)

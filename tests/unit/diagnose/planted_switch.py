@@ -15,6 +15,7 @@ from slowpath.core.results import Finding, LawResult, LimitBracket, Results
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.order import proposals
 
+CELL = "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE"
 CMA = "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD"
 LIMIT = 50020
 SLOW_S, FAST_S = 27e-6, 8e-6

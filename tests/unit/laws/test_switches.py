@@ -10,6 +10,7 @@ import pytest
 
 from slowpath.stats.laws import constant, message, segments
 from slowpath.stats.laws.choose import choose
+from slowpath.stats.laws.found import Bracket, Coefficient, FittedLaw, formula_words
 from slowpath.stats.laws.splits import FEWEST_SIZES, line_costs
 from slowpath.stats.laws.sweep import Sweep, make_sweep
 
@@ -46,6 +47,19 @@ def test_no_stretch_costs_less_than_nothing_and_none_is_shorter_than_four_length
         assert all(term.value >= 0 for term in fit.coefficients)
         ends = [0.0, *(one.up_to for one in fit.brackets), np.inf]
         assert all(((a <= x) & (x < b)).sum() >= FEWEST_SIZES for a, b in pairwise(ends))
+
+
+def test_a_law_is_written_in_the_order_of_its_stretches_whichever_limit_stands_first() -> None:
+    limits = (Bracket("message_bytes", 4096, 8192), Bracket("message_bytes", 64, 128))
+    terms = [
+        Coefficient(f"{name} {number}", unit, value, None, "", None, ())
+        for number, start in enumerate((1e-6, 2e-6, 3e-6))
+        for name, unit, value in (("constant", "s", start), ("transfer", "s per byte", 1e-10))
+    ]
+    law = FittedLaw("segments", "", tuple(terms), limits, 0.0, 0.0, None, None, (), 12, 5)
+    words = formula_words(law)
+    places = [words.index(part) for part in ("up to 64 B", "from 128 B up to 4 KiB", "from 8 KiB on")]
+    assert places == sorted(places)
 
 
 def test_costs_keep_their_digits_for_a_few_bytes_at_a_gibibyte() -> None:

@@ -38,7 +38,8 @@ def test_version_decides_open_mpis_spelling() -> None:
 def test_transport_decides_where_all_messages_go_through_it() -> None:
     assert resolver("openmpi", "5.0.11", "ucx")("single_copy_off") == ({"UCX_TLS": "^cma,xpmem,knem"}, None)
     assert "UCX_TLS" not in resolve("network_path", "openmpi", "5.0.11")[0]
-    assert resolve("network_path", "openmpi", "4.1.4", "ucx")[1] is not None
+    assert resolve("network_path", "openmpi", "3.1.6", "ucx")[1] is not None
+    assert "UCX_TLS" in resolve("network_path", "openmpi", "4.1.7", "ucx")[0]
 
 
 def test_mpich_over_ucx_needs_a_network_to_be_sent_there(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def fine_switch(run: Planted) -> None:
         )
 
 
-def test_a_switch_is_attributed_to_the_variable_that_has_its_value() -> None:
+def test_a_variable_near_a_switch_is_listed_and_no_cause_until_it_was_moved() -> None:
     run = Planted()
     fine_switch(run)
     run.mpi["control_variables"] = [
@@ -169,10 +169,11 @@ def test_a_switch_is_attributed_to_the_variable_that_has_its_value() -> None:
     ]
     one = only(run)
     assert one.rule == "SP013"
-    assert one.status == "explained"
-    assert one.legs.explained.evidence == ["EAGER_SIZE = 16384 (largest eager message)"]
+    assert (one.status, one.cause) == ("observed", None)
+    assert one.legs.explained.evidence == ["EAGER_SIZE = 16384 (largest eager message) is near the switch; not moved"]
+    assert "whether one of them sets it shows only when it is moved" in one.legs.explained.text
     run.mpi["control_variables"][0]["value"] = 8192
-    assert only(run).status == "observed"
+    assert only(run).legs.explained.evidence == []
 
 
 def test_a_wide_bracket_is_not_attributed() -> None:

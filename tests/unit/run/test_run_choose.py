@@ -11,6 +11,7 @@ import pytest
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.mpi import find
 from slowpath.run.choose import choose_mpis
+from slowpath.run.libraries import require_job
 
 VERSIONS = {
     "mpich": "HYDRA build details:\n    Version:                                 5.0.2\n",
@@ -106,3 +107,30 @@ def test_no_mpi_at_all(environ: dict[str, str]) -> None:
     for option in ("all", None):
         with pytest.raises(EnvironmentFailure, match="no MPI found"):
             choose_mpis(option, None, {**environ, "PATH": ""}, ask)
+
+
+def test_a_loaded_library_that_the_campaign_does_not_name_comes_first_and_the_embedded_one_stands_back(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cray MPICH, by its module, CC and srun; MPICH came with Python, and Open MPI is named by the campaign."""
+    monkeypatch.setattr(find, "embedded_folders", lambda: [tmp_path / "mpich" / "bin"])
+    monkeypatch.setattr(find, "_is_packaged", lambda: True)
+    (tmp_path / "cray").mkdir()
+    for name in ("CC", "srun"):
+        (tmp_path / "cray" / name).touch(0o755)
+    loaded = {"CRAY_MPICH_VERSION": "8.1.29", "PE_ENV": "GNU", "PATH": f"{tmp_path}/mpich/bin:{tmp_path}/cray"}
+    plain = {**environ, "PATH": f"{tmp_path}/mpich/bin"}
+    assert names(None, ["mpich", "openmpi"], plain) == ["mpich"]
+
+    def ask_slurm(argv: list[str], variables: Mapping[str, str]) -> str | None:
+        return "slurm 23.02.7\n" if argv[0].endswith("srun") else ask(argv, variables)
+
+    chosen = choose_mpis(None, ["mpich", "openmpi"], environ | loaded, ask_slurm)
+    assert [mpi.identity for mpi in chosen.found] == ["craympich 8.1.29"]
+    assert "--mpi craympich,embedded" in chosen.missing["mpich"]
+    both = choose_mpis("craympich,embedded", None, environ | loaded, ask_slurm)
+    assert [mpi.name for mpi in both.found] == ["craympich", "mpich"]
+    with pytest.raises(EnvironmentFailure, match="inside one"):
+        require_job(chosen.found, environ | loaded)
+    require_job(chosen.found, environ | loaded | {"SLURM_JOB_ID": "7"})
+    require_job(both.found, environ | loaded)  # asked for by name

@@ -10,9 +10,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Leg, LimitBracket, RemedyResult, Results, Snippet
-from slowpath.core.units import format_bytes, format_time
-from slowpath.diagnose.limits.break_point import Narrowed, narrow, times_of
+from slowpath.diagnose.limits.break_point import Narrowed, Times, narrow, times_of
 from slowpath.diagnose.tasks import AttributeTask
+from slowpath.findings.evidence.switch_words import between_words, switch_words
 from slowpath.findings.remedies.remedy import Remedy
 from slowpath.findings.remedies.snippet import modulefile_lines, shell_lines
 from slowpath.findings.remedies.variables import EAGER
@@ -24,12 +24,15 @@ SIDE_EFFECTS = (
     "memory of the library's buffers",
     "messages between the old and the new threshold use the other protocol",
 )
+AND = " and "  # between variables that move one limit
 _BESIDE = 3  # points on either side of a break that its two times are medians of
+_REMAINS = 0.5  # of the new jump, in logarithms, from which on a jump at the old place is a switch that stayed
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """moved: the switch was seen where it was expected, and not where it had been.
+    """moved: the switch was seen where it was expected, and not where it had been. One alone is no cause: lowering a
+    limit that comes into play later adds a switch and leaves the old one.
 
     before_s, after_s: times on the two sides of the switch, where the variable put it.
     """
@@ -45,20 +48,28 @@ class Attribution:
         finding = self._at_limit(finding)
         if not self.task.is_main_limit:
             return finding
-        own = self._remedy()
-        finding = replace(finding, remedies=[own, *(one for one in finding.remedies if one.name != own.name)])
+        seen = finding.legs.explained
+        seen = replace(seen, evidence=[*seen.evidence, self.text])
         if not self.moved:
-            return finding
-        evidence = [*finding.legs.explained.evidence, self.text]
-        explained = Leg(state="shown", text=self.text, evidence=evidence)
+            return replace(finding, legs=replace(finding.legs, explained=seen))
+        own, before = self._remedy(), {f"set {name}" for name in self.task.also}
+        others = [one for one in finding.remedies if one.name not in {own.name, *before}]
+        finding = replace(finding, remedies=[own, *others])
+        explained = Leg(state="shown", text=self._cause(), evidence=seen.evidence)
         return replace(
             finding,
             status="proven" if finding.status == "proven" else "explained",
             legs=replace(finding.legs, explained=explained),
-            cause=f"{self.task.variable} sets the length at which the library changes its protocol.",
+            cause=self._cause(),
             hypotheses=[],
             missing=[text for text in finding.missing if not text.startswith("explained")],
         )
+
+    def _cause(self) -> str:
+        names = AND.join([*self.task.also, self.task.variable])
+        if not self.task.also:
+            return f"{names} sets the length at which the library changes its protocol."
+        return f"The library changes its protocol at the lower of the limits that {names} set: each moves it."
 
     def own_finding(self, finding: Finding) -> Finding:
         """A finding of this limit alone, where the one with which it was found is about another."""
@@ -72,7 +83,14 @@ class Attribution:
             finding,
             id=f"{finding.rule}:{digest}",
             about=f"{finding.about}, {task.variable}",
-            text=switch_words(task.limit_bytes, self.before_s, self.after_s),
+            text=switch_words(
+                between_words(task.limit_bytes, task.limit_bytes + 1),
+                task.metric,
+                f"{slow_s / fast_s:.2f}x",
+                self.before_s,
+                self.after_s,
+            )
+            + ".",
             ratio=slow_s / fast_s,
             interval=None,
             excess_s=slow_s - fast_s,
@@ -84,7 +102,7 @@ class Attribution:
         ).applied(alone)
 
     def _at_limit(self, finding: Finding) -> Finding:
-        """The limit carries what moved it, or what did not."""
+        """The limit carries what moved it, and what was seen with each variable that was set to another value."""
         if finding.law is None:
             return finding
         brackets = [self._attributed(one) if self._meant(one) else one for one in finding.law.brackets]
@@ -94,8 +112,9 @@ class Attribution:
         return limit.above == self.task.limit_bytes
 
     def _attributed(self, limit: LimitBracket) -> LimitBracket:
-        variable = self.task.variable if self.moved else limit.attributed_to
-        return replace(limit, attribution=self.text, attributed_to=variable)
+        names = [*self.task.also, self.task.variable] if self.moved else [limit.attributed_to or ""]
+        texts = [*([limit.attribution] if limit.attribution else []), self.text]
+        return replace(limit, attribution=". ".join(texts), attributed_to=AND.join(names) or None)
 
     def _remedy(self) -> RemedyResult:
         """The first of `remedies_of` as a finding lists it."""
@@ -107,7 +126,7 @@ class Attribution:
             snippet=Snippet(shell=shell, modulefile=modulefile),
             removed_ratio=None,
             side_effects=list(SIDE_EFFECTS),
-            verdict="not tried" if self.moved else "no effect",
+            verdict="not tried",
             reason=self.text,
         )
 
@@ -118,51 +137,73 @@ def attribution(task: AttributeTask, results: Results) -> Attribution | None:
     if times is None:
         return None
     found = narrow(Bracket("message_bytes", times.values[2], times.values[-3]), times.values, times.launch_s)
-    low, high = found.bracket.above, found.bracket.up_to
-    split = int(np.searchsorted(times.values, low, side="right"))
+    split = int(np.searchsorted(times.values, found.bracket.above, side="right"))
+    place = _expected(task, found)
+    remains = place is not None and _remains(task, times, found)
     return Attribution(
         task=task,
-        moved=found.seen and low <= task.expected_bytes < high and high - low <= 2 * max(NEAR),
-        text=_words(task, found),
+        moved=place is not None and not remains,
+        text=_words(task, found, place, remains),
         before_s=float(np.median(times.low_s[max(0, split - _BESIDE) : split])),
         after_s=float(np.median(times.low_s[split : split + _BESIDE])),
     )
 
 
-def switch_words(limit_bytes: float, before_s: float, after_s: float) -> str:
-    """`At the 8 KiB protocol switch latency jumps 2.58x: 1.18 us below, 3.04 us above.`"""
-    change, ratio = ("jumps", after_s / before_s) if after_s > before_s else ("falls", before_s / after_s)
-    return (
-        f"At the {format_bytes(int(limit_bytes))} protocol switch latency {change} {ratio:.2f}x: "
-        f"{format_time(before_s)} below, {format_time(after_s)} above."
-    )
+def places(task: AttributeTask) -> tuple[int, ...]:
+    """Last lengths before the switch that the new value may give: as far from it as from the old one, or, where another
+    limit nearly coincides, at the value itself.
+    """
+    return task.expected_bytes, task.moved_bytes - 1, task.moved_bytes
 
 
-def _words(task: AttributeTask, found: Narrowed) -> str:
+def _expected(task: AttributeTask, found: Narrowed) -> int | None:
+    """The place among those expected at which the switch was seen."""
+    low, high = found.bracket.above, found.bracket.up_to
+    if not found.seen or high - low > 2 * max(NEAR):
+        return None
+    return next((place for place in places(task) if low <= place < high), None)
+
+
+def _remains(task: AttributeTask, times: Times, found: Narrowed) -> bool:
+    """Whether a switch still shows at the old place, next to the one at the new place below it."""
+    kept = [i for i, value in enumerate(times.values) if value > found.bracket.up_to + max(NEAR)]
+    values = [times.values[i] for i in kept]
+    old = Bracket("message_bytes", task.limit_bytes - 1, task.limit_bytes + 2)
+    if min(sum(value <= old.above for value in values), sum(value >= old.up_to for value in values)) < _BESIDE:
+        return False
+    there = narrow(old, values, times.launch_s[:, kept])
+    is_near = there.bracket.above <= task.limit_bytes < there.bracket.up_to
+    return there.seen and is_near and abs(np.log(there.jump_ratio)) > _REMAINS * abs(np.log(found.jump_ratio))
+
+
+def _words(task: AttributeTask, found: Narrowed, place: int | None, remains: bool) -> str:
     low, high = found.bracket.above, found.bracket.up_to
     changed = f"Setting {task.variable} from {task.value_bytes} ({task.value_source}) to {task.moved_bytes}"
     if not found.seen:
-        return f"{changed}: no switch shows between {task.limit_bytes} and {task.expected_bytes} B"
+        return f"{changed}: no switch shows between {task.expected_bytes} and {task.limit_bytes} B"
     where = f"{low:.0f} B" if high - low <= 1 else f"a place between {low:.0f} and {high:.0f} B"
-    if low <= task.expected_bytes < high and high - low <= 2 * max(NEAR):
-        return f"{changed} moves the switch from {task.limit_bytes} B to {where}; expected: {task.expected_bytes} B"
+    if remains:
+        return f"{changed} adds a switch at {where} and leaves the one at {task.limit_bytes} B"
+    if place is not None:
+        return f"{changed} moves the switch from {task.limit_bytes} B to {where}; expected: {place} B"
     return f"{changed} leaves the switch at {where}, not at the expected {task.expected_bytes} B"
 
 
 def remedies_of(task: AttributeTask, library: str | None) -> list[Remedy]:
     """What a trial can toggle: the user's own setting of the variable taken away first, then the variable moved."""
-    name = task.variable
+    name, variables = task.variable, task.remedy_variables
+    values = AND.join(f"{one}={value}" for one, value in variables.items())
     moved = Remedy(
-        name=f"set {name}",
-        text=f"Set {name}: {task.effect}. {task.moved_bytes} was tried.",
+        name=f"set {AND.join(variables)}",
+        text=f"Set {values}: {task.effect}.",
         rules=("SP013",),
         axes=("environment",),
         control=EAGER,
         side_effects=SIDE_EFFECTS,
         applies=AppliesTo(library),
-        variables={name: str(task.moved_bytes)},
+        variables=variables,
     )
-    if not task.set_by_user:
+    if not task.set_by_user or task.also:
         return [moved]
     unset = Remedy(
         name=f"unset {name}",

@@ -22,6 +22,7 @@ _LEAST_SIGMA = 1e-3
 _HUBER = 2.0
 _ROUNDS_OF_WEIGHTS = 12
 _FEWEST_POINTS = 6
+_BESIDE = 2  # points that have to lie on either side of a break outside the bracket
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ def narrow(bracket: Bracket, values: Sequence[float], launch_s: Floats) -> Narro
     """What new times say about a limit.
 
     Args:    values: ascending, shape (points,).  launch_s: shape (launches, points), seconds, medians of launches.
-    Returns: the bracket as it was, `seen` False, where no break shows.
+    Returns: the bracket as it was, `seen` False, where no break shows. A bracket beyond it, where the break clearly
+             lies among the points on a side of it.
     Raises:  ValueError: fewer than 3 points on a side.
     """
     x = np.asarray(values, dtype=np.float64)
@@ -60,7 +62,7 @@ def narrow(bracket: Bracket, values: Sequence[float], launch_s: Floats) -> Narro
     if min(outside) < 3:
         raise ValueError(f"{outside[0]} and {outside[1]} points outside the bracket; 3 on each side are needed")
     centre, sigma = _centres(launch_s)
-    places = [i for i in range(1, x.size) if x[i - 1] >= bracket.above and x[i] <= bracket.up_to]
+    places = _places(x, bracket, centre, sigma)
     best = min(places, key=lambda i: _fit(_broken(x, i), centre, sigma)[0])
     rest = centre - _broken(x, best) @ _fit(_broken(x, best), centre, sigma)[1]
     sigma = max(sigma, 1.4826 * float(np.median(np.abs(rest))))
@@ -71,6 +73,16 @@ def narrow(bracket: Bracket, values: Sequence[float], launch_s: Floats) -> Narro
     kept = [i for i in places if costs[i][0] - least < _MARGIN]
     inside = Bracket(bracket.covariate, float(x[min(kept) - 1]), float(x[max(kept)]))
     return Narrowed(inside, float(np.exp(found[2])), True)
+
+
+def _places(x: Floats, bracket: Bracket, centre: Floats, sigma: float) -> list[int]:
+    """Points before which the times may break: those of the bracket, unless a break beyond it fits clearly better."""
+    inside = [i for i in range(1, x.size) if x[i - 1] >= bracket.above and x[i] <= bracket.up_to]
+    beyond = [i for i in range(_BESIDE, x.size - _BESIDE + 1) if i not in inside]
+    if not beyond:
+        return inside
+    best, other = (min(_fit(_broken(x, i), centre, sigma)[0] for i in some) for some in (inside, beyond))
+    return inside if best <= other + _MARGIN else beyond
 
 
 def _centres(launch_s: Floats) -> tuple[Floats, float]:

@@ -31,7 +31,8 @@ def suspects(
     control_variables: Mapping[str, float],
     library: str,
 ) -> list[Suspect]:
-    """Variables whose value lies at the limit, nearest first: of the table, and any of the library's own.
+    """Variables whose value lies at the limit: those of the table, whose effect is known, then any others that the
+    library has; each nearest first.
 
     Args: limit: last length before the switch, bytes.  control_variables: MPI_T's numbers, name -> value.
     """
@@ -43,10 +44,10 @@ def suspects(
     for switch in switches:
         stated = switch.value(environ)
         if stated is not None and switch.variable not in found:
-            source = "your environment" if switch.variable in environ else "its documentation"
+            source = "your environment" if switch.variable in environ else f"not read; {switch.documented}"
             found[switch.variable] = Suspect(switch, stated, source)
     near = [one for one in found.values() if abs(one.value_bytes - limit) <= MOST_HEADER_BYTES]
-    return sorted(near, key=lambda one: abs(one.value_bytes - limit))
+    return sorted(near, key=lambda one: (one.switch not in switches, abs(one.value_bytes - limit)))
 
 
 def _of_mpi_t(name: str, library: str) -> SwitchVariable:

@@ -11,15 +11,22 @@ from slowpath.findings.finding import UNTRIED
 def limit_words(limit: LimitBracket) -> str:
     """`message_bytes: limit exactly at 50020 B, set by UCX_RNDV_THRESH`."""
     name = limit.covariate
-    if name.endswith(("_bytes", "length")):
-        low, high = (format_bytes(int(value)) for value in (limit.above, limit.up_to))
-    else:
-        low, high = (f"{value:.12g}" for value in (limit.above, limit.up_to))
+    low, high = (_value(name, one) for one in (limit.above, limit.up_to))
     if limit.unclear:
         return f"{name}: no limit shows between {low} and {high}"
     exact = limit.up_to - limit.above <= 1
-    by = f", set by {limit.attributed_to}" if limit.attributed_to else ""
-    return f"{name}: limit exactly at {low}{by}" if exact else f"{name}: limit between {low} and {high}{by}"
+    several = limit.attributed_to is not None and " and " in limit.attributed_to
+    by = f", set by {'the lower of ' if several else ''}{limit.attributed_to}" if limit.attributed_to else ""
+    was = (
+        f" (at first seen between {' and '.join(_value(name, one) for one in limit.first_seen)})"
+        if limit.first_seen
+        else ""
+    )
+    return f"{name}: limit {f'exactly at {low}' if exact else f'between {low} and {high}'}{was}{by}"
+
+
+def _value(name: str, value: float) -> str:
+    return format_bytes(int(value)) if name.endswith(("_bytes", "length")) else f"{value:.12g}"
 
 
 def leg_words(leg: Leg, status: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attribute: a variable whose value lies at an exact switch is set to another value; the switch has to move with it.
+"""Attribute: a variable whose value lies at an exact switch is set to a lower value; the switch has to move with it.
 
 The distance between the variable's value and the switch is the length of the library's headers; it stays when the
 variable moves. So the new place is expected to the byte before it is measured.
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from slowpath.core.results import Finding, LimitBracket, Results
 from slowpath.diagnose.campaign_text import CampaignText, CellsTable, EnvironmentTable
-from slowpath.diagnose.limits.attribution import NEAR, attribution
+from slowpath.diagnose.limits.attribution import AND, NEAR, attribution, places
 from slowpath.diagnose.limits.points import ROUNDS, shortened
 from slowpath.diagnose.limits.variables import Suspect, limits_of, suspects, urgent_limits
 from slowpath.diagnose.sides import Sides, sides_of
@@ -19,7 +21,7 @@ from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import AttributeTask
 
-MOST_SUSPECTS = 3  # of one switch
+MOST_SUSPECTS = 4  # of one switch
 RAISED_RATIO, LOWERED_RATIO = 1.13, 0.89  # far enough to be seen, near enough to cross no other switch
 
 
@@ -38,21 +40,32 @@ def _proposals(finding: Finding, state: State, limits: Sequence[LimitBracket]) -
     sides = sides_of(finding, state.seen_in(finding))
     library, environ, read = state.library, state.environ, state.control_variables
     for limit in limits if sides is not None else ():
-        if limit.covariate != "message_bytes" or not limit.confirmed or limit.attributed_to:
+        if limit.covariate != "message_bytes" or not limit.confirmed:
             continue
-        near = suspects(library.switches, limit.above, environ, read, library.name)
-        for suspect in near[:MOST_SUSPECTS]:
+        near = suspects(library.switches, limit.above, environ, read, library.name)[:MOST_SUSPECTS]
+        if limit.attributed_to:  # what else is known to set limits may be hidden behind the one that was found
+            near = [one for one in near if one.switch in library.switches]
+        for suspect in near:
             if suspect.switch.variable not in tried and sides is not None:
                 task = task_for(finding, limit, suspect, sides, suspect.switch.variable in environ)
+                task = msgspec.structs.replace(task, also=_also(finding, limit, state))
                 why = f"does {task.variable}={task.value_bytes} set the limit of {finding.rule}?"
                 yield Proposal(task, campaign_for(task, sides, state.ranks).text, why)
 
 
+def _also(finding: Finding, limit: LimitBracket, state: State) -> dict[str, int]:
+    """Variables that were seen to move this limit, and what a trial sets each to."""
+    names = (limit.attributed_to or "").split(AND)
+    made = [one for one in state.tasks(AttributeTask) if one.finding == finding.id and one.variable in names]
+    return {one.variable: int(one.remedy_variables[one.variable]) for one in made}
+
+
 def task_for(finding: Finding, limit: LimitBracket, suspect: Suspect, sides: Sides, set_by_user: bool) -> AttributeTask:
-    """The variable moves so that the slow side at the switch gets fast."""
+    """The variable is lowered; where that makes more messages slow, its remedy is to raise it."""
     switch, value, limit_bytes = suspect.switch, suspect.value_bytes, int(limit.above)
     rising = int(sides.slow.parameters["message_bytes"]) > limit.above if limit.rising is None else limit.rising
-    moved = _moved(value, rising, switch.multiple_bytes)
+    moved = _moved(value, LOWERED_RATIO, switch.multiple_bytes)
+    raised = _moved(value, RAISED_RATIO, switch.multiple_bytes) if rising else None
     return AttributeTask(
         finding=finding.id,
         variable=switch.variable,
@@ -67,12 +80,13 @@ def task_for(finding: Finding, limit: LimitBracket, suspect: Suspect, sides: Sid
         phase=sides.phase,
         is_main_limit=limit == limits_of(finding)[0],
         set_by_user=set_by_user,
+        remedy_bytes=raised,
     )
 
 
-def _moved(value: int, rising: bool, multiple_bytes: int) -> int:
+def _moved(value: int, ratio: float, multiple_bytes: int) -> int:
     """Odd where it may be: nothing else has a reason to lie there."""
-    wanted = round(value * (RAISED_RATIO if rising else LOWERED_RATIO))
+    wanted = round(value * ratio)
     return wanted | 1 if multiple_bytes == 1 else wanted // multiple_bytes * multiple_bytes
 
 
@@ -80,7 +94,7 @@ def campaign_for(task: AttributeTask, sides: Sides, ranks: int) -> CampaignText:
     """The variable at its new value, lengths around the old place and around the expected one."""
     under, slow = sides.slow_under, sides.slow
     parameters: dict[str, str | Sequence[str]] = {**shortened(slow.parameters)}
-    parameters["message_bytes"] = [str(one) for one in lengths(task.limit_bytes, task.expected_bytes)]
+    parameters["message_bytes"] = [str(one) for one in lengths(task)]
     name = "the variable moved"
     without = tuple(one for one in under.unset if one != task.variable)
     variables = {**under.variables, task.variable: str(task.moved_bytes)}
@@ -98,13 +112,17 @@ def campaign_for(task: AttributeTask, sides: Sides, ranks: int) -> CampaignText:
     )
 
 
-def lengths(limit_bytes: int, expected_bytes: int) -> list[int]:
-    """To measure: both places, and anchors below and above them."""
-    low, high = min(limit_bytes, expected_bytes), max(limit_bytes, expected_bytes)
+def lengths(task: AttributeTask) -> list[int]:
+    """To measure: the old place and those expected, and anchors below, between and above them."""
+    limit, expected = task.limit_bytes, places(task)
+    low, high = min(limit, *expected), max(limit, *expected)
     reach = max(128, low // 16)
-    anchors = [low - reach, low - reach * 3 // 4, low - reach // 2, (low + high) // 2]
+    anchors = [low - reach, low - reach * 3 // 4, low - reach // 2]
     anchors += [high + reach // 2, high + reach * 3 // 4, high + reach]
-    near = [*(limit_bytes + d for d in (-1, 0, 1, 2)), *(expected_bytes + d for d in NEAR)]
+    first = min(max(expected) + max(NEAR), limit)
+    anchors += [first + (limit - first) * part // 4 for part in (1, 2, 3)]
+    near = [*(limit + d for d in (-1, 0, 1, 2)), *(task.expected_bytes + d for d in NEAR)]
+    near += [task.moved_bytes + d for d in (-4, -2, -1, 0, 1, 4)]
     return sorted({value for value in (*anchors, *near) if value > 0})
 
 
@@ -124,7 +142,8 @@ def summary(task: AttributeTask, _: StepConclusion, after: StepConclusion) -> st
     """What moving the variable showed."""
     finding = after.finding(task.finding)
     at = [one for one in (limits_of(finding) if finding else ()) if one.above == task.limit_bytes]
-    return next((one.attribution for one in at if one.attribution), "no outcome")
+    whole = next((one.attribution for one in at if one.attribution), None)
+    return whole.split(". ")[-1] if whole else "no outcome"
 
 
 ATTRIBUTE = StepKind(AttributeTask, apply, summary)

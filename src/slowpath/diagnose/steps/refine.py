@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from slowpath.core.results import Finding, LimitBracket, Results
 from slowpath.diagnose.limits import points
 from slowpath.diagnose.limits.break_point import narrow, times_of
+from slowpath.diagnose.limits.switch_at import at_refined_switch, without_switch
 from slowpath.diagnose.limits.variables import bracket_of, limits_of, maybe_set_by_user, urgent_limits
 from slowpath.diagnose.page.words import limit_words
 from slowpath.diagnose.sides import Sides, sides_of
@@ -94,10 +95,19 @@ def apply(before: StepConclusion, task: RefineTask, results: Results, _: StepHis
     def refined(finding: Finding) -> Finding:
         if finding.law is None:
             return finding
-        brackets = [narrowed if _meant(one, task) else one for one in finding.law.brackets]
-        return replace(finding, law=replace(finding.law, brackets=brackets))
+        brackets = [_narrower(one, narrowed) if _meant(one, task) else one for one in finding.law.brackets]
+        whole = replace(finding, law=replace(finding.law, brackets=brackets))
+        is_about = bool(brackets) and brackets[0] != finding.law.brackets[0]
+        if not is_about:
+            return whole
+        return at_refined_switch(whole, times) if found.seen else without_switch(whole)
 
     return before.changed(task.finding, refined)
+
+
+def _narrower(limit: LimitBracket, narrowed: LimitBracket) -> LimitBracket:
+    """The refined limit, with where it had been seen before the first refinement."""
+    return replace(narrowed, first_seen=limit.first_seen or (limit.above, limit.up_to))
 
 
 def _meant(limit: LimitBracket, task: RefineTask) -> bool:

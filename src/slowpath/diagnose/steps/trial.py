@@ -9,8 +9,8 @@ from dataclasses import replace
 import msgspec
 
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.limits.attribution import remedies_of
-from slowpath.diagnose.limits.variables import limits_of
+from slowpath.diagnose.limits.attribution import AND, remedies_of
+from slowpath.diagnose.limits.variables import MOST_HEADER_BYTES, limits_of
 from slowpath.diagnose.sides import Sides, sides_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
@@ -81,19 +81,27 @@ def _proposals(finding: Finding, state: State, remedies: Iterable[tuple[Remedy, 
 
 def _attributed(finding: Finding, state: State, sides: Sides) -> Iterator[tuple[Remedy, Sides]]:
     names = {limit.attributed_to for limit in limits_of(finding)[:1]}
-    verdicts = {one.name: one.verdict for one in finding.remedies}
+    listed = {one.name for one in finding.remedies}
     for task in state.tasks(AttributeTask):
         remedies = remedies_of(task, state.library.name)
-        if task.variable not in names or verdicts.get(remedies[0].name, "no effect") == "no effect":
+        if AND.join([*task.also, task.variable]) not in names or remedies[0].name not in listed:
             continue
         limit = task.limit_bytes
         slow, fast = (
             msgspec.structs.replace(sides.slow, parameters={**sides.slow.parameters, "message_bytes": str(length)})
-            for length in ((limit + 1, limit) if task.rising else (limit, limit + 1))
+            for length in ((_beyond(task), limit) if task.rising else (limit, limit + 1))
         )
         under, metric, phase = sides.slow_under, finding.metric, finding.phase
         across = Sides(slow, under, fast, under, "message_bytes", metric, phase, phase)
         yield from ((remedy, across) for remedy in remedies)
+
+
+def _beyond(task: AttributeTask) -> int:
+    """A slow length behind all limits that coincide to within a header, and below where the remedy puts them: one just
+    above the lowest of them would be fast already where only that is raised.
+    """
+    raised = min(int(value) for value in task.remedy_variables.values()) - task.value_bytes
+    return task.limit_bytes + max(1, min(MOST_HEADER_BYTES + 1, raised // 2))
 
 
 def _constant_s(finding: Finding) -> float | None:

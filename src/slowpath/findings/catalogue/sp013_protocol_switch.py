@@ -5,20 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.core.units import format_bytes, format_time
+from slowpath.core.units import format_bytes
 from slowpath.findings.evidence.evidence import Evidence, ProtocolSwitch
 from slowpath.findings.evidence.observed import observed
+from slowpath.findings.evidence.switch_words import between_words, switch_words
 from slowpath.findings.evidence.words import memory, parameter, ratio_words
 from slowpath.findings.rule import Observation, Rule, Support
 
-NEAR_BYTES = 64  # headers lie between a threshold and the length at which it shows
-EXACT_BYTES = 64  # a bracket no wider than this can be attributed
-_METRICS = {
-    "half_round_trip_latency_s": "latency",
-    "one_way_s": "the one-way time",
-    "send_barrier_s": "the time of a send and a barrier",
-    "time_per_message_s": "the time per message",
-}
+_UNMOVED = (
+    "variables of the library have a value near the switch; whether one of them sets it shows only when it is moved: "
+    "slowpath diagnose"
+)
+NEAR_BYTES = 128  # headers lie between a threshold and the length at which it shows
+EXACT_BYTES = 64  # a bracket no wider than this can be compared with a table
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
@@ -29,17 +28,16 @@ def observe(evidence: Evidence) -> Sequence[Observation]:
 def _observation(evidence: Evidence, one: ProtocolSwitch) -> Observation:
     bracket = one.law.brackets[0]
     low, high = format_bytes(int(bracket.above)), format_bytes(int(bracket.up_to))
-    slow, fast = (format_time(seconds) for seconds in (one.slow_s, one.fast_s))
-    times = f"{fast} below, {slow} above" if one.rising else f"{slow} below, {fast} above"
-    exact = bracket.up_to - bracket.above <= 1
-    where = f"{low} protocol switch" if exact else f"protocol switch between {low} and {high}"
+    before_s, after_s = (one.fast_s, one.slow_s) if one.rising else (one.slow_s, one.fast_s)
+    said = switch_words(
+        between_words(bracket.above, bracket.up_to), one.metric, ratio_words(one.ratio), before_s, after_s
+    )
     kinds, pattern = memory(one.cells), parameter(one.cells[0], "pattern").replace("_", " ")
     return observed(
         one,
         about=f"switch, {kinds}",
         place=evidence.place(one.cells, [f"{kinds} memory", pattern, f"switch between {low} and {high}"]),
-        text=f"At the {where} {_METRICS.get(one.metric, one.metric)} {'jumps' if one.rising else 'falls'} "
-        f"{ratio_words(one.ratio)}: {times}, for a message of {high}.",
+        text=f"{said}, for a message of {high}.",
         affects_default=evidence.is_default(one.cells[0]),
         cells=tuple(cell.cell for cell in one.cells),
         law=one.law,
@@ -48,7 +46,9 @@ def _observation(evidence: Evidence, one: ProtocolSwitch) -> Observation:
 
 
 def witnesses(evidence: Evidence, seen: Observation) -> Support:
-    """A control variable of the library that has the value of the switch, or UCX's own table."""
+    """UCX's own table of protocols. A variable that has the value of the switch is only named as near it: whether it
+    sets the switch shows when it is moved, which `slowpath diagnose` does.
+    """
     if seen.law is None or not seen.law.brackets:
         return Support("missing", "no law of segments")
     bracket = seen.law.brackets[0]
@@ -57,13 +57,15 @@ def witnesses(evidence: Evidence, seen: Observation) -> Support:
     table = evidence.ucx_protocols(seen.place, low, high)
     if found is None and not table:
         return Support("missing", "the library's control variables (MPI_T) were not recorded; needs witness = true")
-    lines = (*(f"{one.name} = {one.value:.0f}{one.about}" for one in found or ()), *table)
-    if not lines:
-        return Support("missing", "no control variable of the library has the value of the switch")
     width = bracket.up_to - bracket.above
+    near = tuple(f"{one.name} = {one.value:.0f}{one.about} is near the switch; not moved" for one in found or ())
+    if not (near or table):
+        return Support("missing", "no control variable of the library has the value of the switch")
     if width > EXACT_BYTES:
-        return Support("missing", f"the switch is known to {width:.0f} bytes; refine it first", lines)
-    return Support("shown", "a variable or a table of the library has the value of the switch", lines)
+        return Support("missing", f"the switch is known to {width:.0f} bytes; refine it first", (*near, *table))
+    if table:
+        return Support("shown", "the library's own table of protocols has the switch", (*near, *table))
+    return Support("missing", _UNMOVED, near)
 
 
 RULE = Rule(
@@ -75,7 +77,8 @@ RULE = Rule(
     "below it, or the other way round. Where your own variable sets it, `slowpath diagnose` reports from 1.03x on.",
     why="The threshold was tuned for another machine, memory or number of ranks, or set by a variable.",
     needs="Messages of 8 lengths or more: law 'segments' with the switch as its limit, refined to the byte. "
-    "Explained when one of the library's control variables (MPI_T) has that value.",
+    "Explained when moving one of the library's variables moves the switch, or when UCX's own table has it. A variable "
+    "whose value is near the switch is listed as that, and no more.",
     remedy="Move the threshold by the library's variable (docs/reference/remedies.md) and measure again.",
     false_alarms="Every protocol pays for what the next one saves: a small step where two protocols cost the same is "
     "right.",

@@ -23,6 +23,7 @@ MESSAGE = "message_bytes"
 GROWTH_METRICS = (*SPEAKING, "receive_s")
 SWITCH_METRICS = ("half_round_trip_latency_s", "one_way_s", "send_barrier_s", "time_per_message_s")
 WIDEST = 4.0  # of a bracket: further away the lines of both sides say nothing of its ends
+MOST_WITHOUT = 0.2  # share of the launches in which a protocol's stretch may come out without a constant
 FEWEST = 4  # messages from a buffer: two before and two behind the opening
 # The second message follows a pause in which the first one's payload is compared, so that it meets colder caches than
 # those behind it: what ends with it is no late path.
@@ -81,13 +82,21 @@ _Side = tuple[Coefficient, Coefficient]
 
 
 def _stretches(law: FittedLaw) -> list[tuple[Bracket, _Side, _Side]]:
-    """Of a law of segments: each limit with the terms of the stretches on both sides."""
+    """Of a law of segments: each limit with the terms of the stretches on both sides, where both are protocols: each
+    takes some time for 0 bytes. A stretch without is a piece of a curve, as where a cache ends.
+    """
     if law.name != "segments":
         return []
     terms = list(zip(law.coefficients[::2], law.coefficients[1::2], strict=True))
     near = [bracket.up_to <= WIDEST * max(1.0, bracket.above) for bracket in law.brackets]
     every = zip(law.brackets, terms, terms[1:], strict=False)
-    return [one for one, is_near in zip(every, near, strict=False) if is_near]
+    kept = [one for one, is_near in zip(every, near, strict=False) if is_near]
+    return [one for one in kept if _has_latency(one[1]) and _has_latency(one[2])]
+
+
+def _has_latency(side: _Side) -> bool:
+    """Whether nearly all launches have a constant above 0, which no fit lets fall below."""
+    return float(np.mean(np.array(side[0].launch_values) <= 0)) <= MOST_WITHOUT
 
 
 def _switch(line: Line, law: FittedLaw, bracket: Bracket, sides: tuple[_Side, _Side]) -> ProtocolSwitch | None:

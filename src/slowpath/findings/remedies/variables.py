@@ -54,6 +54,14 @@ _PURPOSES: Mapping[str, Remedy] = {
         control=ONE_BUFFER,
         side_effects=("address space and driver memory of each open handle",),
     ),
+    "no mapping of GPU memory": Remedy(
+        "no mapping of GPU memory",
+        "Switch off IPC: no process maps the other's GPU memory, so that no first message pays for it.",
+        ("SP001", "SP002"),
+        ("phase", "overalloc_bytes"),
+        control=EAGER,
+        side_effects=("every later message from GPU memory, which then takes the long way",),
+    ),
     "handle cache": Remedy(
         "handle cache",
         "Switch on UCX's cache of IPC handles.",

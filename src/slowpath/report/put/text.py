@@ -1,44 +1,78 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a put costs, for a terminal: each library, and the layers and limits next to the first of them."""
+"""What a put costs, for a terminal: the study's table, then everything next to the first library's launches."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
-from slowpath.report.put.history import STUDY, WHAT_IT_IS
+from slowpath.report.put.history import WHAT_IT_IS
+from slowpath.report.put.one_unit import MILLION, millions, nanoseconds
 from slowpath.report.put.rows import Row, rows_of
+from slowpath.report.put.study_files import NAMES
+from slowpath.report.put.study_table import StudyRow, count_words, study_rows
 from slowpath.report.put.words import piece
 
-HEAD = ("who puts", "instructions", "with loop", "time", "rate", "of empty call")
+STUDY_HEAD = ("design", "instructions", "M puts/s", "then: instructions", "M puts/s")
+HEAD = ("who puts", "instructions", "with loop", "ns a put", "M puts/s", "of empty call")
 
 
 def put_lines(results: Results) -> list[str]:
-    """The table, the ladder and the history, one line each, not wrapped; [] in a run without puts to compare."""
+    """The tables and the ladder, one line each, not wrapped; [] in a run without puts to compare."""
     if results.put is None or not results.put.conditions:
         return []
     rows = rows_of(results.put.conditions[0], results)
     first = next((row.mpi for row in rows if row.kind == "library"), rows[0].mpi)
     shown = [row for row in rows if row.kind == "library" or (row.mpi == first and row.kind != "ladder")]
-    table = [HEAD, *(_row(row) for row in shown)]
-    widths = [max(len(line[place]) for line in table) for place in range(len(HEAD))]
-    lines = ["What a put costs: instructions in the call, then with call site and loop; rate over the empty call's."]
-    lines += ["  " + "  ".join(x.ljust(w) for x, w in zip(line, widths, strict=True)).rstrip() for line in table]
+    lines = _study(study_rows(results))
+    lines.append(
+        "What a put costs: instructions in the call, then with call site and loop; rate over the empty call's."
+    )
+    lines += _table([HEAD, *(_row(row) for row in shown)])
     if first and len({row.mpi for row in rows}) > 1:
         lines.append(f"  Layers and limits are those of {first}'s launches; the page has them in every library's.")
-    lines += _ladder([row for row in rows if row.kind == "ladder" and row.mpi == first])
-    old = ", ".join(f"{one.design} {one.instructions}" for one in STUDY)
-    return [*lines, f"  History, {WHAT_IT_IS}, instructions of a put: {old}."]
+    return [*lines, *_ladder([row for row in rows if row.kind == "ladder" and row.mpi == first])]
+
+
+def _study(rows: Sequence[StudyRow]) -> list[str]:
+    """The earlier study's four designs, today and then, and the libraries of this run."""
+    if not rows:
+        return []
+    today = f" in launches of {rows[0].mpi}" if rows[0].mpi else ""
+    lines = [f"The study's table: its four designs of a put{today}, and the libraries as they are."]
+    lines += _table([STUDY_HEAD, *(_study_row(row) for row in rows if row.rate_per_s is not None or row.then)])
+    lines += [f"  {row.name}{f' of {row.mpi}' if row.mpi else ''}: {row.reason}." for row in rows if row.reason]
+    layers = "; ".join(row.measured_as for row in rows if row.then)
+    lines += [f"  The four, as layers: {layers}.", f"  As files: {' and '.join(NAMES)}."]
+    return [*lines, f"  Then: {WHAT_IT_IS}; the order compares, not the rates."]
+
+
+def _study_row(row: StudyRow) -> tuple[str, ...]:
+    then = (str(row.then.instructions), f"{row.then.rate_per_s / MILLION:.2f}") if row.then else ("", "")
+    return row.name, _dash(count_words(row.instructions)), _dash(millions(row.rate_per_s, row.rate_interval)), *then
+
+
+def _table(table: Sequence[Sequence[str]]) -> list[str]:
+    """The first column to the left, numbers to the right."""
+    widths = [max(len(line[place]) for line in table) for place in range(len(table[0]))]
+    padded = [[line[0].ljust(widths[0]), *(x.rjust(w) for x, w in zip(line[1:], widths[1:], strict=True))]
+              for line in table]  # fmt: skip
+    return ["  " + "  ".join(line).rstrip() for line in padded]
+
+
+def _dash(shown: str) -> str:
+    return "-" if shown == fmt.MISSING else shown
 
 
 def _row(row: Row) -> tuple[str, ...]:
     one, whole, of_empty = row.estimate, row.found.instructions_with_loop, row.found.of_empty
-    rate = fmt.quantity(one.message_rate_per_s, "1/s", one.message_rate_interval) if one else fmt.MISSING
     return (
         row.name,
         f"{row.inside.median:g}" if row.inside else "-",
         "-" if whole is None else f"{whole:.1f}",
-        fmt.time(one.value, one.interval) if one else fmt.MISSING,
-        rate,
+        nanoseconds(one.value, one.interval) if one else "-",
+        millions(one.message_rate_per_s, one.message_rate_interval) if one else "-",
         "-" if of_empty is None else fmt.ratio(of_empty.ratio, of_empty.interval),
     )
 

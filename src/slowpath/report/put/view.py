@@ -12,12 +12,20 @@ from markupsafe import Markup
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
-from slowpath.report.figure import Figure, Table, shown_interval
+from slowpath.report.figure import Figure, Table
 from slowpath.report.figure import Row as FigureRow
-from slowpath.report.put.history import STUDY
+from slowpath.report.put.history import SOURCE, STUDY, WHAT_IT_IS
 from slowpath.report.put.ladder import ladder_figures
+from slowpath.report.put.one_unit import (
+    MILLION,
+    millions,
+    millions_interval,
+    nanoseconds,
+    nanoseconds_interval,
+)
 from slowpath.report.put.rows import Row, inside, puts, rows_of, steady, where
 from slowpath.report.put.split import split_figures
+from slowpath.report.put.study_table import count_words, study_rows
 from slowpath.report.put.words import KINDS, WORDINGS
 from slowpath.report.svg import bars
 from slowpath.report.svg.bars import Bar
@@ -39,7 +47,9 @@ class PutView:
     figures: list[Figure]
     ladder: list[Figure]
     split: list[Figure]
-    history: Table
+    study: Table
+    meanings: list[tuple[str, str]]
+    then: str
     others: Table | None
 
 
@@ -67,13 +77,17 @@ def put_view(results: Results) -> PutView | None:
         charts,
         ladder_figures(found, first, mpis),
         split_figures(found),
-        _history(),
+        _study(results),
+        [(one.design, one.meaning) for one in STUDY],
+        f"{WHAT_IT_IS}; {SOURCE}",
         _others(cells, {row.cell.cell for row in first}),
     )
 
 
-_HEAD = ["Who puts", "Instructions in the call", "With call site and loop", "Time of a put", "Puts per second"]
-_HEAD += ["Rate over empty call's", "Synchronisation of a burst"]
+_STUDY_HEAD = ["Design", "Measured as", "Instructions of a put", "Million puts/s"]
+_STUDY_HEAD += ["Then: instructions", "Then: million puts/s"]
+_HEAD = ["Who puts", "Instructions in the call", "With call site and loop", "Time of a put, ns", "Million puts/s"]
+_HEAD += ["Rate over empty call's", "Synchronisation of a burst, ns"]
 
 
 def _numbers(row: Row, with_kind: bool, with_kind_of_ratio: bool) -> list[Numbers]:
@@ -97,9 +111,10 @@ def _costs(cell: CellResult, with_kind: bool = True) -> tuple[Numbers, Numbers]:
     if one is None:
         return (fmt.MISSING, "no interval"), (fmt.MISSING, "no interval")
     rate, ends = one.message_rate_per_s, one.message_rate_interval
-    own = None if with_kind else fmt.quantity_interval(one.value, "s", one.interval)
-    turned = fmt.quantity_interval(rate, "1/s", ends) or "no interval"
-    return (fmt.time(one.value, one.interval), own or shown_interval(one)), (fmt.quantity(rate, "1/s", ends), turned)
+    own = nanoseconds_interval(one.value, one.interval)
+    turned = millions_interval(rate, ends) or "no interval"
+    shown = own if own and not with_kind else fmt.with_kind(own, one.interval_kind)
+    return (nanoseconds(one.value, one.interval), shown), (millions(rate, ends), turned)
 
 
 def _inside(cell: CellResult) -> Numbers:
@@ -117,7 +132,7 @@ def _synchronisation(cell: CellResult) -> Numbers:
     """Time and instructions of what ends a burst, apart from the puts."""
     one = cell.estimate("synchronisation_s", "steady")
     counted = cell.instructions.synchronisation if cell.instructions else None
-    shown = fmt.time(one.value, one.interval) if one else f"{fmt.MISSING} not timed apart"
+    shown = nanoseconds(one.value, one.interval) if one else f"{fmt.MISSING} not timed apart"
     return shown, f"{counted.total.stepped:g} instructions" if counted else "not counted"
 
 
@@ -224,9 +239,17 @@ def _rate_bar(row: Row, mpis: Sequence[str]) -> Bar:
     return Bar(mpis.index(row.mpi), one.message_rate_per_s if one else None, one.message_rate_interval if one else None)
 
 
-def _history() -> Table:
-    rows = [[one.design, str(one.instructions), fmt.quantity(one.rate_per_s, "1/s"), one.meaning] for one in STUDY]
-    return Table(["Design", "Instructions of a put", "Puts per second, then and there", "What it was"], rows)
+def _study(results: Results) -> Table:
+    """The earlier study's table, today next to then; rows of libraries have no then."""
+    rows = []
+    for row in study_rows(results):
+        launches = f", in launches of {row.mpi}" if row.mpi and row.then else ""
+        missing = f"{fmt.MISSING} {row.reason}" if row.reason else fmt.MISSING
+        count = missing if row.instructions is None else count_words(row.instructions)
+        rate = missing if row.rate_per_s is None else millions(row.rate_per_s, row.rate_interval)
+        then = [str(row.then.instructions), f"{row.then.rate_per_s / MILLION:.2f}"] if row.then else [fmt.MISSING] * 2
+        rows.append([row.name, f"{row.measured_as}{launches}", count, rate, *then])
+    return Table(_STUDY_HEAD, rows)
 
 
 def _others(cells: Sequence[CellResult], shown: set[int]) -> Table | None:

@@ -36,7 +36,7 @@ from slowpath.run.engine.compile import BuildTools, collect, compile_engine
 from slowpath.run.engine.meter import Tell
 from slowpath.run.engine.pairing import require_pair
 from slowpath.run.engine.prebuilt import WORD, fitting, has_prebuilt, take
-from slowpath.run.engine.toolchain import find_compiler
+from slowpath.run.engine.toolchain import Compiler, find_compiler
 
 
 def engine_for(
@@ -111,6 +111,11 @@ def engine_of_standard(
     Raises: EnvironmentFailure: this MPI has no such library or no wrapper for it; else as `engine_for`.
     """
     environ = mpi.environ(os.environ if environ is None else environ)
+    return _kept_or_built(standard(mpi), environ, tell, data_folder("engine"), rebuild)
+
+
+def standard(mpi: Mpi) -> Mpi:
+    """`mpi` as programs see it that are compiled for the ABI of MPI-5.  Raises: EnvironmentFailure: it offers none."""
     wrapper = mpi.mpicxx.with_name("mpicxx_abi") if mpi.mpicxx else None
     if not mpi.standard_abi or wrapper is None or not os.access(wrapper, os.X_OK):
         what = (
@@ -120,8 +125,7 @@ def engine_of_standard(
             f"{mpi.identity} at {mpi.prefix} can't build an engine for the ABI of MPI-5: it has {what}; use an MPI "
             "that has both (MPICH 5.0 from PyPI does: pip install mpich)"
         )
-    standard = replace(mpi, mpicxx=wrapper, abi=STANDARD_ABI)
-    return _kept_or_built(standard, environ, tell, data_folder("engine"), rebuild)
+    return replace(mpi, mpicxx=wrapper, abi=STANDARD_ABI)
 
 
 def chosen_engine(mpi: Mpi, environ: Mapping[str, str]) -> Engine:
@@ -145,7 +149,7 @@ def chosen_engine(mpi: Mpi, environ: Mapping[str, str]) -> Engine:
 
 def _kept_or_built(mpi: Mpi, environ: Mapping[str, str], tell: Tell, source: Path, rebuild: bool) -> Engine:
     hash_of_source = source_hash(source)
-    compiler, blas = find_compiler(environ), blas_in_sight(environ)
+    compiler, blas = _compiler_for(mpi, environ), blas_in_sight(environ)
     key = engine_key(mpi, hash_of_source, compiler.line, blas.identity, processor_features())
     folder = engines_folder(environ) / key
     ready = None if rebuild else cached_engine(folder)
@@ -167,8 +171,9 @@ def _kept_or_built(mpi: Mpi, environ: Mapping[str, str], tell: Tell, source: Pat
         built=datetime.now(UTC).isoformat(timespec="seconds"),
         processor=processor_features(),
     )
+    more = ("-DSLOWPATH_MPI_IN_COMPILER=ON",) if mpi.is_compiler else ()
     with _kept_in(folder.parent):
-        return _build_into(folder, source, mpi.mpicxx, BuildTools(compiler, blas, environ, tell), note)
+        return _build_into(folder, source, mpi.mpicxx, BuildTools(compiler, blas, environ, tell, more), note)
 
 
 def kept_engine(mpi: Mpi, environ: Mapping[str, str] | None = None) -> Engine | None:
@@ -184,9 +189,13 @@ def kept_engine(mpi: Mpi, environ: Mapping[str, str] | None = None) -> Engine | 
 
 def compiled_engine(mpi: Mpi, environ: Mapping[str, str]) -> Engine | None:
     """The engine in the cache that this compiler made for this MPI with this BLAS, None if there is none."""
-    hash_of_source, compiler = source_hash(data_folder("engine")), find_compiler(environ)
+    hash_of_source, compiler = source_hash(data_folder("engine")), _compiler_for(mpi, environ)
     key = engine_key(mpi, hash_of_source, compiler.line, blas_in_sight(environ).identity, processor_features())
     return cached_engine(engines_folder(environ) / key)
+
+
+def _compiler_for(mpi: Mpi, environ: Mapping[str, str]) -> Compiler:
+    return find_compiler(environ, mpi.mpicxx if mpi.is_compiler else None)
 
 
 def _build_into(folder: Path, source: Path, mpicxx: Path, tools: BuildTools, note: EngineNote) -> Engine:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -130,5 +131,8 @@ def _why(log: Path) -> str:
     """The log's most telling line: what CMake could not find, else its first error."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
     telling = [line for line in lines if line.startswith("Could NOT find")]
+    # A message of our own CMake files: the paragraph below the line that says where it comes from.
+    heads = [i for i, line in enumerate(lines) if line.startswith("CMake Error") and line.endswith("(message):")]
+    telling += [" ".join(itertools.takewhile(bool, lines[i + 1 :])) for i in heads]
     telling += [line for line in lines if ERROR_LINE.search(line)]
     return telling[0] if telling else "no error message"

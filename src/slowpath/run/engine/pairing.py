@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.mpi.libraries import ABI_OF_SONAME, STANDARD_SONAME
+from slowpath.mpi.libraries import STANDARD_SONAME, abi_of_soname
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import STANDARD_ABI as STANDARD
 from slowpath.run.engine.elf import Dynamic, dynamic
@@ -59,7 +59,7 @@ def require_pair(program: Path, mpi: Mpi, environ: Mapping[str, str]) -> None:
 
 
 def _interface(soname: str) -> str | None:
-    return STANDARD if soname == STANDARD_SONAME else ABI_OF_SONAME.get(soname)
+    return STANDARD if soname == STANDARD_SONAME else abi_of_soname(soname)
 
 
 def _found_elsewhere(read: Dynamic, mpi: Mpi, environ: Mapping[str, str]) -> str | None:

@@ -18,6 +18,7 @@ from slowpath.mpi.probe import output_of
 
 COMPILERS = ("c++", "g++", "clang++")
 CMAKE_AT_LEAST = (3, 20)
+_NEWER = "set CXX to GCC 10, Clang 13 or later"
 # One header each of what the engine leans on; GCC 10 and Clang 13 have them all.
 CXX20_SAMPLE = """#include <bit>
 #include <concepts>
@@ -37,26 +38,31 @@ class Compiler:
     line: str
 
 
-def find_compiler(environ: Mapping[str, str]) -> Compiler:
-    """The C++20 compiler to use: CXX, else the first of COMPILERS. Raises EnvironmentFailure if there is none."""
-    wanted = shlex.split(environ.get("CXX", ""))
+def find_compiler(environ: Mapping[str, str], of_mpi: Path | None = None) -> Compiler:
+    """The C++20 compiler to use: the MPI's own, CXX, else the first of COMPILERS.
+
+    of_mpi: a compiler that links the MPI by itself, as CC of the Cray programming environment does.
+    Raises: EnvironmentFailure: there is none, or it is too old.
+    """
+    wanted = [str(of_mpi)] if of_mpi else shlex.split(environ.get("CXX", ""))
     names = [wanted] if wanted else [[name] for name in COMPILERS]
     for command in names:
         if shutil.which(command[0], path=environ.get("PATH")) is None:
             continue
         version = output_of([*command, "--version"], environ)
         compiler = Compiler(tuple(command), (version or "unknown").splitlines()[0] if version else "unknown")
-        _require_cxx20(compiler, environ)
+        advice = "load PrgEnv-gnu with GCC 10 or later, or PrgEnv-cray" if of_mpi else _NEWER
+        _require_cxx20(compiler, environ, advice)
         return compiler
     if wanted:
         raise EnvironmentFailure(f"CXX={shlex.join(wanted)}: no such compiler; unset CXX or name a C++20 compiler")
     raise EnvironmentFailure(
-        f"no C++ compiler found ({', '.join(COMPILERS)}); the engine is compiled for your MPI, so install GCC 10 or "
-        "later (or load its module) or set CXX"
+        f"no C++ compiler found ({', '.join(COMPILERS)}); the engine has to be compiled for this MPI, so install "
+        "GCC 10 or later (or load its module) or set CXX"
     )
 
 
-def _require_cxx20(compiler: Compiler, environ: Mapping[str, str]) -> None:
+def _require_cxx20(compiler: Compiler, environ: Mapping[str, str], advice: str) -> None:
     done = subprocess.run(
         [*compiler.command, "-std=c++20", "-fsyntax-only", "-x", "c++", "-"],
         input=CXX20_SAMPLE.encode(),
@@ -70,8 +76,7 @@ def _require_cxx20(compiler: Compiler, environ: Mapping[str, str]) -> None:
         lines = done.stdout.decode("utf-8", "replace").strip().splitlines()
         why = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
         raise EnvironmentFailure(
-            f"{shlex.join(compiler.command)} ({compiler.line}) can't compile C++20 ({why.strip()}); "
-            "set CXX to GCC 10, Clang 13 or later"
+            f"{shlex.join(compiler.command)} ({compiler.line}) can't compile C++20 ({why.strip()}); {advice}"
         )
 
 

@@ -146,8 +146,9 @@ def _segments(law: FittedLaw) -> str:
     if not law.coefficients:
         return "; ".join(["t changes its line", *(_between(one) for one in law.brackets)])
     stretches = zip(law.coefficients[::2], law.coefficients[1::2], strict=True)
-    begins = ["", *(f" from {_length(one.up_to)}" for one in law.brackets)]
-    ends = [*(f" up to {_length(one.above)}" for one in law.brackets), ""]
+    limits = sorted(law.brackets, key=lambda one: one.above)  # a finding's own stands first
+    begins = ["", *(f" from {format_bytes(int(one.up_to))}" for one in limits)]
+    ends = [*(f" up to {format_bytes(int(one.above))}" for one in limits), ""]
     lines = [
         f"{_term(constant)} + {_term(each)}{begin}{end or ' on'}"
         for (constant, each), begin, end in zip(stretches, begins, ends, strict=False)

@@ -10,18 +10,22 @@ from pathlib import PurePath
 
 import msgspec
 
-from slowpath.studies.counting.model import ProcessCount
+from slowpath.studies.counting.compare import CountComparison, has_no_name
+from slowpath.studies.counting.earlier import SCHEMA
+from slowpath.studies.counting.model import FunctionShare, ProcessCount
 from slowpath.studies.counting.summary import CallSpread, spread
 
 MOST_FUNCTIONS = 20
 MOST_VALUES = 8
 
 
-def as_json(counts: Sequence[ProcessCount], function: str, exit_code: int) -> str:
+def as_json(
+    counts: Sequence[ProcessCount], function: str, exit_code: int, comparison: CountComparison | None = None
+) -> str:
     """One object: docs/studies/counting.md."""
-    return msgspec.json.encode(
-        {"schema": 1, "function": function, "exit_code": exit_code, "processes": [_object(count) for count in counts]}
-    ).decode()
+    about = {"schema": SCHEMA, "function": function, "exit_code": exit_code}
+    compared = {} if comparison is None else {"comparison": comparison}
+    return msgspec.json.encode({**about, "processes": [_object(count) for count in counts], **compared}).decode()
 
 
 def as_text(counts: Sequence[ProcessCount]) -> str:
@@ -110,8 +114,25 @@ def _remarks(count: ProcessCount) -> list[str]:
     remarks = [f"{trouble.library or 'this process'}: {trouble.reason}" for trouble in count.troubles]
     reasons = Counter(call.reason for call in count.calls if call.reason)
     remarks += [f"{times} calls not counted: {reason}" for reason, times in reasons.items()]
+    remarks += _nameless(count)
     if count.damaged:
         remarks.append(f"{count.damaged} lines of its file can't be read")
     if count.calls_met is None:
         remarks.append("the process did not end in good order; what it had counted is shown")
     return [f"  note: {remark}" for remark in remarks]
+
+
+def _nameless(count: ProcessCount) -> list[str]:
+    """Which library hides functions, and where their names are found."""
+    shares = [share for share in count.shares if has_no_name(share)]
+    libraries = Counter(share.library for share in shares)
+    total = sum(share.stepped for share in count.shares)
+    return [
+        f"{library}: {functions} functions without a name, {_of(shares, library) / total:.0%} of the instructions, as "
+        "it is stripped; its debug package, or `debuginfod-find debuginfo` with its path, names them at the next count"
+        for library, functions in libraries.most_common()
+    ]
+
+
+def _of(shares: Sequence[FunctionShare], library: str) -> int:
+    return sum(share.stepped for share in shares if share.library == library)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of the earlier study: its four designs, instructions and million puts a second, today next to then.
+
+Today's are the reference layers as they are called through a shared library, and below them the real libraries of the
+run. Then and today are different machines: what compares is how far the four lie from each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from slowpath.core.cell_results import Distribution
+from slowpath.core.result import Interval
+from slowpath.core.results import Results
+from slowpath.report import format as fmt
+from slowpath.report.put.history import STUDY, Reported
+from slowpath.report.put.rows import Row, rows_of
+from slowpath.report.put.words import design_words
+
+NOT_MEASURED = "not measured in this run"
+_SHMEM = "openshmem_put"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRow:
+    """One line of the table.
+
+    variant    the study's name of its row, or the design of a library
+    mpi        in whose launches it was measured
+    then       None: the study had no such row
+    reason     why there is no rate or no count; None: nothing is missing
+    """
+
+    variant: str
+    name: str
+    measured_as: str
+    mpi: str
+    instructions: Distribution | None
+    rate_per_s: float | None
+    rate_interval: Interval | None
+    then: Reported | None
+    reason: str | None
+
+
+def study_rows(results: Results) -> list[StudyRow]:
+    """The four designs in the launches of the first library, then every library; [] without puts to compare."""
+    if results.put is None or not results.put.conditions:
+        return []
+    rows = rows_of(results.put.conditions[0], results)
+    first = next((row.mpi for row in rows if row.kind == "library"), rows[0].mpi)
+    layers = [row for row in rows if row.kind == "layer" and row.mpi == first]
+    if not layers:
+        return []
+    four = [_four(one, layers, first) for one in STUDY]
+    libraries = [_measured(row, row.found.design, row.name, None) for row in rows if row.kind == "library"]
+    measured = {row.found.design for row in rows}
+    return [*four, *libraries, *([] if _SHMEM in measured else _no_openshmem(results))]
+
+
+def _four(one: Reported, layers: Sequence[Row], mpi: str) -> StudyRow:
+    """A design of the study as the layer that does the same: called; MPI's checked, OpenSHMEM's unchecked if it was."""
+
+    def fits(row: Row) -> tuple[bool, bool]:
+        given = row.cell.parameters
+        return given.get("call", "library") == "library", (given.get("checks", "on") == "on") == one.checked
+
+    mine = [row for row in layers if row.found.design == one.layer]
+    if not mine:
+        return StudyRow(one.variant, one.design, one.layer, mpi, None, None, None, one, NOT_MEASURED)
+    return _measured(max(mine, key=fits), one.variant, one.design, one)
+
+
+def _measured(row: Row, variant: str, name: str, then: Reported | None) -> StudyRow:
+    one, inside = row.estimate, row.inside
+    reason = None if row.calls else row.cell.instructions_reason or "its instructions were not counted"
+    return StudyRow(
+        variant=variant,
+        name=name,
+        measured_as=row.words,
+        mpi=row.mpi,
+        instructions=inside,
+        rate_per_s=one.message_rate_per_s if one else None,
+        rate_interval=one.message_rate_interval if one else None,
+        then=then,
+        reason=reason,
+    )
+
+
+def _no_openshmem(results: Results) -> list[StudyRow]:
+    """Why there is no real OpenSHMEM in the table, once for each reason."""
+    words, said = design_words(_SHMEM), {one.cell: one.reason for one in results.skipped}
+    mpis: dict[str, list[str]] = {}
+    for cell in results.cells:
+        if cell.parameters.get("design") == _SHMEM:
+            why = said.get(cell.cell) or cell.reason or NOT_MEASURED
+            mpis.setdefault(why.removeprefix(f"design={_SHMEM}: "), []).append(cell.mpi or "")
+    return [
+        StudyRow(_SHMEM, words, words, " and ".join(filter(None, of)), None, None, None, None, why)
+        for why, of in (mpis or {NOT_MEASURED: [""]}).items()
+    ]
+
+
+def count_words(one: Distribution | None) -> str:
+    """Median of the instructions inside a call; its range, where calls differ."""
+    if one is None:
+        return fmt.MISSING
+    return f"{one.median:g}" if one.min == one.max else f"{one.median:g} ({one.min} to {one.max})"

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two counts of one function: more instructions a call, or not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from slowpath.compare import gate
+from slowpath.core.errors import RecordError, UsageError
+from slowpath.studies.counting.compare import EXIT_CODES, CountComparison, compare_counts
+from slowpath.studies.counting.earlier import KEPT, read_earlier
+from slowpath.studies.counting.model import Call, FunctionShare, ProcessCount
+from slowpath.studies.counting.show import as_json, as_text
+from slowpath.studies.counting.show_comparison import comparison_text
+
+LIBRARY = "libmpi.so.40"
+
+
+def count(calls: list[int], shares: dict[str, int] | None = None, rank: str | None = "0") -> ProcessCount:
+    """One process; shares: instructions of one call, by function."""
+    parts = {"MPI_Put": calls[0]} if shares is None and calls else shares or {}
+    return ProcessCount(
+        host="n0",
+        pid=7,
+        rank=rank,
+        program="/opt/app",
+        function="MPI_Put",
+        method="trap flag",
+        skip=20,
+        libraries=(f"/lib/{LIBRARY}",),
+        troubles=(),
+        calls_met=len(calls),
+        calls=tuple(Call(number, 7, value, value, None) for number, value in enumerate(calls, 1)),
+        shares=tuple(
+            FunctionShare(LIBRARY, name, value * len(calls), value * len(calls)) for name, value in parts.items()
+        ),
+        damaged=0,
+    )
+
+
+def compared(old: list[int], new: list[int], threshold_ratio: float = 0.01) -> CountComparison:
+    return compare_counts([count(old)], [count(new)], "MPI_Put", threshold_ratio)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "outcome"),
+    [
+        ([200] * 4, [200] * 4, "not more"),
+        ([200] * 4, [202] * 4, "not more"),  # 1 % is not above 1 %
+        ([200] * 4, [203] * 4, "more"),
+        ([200] * 4, [150] * 4, "not more"),
+        ([200] * 8, [200] * 7 + [900], "undecided"),  # the mean alone
+        ([200] * 7 + [900], [210] * 8, "undecided"),  # the median alone
+        ([200] * 7 + [900], [210] * 7 + [910], "more"),
+    ],
+)
+def test_median_and_mean_judge_together(old: list[int], new: list[int], outcome: str) -> None:
+    assert compared(old, new).outcome == outcome
+
+
+def test_exit_codes_are_those_of_the_gate() -> None:
+    assert [EXIT_CODES[name] for name in ("not more", "more", "undecided")] == [
+        gate.EXIT_CODES[name] for name in ("pass", "regression", "undecided")
+    ]
+
+
+def test_processes_meet_by_rank() -> None:
+    old = [count([100], rank="0"), count([300], rank="1")]
+    found = compare_counts(old, [count([300], rank="1"), count([100], rank="0")], "MPI_Put", 0.01)
+    assert [(one.rank, one.change_ratio) for one in found.processes] == [("0", 0), ("1", 0)]
+    found = compare_counts(old, [count([300], rank="1"), count([104], rank="0")], "MPI_Put", 0.01)
+    assert found.outcome == "more"
+
+
+def test_processes_without_a_rank_meet_in_order() -> None:
+    old, new = ([count([first], rank=None), count([9], rank=None)] for first in (100, 50))
+    assert [one.change_ratio for one in compare_counts(old, new, "MPI_Put", 0.01).processes] == [-0.5, 0]
+
+
+def test_a_process_that_is_missing_is_undecided() -> None:
+    found = compare_counts([count([100])], [count([], rank="0")], "MPI_Put", 0.01)
+    assert found.outcome == "undecided"
+    assert "now no call of this process was counted" in comparison_text(found)
+    never = count([], rank="1")
+    assert len(compare_counts([count([100]), never], [count([100]), never], "MPI_Put", 0.01).processes) == 1
+
+
+def test_functions_that_changed_come_by_size_and_places_are_no_names() -> None:
+    old = count([110], {"MPI_Put": 60, "copy": 20, f"{LIBRARY}+0x10": 25, f"{LIBRARY}+0x90": 5})
+    new = count([160], {"MPI_Put": 60, "check": 70, f"{LIBRARY}+0x20": 30})
+    new = replace(new, shares=tuple(replace(one, library="libmpi.so.41") for one in new.shares))
+    new = replace(new, shares=tuple(replace(one, function=one.function.replace(".40", ".41")) for one in new.shares))
+    [one] = compare_counts([old], [new], "MPI_Put", 0.01).processes
+    assert [(change.library, change.function, change.new - change.old) for change in one.changes] == [
+        ("libmpi.so", "check", 70),
+        ("libmpi.so", "copy", -20),
+    ]
+
+
+def test_text_says_the_verdict_first() -> None:
+    text = comparison_text(compared([251] * 8, [263] * 7 + [300]))
+    assert text.startswith("MORE: MPI_Put executes more instructions a call than before, by over 1 %.")
+    assert "rank 0: 251 -> 263 (263 to 300) instructions a call, +4.78 %" in text
+    assert "the mean of 8 and 8 calls: 251.00 -> 267.62, +6.62 %" in text
+    assert "rank 0: 251 -> 251 instructions a call, the same" in comparison_text(compared([251], [251]))
+
+
+def test_what_else_differs_is_noted() -> None:
+    other = replace(count([100]), host="n1", skip=0)
+    notes = compare_counts([count([100])], [other], "MPI_Put", 0.01).notes
+    assert [note.partition(":")[0] for note in notes] == ["counted on n0 then, n1 now", "calls let through before"]
+
+
+def test_what_was_printed_is_read_back(tmp_path: Path) -> None:
+    first, second = count([100], rank="0"), count([200], rank="1")
+    kept = tmp_path / KEPT
+    kept.write_text("\n".join(as_json([one], "MPI_Put", 0) for one in (first, second)) + "\n")
+    assert read_earlier(kept, "MPI_Put") == read_earlier(tmp_path, "MPI_Put") == [first, second]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "words"),
+    [
+        ("not JSON", RecordError, "not what slowpath count --json prints"),
+        ('{"schema": 2, "function": "MPI_Put", "processes": []}', RecordError, "schema 2"),
+        ('{"schema": 1, "function": "MPI_Get", "processes": []}', UsageError, "it counted MPI_Get"),
+        ('{"schema": 1, "function": "MPI_Put", "processes": []}', RecordError, "no counted call"),
+        (None, RecordError, "can't be read"),
+    ],
+)
+def test_what_is_no_earlier_count_is_refused(tmp_path: Path, text: str | None, kind: type, words: str) -> None:
+    if text is not None:
+        (tmp_path / KEPT).write_text(text)
+    with pytest.raises(kind, match=words):
+        read_earlier(tmp_path, "MPI_Put")
+
+
+def test_a_stripped_library_says_where_its_names_are() -> None:
+    text = as_text([count([100], {"MPI_Put": 75, f"{LIBRARY}+0x10": 20, f"{LIBRARY}+0x90": 5})])
+    assert f"note: {LIBRARY}: 2 functions without a name, 25% of the instructions" in text
+    assert "debuginfod-find" in text
+    assert "without a name" not in as_text([count([100])])

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MPICH's switch at 8112 B: the lower of a cell less its header and of the length from which messages are copied once.
+
+Raising one of them only uncovers the other, so each is lowered; a trial raises both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pytest
+from made_results import METRIC, cell, finding, law, results, step
+from msgspec.structs import replace
+from planted_switch import CELL, CMA, asked, state
+
+from slowpath.core.results import Finding, LimitBracket, Results
+from slowpath.diagnose.conclusion import conclude
+from slowpath.diagnose.limits.attribution import AND, attribution
+from slowpath.diagnose.limits.break_point import narrow
+from slowpath.diagnose.page.words import limit_words
+from slowpath.diagnose.state import MeasuredStep
+from slowpath.diagnose.steps.attribute import propose as propose_moves
+from slowpath.diagnose.steps.trial import propose_attributed
+from slowpath.diagnose.tasks import AttributeTask, RefineTask, SurveyTask
+from slowpath.stats.laws.found import Bracket
+
+HEADER = 80
+FOUND = LimitBracket(covariate="message_bytes", above=8112, up_to=8113, rising=True, confirmed=True)
+
+
+def latency_s(length: float, cell_bytes: int = 8192, cma_bytes: int = 8192) -> float:
+    """Eager up to a cell, copied once from the threshold on, by rendezvous between the two."""
+    if length >= cma_bytes:
+        return 2.9e-6 + length * 4e-11
+    return 4e-7 + length * 1.85e-10 if length <= cell_bytes - HEADER else 3.0e-6 + length * 4e-11
+
+
+def measured(
+    lengths: Sequence[float], time_s: Callable[[float], float], plain: Mapping[str, str] | None = None
+) -> Results:
+    generator = np.random.default_rng(5)
+    cells = []
+    for number, length in enumerate(lengths):
+        launches_s = time_s(length) * (1 + 0.01 * generator.standard_normal(6))
+        cells.append(cell(number, {**(plain or {}), "message_bytes": str(int(length))}, launches_s.tolist()))
+    return results(cells)
+
+
+@pytest.fixture
+def known(survey: Results) -> tuple[Finding, list[MeasuredStep]]:
+    """A switch known to the byte, and the survey in which it was seen."""
+    start = finding(law=replace(law(), brackets=[FOUND]))
+    return start, [MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start]))]
+
+
+def test_each_of_two_coinciding_limits_moves_the_switch_and_a_trial_raises_both(
+    known: tuple[Finding, list[MeasuredStep]],
+) -> None:
+    _, steps = known
+    names = []
+    for number in (2, 3):
+        current = conclude(steps, []).findings
+        proposal = next(propose_moves(current[0], state(current, steps)))
+        task = proposal.task
+        assert isinstance(task, AttributeTask)
+        assert task.moved_bytes < 8192 < (task.remedy_bytes or 0)
+        moved = {"cell_bytes" if task.variable == CELL else "cma_bytes": task.moved_bytes}
+        seen = measured(asked(proposal), lambda length, moved=moved: latency_s(length, **moved))  # type: ignore[misc]
+        steps.append(MeasuredStep(step(number, task), seen))
+        names.append(task.variable)
+    assert set(names) == {CELL, CMA}
+    found = conclude(steps, []).findings[0]
+    assert found.law is not None
+    limit = found.law.brackets[0]
+    assert limit.attributed_to == AND.join(names)
+    assert limit_words(limit).endswith(f"limit exactly at 8112 B, set by the lower of {AND.join(names)}")
+    assert (limit.attribution or "").count("moves the switch from 8112 B") == 2
+    assert found.status == "explained"
+    assert (found.cause or "").startswith("The library changes its protocol at the lower of the limits")
+    assert found.remedies[0].name == f"set {AND.join(names)}"
+    current = conclude(steps, []).findings
+    assert list(propose_moves(current[0], state(current, steps))) == []
+    trial = next(propose_attributed(current[0], state(current, steps)))
+    length = asked(trial)[0]
+    assert latency_s(length, cell_bytes=9216) > 0.9 * latency_s(length)  # one alone would not help
+    assert latency_s(length, cma_bytes=9257) > 0.9 * latency_s(length)
+    assert latency_s(length, 9216, 9257) < 0.7 * latency_s(length)
+
+
+def test_a_limit_that_comes_into_play_only_when_lowered_is_no_cause(known: tuple[Finding, list[MeasuredStep]]) -> None:
+    start, steps = known
+    proposal = next(propose_moves(start, state([start], steps)))
+    task = proposal.task
+    assert isinstance(task, AttributeTask)
+
+    def both(length: float) -> float:
+        jump = 1.5e-6 if length > 8112 else 0.0
+        return 1.9e-6 + jump + (1.5e-6 if length > task.expected_bytes else 0.0)
+
+    seen = attribution(task, measured(asked(proposal), both))
+    assert seen is not None
+    assert not seen.moved
+    assert f"adds a switch at {task.expected_bytes} B and leaves the one at 8112 B" in seen.text
+    assert seen.applied(start).cause == start.cause
+
+
+def test_after_a_refinement_both_brackets_and_the_times_next_to_the_switch_are_there(survey: Results) -> None:
+    wide = LimitBracket(covariate="message_bytes", above=6144, up_to=8192)
+    start = finding(law=replace(law(), brackets=[wide]))
+    task = RefineTask(
+        finding=start.id, covariate="message_bytes", above=6144, up_to=8192, metric=METRIC, phase="steady"
+    )
+    lengths = [5200, 5500, 5800, *range(6144, 8193, 128), 8500, 8800, 9200]
+    steps = [
+        MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start])),
+        MeasuredStep(step(2, task), measured(lengths, latency_s)),
+    ]
+    found = conclude(steps, []).findings[0]
+    assert found.law is not None
+    limit = found.law.brackets[0]
+    assert (limit.above, limit.up_to, limit.first_seen) == (8064, 8192, (6144, 8192))
+    assert limit_words(limit) == "message_bytes: limit between 8064 B and 8 KiB (at first seen between 6 KiB and 8 KiB)"
+    assert found.text.startswith("At the protocol switch between 8064 B and 8 KiB ")
+    assert found.text.endswith("It was first seen between 6 KiB and 8 KiB, before it was refined.")
+    assert found.ratio == pytest.approx(latency_s(8500) / latency_s(7936), rel=0.03)
+    assert found.interval is not None
+    assert found.interval[0] < found.ratio < found.interval[1]
+
+
+def test_a_switch_that_more_lengths_do_not_show_is_said_not_to_show(survey: Results) -> None:
+    wide = LimitBracket(covariate="message_bytes", above=6144, up_to=8192)
+    start = finding(law=replace(law(), brackets=[wide]))
+    task = RefineTask(
+        finding=start.id, covariate="message_bytes", above=6144, up_to=8192, metric=METRIC, phase="steady"
+    )
+    lengths = [5200, 5500, 5800, *range(6144, 8193, 128), 8500, 8800, 9200]
+    steps = [
+        MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start])),
+        MeasuredStep(step(2, task), measured(lengths, lambda length: 1e-6 + length * 2e-10)),
+    ]
+    found = conclude(steps, []).findings[0]
+    assert found.text.endswith("show no switch: the time grows there and need not jump.")
+    assert found.doubts
+
+
+def test_a_break_beside_the_bracket_is_seen_where_it_is() -> None:
+    values = [7168.0, 7424.0, 7680.0, 7936.0, 8112.0, 8128.0, 8192.0, 8320.0, 8448.0, 8704.0, 8960.0, 9216.0, 9700.0]
+    times_s = np.array([[latency_s(one) for one in values]] * 4) * np.random.default_rng(1).normal(1, 0.01, (4, 13))
+    found = narrow(
+        Bracket("message_bytes", 8192, 9216), [*values, 10000.0, 10300.0], np.hstack([times_s, times_s[:, -2:]])
+    )
+    assert found.seen
+    assert (found.bracket.above, found.bracket.up_to) == (8112, 8128)
