@@ -15,7 +15,7 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.tasks import SurveyTask, TrialTask
-from slowpath.diagnose.trials.design import EFFECT
+from slowpath.diagnose.trials.fast_side import EFFECT
 from slowpath.diagnose.trials.verdict import judge_trial
 
 DATA = Path(__file__).parents[2] / "data" / "diagnose"
@@ -70,6 +70,7 @@ def test_padding_within_a_gpu_is_proven_by_its_trial(tmp_path: Path) -> None:
     task = TrialTask(
         finding="SP001:00000000", remedy="pad to 2 MiB", axis="overalloc_bytes", slow="4096", remedied="2097152",
         metric="one_way_s", phase="first", constant_s=0.00032, control="it is paid for once",
+        fast_side="none",
     )  # fmt: skip
     outcome = judge_trial(task, build_results(tmp_path / "padding-trial"))
     assert outcome.verdict == "proven"
