@@ -16,20 +16,20 @@ from slowpath.diagnose.page.trials import trials_of
 from slowpath.diagnose.page.words import leg_words
 from slowpath.diagnose.records import CombinedFinding, CombinedOutcome, Diagnosis
 from slowpath.diagnose.tasks import SurveyTask, TrialTask
-from slowpath.diagnose.trials.design import EFFECT, SLOW_FAST
+from slowpath.diagnose.trials.fast_side import EFFECT, FAST
 from slowpath.findings.finding import UNTRIED
 
-SLOW, REMEDIED, FAST = (4e-6, 4.1e-6, 3.9e-6), (1e-6, 1.1e-6, 0.9e-6), (1.2e-6, 1.3e-6, 1.1e-6)
+SLOW, REMEDIED, OTHER = (4e-6, 4.1e-6, 3.9e-6), (1e-6, 1.1e-6, 0.9e-6), (1.2e-6, 1.3e-6, 1.1e-6)
 HUGE = remedy("huge <pages>", "proven", (0.98, 0.9, 1.05), snippet=Snippet(shell="export HUGE=1"))
 PROVEN = finding("SP008", status="proven", remedies=[HUGE, remedy("more", "no effect"), remedy("untried")])
 TASK = TrialTask(finding=PROVEN.id, remedy=HUGE.name, axis="pages", slow="small", remedied="huge",
-                 metric=PROVEN.metric, phase="steady", fast="other")  # fmt: skip
+                 metric=PROVEN.metric, phase="steady", fast_side="toggled")  # fmt: skip
 
 
 def trial() -> Results:
     """Run of the trial: cells 0 (slow), 1 (remedied), 2 (fast)."""
-    cells = [cell(number, {"pages": str(number)}, times) for number, times in enumerate((SLOW, REMEDIED, FAST))]
-    return results(cells, [contrast(EFFECT, [(1e-6, 4e-6)] * 3, 1, 0), contrast(SLOW_FAST, [(1.2e-6, 4e-6)] * 3, 2, 0)])
+    cells = [cell(number, {"pages": str(number)}, times) for number, times in enumerate((SLOW, REMEDIED, OTHER))]
+    return results(cells, [contrast(EFFECT, [(1e-6, 4e-6)] * 3, 1, 0), contrast(FAST, [(1.3e-6, 1.2e-6)] * 3, 1, 2)])
 
 
 def survey() -> Results:
@@ -59,7 +59,8 @@ def test_a_trial_is_three_rows_as_it_is_remedied_and_fast() -> None:
     assert [(one.label, one.kind, one.values_s) for one in found.sides] == [
         ("as it is", "slow", SLOW),
         ("with the remedy", "remedy", REMEDIED),
-        ("the fast side", "fast", FAST),
+        ("the fast side", "fast", OTHER),
+        ("the fast side with it", "fast", REMEDIED),
     ]
     assert trials_of(finding("SP008", number=1), diagnosis().steps, RUNS) == []
     assert trials_of(PROVEN, diagnosis().steps, {}) == []
@@ -72,8 +73,7 @@ def test_the_card_of_a_proven_finding_leads_with_its_trial_and_its_lines() -> No
     assert card.copied == ("shell", "export HUGE=1")
     assert (card.do, card.factor) == ("Take huge <pages>.", "3.50×")
     assert [leg.word for leg in card.legs] == ["yes", "not yet", "not yet"]
-    assert view.headline([card]) == "Take huge <pages>: 3.50×"
-    assert view.headline([]) == view.NOTHING
+    assert view.headline(diagnosis()) == "Diagnosis of mpich 5.0.2"  # of a version without a verdict
 
 
 def test_a_remedy_that_failed_leads_nothing() -> None:
@@ -132,7 +132,7 @@ def test_the_page_has_it_all_in_order_and_escaped() -> None:
 @pytest.mark.parametrize("runs", [RUNS, {}])
 def test_the_page_stands_without_its_runs_and_without_findings(runs: dict[str, Results]) -> None:
     assert "</html>" in page(diagnosis(), runs)
-    assert view.NOTHING in page(diagnosis(findings=[], steps=[]), runs)
+    assert "</html>" in page(diagnosis(findings=[], steps=[]), runs)
 
 
 def test_limits_that_were_narrowed_are_in_words() -> None:
