@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every HTML page of this program is made with: templates, one style, scripts, and `µs`."""
+"""What every HTML page of this program is made with: templates, one style, scripts, and how numbers are set."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ LEVELS = {
     "warning": ("undecided", "Warning"),
 }
 _MICRO = re.compile(r"(?<=[\d\]]) us\b")
+_PRE = re.compile(r"(<pre\b.*?</pre>)", re.DOTALL)
+_TIMES = re.compile(r"(?<=\d)x(?=$|[\s.,;:)])")
 
 
 def render(template: str, folder: Path = HERE, **shown: Any) -> str:
-    """A page. Everything that a template shows passes `with_micro`.
+    """A page. Everything that a template shows passes `typeset`, but for what it filters by `verbatim`.
 
     Args: template: name of a file in `folder`, or in the templates of this package.
     """
@@ -40,19 +42,30 @@ def script(name: str) -> Markup:
     return _inline(name)
 
 
-def with_micro(value: object) -> object:
-    """`µs` for the `us` of plain text (docs/reference/report.md, numbers): the one place where a page gets it."""
-    if not isinstance(value, str):
-        return value
-    shown = _MICRO.sub(" µs", value)
-    return Markup(shown) if isinstance(value, Markup) else shown
+class Verbatim(str):
+    """Text that a page shows as it is: lines to copy, what a program printed."""
+
+
+def typeset(value: object) -> object:
+    """`µs` and `×` for the `us` and `x` of plain text (docs/reference/report.md, numbers): the one place for pages.
+
+    What a macro made passes once more where it is called, with its `pre` elements: those stay as they are.
+    """
+    if isinstance(value, Markup):
+        return Markup("".join(part if part.startswith("<pre") else _set(part) for part in _PRE.split(value)))
+    return _set(value) if isinstance(value, str) and not isinstance(value, Verbatim) else value
+
+
+def _set(text: str) -> str:
+    return _TIMES.sub("×", _MICRO.sub(" µs", text))
 
 
 @cache
 def _environment(folder: Path) -> Environment:
     loader = FileSystemLoader([TEMPLATES, HERE, folder])
-    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=with_micro,
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=typeset,
                        trim_blocks=True, lstrip_blocks=True)  # fmt: skip
+    made.filters["verbatim"] = Verbatim
     made.globals.update(badge=badge, levels=LEVELS, missing=fmt.MISSING)
     return made
 

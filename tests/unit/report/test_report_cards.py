@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import RoleWitness
-from slowpath.core.results import Finding, LawPoint, LawResult, LimitBracket, Results
+from slowpath.core.results import Finding, LawPoint, LawResult, LimitBracket, RemedyResult, Results, Snippet
 from slowpath.report import render_html, render_text
 from slowpath.report.cards.law import law_picture
 from slowpath.report.cards.sides import sides_picture, witness_picture
@@ -196,10 +196,18 @@ def test_marks_stand_in_one_list_of_three_and_the_rest_is_folded(results: Result
 
 
 def test_pages_say_micro_seconds_in_one_way_and_terminals_in_the_other(results: Results) -> None:
-    change(results, findings=[seen(results, text="It takes 3.1 us [2.9, 3.3] us more.")])
+    lines = Snippet(shell="sleep 3 us; echo 2x 4")
+    remedy = RemedyResult(name="huge pages", text="Take 3x pages.", snippet=lines, removed_ratio=None, side_effects=[],
+                          verdict="not tried", reason="")  # fmt: skip
+    change(
+        results,
+        findings=[seen(results, text="It takes 3.1 us [2.9, 3.3] us more, 2.5x [2.4, 2.6].", remedies=[remedy])],
+    )
     page, text = render_html(results), render_text(results)
-    assert not re.search(r"[\d\]] us\b", page)
-    assert "3.1 µs [2.9, 3.3] µs" in page
+    assert page.count("sleep 3 us; echo 2x 4") == 2  # on the card and in its fold, as they are to be copied
+    shown = re.sub(r"<pre.*?</pre>", "", page[: page.index("<script")], flags=re.DOTALL)
+    assert not re.search(r"[\d\]] us\b|\dx[ .,;]", shown)
+    assert "3.1 µs [2.9, 3.3] µs more, 2.5× [2.4, 2.6]." in page
     assert "µ" not in text
     assert re.search(r"\d us\b", text)
 
