@@ -22,7 +22,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("InstructionCounts", "InstructionRegion", "PerCall", "Distribution", "InstructionTotal", "FunctionShare"),
         "LaunchInstructions",
     ),
-    "contrasts": ("ContrastResult", "ContrastSide", "Reproduce", "NodePairs", "NodePair"),
+    "contrasts": ("ContrastResult", "ContrastSide", "Reproduce", "NodePairs", "NodePair", "FailedNode"),
     "findings": (
         *(
             "Finding",

@@ -58,7 +58,7 @@ def run_entry(recorded: Recorded, run: Path) -> RunResult:
                 unset=e.unset,
                 witness=e.witness,
                 unavailable=e.unavailable,
-                stated=e.stated,
+                stated=e.stated or None,
             )
             for e in plan.environments
         ],

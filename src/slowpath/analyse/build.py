@@ -46,7 +46,7 @@ def build_results(run: Path) -> Results:
     studies = [one.study for one in EXPERIMENTS if one.study]
     given = Concluded(plan, measurements, cells, contrasts, skipped)
     sections: dict[str, Any] = {study.section: study.build(given) for study in studies}
-    pairs = node_pairs(plan, measurements.by_series, {cell.cell: cell.label for cell in cells})
+    pairs = node_pairs(plan, measurements.by_series, {cell.cell: cell.label for cell in cells}, skipped)
     about = run_entry(recorded, run)
     more = [line for study in studies for line in study.lines(sections[study.section], cells)]
     more += [*pair_lines(pairs), *placement_lines(about.placements)]

@@ -11,9 +11,11 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from msgspec.structs import replace
+
 from slowpath.analyse.contrasts import Measured
 from slowpath.core.plan import Cell, Placement, Plan
-from slowpath.core.results import Line, NodePair, NodePairs
+from slowpath.core.results import FailedNode, Line, NodePair, NodePairs, SkippedRow
 from slowpath.core.units import format_ratio, format_time
 from slowpath.stats.contrast import ContrastEstimate, paired
 from slowpath.stats.estimate import estimate_over_launches
@@ -24,10 +26,12 @@ FEWEST_OTHERS = 2
 PHASE = "steady"
 
 
-def node_pairs(plan: Plan, measured: Measured, labels: Mapping[int, str]) -> list[NodePairs]:
+def node_pairs(
+    plan: Plan, measured: Measured, labels: Mapping[int, str], skipped: Sequence[SkippedRow] = ()
+) -> list[NodePairs]:
     """One matrix for each group of cells that differ in their pair of nodes alone; [] without any. Copies are controls.
 
-    labels: cell -> label, as in results.json.
+    labels: cell -> label, as in results.json.  skipped: why cells were not measured.
     """
     placements = {placement.name: placement for placement in plan.placements if len(placement.hosts) == 2}
     groups: dict[tuple[object, ...], list[Cell]] = {}
@@ -36,12 +40,35 @@ def node_pairs(plan: Plan, measured: Measured, labels: Mapping[int, str]) -> lis
             of = placements[cell.placement].of
             key = (cell.group, cell.experiment, tuple(sorted(cell.parameters.items())), cell.environment, cell.mpi, of)
             groups.setdefault(key, []).append(cell)
-    return [_matrix(plan, cells, placements, measured, labels) for cells in groups.values()]
+    reasons = {row.cell: row.reason for row in reversed(skipped) if row.cell is not None}
+    matrices = [_matrix(plan, cells, placements, measured, labels) for cells in groups.values()]
+    return [replace(one, failed_nodes=_failed_nodes(one, reasons) or None) for one in matrices]
 
 
 def pair_lines(matrices: Sequence[NodePairs]) -> list[Line]:
     """Lines of the verdict: the slow links of each matrix, or that there are none."""
-    return [line for matrix in matrices for line in _lines(matrix)]
+    failed = {node.node: node for matrix in matrices for node in matrix.failed_nodes or ()}
+    lines = [_failed_line(node) for node in failed.values()]
+    return [*lines, *(line for matrix in matrices for line in _lines(matrix))]
+
+
+def _failed_line(node: FailedNode) -> Line:
+    text = f"{node.node}: all {node.pairs} pairs with it failed: {node.reason}"
+    return Line(level="warning", text=text, contrast=None)
+
+
+def _failed_nodes(matrix: NodePairs, reasons: Mapping[int, str]) -> list[FailedNode]:
+    """Nodes no pair of which was measured, though others were; one pair alone does not say which node it was."""
+    seen = {node for pair in matrix.pairs if pair.launches for node in (pair.a, pair.b)}
+    if not seen:
+        return []
+    found = []
+    for node in matrix.nodes:
+        own = [pair for pair in matrix.pairs if node in (pair.a, pair.b)]
+        if node not in seen and len(own) >= FEWEST_OTHERS:
+            why = next((reasons[pair.cell] for pair in own if pair.cell in reasons), "no launch with it was tried")
+            found.append(FailedNode(node=node, pairs=len(own), reason=why))
+    return found
 
 
 def _matrix(

@@ -15,6 +15,7 @@ from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION
 
 if TYPE_CHECKING:
+    from slowpath.core.results import Results
     from slowpath.run.libraries import Library
     from slowpath.run.prepare import Prepared
 
@@ -36,6 +37,12 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 @click.option(
     "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
 )
+@click.option(
+    "--fail-on",
+    type=click.Choice(["bad-node", "slow-link"]),
+    multiple=True,
+    help="End with exit code 1 for a node on which nothing starts, or for a link slower than the others; repeatable.",
+)
 @click.option("--dry-run", is_flag=True, help="Print the command lines and the cost; start and compile nothing.")
 @click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
@@ -48,6 +55,7 @@ def command(
     seed: int | None,
     budget: float | None,
     cell_timeout: float,
+    fail_on: tuple[str, ...],
     dry_run: bool,
     quiet: bool,
     as_json: bool,
@@ -78,7 +86,13 @@ def command(
     measure_prepared(run, prepared, RunLimits(cell_timeout, budget), choose(quiet))
     results = rebuild(run)
     show(run, results, "json" if as_json else "text")
-    return exit_code_of(results)
+    return exit_code_of(results) or int(any(_is_there(what, results) for what in fail_on))
+
+
+def _is_there(what: str, results: Results) -> bool:
+    if what == "bad-node":
+        return any(matrix.failed_nodes for matrix in results.node_pairs)
+    return any(pair.verdict == "slower" for matrix in results.node_pairs for pair in matrix.pairs)
 
 
 def summary(prepared: Prepared) -> list[str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -11,8 +12,12 @@ from pathlib import Path
 import click
 
 from slowpath.cli.values import DURATION
+from slowpath.core.errors import SlowpathError
 from slowpath.mpi.batch_systems import SCRIPTED, script_for, script_here
 
+BUILD_S = 300.0
+ROOM = 2  # the plan is an estimate; a job that is cut off goes on when it is submitted again
+UNKNOWN_S = 1800.0
 EPILOG = "Example: slowpath script node-pairs --scheduler slurm --nodes 8 > job; sbatch job"
 
 
@@ -25,7 +30,7 @@ EPILOG = "Example: slowpath script node-pairs --scheduler slurm --nodes 8 > job;
 )
 @click.option("--nodes", type=click.IntRange(1), help="Nodes to ask for.  [default: what the campaign needs]")
 @click.option("--ranks", type=click.IntRange(1), help="MPI ranks, in place of the campaign's.")
-@click.option("--time", "limit_s", type=DURATION, default="30m", show_default=True, help="Time to ask for.")
+@click.option("--time", "limit_s", type=DURATION, help="Time to ask for.  [default: what the plan takes, and room]")
 @click.option("--mpi", help="The MPIs that the run uses, named as for slowpath run.")
 @click.option("--budget", metavar="DURATION", help="Time for the whole run, passed on to slowpath run.")
 def command(
@@ -33,7 +38,7 @@ def command(
     scheduler: str | None,
     nodes: int | None,
     ranks: int | None,
-    limit_s: float,
+    limit_s: float | None,
     mpi: str | None,
     budget: str | None,
 ) -> int:
@@ -42,18 +47,21 @@ def command(
     It goes to stdout. The script runs the campaign in its allocation, and goes on with it where the batch system
     starts the job anew. Modules that are loaded now are loaded in the job, too.
     """
+    from slowpath.plan.places import most_nodes
     from slowpath.run.prepare import campaign_named
     from slowpath.run.script.write import Asked, job_script, too_few_nodes
 
     found = campaign_named(campaign)
     script = script_for(scheduler) if scheduler else script_here(lambda name: shutil.which(name) is not None)
     options = [word for name, value in (("--mpi", mpi), ("--budget", budget)) if value for word in (name, value)]
-    if budget:
-        DURATION.convert(budget, None, None)
+    budget_s = DURATION.convert(budget, None, None) if budget else None
+    if limit_s is None:
+        limit_s, why = _time_for(campaign, nodes or most_nodes(found.placements), mpi, ranks, budget_s)
+        click.echo(why, err=True)
     asked = Asked(
         campaign=str(Path(campaign).absolute()) if Path(campaign).is_file() else campaign,
         slowpath=_started_by(),
-        minutes=max(1, round(limit_s / 60)),
+        minutes=max(1, math.ceil(limit_s / 60)),
         nodes=nodes,
         ranks=ranks,
         options=options,
@@ -63,6 +71,31 @@ def command(
         click.echo(note, err=True)
     click.echo(job_script(found, script, asked), nl=False)
     return 0
+
+
+def _time_for(
+    campaign: str, nodes: int, mpi: str | None, ranks: int | None, budget_s: float | None
+) -> tuple[float, str]:
+    """Seconds to ask for, and the line that says why."""
+    from slowpath.plan.places import Nodes
+    from slowpath.run.prepare import prepare
+    from slowpath.run.progress import duration
+
+    if budget_s is not None:
+        return budget_s + BUILD_S, f"time: the budget, and {duration(BUILD_S)} to build the engine"
+    there = Nodes(nodes, tuple(f"n{number}" for number in range(1, nodes + 1)))
+    try:
+        prepared = prepare(campaign, os.environ, lambda _: None, mpi, ranks, dry=True, nodes=there)
+    except SlowpathError as error:
+        return (
+            UNKNOWN_S,
+            f"time: {duration(UNKNOWN_S)}, since the plan can't be made here ({error}); set it with --time",
+        )
+    wall_s = prepared.cost.wall_s
+    return ROOM * wall_s + BUILD_S, (
+        f"time: {prepared.cost.launches} launches on {nodes} node{'s' * (nodes != 1)} take about {duration(wall_s)} by "
+        f"the plan; {ROOM} times that, and {duration(BUILD_S)} to build the engine"
+    )
 
 
 def _started_by() -> list[str]:

@@ -87,7 +87,15 @@ class NodePair(Result, frozen=True, kw_only=True):
     reason: Annotated[str | None, means("what the verdict rests on, or why there is none")]
 
 
-class NodePairs(Result, frozen=True, kw_only=True):
+class FailedNode(Result, frozen=True, kw_only=True):
+    """A node with which no pair was measured, while others were."""
+
+    node: Annotated[str, means("its name")]
+    pairs: Annotated[Count, means("with it, none of which was measured")]
+    reason: Annotated[str, means("of the first that failed")]
+
+
+class NodePairs(Result, frozen=True, kw_only=True, omit_defaults=True):
     """Cells that differ in their pair of nodes alone."""
 
     label: Annotated[str, means("what they have in common")]
@@ -96,3 +104,4 @@ class NodePairs(Result, frozen=True, kw_only=True):
     nodes: Annotated[list[str], means("names")]
     minimum_effect: Annotated[float, means("a smaller relative difference is called same")]
     pairs: Annotated[list[NodePair], means("every pair")]
+    failed_nodes: Annotated[list[FailedNode] | None, means("no pair of theirs was measured; absent: none")] = None

@@ -119,6 +119,7 @@ class Launch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cells: list[int]
     seed: int
     mpi: str | None = None  # as Cell.mpi
+    turn: int | None = None  # launches of one round and turn have no node in common and run at once; None: alone
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -16,6 +16,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.contrast_results import (
     ContrastResult,
     ContrastSide,
+    FailedNode,
     NodePair,
     NodePairs,
     Reproduce,
@@ -52,6 +53,7 @@ __all__ = [
     "ContrastResult",
     "ContrastSide",
     "EnvironmentResult",
+    "FailedNode",
     "Finding",
     "LaunchCounts",
     "LawCoefficient",

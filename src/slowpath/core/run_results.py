@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import Meta
 
 from slowpath.core.result import Count, NotNegative, Result, Text, means, optional
@@ -78,8 +77,9 @@ class EnvironmentResult(Result, frozen=True, kw_only=True, omit_defaults=True):
     witness: Annotated[bool, means("its launches count calls; their times are not used")]
     unavailable: Annotated[str | None, means("why this MPI can't be put into this state")]
     stated: Annotated[
-        dict[str, str], means("of an imported log: what its importer stated of the launch: nodes, transport, bind")
-    ] = msgspec.field(default_factory=dict)
+        dict[str, str] | None,
+        means("of an imported log: what its importer stated of the launch: nodes, transport, bind; absent: nothing"),
+    ] = None
 
     @property
     def as_found(self) -> bool:

@@ -52,10 +52,20 @@ def kind_of(launch: Launch) -> Kind:
     return launch.environment, launch.placement, min(launch.cells)
 
 
+def shares_of_time(plan: Plan) -> dict[int, float]:
+    """Launch -> the share of its duration that it adds to the run's: 1, or less where others run at the same time."""
+    together = Counter((launch.round, launch.turn) for launch in plan.launches)
+    alone = {launch.launch for launch in plan.launches if launch.turn is None}
+    return {
+        launch.launch: 1.0 if launch.launch in alone else 1 / together[launch.round, launch.turn]
+        for launch in plan.launches
+    }
+
+
 def estimate(plan: Plan, nodes: int = 1) -> Cost:
     """Cost of the whole plan before it runs; `node_s` is what an allocation of `nodes` is charged."""
-    seconds = launch_seconds(plan)
-    wall_s = sum(seconds[kind_of(launch)] for launch in plan.launches)
+    seconds, shares = launch_seconds(plan), shares_of_time(plan)
+    wall_s = sum(seconds[kind_of(launch)] * shares[launch.launch] for launch in plan.launches)
     per_kind = {f"{env}, {place}, cells from {lowest}": value for (env, place, lowest), value in seconds.items()}
     return Cost(len(plan.launches), wall_s, wall_s * nodes, per_kind)
 
@@ -65,27 +75,31 @@ class TimeLeft:
 
     def __init__(self, plan: Plan) -> None:
         self._estimate = launch_seconds(plan)
-        self._left = Counter(kind_of(launch) for launch in plan.launches)
+        self._shares = shares_of_time(plan)
+        self._left = {launch.launch: kind_of(launch) for launch in plan.launches}
         self._measured: dict[Kind, list[float]] = {}
 
     def finished(self, launch: Launch, wall_s: float) -> None:
         """One planned launch is over, and took `wall_s` seconds with all its follow-ups."""
         kind = kind_of(launch)
-        self._left[kind] -= 1
+        self._left.pop(launch.launch, None)
         self._measured.setdefault(kind, []).append(wall_s)
 
     def skipped(self, launch: Launch) -> None:
         """One planned launch will not be started."""
-        self._left[kind_of(launch)] -= 1
+        self._left.pop(launch.launch, None)
 
     @property
     def launches_left(self) -> int:
         """Planned launches that are not over."""
-        return sum(self._left.values())
+        return len(self._left)
 
     def remaining_s(self) -> float:
         """Seconds that the launches left will take."""
-        return sum(count * self._expected_s(kind) for kind, count in self._left.items())
+        weights: dict[Kind, float] = {}
+        for number, kind in self._left.items():
+            weights[kind] = weights.get(kind, 0.0) + self._shares[number]
+        return sum(weight * self._expected_s(kind) for kind, weight in weights.items())
 
     def _expected_s(self, kind: Kind) -> float:
         if kind in self._measured:
@@ -103,7 +117,8 @@ def fit_budget(plan: Plan, budget_s: float) -> tuple[Plan, str | None]:
 
     Raises: UsageError if not even two rounds fit, since one launch a cell shows no spread between launches.
     """
-    round_s = sum(launch_seconds(plan).values())
+    seconds, shares = launch_seconds(plan), shares_of_time(plan)
+    round_s = sum(seconds[kind_of(one)] * shares[one.launch] for one in plan.launches if one.round == 1)
     rounds = plan.rounds if round_s <= 0 else min(plan.rounds, int(budget_s / round_s))
     if rounds == plan.rounds:
         return plan, None

@@ -14,7 +14,7 @@ from slowpath.core.cell_check import CheckCells, Verdicts, nothing_checked
 from slowpath.core.engine_description import EngineDescription
 from slowpath.core.errors import UsageError
 from slowpath.core.labels import unique_labels
-from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Plan, PlannedMpi
+from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Placement, Plan, PlannedMpi
 from slowpath.plan.between_mpis import between_mpis
 from slowpath.plan.campaign import Campaign
 from slowpath.plan.cells import Shared, expand_group
@@ -68,9 +68,17 @@ def expand(
         placements=placements,
         cells=_with_unique_labels(cells),
         contrasts=_all_contrasts(campaign, groups, planned, verdicts),
-        launches=order_launches(cells, rounds, seed, {e.name for e in environments if e.witness}),
+        launches=order_launches(
+            cells, rounds, seed, {e.name for e in environments if e.witness}, _at_once(campaign, placements)
+        ),
         mpis=planned,
     )
+
+
+def _at_once(campaign: Campaign, placements: Sequence[Placement]) -> dict[str, tuple[str, str]]:
+    """Placement -> its two nodes, of those that may run while others do."""
+    names = {table.name for table in campaign.placements if table.pairs and table.pairs_at_once}
+    return {one.name: (one.hosts[0], one.hosts[1]) for one in placements if one.of in names and len(one.hosts) == 2}
 
 
 def _with_unique_labels(cells: list[Cell]) -> list[Cell]:

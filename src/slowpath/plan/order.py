@@ -15,24 +15,33 @@ Witnessed launches count what does not vary from launch to launch as times do: t
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from slowpath.core.plan import WITNESSED_ROUNDS, Cell, Launch
+from slowpath.plan.turns import Pair, turns_of
 
 _SEED_BITS = 48  # exact in every JSON reader, which may hold numbers as doubles
 _Place = tuple[str | None, str, str]  # MPI, environment, placement
+_Kind = tuple[_Place, frozenset[_Place]]
 
 
-def order_launches(cells: Sequence[Cell], rounds: int, seed: int, witnessed: Collection[str] = ()) -> list[Launch]:
+def order_launches(
+    cells: Sequence[Cell],
+    rounds: int,
+    seed: int,
+    witnessed: Collection[str] = (),
+    pairs: Mapping[str, Pair] | None = None,
+) -> list[Launch]:
     """Every launch of the run, numbered from 1; a function of its arguments alone.
 
     Args: witnessed: names of environments that count calls; they don't change who shares a launch with whom.
+          pairs: placement -> its two nodes, of placements that run at the same time where they share none.
     """
     spans: dict[str, set[_Place]] = {}
     for cell in cells:
         if cell.skip is None and cell.environment not in witnessed:
             spans.setdefault(cell.group, set()).add(_place(cell))
-    kinds: dict[tuple[_Place, frozenset[_Place]], list[int]] = {}
+    kinds: dict[_Kind, list[int]] = {}
     for cell in cells:
         if cell.skip is None:
             kinds.setdefault((_place(cell), frozenset(spans.get(cell.group, ()))), []).append(cell.cell)
@@ -41,7 +50,7 @@ def order_launches(cells: Sequence[Cell], rounds: int, seed: int, witnessed: Col
     for round_number in range(1, rounds + 1):
         block = [kind for kind in kinds if round_number <= WITNESSED_ROUNDS or kind[0][1] not in witnessed]
         generator.shuffle(block)
-        for kind in block:
+        for kind, turn in _in_turns(block, pairs or {}, generator):
             inside = list(kinds[kind])
             generator.shuffle(inside)
             mpi, environment, placement = kind[0]
@@ -54,9 +63,32 @@ def order_launches(cells: Sequence[Cell], rounds: int, seed: int, witnessed: Col
                     cells=inside,
                     seed=generator.getrandbits(_SEED_BITS),
                     mpi=mpi,
+                    turn=turn,
                 )
             )
     return launches
+
+
+def _in_turns(
+    block: Sequence[_Kind], pairs: Mapping[str, Pair], generator: random.Random
+) -> list[tuple[_Kind, int | None]]:
+    """The launches of a round: those of pairs turn by turn, in the place of the first of them; all others alone."""
+    alike: dict[tuple[object, ...], list[_Kind]] = {}
+    for kind in block:
+        (mpi, environment, placement), company = kind
+        key = (mpi, environment, company) if placement in pairs else (kind,)
+        alike.setdefault(key, []).append(kind)
+    ordered: list[tuple[_Kind, int | None]] = []
+    turn = 0
+    for together in alike.values():
+        if together[0][0][2] not in pairs:
+            ordered.append((together[0], None))
+            continue
+        of = turns_of([pairs[kind[0][2]] for kind in together], generator)
+        numbered = sorted(((of[pairs[kind[0][2]]], position) for position, kind in enumerate(together)))
+        ordered += [(together[position], turn + number) for number, position in numbered]
+        turn += 1 + max(of.values())
+    return ordered
 
 
 def _place(cell: Cell) -> _Place:

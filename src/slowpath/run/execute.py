@@ -7,7 +7,7 @@ import errno
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -20,7 +20,7 @@ from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, settle
 from slowpath.record.plan_files import engine_plan_text
 from slowpath.run.account import Account, read_account
 from slowpath.run.commands import Commands
-from slowpath.run.process import JobLimits, Outcome, run_job
+from slowpath.run.process import Job, JobLimits, Outcome, run_jobs
 from slowpath.run.progress import Progress
 from slowpath.run.schedule import Schedule, Task
 
@@ -47,6 +47,17 @@ class RunResult:
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class _Begun:
+    """A launch that is about to start."""
+
+    task: Task
+    number: int
+    folder: Path
+    job: Job
+    variables: dict[str, str]
+
+
 class Execution:
     """One pass over a plan; `schedule` may already know the launches of an earlier pass."""
 
@@ -58,9 +69,9 @@ class Execution:
         limits: RunLimits,
         progress: Progress,
         schedule: Schedule | None = None,
-        job: Callable[..., Outcome] = run_job,
+        run_all: Callable[[list[Job]], list[Outcome]] = run_jobs,
     ) -> None:
-        self._run, self._plan, self._commands, self._job = run, plan, commands, job
+        self._run, self._plan, self._commands, self._run_all = run, plan, commands, run_all
         self._limits, self._progress = limits, progress
         self._schedule = schedule or Schedule(plan)
         self._time_left = TimeLeft(plan)
@@ -78,12 +89,12 @@ class Execution:
         begun = time.monotonic()
         status = "complete"
         try:
-            while (task := self._schedule.next()) is not None:
-                self._show_progress(task)
+            while tasks := self._schedule.next():
+                self._show_progress(tasks[0])
                 if self._over_budget(time.monotonic() - begun):
                     status = "partial"
                     break
-                if self._one(task).ended == "interrupted":
+                if any(outcome.ended == "interrupted" for outcome in self._together(tasks)):
                     status = "interrupted"
                     break
         except KeyboardInterrupt:
@@ -91,13 +102,29 @@ class Execution:
         finally:
             self._show_progress(None)
             self._progress.close()
-        if status == "complete" and self._schedule.dead:
+        if status == "complete" and (self._schedule.dead or self._schedule.quarantined):
             status = "partial"
-        self._notes += self._schedule.dead.values()
+        self._notes += [*self._schedule.quarantined.values(), *self._schedule.dead.values()]
         done = (self._launches, self._launches_ok, self._schedule.cells_ok)
         return RunResult(status, *done, self._first_reason, tuple(self._notes))
 
-    def _one(self, task: Task) -> Outcome:
+    def _together(self, tasks: list[Task]) -> list[Outcome]:
+        """Run the launches at the same time, and record each."""
+        begun = [self._begin(task) for task in tasks]
+        started = datetime.now(UTC)
+        try:
+            outcomes = self._run_all([one.job for one in begun])
+        except OSError as error:
+            raise disk_failure(error, self._run) from error
+        known = dict(self._schedule.quarantined)
+        for one, outcome in zip(begun, outcomes, strict=True):
+            self._end(one, outcome, started)
+        for node, why in self._schedule.quarantined.items():
+            if node not in known:
+                self._progress.note(why)
+        return outcomes
+
+    def _begin(self, task: Task) -> _Begun:
         number = self._number_for(task.planned)
         folder = launch_folder(self._run, number)
         numbered = msgspec.structs.replace(task.planned, launch=number)
@@ -107,21 +134,32 @@ class Execution:
             raise disk_failure(error, self._run) from error
         write_atomically(folder / "plan.txt", engine_plan_text(self._plan, numbered, task.cells))
         made = self._commands.command(self._plan, task.planned, folder.absolute())
-        started = datetime.now(UTC)
-        outcome = self._start(list(made.argv), dict(made.variables), folder)
-        settle(folder)
-        account = read_account(folder / "events.jsonl")
+        job = Job(
+            list(made.argv),
+            {**self._commands.environ, **made.variables},
+            folder / "stdout",
+            folder / "stderr",
+            [folder / "events.jsonl", folder / "samples.blk"],
+            JobLimits(idle_s=self._limits.cell_timeout_s),
+            folder / "stacks",
+        )
+        return _Begun(task, number, folder, job, dict(made.variables))
+
+    def _end(self, begun: _Begun, outcome: Outcome, started: datetime) -> None:
+        task = begun.task
+        settle(begun.folder)
+        account = read_account(begun.folder / "events.jsonl")
         how, reason = _judge(outcome, account, self._limits.cell_timeout_s)
-        failed = self._schedule.ended(task.planned, number, task.cells, how, reason, account)
+        failed = self._schedule.ended(task.planned, begun.number, task.cells, how, reason, account)
         info = LaunchInfo(
-            launch=number,
+            launch=begun.number,
             round=task.planned.round,
             environment=task.planned.environment,
             placement=task.planned.placement,
-            argv=list(made.argv),
-            variables=dict(made.variables),
+            argv=list(begun.job.argv),
+            variables=begun.variables,
             started=started.isoformat(timespec="milliseconds"),
-            finished=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            finished=(started + timedelta(seconds=outcome.wall_s)).isoformat(timespec="milliseconds"),
             wall_s=outcome.wall_s,
             return_code=outcome.return_code,
             ended=how,
@@ -135,21 +173,6 @@ class Execution:
         self._launches_ok += how == "ok"
         self._spent[task.planned.launch] = self._spent.get(task.planned.launch, 0.0) + outcome.wall_s
         self._report(info, failed)
-        return outcome
-
-    def _start(self, argv: list[str], variables: dict[str, str], folder: Path) -> Outcome:
-        try:
-            return self._job(
-                argv,
-                {**self._commands.environ, **variables},
-                folder / "stdout",
-                folder / "stderr",
-                [folder / "events.jsonl", folder / "samples.blk"],
-                JobLimits(idle_s=self._limits.cell_timeout_s),
-                folder / "stacks",
-            )
-        except OSError as error:
-            raise disk_failure(error, self._run) from error
 
     def _number_for(self, planned: Launch) -> int:
         """The planned number for a first try, else the next that neither plan nor folder knows."""

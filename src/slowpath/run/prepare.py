@@ -22,6 +22,7 @@ from slowpath.plan.campaign import Campaign, decode, load, shipped
 from slowpath.plan.cost import Cost, estimate, fit_budget
 from slowpath.plan.expand import expand
 from slowpath.plan.order import order_launches
+from slowpath.plan.places import Nodes
 from slowpath.run.choose import choose_mpis
 from slowpath.run.commands import RunCommands, commands_for
 from slowpath.run.cores import allocated_nodes
@@ -66,10 +67,12 @@ def prepare(
     seed: int | None = None,
     budget_s: float | None = None,
     dry: bool = False,
+    nodes: Nodes | None = None,
 ) -> Prepared:
     """Campaign, MPIs, engines and plan of a run.
 
     Args: dry: nothing is compiled; what an engine that is not built would refuse remains in the plan.
+          nodes: to plan for; None: those of the allocation.
     Raises: UsageError, EnvironmentFailure."""
     campaign = load(campaign_name)
     libraries = build_all(choose_mpis(mpi_option, campaign.mpi, environ), environ, tell, dry)
@@ -77,7 +80,7 @@ def prepare(
     # All engines are built from one source, so that what one describes and accepts holds for all.
     description = describe(first.engine, first.mpi.environ(environ))
     planned_for = libraries.planned_for
-    nodes = nodes_of(find_allocation(environ))
+    nodes = nodes or nodes_of(find_allocation(environ))
     plan = expand(campaign, description, planned_for, _seed(seed), ranks, rounds, nodes, checker_of(first, environ))
     plan = without_unavailable_witnesses(without_unavailable_bindings(plan, libraries.usable), libraries.usable)
     notes = list(libraries.notes)

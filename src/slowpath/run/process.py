@@ -6,6 +6,7 @@ Nothing here runs while the job does, but a wait that wakes once a second: the c
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import select
@@ -43,6 +44,21 @@ class JobLimits:
 
 
 @dataclass(frozen=True)
+class Job:
+    """One job: its words and variables, the files that take its output whole, and those that grow while it makes
+    progress.  stacks: takes the stacks of a job that hangs (slowpath.run.stacks).
+    """
+
+    argv: Sequence[str]
+    environ: Mapping[str, str]
+    stdout: Path
+    stderr: Path
+    watch: Sequence[Path]
+    limits: JobLimits
+    stacks: Path | None = None
+
+
+@dataclass(frozen=True)
 class Outcome:
     """How a job ended. ended: ok, failed (it reported so), crashed, hung, interrupted, not started.
 
@@ -67,29 +83,106 @@ def run_job(
 ) -> Outcome:
     """Start `argv`, wait for its end, and end it by force at a limit or Ctrl-C.
 
-    stdout, stderr: files that take its output whole.  watch: files that grow as long as it makes progress.
-    stacks: takes the stacks of a job that hangs (slowpath.run.stacks).
+    The arguments are those of Job.
     Ctrl-C does not reach the job (it has its own session); it ends the wait, and the outcome is interrupted.
     A second one while the job is being ended skips the grace period. If this process dies, the launcher gets SIGTERM.
     """
-    job = uuid.uuid4().hex
-    begun = time.monotonic()
+    return run_jobs([Job(argv, environ, stdout, stderr, watch, limits, stacks)])[0]
+
+
+def run_jobs(jobs: Sequence[Job]) -> list[Outcome]:
+    """Start all jobs, which have no node in common, and wait until each has ended or was ended, as `run_job` does.
+
+    Ctrl-C ends all that still run. Returns: how each ended, in the order of the jobs.
+    """
+    running: list[_Running] = []
     try:
-        with stdout.open("wb") as out, stderr.open("wb") as err:
-            try:
-                process = _start(argv, {**environ, MARKER: job}, out, err)
-            except OSError as error:
-                reason = f"{argv[0]} could not be started: {error.strerror or error}"
-                return Outcome("not started", None, None, reason, time.monotonic() - begun)
-            stopped = _wait(process, watch, limits, begun)
-            if stopped is not None and stopped[0] == "hung" and stacks is not None:
-                stopped = _look(job, stacks, environ) or stopped
-            _end(process, job, gently=stopped is not None)
+        for job in jobs:
+            running.append(_Running(job))
+        while any(one.still_runs() for one in running):
+            _sleep_until_one_ends(running)
+    except KeyboardInterrupt:
+        return [*(one.interrupted() for one in running), *(_never_started(job) for job in jobs[len(running) :])]
     except BaseException:
-        # Ctrl-C in the very moment of the start, or a defect: whatever it was, the job goes with it.
-        end_job(None, job, 0.0)
+        # A defect: whatever it was, the jobs go with it.
+        for one in running:
+            one.drop()
         raise
-    return _outcome(process.returncode, stopped, stdout, stderr, time.monotonic() - begun)
+    return [one.outcome() for one in running]
+
+
+def _never_started(job: Job) -> Outcome:
+    for path in (job.stdout, job.stderr):
+        path.touch()
+    return Outcome("interrupted", None, None, "stopped by the user", 0.0)
+
+
+class _Running:
+    """One job from its start to its outcome."""
+
+    def __init__(self, job: Job) -> None:
+        self._job, self._id, self._begun = job, uuid.uuid4().hex, time.monotonic()
+        self._outcome: Outcome | None = None
+        self.process: subprocess.Popen[bytes] | None = None
+        with job.stdout.open("wb") as out, job.stderr.open("wb") as err:
+            try:
+                self.process = _start(job.argv, {**job.environ, MARKER: self._id}, out, err)
+            except OSError as error:
+                reason = f"{job.argv[0]} could not be started: {error.strerror or error}"
+                self._outcome = Outcome("not started", None, None, reason, time.monotonic() - self._begun)
+            except BaseException:
+                self.drop()  # Ctrl-C in the very moment of the start
+                raise
+        self._sizes, self._idle_s, self._last = _sizes(job.watch), 0.0, self._begun
+
+    def still_runs(self) -> bool:
+        """Whether it is to be waited for; a job at its limit is ended here."""
+        if self._outcome is not None or self.process is None:
+            return False
+        if self.process.poll() is not None:
+            self._finish(None)
+            return False
+        stopped = self._at_limit()
+        if stopped is not None:
+            self._finish(stopped)
+        return stopped is None
+
+    def _at_limit(self) -> tuple[str, str] | None:
+        limits, now, seen = self._job.limits, time.monotonic(), _sizes(self._job.watch)
+        # A wake that comes late was suspended, and so may have been the job: that is no sign of a hang.
+        self._idle_s = 0.0 if seen != self._sizes else self._idle_s + min(now - self._last, 2 * WAKE_S)
+        self._sizes, self._last = seen, now
+        if limits.idle_s is not None and self._idle_s > limits.idle_s:
+            return "hung", f"no progress for {limits.idle_s:g} s"
+        if limits.total_s is not None and now - self._begun > limits.total_s:
+            return "hung", f"not done after {limits.total_s:g} s"
+        return None
+
+    def _finish(self, stopped: tuple[str, str] | None) -> None:
+        job, process = self._job, self.process
+        if process is None:
+            return
+        if stopped is not None and stopped[0] == "hung" and job.stacks is not None:
+            stopped = _look(self._id, job.stacks, job.environ) or stopped
+        _end(process, self._id, gently=stopped is not None)
+        wall_s = time.monotonic() - self._begun
+        self._outcome = _outcome(process.returncode, stopped, job.stdout, job.stderr, wall_s)
+
+    def interrupted(self) -> Outcome:
+        """Its outcome after Ctrl-C, which ends it if it still runs."""
+        if self._outcome is None:
+            self._finish(("interrupted", "stopped by the user"))
+        return self.outcome()
+
+    def outcome(self) -> Outcome:
+        """How it ended."""
+        if self._outcome is None:
+            raise RuntimeError("the job still runs")
+        return self._outcome
+
+    def drop(self) -> None:
+        """End it without a word."""
+        end_job(None, self._id, 0.0)
 
 
 def _start(argv: Sequence[str], environ: Mapping[str, str], out: BinaryIO, err: BinaryIO) -> subprocess.Popen[bytes]:
@@ -121,28 +214,6 @@ def _dying_with(parent: int) -> Callable[[], None]:
     return ask
 
 
-def _wait(
-    process: subprocess.Popen[bytes], watch: Sequence[Path], limits: JobLimits, begun: float
-) -> tuple[str, str] | None:
-    """None when the job ended by itself, else (hung or interrupted, why)."""
-    try:
-        sizes = _sizes(watch)
-        idle_s, last = 0.0, begun
-        while not _ended_within(process, WAKE_S):
-            now = time.monotonic()
-            seen = _sizes(watch)
-            # A wake that comes late was suspended, and so may have been the job: that is no sign of a hang.
-            idle_s = 0.0 if seen != sizes else idle_s + min(now - last, 2 * WAKE_S)
-            sizes, last = seen, now
-            if limits.idle_s is not None and idle_s > limits.idle_s:
-                return "hung", f"no progress for {limits.idle_s:g} s"
-            if limits.total_s is not None and now - begun > limits.total_s:
-                return "hung", f"not done after {limits.total_s:g} s"
-    except KeyboardInterrupt:
-        return "interrupted", "stopped by the user"
-    return None
-
-
 def _look(job: str, stacks: Path, environ: Mapping[str, str]) -> tuple[str, str] | None:
     """Save the stacks of a job that hangs. Ctrl-C meanwhile is one: then (interrupted, why)."""
     try:
@@ -152,23 +223,39 @@ def _look(job: str, stacks: Path, environ: Mapping[str, str]) -> tuple[str, str]
     return None
 
 
+def _sleep_until_one_ends(running: Sequence[_Running]) -> None:
+    """At most WAKE_S."""
+    alive = [one.process for one in running if one.process is not None and one.process.returncode is None]
+    if len(alive) == 1:
+        _ended_within(alive[0], WAKE_S)
+    elif not _one_ends_within(alive, WAKE_S):
+        time.sleep(WAKE_S)
+
+
 def _ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Wait without polling where the kernel can (pidfd_open(2), Linux 5.3), else as subprocess does."""
-    try:
-        descriptor = os.pidfd_open(process.pid)
-    except (AttributeError, OSError):
-        try:
+    """Wait without polling where the kernel can, else as subprocess does."""
+    if not _one_ends_within([process], seconds):
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
-    try:
-        poller = select.poll()
-        poller.register(descriptor, select.POLLIN)
-        poller.poll(seconds * 1000)
-    finally:
-        os.close(descriptor)
     return process.poll() is not None
+
+
+def _one_ends_within(processes: Sequence[subprocess.Popen[bytes]], seconds: float) -> bool:
+    """Wait until one of them ends, or for `seconds`. False: the kernel can't (pidfd_open(2), Linux 5.3)."""
+    descriptors: list[int] = []
+    try:
+        for process in processes:
+            descriptors.append(os.pidfd_open(process.pid))
+        poller = select.poll()
+        for descriptor in descriptors:
+            poller.register(descriptor, select.POLLIN)
+        poller.poll(seconds * 1000)
+    except (AttributeError, OSError):
+        return False
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+    return True
 
 
 def _end(process: subprocess.Popen[bytes], job: str, gently: bool) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from slowpath.core.plan import Launch, Plan
 from slowpath.record.folder import FailedCell
 from slowpath.run.account import Account
+from slowpath.run.node_health import NodeHealth
 
 # A cell that ends two launches in a row by force, or fails in two, would do so again: its time is better spent on the
 # others. Once may be chance (a node that went down, memory that another took), so it gets a second launch at once.
@@ -45,15 +46,23 @@ class Schedule:
         self._failures: Counter[int] = Counter()
         self._starts: Counter[Kind] = Counter()
         self._dead: dict[Kind, str] = {}
+        self._hosts = {placement.name: placement.hosts for placement in plan.placements}
+        self._health = NodeHealth()
+        self.quarantined: dict[str, str] = {}  # nodes on which no more launches are started, and why
         self.cells_ok = 0
 
-    def next(self) -> Task | None:
-        """The launch to start now; None when nothing is left."""
+    def next(self) -> list[Task]:
+        """The launches to start now, at the same time: one, or those of a turn; [] when nothing is left."""
+        tasks: list[Task] = []
         for launch in self._plan.launches:
+            if tasks and not _same_turn(tasks[0].planned, launch):
+                continue
             cells = self._cells_of(launch)
             if cells:
-                return Task(launch, tuple(cells), self._last.get(launch.launch))
-        return None
+                tasks.append(Task(launch, tuple(cells), self._last.get(launch.launch)))
+                if launch.turn is None:
+                    break
+        return tasks
 
     def launches_left(self) -> list[Launch]:
         """Planned launches that still have cells to run."""
@@ -82,6 +91,9 @@ class Schedule:
         how: as LaunchInfo.ended.  cells: those that it was to run.
         """
         self._last[planned.launch] = number
+        if how != "interrupted":
+            self._health.saw(self._hosts.get(planned.placement, ()), bool(account.begun), reason)
+            self.quarantined = self._health.quarantined()
         failed = [
             FailedCell(cell, end.status, end.reason or "no reason given")
             for cell, end in account.ended.items()
@@ -125,7 +137,13 @@ class Schedule:
     def _cells_of(self, launch: Launch) -> list[int]:
         if _kind(launch) in self._dead:
             return []
+        if self.quarantined and any(host in self.quarantined for host in self._hosts.get(launch.placement, ())):
+            return []
         return [cell for cell in self._left[launch.launch] if self._failures[cell] < CELL_FAILURES]
+
+
+def _same_turn(a: Launch, b: Launch) -> bool:
+    return a.turn is not None and (a.round, a.turn) == (b.round, b.turn)
 
 
 def _kind(launch: Launch) -> Kind:

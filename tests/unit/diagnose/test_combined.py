@@ -295,8 +295,8 @@ def test_text_and_page_tell_it_with_one_piece_to_copy(made: Made, description: J
     assert "Proven remedies combined" in text
     assert "'huge pages' with 'remedy of SP009': 1.00" in " ".join(text.split())
     assert f"\n    unset {CMA}\n" in text
-    assert "SP008 keeps:" in page(of_both)
-    assert f"<pre>unset {CMA}</pre>" in page(of_both)
+    assert "huge pages (SP008)" in page(of_both, {})
+    assert f">unset {CMA}</pre>" in page(of_both, {})
     assert "combined" not in render(plain, "here")
 
 

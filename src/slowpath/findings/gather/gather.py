@@ -153,7 +153,7 @@ class Gathered:
 
     def stated(self, cell: CellResult) -> Mapping[str, str]:
         entry = _of_cell(self._environments, cell)
-        return entry.stated if entry else {}
+        return (entry.stated if entry else None) or {}
 
     def as_found(self, cell: CellResult) -> bool:
         entry = _of_cell(self._environments, cell)

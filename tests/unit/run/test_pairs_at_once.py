@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pairs of nodes at the same time, over 64 nodes of which one is bad; several real jobs at once."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import random
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from slowpath.analyse.build import build_results
+from slowpath.core.plan import PLAN_SCHEMA, Cell, Environment, Placement, Plan
+from slowpath.plan.cost import TimeLeft, estimate, launch_seconds
+from slowpath.plan.order import order_launches
+from slowpath.plan.turns import turns_of
+from slowpath.record.events import CellBegin, CellEnd, LaunchBegin, LaunchEnd
+from slowpath.record.folder import RUN_SCHEMA, RunInfo, write_run
+from slowpath.record.plan_files import write_plan
+from slowpath.record.writing import Block, write_blocks
+from slowpath.run.commands import MpiCommands
+from slowpath.run.execute import Execution, RunLimits
+from slowpath.run.node_health import NodeHealth
+from slowpath.run.process import Job, JobLimits, Outcome, run_jobs
+from slowpath.run.progress import Quiet
+
+NODES = [f"n{number:03d}" for number in range(1, 65)]
+BAD = "n017"
+WHY = "no route to host"
+PARAMETERS = {
+    "pattern": "ping_pong", "message_bytes": "8", "memory": "host", "pages": "default", "device": "auto",
+    "buffer_bytes": "message", "overalloc_bytes": "0", "offset_bytes": "0", "allocations": "1", "live_buffers": "1",
+    "messages": "1", "in_flight": "1", "pairs": "1", "samples": "100", "time_limit_s": "0.05", "warmup_s": "0.01",
+    "touch": "write", "validate": "off", "synchronise": "outside",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 4, 5, 8, 63, 64])
+def test_every_pair_meets_once_in_as_few_turns_as_there_can_be(nodes: int) -> None:
+    pairs = list(itertools.combinations(NODES[:nodes], 2))
+    turns = turns_of(pairs, random.Random(nodes))
+    assert set(turns) == set(pairs)
+    assert set(turns.values()) == set(range(nodes - 1 + nodes % 2))
+    for turn in set(turns.values()):
+        together = [node for pair in pairs if turns[pair] == turn for node in pair]
+        assert len(together) == len(set(together))
+    assert turns != turns_of(pairs, random.Random(nodes + 1)) or nodes < 4
+
+
+def plan_of_pairs(nodes: int, rounds: int) -> Plan:
+    pairs = list(itertools.combinations(NODES[:nodes], 2))
+    placements = [Placement(f"pair {a} {b}", nodes=2, ranks_per_node=1, hosts=[a, b], of="pair") for a, b in pairs]
+    cells = [
+        Cell(i, f"key{i}", "link", f"8 B, {place.name}", "p2p", PARAMETERS, "default", place.name)
+        for i, place in enumerate(placements)
+    ]  # fmt: skip
+    launches = order_launches(cells, rounds, 7, pairs={p.name: (p.hosts[0], p.hosts[1]) for p in placements})
+    return Plan(
+        PLAN_SCHEMA, "pairs", "Pairs", 2, rounds, 7, 0.1, [Environment("default")], placements, cells, [], launches
+    )
+
+
+def test_64_nodes_take_63_turns_a_round() -> None:
+    plan = plan_of_pairs(64, rounds=5)
+    assert len(plan.launches) == 5 * 2016
+    assert Counter(Counter((one.round, one.turn) for one in plan.launches).values()) == {32: 5 * 63}
+    turns = {
+        tuple(sorted(one.cells[0] for one in plan.launches if (one.round, one.turn) == (r, 0))) for r in range(1, 6)
+    }
+    assert len(turns) == 5, "each round draws other pairs to run at the same time"
+    one_s = max(launch_seconds(plan).values())
+    assert estimate(plan).wall_s == pytest.approx(5 * 63 * one_s)
+    left = TimeLeft(plan)
+    assert left.remaining_s() == pytest.approx(5 * 63 * one_s)
+    for launch in plan.launches[: 32 * 63]:
+        left.finished(launch, 2 * one_s)
+    assert (left.launches_left, left.remaining_s()) == (4 * 2016, pytest.approx(4 * 63 * 2 * one_s))
+
+
+def simulated(jobs: list[Job]) -> list[Outcome]:
+    """Writes what an engine would; on the bad node nothing starts."""
+    return [_simulated(job, Path(job.argv[-1])) for job in jobs]
+
+
+def _simulated(job: Job, folder: Path) -> Outcome:
+    for path in (job.stdout, job.stderr):
+        path.touch()
+    hosts = next(word for word in job.argv if "n0" in word and not word.startswith("/")).replace(":1", "").split(",")
+    if BAD in hosts:
+        return Outcome("crashed", 255, None, WHY, 0.1)
+    cell = int((folder / "plan.txt").read_text().split("cell ")[1].split()[0])
+    events = [
+        LaunchBegin(0, int(folder.name), 2),
+        CellBegin(0, cell),
+        CellEnd(0, cell, "ok", 1, 3),
+        LaunchEnd(0, 1, 0, 0),
+    ]
+    (folder / "events.jsonl").write_bytes(b"".join(msgspec.json.encode(event) + b"\n" for event in events))
+    write_blocks(folder / "samples.blk", [Block(cell, int(folder.name), "steady", [4000, 4100, 4200])])
+    return Outcome("ok", 0, None, None, 0.1)
+
+
+def test_the_bad_one_of_many_nodes_is_found_named_and_left_alone(run_folder: Path, fake_commands: MpiCommands) -> None:
+    plan = plan_of_pairs(20, rounds=1)
+    mpi = replace(fake_commands.mpi, name="mpich", launcher="hydra")
+    commands = MpiCommands(mpi, fake_commands.engine, {**fake_commands.environ, "SLURM_JOB_NUM_NODES": "64"}, 64)
+    write_plan(run_folder / "plan.json", plan)
+    write_run(run_folder, RunInfo(RUN_SCHEMA, "pairs", "pairs", "Pairs", "0" * 64, "2026-01-01T00:00:00", "0", ranks=2))
+    said = io.StringIO()
+    result = Execution(run_folder, plan, commands, RunLimits(), Quiet(said), run_all=simulated).execute()
+    assert result.status == "partial"
+    assert result.launches_ok == 190 - 19
+    assert result.launches - result.launches_ok < 10, "a node that is known to be bad costs no more launches"
+    assert said.getvalue().count(f"{BAD} is left out") == 1
+    results = build_results(run_folder)
+    (matrix,) = results.node_pairs
+    assert [(one.node, one.pairs, one.reason.endswith(WHY)) for one in matrix.failed_nodes or []] == [(BAD, 19, True)]
+    assert any(line.text.startswith(f"{BAD}: all 19 pairs with it failed: ") for line in results.verdict.lines)
+
+
+def test_which_of_two_nodes_is_bad_takes_more_than_one_pair() -> None:
+    health = NodeHealth()
+    health.saw(["a", "b"], False, WHY)
+    health.saw(["a", "c"], False, WHY)
+    assert health.quarantined() == {}, "b and c have not started anywhere either"
+    health.saw(["b", "c"], True, None)
+    assert list(health.quarantined()) == ["a"]
+    health.saw(["a", "d"], True, None)
+    assert health.quarantined() == {}, "it can start, so its links are bad, not the node"
+
+
+def test_jobs_run_at_the_same_time_and_end_each_in_its_own_way(tmp_path: Path) -> None:
+    def job(name: str, program: str) -> Job:
+        out, err = tmp_path / f"{name}.out", tmp_path / f"{name}.err"
+        return Job([sys.executable, "-c", program], {}, out, err, [], JobLimits())
+
+    meet = "import pathlib, sys, time\nme, other = (pathlib.Path({!r}) / name for name in {!r})\nme.touch()\n"
+    meet += "end = time.monotonic() + 60\nwhile not other.exists() and time.monotonic() < end: time.sleep(0.01)\n"
+    meet += "sys.exit(0 if other.exists() else 9)"
+    jobs = [
+        job("a", meet.format(str(tmp_path), ("a", "b"))),
+        job("b", meet.format(str(tmp_path), ("b", "a"))),
+        job("c", "raise SystemExit(3)"),
+    ]
+    begun = time.monotonic()
+    assert [(one.ended, one.return_code) for one in run_jobs(jobs)] == [("ok", 0), ("ok", 0), ("crashed", 3)]
+    assert time.monotonic() - begun < 60, "neither waited for the other in vain"
