@@ -156,13 +156,15 @@ def _remedies(
     rule: Rule, seen: Observation, mpi: MpiResult | None, sides: tuple[Parameters, Parameters] | None
 ) -> list[RemedyResult]:
     """Those of the table that fit the axis of the contrast and change the slow cell: first what sets or unsets the
-    variables in which the two sides differ, then what leads to the fast side's own value, then what else may help.
+    variables in which the two sides differ, then what leads to the fast side's own value, then what else may help, what
+    takes spare cores last.
     """
     known = (mpi.name or "", mpi.version, mpi.transport) if mpi else ("", None, None)
     table = remedies_for(rule.code, seen.axis, *known)
     if sides is not None:
         slow, fast = sides
-        table = tuple(sorted((one for one in table if one.fits(slow)), key=lambda one: not one.leads(slow, fast)))
+        fitting = [one for one in table if one.fits(slow)]
+        table = tuple(sorted(fitting, key=lambda one: (not one.leads(slow, fast), (one.cores_per_rank or 1) > 1)))
     names = ", ".join(seen.exports or seen.unsets)
     own: list[Remedy] = []
     if seen.exports:

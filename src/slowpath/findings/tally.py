@@ -80,7 +80,7 @@ class Tally:
         if self.state == "off default":
             return f"Keep your settings: slow paths lie under others alone ({_codes(self.apart)})."
         if self.state == "nothing asked":
-            return "Measured; this run asks for no comparison"
+            return "Measured; this run has no question about slow paths"
         if self.state == "not measured":
             return f"Undecided: nothing of {_questions(asked)} could be measured; see what was skipped."
         answered = sum(one.state == "answered" for one in self.questions)
@@ -111,7 +111,7 @@ class Tally:
     def _paths(self) -> str:
         total, without = self.slow_paths, len(self.unnamed)
         if not total:
-            return "no slow path found" if self.questions or self.apart else "no comparison"
+            return "no slow path found" if self.questions or self.apart else "no question about slow paths"
         kinds = [_codes(self.own)] if self.own else []
         kinds += [f"{without} without a name"] if without else []
         proven = sum(one.status == "proven" for one in self.own)

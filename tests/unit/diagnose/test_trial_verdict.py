@@ -96,7 +96,7 @@ def test_a_remedy_that_speeds_up_both_sides_removes_nothing_of_the_gap() -> None
     assert re.search(
         r"speeds up both sides, the slow one by 1[78]\S* ns and the fast one by 1[678]\S* ns", found.reason
     )
-    assert "worth having, but it removes" in found.reason
+    assert "worth having, but 1" in found.reason
     assert re.search(r"the fast side takes 1[78]\S* ns in place of 3[4-7]\S* ns", " ".join(found.leg.evidence))
 
 

@@ -106,7 +106,7 @@ def test_slow_paths_are_counted_once() -> None:
     """Two findings of one rule, one off the default, and a clear loss that no finding names."""
     loss = contrast("y", 2.0, "slower", default_side=None, group="other")
     named = contrast("x", 0.5, "faster")
-    both = [a_finding(contrasts=["x"]), a_finding(id="SP001:ffffffff", contrasts=[])]
+    both = [a_finding(contrasts=["x"]), a_finding(id="SP001:ffffffff", contrasts=[], cells=[])]
     verdict = conclude([named, loss], [*both, a_finding("SP008", affects_default=False, contrasts=[])]).verdict
     assert (verdict.state, verdict.slow_paths, verdict.off_default) == ("slow", 3, 1)
     assert verdict.count == (
@@ -229,3 +229,13 @@ def test_a_campaign_names_a_remedy_that_fits_its_axis() -> None:
 
 def test_the_sentence_in_a_plan_of_an_earlier_version_stays() -> None:
     assert advice_text("Keep the buffers.") == "Keep the buffers."
+
+
+def test_a_law_through_both_cells_of_a_contrast_names_its_question() -> None:
+    """As a law of queues does: it rests on cells, and the question about these is no loss without a name."""
+    loss = contrast("x", 3.0, "slower", default_side=None)
+    verdict = conclude([loss], [a_finding("SP021", contrasts=[], cells=[0, 1, 2])]).verdict
+    assert verdict.slow_paths == 1
+    assert verdict.lines[0].text.endswith("; named by SP021.")
+    other = a_finding("SP021", contrasts=[], cells=[0, 1, 2], phase="first")
+    assert conclude([loss], [other]).verdict.slow_paths == 2

@@ -117,7 +117,7 @@ def test_that_early_receives_take_longer_is_no_slow_path() -> None:
     assert one.contrasts == []
     assert [remedy.verdict for remedy in one.remedies] == ["not tried"]
     assert "unlike calls" in one.remedies[0].reason
-    assert "the calls themselves take 5.0" in one.legs.observed.evidence[0]
+    assert "the calls themselves take 5." in one.legs.observed.evidence[0]
 
 
 def test_remedies_and_cause_of_a_window_are_those_of_its_axis() -> None:

@@ -75,5 +75,7 @@ def test_padding_within_a_gpu_is_proven_by_its_trial(tmp_path: Path) -> None:
     outcome = judge_trial(task, build_results(tmp_path / "padding-trial"))
     assert outcome.verdict == "proven"
     assert outcome.interval[0] > 4
-    assert outcome.removed_ratio.interval[0] > 0.95
-    assert any("negative control: 1.02x [0.984, 1.06], stayed" in line for line in outcome.leg.evidence)
+    assert (
+        outcome.removed_ratio.interval[0] > 0.75
+    )  # of what lies above the constant that the law has for any first use
+    assert any("negative control: 1.02x [0.98, 1.06], stayed" in line for line in outcome.leg.evidence)

@@ -162,7 +162,7 @@ def _too_little(task: TrialTask, gap: Gap | None) -> tuple[TrialVerdict, LegStat
         return None
     share = f"{removed.value:.0%} of the gap [{low:.0%}, {high:.0%}]"
     if task.fast_side == "toggled" and gap.fast_gains:
-        why = f"{task.remedy} {gap.both_words}: worth having, but it removes {share}"
+        why = f"{task.remedy} {gap.both_words}: worth having, but {share} is removed"
         return "both sides", "refuted" if high < LEAST_REMOVED_RATIO else "missing", why
     return "partial", "missing", f"it removes {share}; a proof needs half at the lower end"
 

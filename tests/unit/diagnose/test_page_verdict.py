@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a diagnosis: cards with their trial, what remedies removed, the steps, and what a leg says at the end."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+from made_results import METRIC, MPICH, cell, contrast, finding, law, remedy, results, step
+from msgspec.structs import replace
+
+from slowpath.core.results import PlacementResult, RankPlace, Results, SideEffect, Snippet, Verdict
+from slowpath.diagnose.page import view
+from slowpath.diagnose.page.html import page
+from slowpath.diagnose.page.text import render
+from slowpath.diagnose.page.trials import trials_of
+from slowpath.diagnose.records import CombinedFinding, CombinedOutcome, Diagnosis
+from slowpath.diagnose.tasks import SurveyTask, TrialTask
+from slowpath.diagnose.trials.fast_side import EFFECT
+from slowpath.diagnose.trials.fast_side import FAST as FAST_SIDE
+
+SLOW, REMEDIED, FAST = (4e-6, 4.1e-6, 3.9e-6), (1e-6, 1.1e-6, 0.9e-6), (1.2e-6, 1.3e-6, 1.1e-6)
+HUGE = remedy("huge <pages>", "proven", (0.98, 0.9, 1.05), snippet=Snippet(shell="export HUGE=1"))
+PROVEN = finding("SP008", status="proven", remedies=[HUGE, remedy("more", "no effect"), remedy("untried")])
+TASK = TrialTask(finding=PROVEN.id, remedy=HUGE.name, axis="pages", slow="small", remedied="huge",
+                 metric=PROVEN.metric, phase="steady", fast_side="unchanged")  # fmt: skip
+
+
+def trial() -> Results:
+    """Run of the trial: cells 0 (slow), 1 (remedied), 2 (fast)."""
+    cells = [cell(number, {"pages": str(number)}, times) for number, times in enumerate((SLOW, REMEDIED, FAST))]
+    return results(
+        cells, [contrast(EFFECT, [(1e-6, 4e-6)] * 3, 1, 0), contrast(FAST_SIDE, [(1.2e-6, 1.2e-6)] * 3, 2, 2)]
+    )
+
+
+def survey() -> Results:
+    """Run of the survey on a node that is named."""
+    made = results([cell(0, {"pages": "0"}, SLOW), cell(1, {"pages": "1"}, REMEDIED)])
+    seen = [RankPlace(rank=rank, host="n001", cpus_allowed=str(rank), cpu=rank) for rank in (0, 1)]
+    bound = PlacementResult(name="bound", bind="core", observed=seen, differs=[])
+    machine = {"host": "n001", "processors": 4}
+    return replace(
+        made, run=replace(made.run, placements=[bound], machine=machine, mpis=[MPICH], started="2026-01-31T12:00:00")
+    )
+
+
+def diagnosis(**changed: object) -> Diagnosis:
+    steps = [step(1, SurveyTask()), step(2, TASK)]
+    made = Diagnosis(schema=2, slowpath="0", command=["slowpath", "diagnose"], started="2026-01-31T12:00:00",
+                     budget_s=60.0, mpi="mpich 5.0.2", status="settled", spent_s=2.0, steps=steps,
+                     findings=[PROVEN])  # fmt: skip
+    return replace(made, **changed)
+
+
+RUNS = {"01-survey": survey(), "02-trial": trial()}
+
+
+def test_a_trial_is_three_rows_as_it_is_remedied_and_fast() -> None:
+    (found,) = trials_of(PROVEN, diagnosis().steps, RUNS)
+    assert [(one.label, one.kind, one.values_s) for one in found.sides] == [
+        ("as it is", "slow", SLOW),
+        ("with the remedy", "remedy", REMEDIED),
+        ("the fast side", "fast", FAST),
+    ]
+    assert trials_of(finding("SP008", number=1), diagnosis().steps, RUNS) == []
+    assert trials_of(PROVEN, diagnosis().steps, {}) == []
+
+
+def test_the_card_of_a_proven_finding_leads_with_its_trial_and_its_lines() -> None:
+    (card,) = view.cards(diagnosis(), RUNS)
+    assert card.picture is not None
+    assert card.picture.name == "trial"
+    assert card.copied == ("shell", "export HUGE=1")
+    assert (card.do, card.factor) == ("Take huge <pages>.", "3.50×")
+    assert [leg.word for leg in card.legs] == ["yes", "not yet", "not yet"]
+
+
+def test_a_remedy_that_failed_leads_nothing() -> None:
+    refuted = replace(PROVEN, remedies=[remedy(HUGE.name, "no effect")], slow_cells=[0], fast_cells=[1], ratio=4.0)
+    (card,) = view.cards(diagnosis(findings=[refuted]), RUNS)
+    assert "no remedy is known" in card.do
+    assert card.copied is None
+    assert card.picture is not None
+    assert card.picture.name == "sides"
+    assert [one.name for one in card.pictures] == ["trial"]
+
+
+def test_every_remedy_that_was_tried_has_a_row_and_no_invented_share() -> None:
+    figure = view.tried(diagnosis())
+    assert figure is not None
+    assert [(row.label, row.value, row.note) for row in figure.rows] == [
+        ("huge <pages> (SP008)", "98 %", "proven"),
+        ("more (SP008)", "no effect", ""),
+    ]
+    assert "<rect" in figure.rows[0].track
+    assert "<rect" not in figure.rows[1].track
+    assert view.tried(diagnosis(findings=[])) is None
+
+
+def test_steps_follow_one_another_on_one_axis() -> None:
+    axis, rows = view.steps(diagnosis())
+    assert "axis-title" in axis
+    places = [next(ElementTree.fromstring(row.track).iter("rect")).get("x") for row in rows]
+    assert places == ["0%", "50%"]
+
+
+def test_the_page_has_it_all_in_order_and_escaped() -> None:
+    other = CombinedFinding(finding=PROVEN.id, rule="SP008", remedy=HUGE.name, others=["more"], verdict="keeps",
+                            text="keeps", ratio=1.0, interval=(0.9, 1.1))  # fmt: skip
+    effect = SideEffect(where="4 MiB", ratio=1.3, interval=None, verdict="slower")
+    outcome = CombinedOutcome(folder="03-combined", job=[], findings=[other], side_effects=[effect], left_out=[],
+                              snippet=Snippet(shell="export ALL=1"), reason=None)  # fmt: skip
+    shown = page(diagnosis(combined=outcome), RUNS)
+    ids = [
+        "headline",
+        "findings",
+        f"finding-{PROVEN.id.replace(':', '-')}",
+        "trials",
+        "combined",
+        "steps",
+        "environment",
+    ]
+    places = [shown.index(f'id="{one}"') for one in ids]
+    assert places == sorted(places)
+    assert "n001" in shown
+    assert "export ALL=1" in shown
+    assert "huge &lt;pages&gt;" in shown
+    assert "<pages>" not in shown
+
+
+@pytest.mark.parametrize("runs", [RUNS, {}])
+def test_the_page_stands_without_its_runs_and_without_findings(runs: dict[str, Results]) -> None:
+    assert "</html>" in page(diagnosis(), runs)
+    assert "Diagnosis of mpich 5.0.2" in page(diagnosis(findings=[], steps=[]), runs)
+
+
+def test_limits_that_were_narrowed_are_in_words() -> None:
+    (card,) = view.cards(diagnosis(findings=[replace(PROVEN, law=law((8112.0, 8113.0)))]), RUNS)
+    assert "exactly at" in card.limits[0]
+
+
+VERDICT = Verdict(
+    headline="Use huge pages: 3.2x [3.1, 3.4].",
+    lines=[],
+    state="slow",
+    place="n1, mpich 5.0.2, 2026-01-31",
+    count="1 slow path (SP008), 1 proven; 8 questions answered",
+    slow_paths=1,
+    off_default=0,
+    questions=8,
+    undecided=0,
+)
+
+
+def test_a_diagnosis_has_the_headline_and_the_counts_of_a_run() -> None:
+    made = Diagnosis(
+        schema=2, slowpath="0", command=[], started="2026-01-31", budget_s=60.0, mpi="mpich 5.0.2", verdict=VERDICT
+    )
+    assert render(made, "folder").splitlines()[:3] == [VERDICT.headline, VERDICT.place, VERDICT.count]
+    assert view.headline(made) == VERDICT.headline
+    assert view.numbers(made)[0] == ("1", "slow path")
+
+
+def test_trials_show_the_fast_side_with_the_remedy_where_it_changes_that() -> None:
+    cells = [cell(number, {}, [time_s] * 8) for number, time_s in enumerate((45e-9, 26e-9, 36e-9, 19e-9))]
+    pairs = [contrast("remedy", [(26e-9, 45e-9)] * 8, 1, 0), contrast("fast side", [(19e-9, 36e-9)] * 8, 3, 2)]
+    one = finding("SP019", remedies=[remedy("key", "both sides")])
+    task = TrialTask(
+        finding=one.id, remedy="key", axis="window_info", slow="default", remedied="latency", metric=METRIC,
+        phase="steady", fast_side="toggled",
+    )  # fmt: skip
+    (trial,) = trials_of(one, [step(1, task)], {step(1, task).folder: results(cells=cells, contrasts=pairs)})
+    assert [row.label for row in trial.sides] == [
+        "as it is",
+        "with the remedy",
+        "the fast side",
+        "the fast side with it",
+    ]
