@@ -10,6 +10,7 @@ from markupsafe import Markup
 from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Leg, RemedyResult, Results, SideEffect
+from slowpath.findings.headline import remedy_of
 from slowpath.report import format as fmt
 from slowpath.report import view_witness
 from slowpath.report.cards.law import law_picture
@@ -19,7 +20,6 @@ from slowpath.report.svg.sides import Side
 
 STATUSES = ("observed", "explained", "proven")
 _STATE = {"shown": "yes", "missing": "not yet", "refuted": "refuted"}
-_HELPS = ("proven", "partial", "not tried")
 _LAW_CAPTION = "Points are centres over launches with their intervals; the line is the law."
 _SIDES_CAPTION = "A dot is the median of a launch; the line is the centre of all, the band its interval."
 _COPIED = ("shell", "code", "modulefile")
@@ -130,14 +130,15 @@ def _card(one: Finding, measured: Measured, limits: list[str]) -> FindingView:
     law, results = one.law, measured.results
     pictures = _pictures(one, measured)
     remedies = [_remedy(remedy) for remedy in one.remedies]
-    first = next((remedy for remedy in remedies if remedy.verdict in _HELPS), None)
+    helps = remedy_of(one)
+    first = remedies[one.remedies.index(helps)] if helps else None
     return FindingView(
         id=one.id.replace(":", "-"),
         rule=one.rule,
         title=one.title,
         status=one.status,
         usual=one.affects_default is not False,
-        do=first.text if first else f"{one.title}; no remedy is known",
+        do=_do(helps) if helps else f"{one.title}; no remedy is known",
         factor=fmt.ratio(one.ratio, one.interval) if one.ratio is not None else None,
         interval=fmt.ratio_interval(one.ratio, one.interval),
         text=one.text,
@@ -157,6 +158,13 @@ def _card(one: Finding, measured: Measured, limits: list[str]) -> FindingView:
         doubts=one.doubts,
         counted=_counted(one, results) if results else [],
     )
+
+
+def _do(remedy: RemedyResult) -> str:
+    """`Use huge pages`; `Try` before a trial proved it, as the headline has it."""
+    if remedy.phrase is None:
+        return remedy.text
+    return f"{'Use' if remedy.verdict == 'proven' else 'Try'} {remedy.phrase}"
 
 
 def _counted(one: Finding, results: Results) -> list[view_witness.Counted]:
