@@ -10,7 +10,6 @@ from markupsafe import Markup
 from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Leg, RemedyResult, Results, SideEffect
-from slowpath.findings.headline import remedy_of
 from slowpath.report import format as fmt
 from slowpath.report import view_witness
 from slowpath.report.cards.law import law_picture
@@ -22,6 +21,7 @@ STATUSES = ("observed", "explained", "proven")
 _STATE = {"shown": "yes", "missing": "not yet", "refuted": "refuted"}
 _LAW_CAPTION = "Points are centres over launches with their intervals; the line is the law."
 _SIDES_CAPTION = "A dot is the median of a launch; the line is the centre of all, the band its interval."
+_HELPS = ("proven", "partial", "not tried")  # as the headline has it
 _COPIED = ("shell", "code", "modulefile")
 
 
@@ -130,7 +130,7 @@ def _card(one: Finding, measured: Measured, limits: list[str]) -> FindingView:
     law, results = one.law, measured.results
     pictures = _pictures(one, measured)
     remedies = [_remedy(remedy) for remedy in one.remedies]
-    helps = remedy_of(one)
+    helps = next((remedy for remedy in one.remedies if remedy.verdict in _HELPS), None)
     first = remedies[one.remedies.index(helps)] if helps else None
     return FindingView(
         id=one.id.replace(":", "-"),
