@@ -21,12 +21,25 @@ class Nodes(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = ()
 
 
-def resolve_placements(tables: Sequence[PlacementTable], ranks: int, nodes: Nodes, source: str) -> list[Placement]:
-    """Every placement, those of `pairs` one for each pair of nodes.
+def resolve_placements(
+    tables: Sequence[PlacementTable], counts: Sequence[int], nodes: Nodes, source: str
+) -> list[Placement]:
+    """Every placement, those of `pairs` one for each pair of nodes; with several numbers of ranks one for each.
 
     Raises: UsageError naming table and key, where keys exclude each other or the ranks can't be divided so.
     """
-    return [placement for table in tables for placement in _resolve(table, ranks, nodes, source)]
+    several = len(counts) > 1
+    return [
+        _with_ranks(placement, ranks) if several else placement
+        for table in tables
+        for ranks in counts
+        for placement in _resolve(table, ranks, nodes, source)
+    ]
+
+
+def _with_ranks(placement: Placement, ranks: int) -> Placement:
+    name = f"{placement.name}, {ranks} rank{'s' * (ranks > 1)}"
+    return msgspec.structs.replace(placement, name=name, of=placement.name, ranks=ranks)
 
 
 def most_nodes(tables: Sequence[PlacementTable]) -> int:

@@ -221,9 +221,9 @@ def side_effect(one: SideEffect) -> str:
 
 
 def headline(found: Sequence[FindingView]) -> str:
-    """`2 findings: 1 proven, 1 observed`; empty without any."""
+    """`2 slow paths by name: 1 proven, 1 observed`; empty without any."""
     if not found:
         return ""
     counts = [(sum(one.status == status for one in found), status) for status in reversed(STATUSES)]
     parts = ", ".join(f"{count} {status}" for count, status in counts if count)
-    return f"{fmt.plural(len(found), 'finding')}: {parts}"
+    return f"{fmt.plural(len(found), 'slow path')} by name: {parts}"

@@ -16,7 +16,7 @@ THREE = Nodes(3, ("n1", "n2", "n3"))
 
 
 def resolved(ranks: int = 2, at_hand: Nodes = THREE, **keys: Any) -> list[Placement]:
-    return resolve_placements([PlacementTable("there", **keys)], ranks, at_hand, "test.toml")
+    return resolve_placements([PlacementTable("there", **keys)], [ranks], at_hand, "test.toml")
 
 
 def test_a_binding_alone_asks_for_no_place() -> None:
