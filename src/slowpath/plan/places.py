@@ -59,6 +59,8 @@ def _resolve(table: PlacementTable, ranks: int, nodes: Nodes, source: str) -> li
     if table.spread is not None and (table.nodes or 1, table.ranks_per_node or ranks) != (1, ranks):
         raise wrong(source, title, "spread", "is about ranks of one node; leave nodes and ranks_per_node out")
     count, each = (1, ranks) if table.spread else _divided(table, ranks, source, title)
+    if count == nodes.count == 1 and not table.spread:
+        count = each = None  # there is no other place, and not every launcher can be asked for this one
     reason = None
     if count is not None and count > nodes.count:
         reason = f"it needs {count} nodes and there {_are(nodes.count)}; {MORE_NODES.format(nodes=count)}"

@@ -31,6 +31,13 @@ def test_one_of_nodes_and_ranks_per_node_follows_from_the_other(keys: dict[str, 
     assert (placement.nodes, placement.ranks_per_node, placement.unavailable) == (2, 2, None)
 
 
+def test_one_node_is_asked_for_where_there_are_more() -> None:
+    (placement,) = resolved(nodes=1)
+    assert (placement.nodes, placement.ranks_per_node) == (1, 2)
+    (placement,) = resolved(at_hand=Nodes(), nodes=1)
+    assert placement.asked == {}, "there is no other, and not every launcher can be asked"
+
+
 def test_ranks_that_are_spread_stay_on_one_node() -> None:
     (placement,) = resolved(spread="socket")
     assert (placement.nodes, placement.ranks_per_node) == (1, 2)
