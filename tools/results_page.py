@@ -41,7 +41,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "cannon": (
         *("CannonResults", "CannonGroup", "CannonGrid", "CannonBlas", "CannonVariant", "CannonPoint", "CannonMissing"),
         *("Value", "CriticalN", "CannonBest", "GroupRepetitions", "CannonTimeline", "TimelineInterval", "TimelineWait"),
-        "CannonDistribution",
+        *("CannonDistribution", "CannonClock", "CannonScaling", "ScalingPoint"),
     ),
 }
 # Endings of names, the longest first.

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from ranks import Event, Ranks, described, ends_of_cells, events_in
 
+from slowpath.experiments.cannon.cost import FLOPS_PER_S
 from slowpath.experiments.cannon.runs import PARTS, TOTAL
 from slowpath.experiments.cannon.variants import ACROSS_NODES, ALONE, CEILING
 from slowpath.mpi.mpi import Mpi
@@ -195,6 +196,9 @@ def test_the_record_holds_every_interval(cannon: Cannon) -> None:
             [told] = [event for event in done.of("repetitions", cell) if event["rank"] == rank]
             assert len(told["involuntary_switches"]) == len(told["other_cpu_s"]) == 2
             assert all(switches >= 0 for switches in told["involuntary_switches"])
+            assert told["clock_from"]
+            assert len(told["clock_hz"]) == 2
+            assert all(hz is None or hz > 0 for hz in told["clock_hz"])
             inside_the_total(done, cell, rank)
 
 
@@ -265,8 +269,11 @@ def test_variants_take_turns_within_each_repetition(cannon: Cannon) -> None:
     assert len({tuple(np.argsort(column)) for column in table.T}) > 1, "nobody is always the first"
 
 
-def test_the_blas_is_recorded(cannon: Cannon) -> None:
-    done = cannon([f"variant=isend_test n={N} {QUICK} piece=5"], 2, {"OPENBLAS_NUM_THREADS": "7"})
+def test_the_multiplication_is_recorded(cannon: Cannon) -> None:
+    cells = [f"variant=isend_test n={N} {QUICK} piece=5", f"variant=isend_test n={N} {QUICK}",
+             f"variant=isend_test n=2 {QUICK}"]  # fmt: skip
+    cells += [f"variant=isend_wait n={N} {QUICK} numbers=integer kernel={kernel}" for kernel in FLOPS_PER_S]
+    done = cannon(cells, 2, {"OPENBLAS_NUM_THREADS": "7"})
     [note] = [event for event in done.of("note", 0) if "blas" in event]
     assert note["blas"]["name"]
     assert note["blas"]["threads"] == 1, "one rank, one thread, whatever the user's environment says"
@@ -274,6 +281,17 @@ def test_the_blas_is_recorded(cannon: Cannon) -> None:
     assert note["blas"]["compiled_for"].startswith("-O3")
     assert note["grid"] == {"rows": 1, "columns": 2, "steps": 2}
     assert intervals_of(done, 0, 0)["test"] == 4  # pieces of 5 of a panel of 24, in the step that moves
+    assert intervals_of(done, 1, 0)["test"] == 1, "384 columns are more than a panel has, so it is cut in two"
+    assert "2 pieces of 12 columns" in done.of("note", 1)[0]["remark"]
+    assert (done.cells[2]["status"], done.cells[2]["reason"].partition(";")[0]) == (
+        "skipped", "variant=isend_test: each step multiplies 1 column of k, which can't be cut for an MPI_Testall"
+    )  # fmt: skip
+    for cell, kernel in enumerate(FLOPS_PER_S, start=3):
+        assert done.cells[cell]["status"] == "ok", kernel
+        known = done.of("note", cell)[0]["blas"]
+        assert known["name"].startswith("plain loop") == kernel.startswith("loop"), known
+        if kernel.startswith("loop_O"):
+            assert known["compiled_for"] == kernel.replace("loop_", "-")
 
 
 def test_without_a_blas_cells_are_skipped(cannon: Cannon, engine: Engine, tmp_path: Path) -> None:

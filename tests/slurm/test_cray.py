@@ -79,7 +79,7 @@ def test_host_cells_of_pinned_host_in_a_job_without_mpiexec(
     assert {cell["status"] for cell in results["cells"]} == {"ok"}
     plan = json.loads((host_only.parent / "run" / "plan.json").read_text())
     assert {one["name"]: one["variables"] for one in plan["environments"] if one.get("setting")} == SPELLED
-    (engine,) = (path for path in (engine_cache / "engines").glob("craympich-8.1.29-*") if path.is_dir())
+    engine = Path(mpi["engine"]["path"]).parent
     needed = dynamic(engine / "slowpath-engine")
     assert needed is not None
     assert SONAME in needed.needed

@@ -20,7 +20,7 @@ from slowpath.core.results import (
 )
 from slowpath.diagnose.records import CombinedFinding, CombinedOutcome, Diagnosis, DiagnosisStep
 from slowpath.diagnose.tasks import CombinedTask, SurveyTask, Task, TrialTask, WitnessTask
-from slowpath.diagnose.trials.design import EFFECT
+from slowpath.diagnose.trials.fast_side import EFFECT
 from support import checkup
 from support.results import a_finding, a_leg
 

@@ -20,6 +20,7 @@ from slowpath.core.units import (
     parse_bytes,
     parse_count,
     parse_seconds,
+    ratio_words,
     spell_bytes,
 )
 
@@ -162,12 +163,13 @@ def test_format_bytes(count: int, shown: str) -> None:
     [
         (2.919e-3, 0.05e-3, "2.919 ms"),
         (2.919e-3, 0.5e-3, "2.92 ms"),
+        (2.919e-3, 1.5e-3, "2.9 ms"),
         (2.919e-3, None, "2.92 ms"),
         (1.7855e-6, 1e-8, "1.786 us"),
         (0.4567, 0.02, "457 ms"),
-        (45.67, 30.0, "45.7 s"),
+        (45.67, 30.0, "46 s"),
         (1234.0, 700.0, "1230 s"),
-        (999.9996e-6, 1e-9, "1.000000 ms"),
+        (999.9996e-6, 1e-9, "1.0000 ms"),
         (999.96e-6, 1e-6, "1.0000 ms"),
         (999.9e-6, None, "1.000 ms"),
         (99.4e-6, None, "99.4 us"),
@@ -187,6 +189,14 @@ def test_format_ratio_and_rate() -> None:
     assert format_rate(46.02e9) == "46.0 GB/s"
     assert format_rate(46.02e9, 1e9) == "46.0 GB/s"
     assert format_rate(1.5e6, unit="msg/s") == "1.50 Mmsg/s"
+
+
+def test_a_number_has_no_more_digits_than_its_interval_and_never_more_than_four() -> None:
+    assert ratio_words(0.916705, (0.916640, 0.916771)) == "0.9167x [0.9166, 0.9168]"
+    assert ratio_words(3.2435, (3.1, 3.4)) == "3.24x [3.10, 3.40]"
+    assert ratio_words(3.2435, (2.1, 4.9)) == "3.2x [2.1, 4.9]"
+    assert ratio_words(3.2435, None) == "3.24x"
+    assert ratio_words(74.3, (1.31, 4088.0)) == "74x [1.3, 4088]"
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

@@ -36,7 +36,7 @@ std::optional<std::string> known_obstacle(const Assignment& assignment, std::opt
 /// What keeps all variants of a cell from running; local.
 std::optional<std::string> obstacle(const Config& config, const Layout& layout) {
     if (const auto reason = no_whole_panels(layout)) return reason;
-    if (config.on_devices) return std::nullopt;
+    if (config.on_devices || config.kernel->loop != nullptr) return std::nullopt;
     try {
         Blas::loaded();
     } catch (const std::exception& error) {

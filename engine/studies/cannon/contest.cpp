@@ -46,7 +46,8 @@ bool has_no_product(const VariantKind& kind) {
 
 std::size_t most_intervals(const Layout& layout, std::int64_t piece) {
     constexpr std::size_t others_of_a_step = 12;  // parts of a step that are not dgemm or test
-    const auto pieces = static_cast<std::size_t>(layout.panel() / piece + 1);
+    const auto pieces =
+        static_cast<std::size_t>(layout.panel() / columns_of_piece(layout.panel(), piece) + 1);
     return static_cast<std::size_t>(layout.steps()) * (others_of_a_step + 2 * pieces) + others_of_a_step;
 }
 
@@ -57,7 +58,8 @@ Contest::Contest(Context& context, const Config& config, const Layout& layout, s
       layout_(layout),
       inputs_{static_cast<std::uint32_t>(context.seed), config.numbers},
       timeline_(most_intervals(layout, config.piece)),
-      multiply_(layout, Blas::loaded(), timeline_, config.piece),
+      multiply_(layout, config.kernel->loop == nullptr ? &Blas::loaded() : nullptr, config.kernel->loop,
+                timeline_, config.piece),
       own_(layout),
       stage_{
           layout, communicator_, multiply_, timeline_, own_, config.window, all_on_one_node(communicator_)},
@@ -108,12 +110,13 @@ void Contest::repeat(Contestant& contestant, std::int64_t number) {
     contestant.variant->settle();
     barrier_.wait();
     const LoadReading after = read_load();
+    const ClockReading clock = read_clock();
     const std::optional<double> other_s = other_load_s(communicator_, stage_.one_node, before, after);
     Recorder& recorder = number < 0 ? contestant.warmup : contestant.steady;
     std::optional<std::string> overflow;
     if (timeline_.overflowed()) overflow = "more intervals than there was room for, in one repetition";
     if (const auto first = mpi::first_text(communicator_, overflow)) fail(contestant, *first);
-    recorder.add(timeline_, after.involuntary_switches - before.involuntary_switches, other_s);
+    recorder.add(timeline_, after.involuntary_switches - before.involuntary_switches, other_s, clock);
     if (checked) {
         if (!distribution_->timed()) contestant.variant->deliver(c_.data());
         check(contestant, number, inputs_before);
@@ -192,6 +195,19 @@ void Contest::fail(Contestant& contestant, const std::string& reason) {
     outcome.wrong_bytes = 1;
 }
 
+Contest::Multiplier Contest::multiplier() const {
+    JsonObject library;
+    if (config_.kernel->loop != nullptr) {
+        const std::string options(config_.kernel->options), compiler(slowpath::cannon::compiler());
+        library.text("name", "plain loop, " + compiler).integer("threads", 1).text("compiled_for", options);
+        return {"plain loop, " + compiler + " " + options, library.str()};
+    }
+    const Blas& blas = Blas::loaded();
+    library.text("name", blas.name()).text("core", blas.core()).integer("threads", blas.threads());
+    library.text("file", blas.file()).text("compiled_for", SLOWPATH_CANNON_FLAGS);
+    return {"BLAS " + blas.name() + (blas.core().empty() ? "" : ", core " + blas.core()), library.str()};
+}
+
 void Contest::finish(Contestant& contestant) {
     context_.cell = contestant.member.cell;
     CellRecord& record = contestant.member.record;
@@ -200,15 +216,14 @@ void Contest::finish(Contestant& contestant) {
     contestant.member.outcome.steady_samples = contestant.steady.repetitions();
     contestant.member.outcome.stopped_because = "samples";
     if (context_.session.rank() != 0) return;
-    const Blas& blas = Blas::loaded();
-    JsonObject grid, library, event;
+    JsonObject grid, event;
     grid.integer("rows", layout_.rows).integer("columns", layout_.columns).integer("steps", layout_.steps());
-    library.text("name", blas.name()).text("core", blas.core()).integer("threads", blas.threads());
-    library.text("file", blas.file()).text("compiled_for", SLOWPATH_CANNON_FLAGS);
-    const std::string remark = contestant.variant->remark();
-    event.text("text", "BLAS " + blas.name() + (blas.core().empty() ? "" : ", core " + blas.core()) +
-                           (remark.empty() ? "" : "; " + remark));
-    event.integer("cell", contestant.member.cell).raw("blas", library.str()).raw("grid", grid.str());
+    const Multiplier by = multiplier();
+    std::string remark = contestant.variant->remark();
+    if (layout_.steps() == 1)
+        remark = "one rank: nothing moves, and every style is the local multiplication alone";
+    event.text("text", by.words + (remark.empty() ? "" : "; " + remark)).text("remark", remark);
+    event.integer("cell", contestant.member.cell).raw("blas", by.json).raw("grid", grid.str());
     event.number("interval_ns", interval_cost_ns());
     record.events += "note " + event.fields() + "\n";
 }

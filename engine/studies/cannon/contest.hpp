@@ -52,6 +52,12 @@ class Contest {
     std::uint64_t inputs_of(Contestant& contestant) const;
     bool validates(const Contestant& contestant, std::int64_t number) const;
     void finish(Contestant& contestant);
+    /// What multiplies, in words and as the record has it.
+    struct Multiplier {
+        std::string words;
+        std::string json;
+    };
+    Multiplier multiplier() const;
 
     Context& context_;
     Config config_;

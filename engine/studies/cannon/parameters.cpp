@@ -17,6 +17,12 @@ std::vector<std::string_view> variant_names() {
     return names;
 }
 
+std::vector<std::string_view> kernel_names() {
+    std::vector<std::string_view> names;
+    for (const Kernel& kernel : kernels()) names.push_back(kernel.name);
+    return names;
+}
+
 std::vector<Parameter> table() {
     return {
         {
@@ -89,6 +95,16 @@ std::vector<Parameter> table() {
                        "the same integers as bfloat16, summed as float, with memory=device",
         },
         {
+            .name = "kernel",
+            .type = choice,
+            .role = setting,
+            .default_value = "blas",
+            .choices = kernel_names(),
+            .meaning =
+                "what multiplies a rank's blocks: the BLAS, or a plain loop compiled with -O0, -O2, -O3 "
+                "or -O3 -march=native",
+        },
+        {
             .name = "source",
             .type = choice,
             .role = setting,
@@ -125,7 +141,7 @@ std::vector<Parameter> table() {
             .minimum = "1",
             .maximum = "1000000",
             .meaning = "columns of k between two tests; OpenBLAS packs blocks of 384, so other values cost "
-                       "dgemm time",
+                       "dgemm time; a step of no more columns is cut in two",
         },
         {
             .name = "quiet_wait_s",
@@ -258,6 +274,8 @@ Config configure(const Assignment& assignment) {
     Config config{};
     for (const VariantKind& kind : variants())
         if (kind.name == assignment.text("variant")) config.variant = &kind;
+    for (const Kernel& kernel : kernels())
+        if (kernel.name == assignment.text("kernel")) config.kernel = &kernel;
     config.n = assignment.integer("n");
     config.ring = assignment.text("grid") == "ring";
     config.move_skew = assignment.text("skew") == "moved";
@@ -285,6 +303,9 @@ Config configure(const Assignment& assignment) {
         throw UsageError(
             "memory=device goes with skew=in_place and source=in_place: inputs are made on the CPU and "
             "copied to where step 0 needs them");
+    if (config.on_devices && config.kernel->loop != nullptr)
+        throw UsageError("memory=device multiplies by cuBLAS; take kernel=blas, not kernel=" +
+                         std::string(config.kernel->name));
     if (config.move_skew && config.source != Source::in_place)
         throw UsageError(
             "skew=moved goes with source=in_place: rank 0 and files give each rank what it needs first");

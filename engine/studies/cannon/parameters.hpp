@@ -7,6 +7,7 @@
 
 #include "cannon/distribution.hpp"
 #include "cannon/inputs.hpp"
+#include "cannon/kernels/kernels.hpp"
 #include "cannon/variant.hpp"
 #include "core/parameters.hpp"
 #include "experiment/experiment.hpp"
@@ -18,6 +19,7 @@ std::span<const Metric> metrics();
 
 struct Config {
     const VariantKind* variant;
+    const Kernel* kernel;
     std::int64_t n;
     bool ring;       ///< 1 x P instead of a grid as square as can be
     bool move_skew;  ///< the initial alignment is moved and timed, not made in place

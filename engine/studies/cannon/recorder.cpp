@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cannon/recorder.hpp"
 
+#include <cmath>
 #include <string>
 
 #include "core/json.hpp"
@@ -19,10 +20,15 @@ std::string seconds_or_null(const std::optional<double>& value) {
     return value ? std::to_string(*value) : "null";
 }
 
+/// Whole Hz: a frequency is not known any better.
+std::string hertz_or_null(const std::optional<double>& value) {
+    return value ? std::to_string(std::llround(*value)) : "null";
+}
+
 }  // namespace
 
-void Recorder::add(const Timeline& timeline, std::int64_t involuntary_switches,
-                   std::optional<double> other_s) {
+void Recorder::add(const Timeline& timeline, std::int64_t involuntary_switches, std::optional<double> other_s,
+                   const std::optional<ClockReading>& clock) {
     const bool first = switches_.empty();
     for (const Interval& interval : timeline.intervals()) {
         Series& series = series_[static_cast<std::size_t>(interval.part)];
@@ -32,6 +38,9 @@ void Recorder::add(const Timeline& timeline, std::int64_t involuntary_switches,
     }
     switches_.push_back(involuntary_switches);
     others_s_.push_back(other_s);
+    if (!clock) return;
+    clocks_hz_.push_back(clock->hz);
+    clock_from_ = clock->from;
 }
 
 void Recorder::write(const Context& context, CellRecord& record) const {
@@ -44,6 +53,8 @@ void Recorder::write(const Context& context, CellRecord& record) const {
     event.raw("involuntary_switches",
               json_list(switches_, [](std::int64_t value) { return std::to_string(value); }));
     event.raw("other_cpu_s", json_list(others_s_, seconds_or_null));
+    if (!clock_from_.empty())
+        event.raw("clock_hz", json_list(clocks_hz_, hertz_or_null)).text("clock_from", clock_from_);
     record.events += "repetitions " + event.fields() + "\n";
 }
 

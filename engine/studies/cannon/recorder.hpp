@@ -5,8 +5,10 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "cannon/cycles.hpp"
 #include "cannon/timeline.hpp"
 #include "experiment/context.hpp"
 #include "experiment/experiment.hpp"
@@ -18,7 +20,9 @@ class Recorder {
     explicit Recorder(Phase phase) : phase_(phase) {}
 
     /// One repetition.  @param other_s Processor time of other processes meanwhile, if known.
-    void add(const Timeline& timeline, std::int64_t involuntary_switches, std::optional<double> other_s);
+    /// @param clock The processor's frequency right after it; nullopt: not read.
+    void add(const Timeline& timeline, std::int64_t involuntary_switches, std::optional<double> other_s,
+             const std::optional<ClockReading>& clock = std::nullopt);
 
     /// One block for each part that occurs, one sample for each of its intervals; events `intervals` (the
     /// steps of one repetition's intervals, part by part) and `repetitions` (disturbances).
@@ -39,6 +43,8 @@ class Recorder {
     std::array<Series, parts> series_;
     std::vector<std::int64_t> switches_;
     std::vector<std::optional<double>> others_s_;
+    std::vector<std::optional<double>> clocks_hz_;
+    std::string clock_from_;  ///< empty: no clock was read
 };
 
 }  // namespace slowpath::cannon

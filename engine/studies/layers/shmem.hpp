@@ -85,7 +85,13 @@ template <bool checked>
         if (const int code = check_symmetric(object + offset_bytes, bytes, pe)) [[unlikely]]
             return code;
     }
-    return copy_bytes(symmetric_at(object, offset_bytes, pe), static_cast<const std::byte*>(origin), bytes);
+    if (bytes == sizeof(std::uint64_t)) [[likely]] {
+        std::uint64_t word;  // read first: then the offset is no longer needed by itself
+        std::memcpy(&word, origin, sizeof word);
+        std::memcpy(symmetric_at(object, offset_bytes, pe), &word, sizeof word);
+        return success;
+    }
+    return copy_any(symmetric_at(object, offset_bytes, pe), static_cast<const std::byte*>(origin), bytes);
 }
 
 template <bool checked>

@@ -117,6 +117,7 @@ def _placement(placement: Placement, launches: Sequence[LaunchRecord], groups: G
         name=placement.name,
         bind=placement.bind,
         **placement.asked,
+        ranks=placement.ranks,
         observed=[RankPlace(rank=r.rank, host=r.host, cpus_allowed=r.cpus_allowed, cpu=r.cpu) for r in ranks],
         differs=list(differs),
     )

@@ -18,6 +18,7 @@ from slowpath.analyse.node_pairs import node_pairs, pair_lines
 from slowpath.analyse.outcomes import skipped_rows
 from slowpath.analyse.placed import placement_lines
 from slowpath.analyse.source import read_recorded
+from slowpath.analyse.told import absent_notes, told_of
 from slowpath.core.results import RESULTS_SCHEMA, Results, Verdict
 from slowpath.experiments.experiment import Concluded
 from slowpath.experiments.measure import measure
@@ -42,7 +43,6 @@ def build_results(run: Path) -> Results:
     cells = [cell_entry(cell, plan, measurements) for cell in plan.cells if cell.cell not in counted_elsewhere]
     commands = {cell.cell: cell.reproduce for cell in cells}
     contrasts = build_contrasts(plan, measurements.by_series, recorded.interleaved, suspects, commands)
-    unmeasured = sum(cell.status in ("skipped", "failed") for cell in cells)
     skipped = skipped_rows(plan, launches, run)
     studies = [one.study for one in EXPERIMENTS if one.study]
     given = Concluded(plan, measurements, cells, contrasts, skipped)
@@ -64,8 +64,10 @@ def build_results(run: Path) -> Results:
         skipped=skipped,
         notes=[*info.notes, *(note for launch in launches for note in launch.notes), *_noted(launches, info.notes)],
     )
+    results = msgspec.structs.replace(results, notes=[*results.notes, *absent_notes(results)])
     found = findings(results, ROLES)
-    concluded = conclude(contrasts, found, unmeasured, offers=offers(plan), more=more)
+    by_number = {cell.cell: cell for cell in cells}
+    concluded = conclude(contrasts, found, told_of(results), cells=by_number, offers=offers(plan), more=more)
     return msgspec.structs.replace(results, verdict=concluded.verdict, contrasts=concluded.contrasts, findings=found)
 
 

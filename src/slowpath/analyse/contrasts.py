@@ -16,6 +16,7 @@ import msgspec
 from slowpath.core.plan import Cell, Contrast, Environment, Plan, Side
 from slowpath.core.results import ContrastResult, ContrastSide, Reproduce
 from slowpath.experiments.measured.reduce import Reduced
+from slowpath.experiments.registry import not_comparable
 from slowpath.findings.conclude import Offer
 from slowpath.findings.remedies.advice import advice_text
 from slowpath.stats import multiplicity
@@ -39,7 +40,12 @@ class _Paired:
 
 
 def _compare(
-    contrast: Contrast, measured: Measured, family: str, minimum_effect: float, interleaved: bool
+    contrast: Contrast,
+    cells: Mapping[int, Cell],
+    measured: Measured,
+    family: str,
+    minimum_effect: float,
+    interleaved: bool,
 ) -> _Paired | str:
     """The comparison, or why there is none.
 
@@ -47,12 +53,15 @@ def _compare(
     that slowpath-ipc wrote by itself, is all that there will ever be: there the samples themselves are compared, and
     the interval's kind says so.
     """
+    why = not_comparable(cells[contrast.a.cell].experiment, contrast.metric, contrast.axis)
+    if why is not None:  # a plan of an older version
+        return f"can't be compared along {contrast.axis}: {why}"
     a = measured.get((contrast.a.cell, contrast.metric, contrast.a.phase), {})
     b = measured.get((contrast.b.cell, contrast.metric, contrast.b.phase), {})
     rounds = sorted(a.keys() & b.keys())
     if not rounds:
-        empty = [side for side, values in (("a", a), ("b", b)) if not values]
-        return f"no samples of {' and '.join(empty)}" if empty else "a and b were never measured in the same round"
+        empty = [side for side, values in ((contrast.a, a), (contrast.b, b)) if not values]
+        return _why_empty(empty, cells) if empty else "both sides were measured, but never in the same round"
     one, other = [a[r][1] for r in rounds], [b[r][1] for r in rounds]
     if len(rounds) == 1 and not interleaved:
         found = within_launch(one[0].kept_s, other[0].kept_s, minimum_effect)
@@ -67,6 +76,14 @@ def _compare(
         tuple((x.centre_s, y.centre_s) for x, y in zip(one, other, strict=True)),
         all(a[r][0] == b[r][0] for r in rounds),
     )
+
+
+def _why_empty(sides: Sequence[Side], cells: Mapping[int, Cell]) -> str:
+    """`'small' was not measured: mpi openmpi is not available: ...`."""
+    reasons = list(dict.fromkeys(cells[side.cell].skip or "no samples in this run" for side in sides))
+    names = " and ".join(dict.fromkeys(f"'{side.value}'" for side in sides))
+    who = "neither side was measured" if len(sides) > 1 else f"{names} was not measured"
+    return f"{who}: {'; '.join(reasons)}"
 
 
 def build_contrasts(
@@ -85,7 +102,7 @@ def build_contrasts(
     """
     cells = {cell.cell: cell for cell in plan.cells}
     results = [
-        _compare(c, measured, _family(c, cells[c.a.cell].experiment), plan.minimum_effect, interleaved)
+        _compare(c, cells, measured, _family(c, cells[c.a.cell].experiment), plan.minimum_effect, interleaved)
         for c in plan.contrasts
     ]
     families: dict[str, list[_Paired]] = {}

@@ -26,6 +26,9 @@ from slowpath.cli.options import (
 @phase_option("all")
 @format_option("text", "json", "csv")
 @json_option()
+@click.option(
+    "--html", type=click.Path(path_type=Path), help="Write a page with both runs in each picture to this file, too."
+)
 @openmetrics_option()
 def command(
     a: Path,
@@ -35,6 +38,7 @@ def command(
     phase: str,
     format: str,
     as_json: bool,
+    html: Path | None,
     openmetrics: Path | None,
 ) -> int:
     """Compare two runs cell by cell.
@@ -47,12 +51,18 @@ def command(
     from slowpath.compare.comparison import compare
     from slowpath.compare.read import read_source
 
-    new = read_source(b)
-    found = compare(read_source(a), new, minimum_effect, metrics, phases_of(phase))
+    one, other = read_source(a), read_source(b)
+    found = compare(one, other, minimum_effect, metrics, phases_of(phase))
+    if html is not None:
+        from slowpath.compare.html import render_comparison_html
+        from slowpath.core.files import write_atomically
+
+        write_atomically(html, render_comparison_html(found, one.results, other.results))
+        click.echo(f"page: {html}", err=True)
     if openmetrics is not None:
         from slowpath.compare.export import openmetrics as exported
 
-        exported.write(openmetrics, exported.render_comparison(found, new))
+        exported.write(openmetrics, exported.render_comparison(found, other))
     if as_json or format == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
     elif format == "csv":

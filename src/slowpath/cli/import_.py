@@ -15,9 +15,9 @@ import click
     "--condition",
     "conditions",
     multiple=True,
-    metavar="LOG:NAME=VALUE,...",
-    help="How a log was launched, which it does not state: nodes=N, transport=cma|xpmem|knem|shared_memory|gpu_ipc|"
-    "network, bind=core|socket|numa|none. LOG may hold * and ?. Repeatable.",
+    metavar="LOG:NAME=VALUE",
+    help="How a log was launched, which it does not state: nodes, transport or bind. LOG may hold * and ?; several "
+    "values with commas between them; repeatable. docs/how-to/import-logs.md has the values.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
 def command(files: tuple[Path, ...], out: Path | None, conditions: tuple[str, ...], as_json: bool) -> int:

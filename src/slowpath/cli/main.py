@@ -18,7 +18,7 @@ from slowpath.core.version import __version__
 COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("run", "slowpath.cli.run", "Measure a campaign on this machine and report what is slow."),
     ("diagnose", "slowpath.cli.diagnose", "Find slow paths, explain them, and prove what helps."),
-    ("report", "slowpath.cli.report", "Build the report of a run folder anew."),
+    ("report", "slowpath.cli.report", "Build the report of a run folder or of a diagnosis anew."),
     ("summary", "slowpath.cli.summary", "Print the samples of a run as CSV, summarised."),
     ("table", "slowpath.cli.table", "Print latency and bandwidth over message size as OSU's programs do."),
     ("trace", "slowpath.cli.trace", "Write what every rank did when, for trace viewers."),
@@ -32,7 +32,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("explain", "slowpath.cli.explain", "Explain a slow path in one screen, or list all of them."),
     ("doctor", "slowpath.cli.doctor", "Show what this machine has, and what can be measured on it."),
     ("import", "slowpath.cli.import_", "Make a run folder from logs of the reproducers."),
-    ("reproducer", "slowpath.cli.reproducer", "Print a reproducer as one C++ file, for a ticket."),
+    ("reproducer", "slowpath.cli.reproducer", "Print a reproducer as one C++ file, to attach to a ticket."),
     ("campaigns", "slowpath.cli.campaigns", "List the campaigns that come with Slowpath, or print one."),
     ("describe", "slowpath.cli.describe", "Show the parameters and metrics of an experiment."),
     ("engine", "slowpath.cli.engine", "Build, list and find the compiled engines."),

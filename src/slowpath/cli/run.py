@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ import click
 
 from slowpath.cli.options import openmetrics_option
 from slowpath.cli.telling import teller
-from slowpath.cli.values import DURATION
+from slowpath.cli.values import DURATION, RANKS
 
 if TYPE_CHECKING:
     from slowpath.core.results import Results
@@ -25,7 +26,7 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 
 @click.command("run", epilog=EPILOG)
 @click.argument("campaign", default="checkup")
-@click.option("--ranks", type=click.IntRange(1), help="MPI ranks, in place of the campaign's.")
+@click.option("--ranks", type=RANKS, help="MPI ranks, in place of the campaign's; several: 1,2,4.")
 @click.option(
     "--mpi",
     help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda; several with commas, "
@@ -50,7 +51,7 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 @openmetrics_option()
 def command(
     campaign: str,
-    ranks: int | None,
+    ranks: tuple[int, ...] | None,
     mpi: str | None,
     out: Path | None,
     rounds: int | None,
@@ -108,13 +109,14 @@ def summary(prepared: Prepared) -> list[str]:
     skipped = sum(cell.skip is not None for cell in plan.cells)
     lines = [
         f"{plan.campaign}: {len(plan.cells) - skipped} cells, {plan.rounds} rounds, {cost.launches} launches of "
-        f"{plan.ranks} ranks, about {duration(cost.wall_s)} ({cost.node_s:.0f} node-seconds), seed {plan.seed}",
+        f"{_either(plan.rank_counts)} ranks, about {duration(cost.wall_s)} ({cost.node_s:.0f} node-seconds), "
+        f"seed {plan.seed}",
         *(_mpi_line(library) for library in prepared.libraries),
     ]
-    if plan.ranks > prepared.commands.cores:
-        cores = prepared.commands.cores
+    cores = prepared.commands.cores
+    if over := [count for count in plan.rank_counts if count > cores]:
         lines.append(
-            f"warning: oversubscribed: {plan.ranks} ranks on {cores} cores, so times include waiting for a core"
+            f"warning: oversubscribed: {_either(over)} ranks on {cores} cores, so times include waiting for a core"
         )
     reasons: dict[str, int] = {}
     for cell in plan.cells:
@@ -122,6 +124,12 @@ def summary(prepared: Prepared) -> list[str]:
             reasons[cell.skip] = reasons.get(cell.skip, 0) + 1
     lines += [f"skipped: {count} cells: {reason}" for reason, count in reasons.items()]
     return [*lines, *prepared.notes]
+
+
+def _either(counts: Sequence[int]) -> str:
+    """`1, 2 or 4`."""
+    *most, last = map(str, counts)
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def _mpi_line(library: Library) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from slowpath.cli.values import DURATION
+from slowpath.cli.values import DURATION, RANKS
 from slowpath.core.errors import SlowpathError
 from slowpath.mpi.batch_systems import SCRIPTED, script_for, script_here
 
@@ -29,7 +29,7 @@ EPILOG = "Example: slowpath script node-pairs --scheduler slurm --nodes 8 > job;
     help="Batch system.  [default: the one whose command is on the PATH]",
 )
 @click.option("--nodes", type=click.IntRange(1), help="Nodes to ask for.  [default: what the campaign needs]")
-@click.option("--ranks", type=click.IntRange(1), help="MPI ranks, in place of the campaign's.")
+@click.option("--ranks", type=RANKS, help="MPI ranks, in place of the campaign's; several: 1,2,4.")
 @click.option("--time", "limit_s", type=DURATION, help="Time to ask for.  [default: what the plan takes, and room]")
 @click.option("--mpi", help="The MPIs that the run uses, named as for slowpath run.")
 @click.option("--budget", metavar="DURATION", help="Time for the whole run, passed on to slowpath run.")
@@ -37,7 +37,7 @@ def command(
     campaign: str,
     scheduler: str | None,
     nodes: int | None,
-    ranks: int | None,
+    ranks: tuple[int, ...] | None,
     limit_s: float | None,
     mpi: str | None,
     budget: str | None,
@@ -74,7 +74,7 @@ def command(
 
 
 def _time_for(
-    campaign: str, nodes: int, mpi: str | None, ranks: int | None, budget_s: float | None
+    campaign: str, nodes: int, mpi: str | None, ranks: tuple[int, ...] | None, budget_s: float | None
 ) -> tuple[float, str]:
     """Seconds to ask for, and the line that says why."""
     from slowpath.plan.places import Nodes

@@ -41,5 +41,5 @@ def command(run: Path, cell: int | None, launch: int | None, format: str, out: P
         click.echo(f"note: {note}", err=True)
     for path, how in write_trace(trace, folder, list(FORMATS) if format == "both" else [format]):
         click.echo(f"{path}   {how}")
-    click.echo(f"{trace.title}: {len(trace.rows)} ranks, {trace.spans} intervals", err=True)
+    click.echo(f"{trace.title}: {len(trace.rows)} ranks, {trace.spans} intervals, {trace.messages} messages", err=True)
     return 0

@@ -10,7 +10,9 @@ import click
 
 if TYPE_CHECKING:
     FloatParameter = click.ParamType[float]
+    CountsParameter = click.ParamType[tuple[int, ...]]
 else:
+    CountsParameter = click.ParamType
     FloatParameter = click.ParamType  # generic only from click 8.2 on
 
 UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -51,3 +53,21 @@ class Effect(FloatParameter):
 
 
 EFFECT = Effect()
+
+
+class Ranks(CountsParameter):
+    """4, or 1,2,4: numbers of ranks."""
+
+    name = "ranks"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """One or more, each at least 1, each once."""
+        if isinstance(value, tuple):
+            return value
+        words = [word.strip() for word in str(value).split(",")]
+        if not all(re.fullmatch(r"[1-9][0-9]{0,6}", word) for word in words) or len(set(words)) < len(words):
+            self.fail(f"'{value}' is not a number of ranks; write for example 4, or several as 1,2,4", param, ctx)
+        return tuple(int(word) for word in words)
+
+
+RANKS = Ranks()

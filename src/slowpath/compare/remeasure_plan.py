@@ -114,7 +114,15 @@ def _placement(name: str, given: PlacementResult | None) -> Placement:
     """As it was asked for; what an older run does not state has its default."""
     if given is None:
         return Placement(name)
-    return Placement(name, given.bind or "core", given.spread, given.nodes, given.ranks_per_node, given.hosts or [])
+    return Placement(
+        name,
+        given.bind or "core",
+        given.spread,
+        given.nodes,
+        given.ranks_per_node,
+        given.hosts or [],
+        ranks=given.ranks,
+    )
 
 
 def _contrast(i: int, row: Row, numbers: Mapping[tuple[str, int], int]) -> Contrast:

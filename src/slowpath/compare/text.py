@@ -113,10 +113,15 @@ def difference(one: Difference) -> str:
     return f"{one.what}: {one.a or 'not known'} -> {one.b or 'not known'}"
 
 
+def counts(found: Comparison) -> str:
+    """`2 slower, 3 same`."""
+    return ", ".join(f"{count} {word}" for word, count in found.verdicts.items() if count) or "nothing to compare"
+
+
 def _counts(found: Comparison) -> str:
-    counted = ", ".join(f"{count} {word}" for word, count in found.verdicts.items() if count)
+    counted = counts(found)
     return wrap(
-        f"B against A: {counted or 'nothing to compare'}. A ratio above 1 means that B is worse; differences below "
+        f"B against A: {counted}. A ratio above 1 means that B is worse; differences below "
         f"{100 * found.minimum_effect:g} % don't count; p values are corrected within each experiment and metric."
     )
 

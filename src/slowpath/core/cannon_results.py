@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from slowpath.core.result import AtLeastOne, Count, Interval, NotNegative, Positive, Result, Share, Text, means
 
 CannonPart = Annotated[str, Meta(pattern="^(dgemm|issue|test|wait|copy|synchronise|skew|distribute|gather|generate)$")]
+ScalingKind = Annotated[str, Meta(pattern="^(strong|weak)$")]
 CriticalShare = Annotated[str, Meta(pattern="^(half|tenth)$")]
 
 
@@ -24,6 +25,16 @@ class Value(Result, frozen=True, kw_only=True):
     interval_kind: Annotated[Text, means("how the interval was made, or why there is none")]
     level: Annotated[Share | None, means("confidence of the interval, as 0.95; null: the interval, if any, is a range")]
     launches: Annotated[AtLeastOne, means("that measured it")]
+
+
+class CannonClock(Result, frozen=True, kw_only=True):
+    """Clock frequency of the ranks' processors, over ranks and repetitions."""
+
+    median_hz: Annotated[Positive, means("of all readings")]
+    lowest_hz: Annotated[Positive, means("of any rank and repetition")]
+    highest_hz: Annotated[Positive, means("of any rank and repetition")]
+    readings: Annotated[AtLeastOne, means("ranks x repetitions x launches")]
+    source: Annotated[str, means("cpufreq: the kernel's scaling_cur_freq; counted loop: additions of a cycle each")]
 
 
 class CannonPoint(Result, frozen=True, kw_only=True):
@@ -57,6 +68,13 @@ class CannonPoint(Result, frozen=True, kw_only=True):
     hidden_ratio_reason: Annotated[str | None, means("why it is null")] = None
     moved_ratio: Annotated[
         NotNegative | None, means("distribute and gather over dgemm, all of parts_s; null: nothing was multiplied")
+    ] = None
+    parts: Annotated[dict[CannonPart, Value], means("parts_s with their intervals")] = field(default_factory=dict)
+    exposed: Annotated[Value | None, means("exposed_s with its interval; null: no samples")] = None
+    clock: Annotated[CannonClock | None, means("of the ranks' processors, after each repetition")] = None
+    clock_reason: Annotated[str | None, means("why it is null")] = None
+    remark: Annotated[
+        str | None, means("what the engine says of the variant here, as into how many pieces it cuts")
     ] = None
 
 
@@ -127,6 +145,9 @@ class CannonTimeline(Result, frozen=True, kw_only=True):
     launch: Annotated[Count, means("number")]
     repetition: Annotated[Count, means("0-based")]
     multiply_s: Annotated[Positive, means("its length")]
+    clock_hz: Annotated[
+        Positive | None, means("the lowest clock frequency of any rank right after it; null: not known")
+    ] = None
     one_clock: Annotated[bool, means("false: the times of each rank begin at its own start")]
     intervals: Annotated[list[TimelineInterval], means("by rank and begin")]
     waits: Annotated[
@@ -189,6 +210,8 @@ class CannonGroup(Result, frozen=True, kw_only=True):
     best_across_nodes: Annotated[list[CannonBest], means("for each n, of variants that work across nodes")]
     advice: Annotated[str | None, means("one sentence")]
     advice_reason: Annotated[str | None, means("why advice is null")]
+    clock: Annotated[CannonClock | None, means("of the ranks' processors, over all cells")] = None
+    clock_reason: Annotated[str | None, means("why it is null")] = None
     timelines: Annotated[list[CannonTimeline], means("each variant's, for the largest n and one in the middle")]
 
 
@@ -213,8 +236,43 @@ class CannonDistribution(Result, frozen=True, kw_only=True):
     over_in_place_reason: Annotated[str | None, means("why it is null")]
 
 
+class ScalingPoint(Result, frozen=True, kw_only=True):
+    """One style with one number of ranks."""
+
+    ranks: Annotated[AtLeastOne, means("of each launch")]
+    n: Annotated[AtLeastOne, means("order of the matrices")]
+    cell: Annotated[Count, means("number")]
+    multiply_s: Annotated[Value, means("one multiplication")]
+    oversubscribed: Annotated[bool, means("not every rank has a core of its own")]
+    speed_up: Annotated[
+        Value | None, means("time with the fewest ranks over this one, round by round; null: see reason")
+    ]
+    efficiency: Annotated[
+        Value | None, means("rate of a rank, 2 n^3 / (ranks x time), over that with the fewest ranks; null: see reason")
+    ]
+    reason: Annotated[str | None, means("why speed_up and efficiency are null")]
+
+
+class CannonScaling(Result, frozen=True, kw_only=True):
+    """One style over the number of ranks."""
+
+    kind: Annotated[ScalingKind, means("strong: n stays; weak: n / sqrt(ranks) stays, and so the memory of a rank")]
+    variant: Annotated[str, means("name")]
+    parameters: Annotated[dict[str, str], means("what its cells share")]
+    mpi: Annotated[str | None, means("short name as in run.mpis")]
+    environment: Annotated[str, means("as in run.environments")]
+    placement: Annotated[str, means("the campaign's name; those of the cells add the number of ranks")]
+    n: Annotated[AtLeastOne | None, means("order of the matrices; null: weak")]
+    block: Annotated[AtLeastOne | None, means("n / sqrt(ranks); null: strong")]
+    base_ranks: Annotated[AtLeastOne, means("fewest ranks, which the others are compared with")]
+    points: Annotated[list[ScalingPoint], Meta(min_length=2), means("ranks ascending")]
+
+
 class CannonResults(Result, frozen=True, kw_only=True):
     """The comparison of communication styles."""
 
     groups: Annotated[list[CannonGroup], Meta(min_length=1), means("in the order of the plan")]
     distribution: Annotated[list[CannonDistribution], means("cells whose inputs are moved")]
+    scaling: Annotated[list[CannonScaling], means("over the number of ranks; empty: the run has one number")] = field(
+        default_factory=list
+    )

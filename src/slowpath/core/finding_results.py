@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from slowpath.core.contrast_results import VerdictWord
-from slowpath.core.result import Count, Interval, NotNegative, Phase, Positive, Result, Text, means
+from slowpath.core.result import Count, Interval, NotNegative, Phase, Positive, Result, Text, means, optional
 
 
 class LawCoefficient(Result, frozen=True, kw_only=True):
@@ -120,10 +120,14 @@ class RemedyResult(Result, frozen=True, kw_only=True):
 
     name: Annotated[Text, means("as in the table of remedies")]
     text: Annotated[Text, means("what to do")]
+    phrase: Annotated[Text | None, means("what to use, as after 'Use'; null: of an older version")] = optional()
     snippet: Annotated[Snippet, means("lines to copy")]
     removed_ratio: Annotated[RemovedRatio | None, means("share of the gap that it removed; null: not tried")]
     side_effects: Annotated[list[str | SideEffect], means("what to watch, and what a trial measured")]
-    verdict: Annotated[Literal["proven", "partial", "not tried", "no effect", "worse"], means("what trying it showed")]
+    verdict: Annotated[
+        Literal["proven", "partial", "both sides", "not tried", "no effect", "worse"],
+        means("what trying it showed; both sides: it speeds up the fast side as well, and the gap stays"),
+    ]
     reason: Annotated[str, means("what the verdict rests on")]
 
 
@@ -169,4 +173,7 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
     doubts: Annotated[list[str], means("what speaks against it")]
     remedies: Annotated[list[RemedyResult], means("those that fit, the proven first")]
     next: Annotated[list[Text], means("what would be measured next")]
+    axis: Annotated[str | None, means("the one thing in which both sides differ; absent: it rests on no contrast")] = (
+        None
+    )
     run: Annotated[str | None, means("of a diagnosis: the step that showed it; absent: the survey")] = None

@@ -61,6 +61,7 @@ class Placement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ranks_per_node: int | None = None
     hosts: list[str] = []  # names of the nodes, where a placement is about certain ones
     of: str | None = None  # the campaign's name for all placements that one [[placement]] stands for
+    ranks: int | None = None  # of its launches, where the run has several numbers of ranks; None: Plan.ranks
     unavailable: str | None = None  # why ranks can't be put there; its cells are skipped
 
     @property
@@ -137,7 +138,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     schema: int
     campaign: str
     title: str
-    ranks: int
+    ranks: int  # the most that a launch has
     rounds: int
     seed: int
     minimum_effect: float  # ratio below which a difference is called "same", e.g. 0.03
@@ -147,6 +148,15 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     contrasts: list[Contrast]
     launches: list[Launch]
     mpis: list[PlannedMpi] = []  # empty: as Cell.mpi is None
+
+    def ranks_of(self, placement: str) -> int:
+        """Ranks of a launch in the placement of this name."""
+        return next((p.ranks for p in self.placements if p.name == placement and p.ranks is not None), self.ranks)
+
+    @property
+    def rank_counts(self) -> list[int]:
+        """Every number of ranks that launches have, ascending."""
+        return sorted({p.ranks or self.ranks for p in self.placements}) or [self.ranks]
 
     @property
     def several_mpis(self) -> bool:

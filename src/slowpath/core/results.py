@@ -36,7 +36,7 @@ from slowpath.core.finding_results import (
     Snippet,
 )
 from slowpath.core.put_results import PutResults
-from slowpath.core.result import Count, Result, Text, means
+from slowpath.core.result import Count, Result, Text, means, optional
 from slowpath.core.run_results import (
     EnvironmentResult,
     LaunchCounts,
@@ -81,12 +81,14 @@ __all__ = [
     "Snippet",
     "UcxProtocol",
     "Verdict",
+    "VerdictState",
     "VerdictWord",
 ]
 
 RESULTS_SCHEMA: Final = 1
 
 Level = Literal["slow", "info", "ok", "warning"]
+VerdictState = Literal["slow", "off default", "undecided", "clear", "nothing asked", "not measured"]
 SkippedStatus = Annotated[str, Meta(pattern="^(skipped|failed|hung|crashed|interrupted|not started)$")]
 
 
@@ -101,8 +103,24 @@ class Line(Result, frozen=True, kw_only=True):
 class Verdict(Result, frozen=True, kw_only=True):
     """The few sentences on top of a report."""
 
-    headline: Annotated[Text, means("one sentence")]
+    headline: Annotated[Text, means("one sentence: what to do first, or what is not decided")]
     lines: Annotated[list[Line], means("one for each question of the campaign, the strongest effect first")]
+    state: Annotated[VerdictState | None, means("what the headline says; null: of an older version")] = optional()
+    place: Annotated[Text | None, means("host, library and date; null: of an older version")] = optional()
+    count: Annotated[Text | None, means("slow paths and questions, counted; null: of an older version")] = optional()
+    slow_paths: Annotated[
+        Count | None,
+        means(
+            "findings that are not off the default, and clear losses that no finding names; null: of an older version"
+        ),
+    ] = optional()
+    off_default: Annotated[
+        Count | None, means("findings under settings alone that nobody chose; null: of an older version")
+    ] = optional()
+    questions: Annotated[
+        Count | None, means("that ask for slow paths: no controls, no prices; null: of an older version")
+    ] = optional()
+    undecided: Annotated[Count | None, means("questions that are still open; null: of an older version")] = optional()
 
 
 class SkippedRow(Result, frozen=True, kw_only=True):
@@ -125,7 +143,7 @@ class Results(Result, frozen=True, kw_only=True):
     verdict: Annotated[Verdict, means("the few sentences on top of a report")]
     cells: Annotated[list[CellResult], means("what was measured at each point")]
     contrasts: Annotated[list[ContrastResult], means("comparisons of two cells")]
-    findings: Annotated[list[Finding], means("slow paths, the strongest first")]
+    findings: Annotated[list[Finding], means("slow paths with a name, the one that costs most first")]
     cannon: Annotated[CannonResults | None, means("null: no cells of experiment cannon")]
     put: Annotated[PutResults | None, means("null: no measured cells of experiment put")] = None
     node_pairs: Annotated[

@@ -80,7 +80,7 @@ def _closed(struct: type[Result], found: Schema) -> Schema:
     """A struct's object: nothing else in it, all required that is always written, its conditions."""
     omits = struct.__struct_config__.omit_defaults
     fields = msgspec.structs.fields(struct)
-    absent = {field.encode_name for field in fields if omits and field.default is not msgspec.NODEFAULT}
+    absent = {field.encode_name for field in fields if omits and _has_default(field)}
     properties = {
         name: _present(one) if name in absent else {key: value for key, value in one.items() if key != "default"}
         for name, one in found["properties"].items()
@@ -94,6 +94,11 @@ def _closed(struct: type[Result], found: Schema) -> Schema:
         "additionalProperties": False,
         "properties": properties,
     } | ({"allOf": conditions} if conditions else {})
+
+
+def _has_default(field: msgspec.structs.FieldInfo) -> bool:
+    """Whether msgspec leaves the field out where it has its default: of factories those of empty containers alone."""
+    return field.default is not msgspec.NODEFAULT or field.default_factory in (dict, list, set)
 
 
 def _present(node: Schema) -> Schema:

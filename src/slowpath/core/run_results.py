@@ -105,6 +105,7 @@ class PlacementResult(Result, frozen=True, kw_only=True, omit_defaults=True):
     nodes: Annotated[int | None, means("how many are asked for")] = None
     ranks_per_node: Annotated[int | None, means("how many are asked for")] = None
     hosts: Annotated[list[str] | None, means("nodes asked for by name")] = None
+    ranks: Annotated[int | None, means("of each launch, where the run has several numbers of ranks")] = None
     observed: Annotated[list[RankPlace], means("ranks of its first launch")]
     differs: Annotated[list[str], means("what of it the ranks of any launch did not find")]
 

@@ -15,6 +15,7 @@ from slowpath.core.errors import UsageError
 MAX_BYTES = 2**63 - 1  # the engine holds lengths in a signed 64-bit integer (MPI_Count)
 MAX_VALUES = 100_000  # of one list or range
 _READABLE = 10_000  # numbers below it are read at a glance
+_FEWEST_DIGITS, _MOST_DIGITS = 2, 4  # significant ones, of a number with an interval
 _BINARY = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _TERM = re.compile(r"([+-]?)([0-9]+)(KiB|MiB|GiB|TiB)?")
 _SUFFIX_LIKE = re.compile(r"([0-9.]+) *([kmgt])i?b?", re.IGNORECASE)
@@ -181,12 +182,17 @@ def _sum(count: int, near: int, sign: str) -> str:
 
 
 def _decimals(value: float, half_width: float | None) -> int:
-    """Digits behind the point: three significant ones, or one beyond the interval's half-width if that is more."""
-    significant = 2 - math.floor(math.log10(abs(value))) if value else 0
+    """Digits behind the point: as many as the interval's half-width with two digits has, two to four significant ones.
+
+    Without an interval three significant digits. More than four claim more than some launches can know.
+    """
+    first = -math.floor(math.log10(abs(value))) if value else 0
+    digits = first + 2 if value else 0
     if half_width is not None and half_width > 0 and math.isfinite(half_width):
         # The small addition keeps a half-width of exactly 0.01 from falling into the decade below.
-        significant = max(significant, 1 - math.floor(math.log10(half_width) + 1e-9))
-    return min(6, significant)
+        digits = 1 - math.floor(math.log10(half_width) + 1e-9)
+        digits = min(max(digits, first + _FEWEST_DIGITS - 1), first + _MOST_DIGITS - 1) if value else digits
+    return min(6, digits)
 
 
 def _rounded(value: float, half_width: float | None) -> str:
@@ -214,7 +220,7 @@ _RATES = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")]
 
 
 def format_time(value_s: float, half_width_s: float | None = None) -> str:
-    """`2.919 ms`: ns, us, ms or s, three significant digits, or one beyond the interval's half-width.
+    """`2.92 ms`: ns, us, ms or s; digits as `format_ratio`.
 
     Args:   value_s: seconds.  half_width_s: half the width of its interval, seconds, or None.
     Raises: ValueError if not finite.
@@ -223,8 +229,30 @@ def format_time(value_s: float, half_width_s: float | None = None) -> str:
 
 
 def format_ratio(ratio: float, half_width: float | None = None) -> str:
-    """`3.29`: three significant digits, or one beyond the interval's half-width.  Raises: ValueError."""
+    """`3.29`: two to four significant digits by the interval's half-width, three without.  Raises: ValueError."""
     return _rounded(_finite(ratio, "a ratio"), half_width)
+
+
+def format_interval(interval: tuple[float, float], value: float) -> str:
+    """`[3.10, 3.50]`: both ends with the digits of the value between them, `[1.3, 4088]`: two at least.
+
+    Raises: ValueError: not finite.
+    """
+    common = _decimals(value, (interval[1] - interval[0]) / 2)
+    return f"[{', '.join(_end(_finite(end, 'an end'), common) for end in interval)}]"
+
+
+def _end(end: float, common: int) -> str:
+    first = -math.floor(math.log10(abs(end))) if end else common
+    decimals = max(common, min(6, first + _FEWEST_DIGITS - 1))
+    return f"{round(end, decimals):.{max(0, decimals)}f}"
+
+
+def ratio_words(ratio: float, interval: tuple[float, float] | None) -> str:
+    """`3.29x [3.10, 3.50]`; the bare ratio without an interval.  Raises: ValueError."""
+    if interval is None:
+        return f"{format_ratio(ratio)}x"
+    return f"{format_ratio(ratio, (interval[1] - interval[0]) / 2)}x {format_interval(interval, ratio)}"
 
 
 def format_rate(value_per_s: float, half_width_per_s: float | None = None, unit: str = "B/s") -> str:

@@ -12,7 +12,7 @@ import msgspec
 from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE
 from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes, write_atomically
-from slowpath.core.results import Finding, SideEffect, Snippet
+from slowpath.core.results import Finding, SideEffect, Snippet, Verdict
 from slowpath.diagnose.schema_1 import upgraded
 from slowpath.diagnose.tasks import LeftOut, Task
 from slowpath.mpi.forced import Forced
@@ -69,7 +69,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
 
     status: named: no more than names was asked for; budget: stopped at it.  forced: variables of the user's that are
     known to force a slow state.  name_only: nothing is explained, refined or tried.  next: what would be measured next.
-    combined: None: no two proven remedies were measured together.
+    combined: None: no two proven remedies were measured together.  verdict: by the judge of every run; None: nothing
+    was measured yet, or an older version wrote it.
     only: rules and questions that were asked for; empty: all.  not_tried: remedies that can't help on this machine.
     """
 
@@ -88,6 +89,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     next: list[str] = []
     name_only: bool = False
     combined: CombinedOutcome | None = None
+    verdict: Verdict | None = None
     only: list[str] = []
     not_tried: list[LeftOut] = []
 

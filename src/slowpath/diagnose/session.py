@@ -20,6 +20,8 @@ from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import kind_of
 from slowpath.diagnose.steps.trial import cannot_help
+from slowpath.diagnose.verdict import verdict_of
+from slowpath.findings.order import by_cost
 from slowpath.run.measure import measured_s
 from slowpath.run.prepare import Prepared
 
@@ -112,7 +114,11 @@ class Session:
         steps = [done if one.number == step.number else one for one in self.diagnosis.steps]
         self._bench.tell(f"{step.folder}: {done.summary}")
         spent_s = sum(one.wall_s or 0.0 for one in steps)
-        self._write(steps=steps, findings=list(after.findings), combined=after.combined, spent_s=spent_s, forced=forced)
+        findings = by_cost(after.findings)
+        verdict = verdict_of(findings, self._measured)
+        self._write(
+            steps=steps, findings=findings, combined=after.combined, spent_s=spent_s, forced=forced, verdict=verdict
+        )
         not_tried = list(cannot_help(self._state().for_what_was_asked))
         for one in not_tried:
             if one not in self.diagnosis.not_tried:

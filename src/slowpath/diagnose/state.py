@@ -37,9 +37,9 @@ class LibraryFacts:
         """Its variables that move a protocol switch."""
         return switches_of(self.name, self.version, self.transport)
 
-    def remedies(self, rule: str) -> tuple[Remedy, ...]:
-        """Those of the table for a rule."""
-        return remedies_for(rule, None, self.name, self.version, self.transport)
+    def remedies(self, rule: str, axis: str | None) -> tuple[Remedy, ...]:
+        """Those of the table for a rule.  Args: axis: in which the finding's sides differ; None: on no contrast."""
+        return remedies_for(rule, axis, self.name, self.version, self.transport)
 
     def forced(self, environ: Mapping[str, str]) -> list[Forced]:
         """The user's own variables that force a slow state of it."""

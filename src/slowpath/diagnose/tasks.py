@@ -6,11 +6,15 @@ Lengths are bytes, times seconds. A limit is the last value before a change; `fi
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from slowpath.core.results import Snippet
+
+# How a trial has the fast side: the remedied cell is on it; the remedy changes nothing there; it is measured with the
+# remedy as well; there is none, since the finding rests on a law.
+FastSide = Literal["remedied", "unchanged", "toggled", "none"]
 
 
 class TaskBase(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
@@ -103,7 +107,8 @@ class AttributeTask(TaskBase, frozen=True, kw_only=True, tag="attribute"):
 
 
 class TrialTask(TaskBase, frozen=True, kw_only=True, tag="trial"):
-    """Toggle one remedy. axis: what differs; slow, remedied, fast: its values; fast None: remedied is the fast side.
+    """Toggle one remedy. axis: what differs; slow, remedied: its values.  fast_side: None: a trial of an older version,
+    which did not measure the fast side with the remedy.
 
     constant_s: the law's constant part, where there is no fast side at all.  control: why the negative control must not
     change.  uncontrolled: why there is no control.
@@ -116,7 +121,7 @@ class TrialTask(TaskBase, frozen=True, kw_only=True, tag="trial"):
     remedied: str
     metric: str
     phase: str
-    fast: str | None = None
+    fast_side: FastSide | None = None
     constant_s: float | None = None
     control: str | None = None
     uncontrolled: str | None = None

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from slowpath.core.result import Interval
@@ -20,6 +20,7 @@ class Metric:
     meaning: str
     bandwidth: bool = False  # of one message in this time
     message_rate: bool = False  # one over this time
+    not_across: Mapping[str, str] = field(default_factory=dict, hash=False)  # axis -> why both sides time unlike things
 
 
 # What follows from a time and the payload; no block holds them.

@@ -29,3 +29,9 @@ ROLES: Roles = {name: role for one in EXPERIMENTS for name, role in one.roles.it
 def experiment_named(name: str) -> Experiment:
     """The experiment of this name; one of which nothing but the name is known where there is none."""
     return next((one for one in EXPERIMENTS if one.name == name), Experiment(name))
+
+
+def not_comparable(experiment: str, metric: str, axis: str) -> str | None:
+    """Why this metric's two sides would time unlike things along this axis; None: they can be compared."""
+    found = next((one for one in experiment_named(experiment).metrics if one.name == metric), None)
+    return found.not_across.get(axis) if found else None

@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one judge of a run: headline and lines of the verdict from contrasts and findings together, and which remedy each
-contrast shows. Pure.
+"""The one judge of a run: headline, counts and lines of the verdict from contrasts and findings together, and which
+remedy each contrast shows. Pure.
 
-One line for each question that the campaign asks: the contrast with the strongest effect speaks for its group, and how
-many are decided is counted. Nothing is claimed that is neither a decided contrast nor a finding.
+A *slow path* is a finding that is not off the default, or a clear loss in a question that no such finding names: one
+definition and one count, for runs and diagnoses. One line for each question that the campaign asks: the contrast with
+the strongest effect speaks for its group. Nothing is claimed that is neither a decided contrast nor a finding.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Level, Line, Verdict
-from slowpath.core.units import format_ratio, format_time
+from slowpath.core.units import format_time, ratio_words
 from slowpath.findings.evidence.evidence import CLEAR_RATIO
+from slowpath.findings.headline import Cells, advice
 from slowpath.findings.libraries import between_two, libraries_line
+from slowpath.findings.order import by_cost
+from slowpath.findings.questions import grouped, is_question, question
+from slowpath.findings.tally import Tally, Told
 
 DECIDED = ("faster", "slower")
 _RANK: Mapping[Level, int] = {"warning": 0, "slow": 1, "info": 2, "ok": 3}
@@ -44,31 +48,69 @@ class Conclusion:
 def conclude(
     contrasts: Sequence[ContrastResult],
     findings: Sequence[Finding],
-    unmeasured: int,
+    told: Told | None = None,
     *,
+    cells: Cells | None = None,
     offers: Mapping[str, Offer] | None = None,
     more: Sequence[Line] = (),
 ) -> Conclusion:
-    """Verdict of a run, the strongest effect first.
+    """Verdict of a run.
 
-    Args: unmeasured: cells without samples.  offers: id of a contrast -> what would move the user to either side.
+    Args: told: what the headline needs to know of the run.  cells: by number, for the lengths that it names.
+          offers: id of a contrast -> what would move the user to either side.
           more: lines that rest on no contrast of the campaign; they answer none of its questions.
     """
     by_id = {contrast.id: contrast for contrast in contrasts}
-    rules = _rules(findings)
-    answers = [_answer(group, rules) for group in _grouped(contrasts)]
+    rules = _rules(contrasts, findings)
+    groups = grouped(contrasts)
+    answers = [_answer(group, rules) for group in groups]
     lines = sorted([*answers, *more], key=lambda line: (_RANK[line.level], -_strength_of(line, by_id)))
-    verdict = Verdict(headline=_headline(answers, findings, unmeasured), lines=lines)
-    return Conclusion(verdict, [_with_remedy(one, (offers or {}).get(one.id, Offer())) for one in contrasts])
+    mine = {name for name, those in rules.items() if any(one.affects_default is not False for one in those)}
+    losses = [line for line in answers if line.level == "slow"]
+    tally = Tally(
+        findings=by_cost(findings),
+        unnamed=[line for line in losses if line.contrast not in mine],
+        questions=[
+            question(group, line.level == "slow")
+            for group, line in zip(groups, answers, strict=True)
+            if is_question(group)
+        ],
+        told=told or Told(),
+    )
+    offered = [_with_remedy(one, (offers or {}).get(one.id, Offer())) for one in contrasts]
+    return Conclusion(_verdict(tally, lines, offered, cells or {}), offered)
 
 
-def _rules(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
-    """Id of a contrast -> the findings that rest on it."""
-    found: dict[str, list[Finding]] = {}
-    for finding in findings:
-        for contrast in finding.contrasts:
-            found.setdefault(contrast, []).append(finding)
-    return found
+def _verdict(tally: Tally, lines: list[Line], contrasts: Sequence[ContrastResult], cells: Cells) -> Verdict:
+    headline = tally.headline
+    if tally.own:
+        headline = f"{advice(tally.own[0], contrasts, cells)}."
+    elif tally.unnamed:
+        headline = tally.unnamed[0].text
+    return Verdict(
+        headline=headline,
+        lines=lines,
+        state=tally.state,
+        place=tally.told.place,
+        count=tally.count,
+        slow_paths=tally.slow_paths,
+        off_default=len(tally.apart),
+        questions=len(tally.questions),
+        undecided=len(tally.undecided),
+    )
+
+
+def _rules(contrasts: Sequence[ContrastResult], findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """Id of a contrast -> the findings of this run that rest on it, or whose law runs through both of its cells."""
+    own = [one for one in findings if one.run is None]
+    return {contrast.id: found for contrast in contrasts if (found := [one for one in own if _names(one, contrast)])}
+
+
+def _names(finding: Finding, contrast: ContrastResult) -> bool:
+    if finding.contrasts:
+        return contrast.id in finding.contrasts
+    alike = (finding.metric, finding.phase) == (contrast.metric, contrast.b.phase)
+    return alike and {contrast.a.cell, contrast.b.cell} <= set(finding.cells)
 
 
 def _with_remedy(contrast: ContrastResult, offer: Offer) -> ContrastResult:
@@ -127,7 +169,8 @@ def _decided_line(
     where = f" ({top.where})" if top.where else ""
     default = "" if lost or top.explains else "; the default is the faster side"
     also = f"; {len(decided)} of {total} contrasts decided" if total > 1 else ""
-    codes = ", ".join(dict.fromkeys(finding.rule for finding in named))
+    mine = [finding for finding in named if level != "slow" or finding.affects_default is not False]
+    codes = ", ".join(dict.fromkeys(finding.rule for finding in mine))
     text = f"{top.group}: {_times(top)}{where}{default}{also}{f'; named by {codes}' if codes else ''}."
     return Line(level=level, text=text, contrast=top.id)
 
@@ -171,10 +214,8 @@ def _times(contrast: ContrastResult) -> str:
     if ratio < 1:
         slow, fast, slow_s, fast_s, ratio = fast, slow, fast_s, slow_s, 1 / ratio
         interval = (1 / interval[1], 1 / interval[0]) if interval else None
-    half = (interval[1] - interval[0]) / 2 if interval else None
-    span = f" [{format_ratio(interval[0], half)}, {format_ratio(interval[1], half)}]" if interval else ""
     return (
-        f"{_side(contrast, slow)} takes {format_ratio(ratio, half)}x{span} as long as {_side(contrast, fast)}: "
+        f"{_side(contrast, slow)} takes {ratio_words(ratio, interval)} as long as {_side(contrast, fast)}: "
         f"{format_time(slow_s)} vs {format_time(fast_s)}"
     )
 
@@ -184,41 +225,3 @@ def _side(contrast: ContrastResult, side: ContrastSide) -> str:
     if axis == "phase":
         return "the first message of a fresh allocation" if side.phase == "first" else "a later one"
     return f'"{value}"' if axis in _NAMED_AXES else f"{axis.removesuffix('_bytes').replace('_', ' ')} {value}"
-
-
-def _grouped(contrasts: Iterable[ContrastResult]) -> list[list[ContrastResult]]:
-    groups: dict[str, list[ContrastResult]] = {}
-    for contrast in contrasts:
-        groups.setdefault(contrast.group, []).append(contrast)
-    return list(groups.values())
-
-
-def _headline(answers: Sequence[Line], findings: Sequence[Finding], unmeasured: int) -> str:
-    slow, asked = sum(line.level == "slow" for line in answers), len(answers)
-    questions = f"{asked} question{'s' * (asked != 1)}"
-    if findings:
-        text = f"{_findings(findings)}; {_shown(slow, asked)}"
-    elif not asked:
-        text = "Measured; this run asks for no comparison"
-    elif slow:
-        text = f"{slow} slow path{'s' * (slow > 1)} in {questions}"
-    else:
-        text = f"No slow path in {questions}"
-    return text + (f"; {unmeasured} cell{'s' * (unmeasured > 1)} could not be measured" if unmeasured else "")
-
-
-def _findings(findings: Sequence[Finding]) -> str:
-    """`3 slow paths by name (2 SP005, SP008)`; those that only states have that nobody chose are counted apart."""
-    apart = [one for one in findings if one.affects_default is False]
-    counts = Counter(one.rule for one in findings)
-    codes = ", ".join(f"{number} {code}" if number > 1 else code for code, number in counts.items())
-    rest = "" if not apart else " off the default" if len(apart) == len(findings) else f", {len(apart)} off the default"
-    return f"{len(findings)} slow path{'s' * (len(findings) > 1)} by name ({codes}){rest}"
-
-
-def _shown(slow: int, asked: int) -> str:
-    if not asked:
-        return "this run asks for no comparison"
-    if not slow:
-        return f"no clear loss in {asked} question{'s' * (asked > 1)}"
-    return f"a clear loss in {slow} of {asked} question{'s' * (asked > 1)}"

@@ -17,6 +17,7 @@ from slowpath.findings.gather.gather import Gathered
 from slowpath.findings.gather.processors import crowded
 from slowpath.findings.merge import merged
 from slowpath.findings.registry import RULES
+from slowpath.findings.remedies.remedy import Parameters
 from slowpath.findings.rule import Observation, Rule
 
 
@@ -30,7 +31,13 @@ def findings(
     """
     evidence = Gathered(results, roles, user_state)
     found = [
-        build(rule, observation, rule.witnesses(evidence, observation), _mpi(evidence, observation))
+        build(
+            rule,
+            observation,
+            rule.witnesses(evidence, observation),
+            _mpi(evidence, observation),
+            _parameters(evidence, observation),
+        )
         for rule in rules
         for observation in rule.observe(evidence)
         if _is_reported(evidence, observation)
@@ -47,6 +54,15 @@ def _is_reported(evidence: Gathered, observation: Observation) -> bool:
     interval = observation.interval
     least = max(evidence.control_ratio, CLEAR_RATIO if observation.affects_default is False else 1.0)
     return interval is None or interval[0] > least
+
+
+def _parameters(evidence: Gathered, observation: Observation) -> tuple[Parameters, Parameters] | None:
+    """Of the slow and of the fast cell that the observation speaks of; None: it names no slow one."""
+    slow, fast = (
+        next((evidence.cells[number].parameters for number in numbers), None)
+        for numbers in (observation.slow_cells, observation.fast_cells)
+    )
+    return None if slow is None else (slow, fast or {})
 
 
 def _mpi(evidence: Gathered, observation: Observation) -> MpiResult | None:

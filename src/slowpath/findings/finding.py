@@ -24,7 +24,7 @@ from slowpath.core.results import (
     Snippet,
 )
 from slowpath.findings.remedies.registry import remedies_for
-from slowpath.findings.remedies.remedy import Remedy
+from slowpath.findings.remedies.remedy import Parameters, Remedy
 from slowpath.findings.remedies.snippet import snippet
 from slowpath.findings.rule import Observation, Rule, Support
 from slowpath.stats.laws.found import Coefficient, FittedLaw, FittedPoint, formula_words
@@ -41,11 +41,19 @@ def finding_id(rule: str, observation: Observation) -> str:
     return f"{rule}:{hashlib.sha256(about.encode()).hexdigest()[:8]}"
 
 
-def build(rule: Rule, seen: Observation, support: Support, mpi: MpiResult | None) -> Finding:
+def build(
+    rule: Rule,
+    seen: Observation,
+    support: Support,
+    mpi: MpiResult | None,
+    sides: tuple[Parameters, Parameters] | None = None,
+) -> Finding:
     """One finding without a trial.
 
     Args: support: what the rule's witness shows; it explains only together with a law, where the rule asks for one.
           mpi: the entry of run.mpis of the library that it was seen under.
+          sides: parameters of the slow and of the fast cell; a remedy that changes nothing in the slow one is none.
+          None: not known.
     """
     explained = _explained(rule, seen, support)
     shown = explained.state == "shown"
@@ -74,7 +82,7 @@ def build(rule: Rule, seen: Observation, support: Support, mpi: MpiResult | None
         law=law_result(seen.law) if seen.law else None,
         legs=legs,
         missing=_missing(legs),
-        cause=rule.cause if shown else None,
+        cause=(seen.cause or rule.cause) if shown else None,
         hypotheses=[] if shown else list(seen.hypotheses or rule.hypotheses or (rule.cause,)),
         contrasts=list(seen.contrasts),
         cells=list(seen.cells),
@@ -82,8 +90,9 @@ def build(rule: Rule, seen: Observation, support: Support, mpi: MpiResult | None
         fast_cells=list(seen.fast_cells),
         merged=[],
         doubts=list(seen.doubts),
-        remedies=_remedies(rule, seen, mpi),
+        remedies=_remedies(rule, seen, mpi, sides),
         next=_next(seen),
+        axis=seen.axis,
     )
 
 
@@ -143,12 +152,19 @@ def _explained(rule: Rule, seen: Observation, support: Support) -> Leg:
     return Leg(state="missing", text=text, evidence=evidence)
 
 
-def _remedies(rule: Rule, seen: Observation, mpi: MpiResult | None) -> list[RemedyResult]:
-    """Those of the table that fit the axis of the contrast, and before them what sets or unsets the variables in which
-    the two sides differ.
+def _remedies(
+    rule: Rule, seen: Observation, mpi: MpiResult | None, sides: tuple[Parameters, Parameters] | None
+) -> list[RemedyResult]:
+    """Those of the table that fit the axis of the contrast and change the slow cell: first what sets or unsets the
+    variables in which the two sides differ, then what leads to the fast side's own value, then what else may help, what
+    takes spare cores last.
     """
     known = (mpi.name or "", mpi.version, mpi.transport) if mpi else ("", None, None)
     table = remedies_for(rule.code, seen.axis, *known)
+    if sides is not None:
+        slow, fast = sides
+        fitting = [one for one in table if one.fits(slow)]
+        table = tuple(sorted(fitting, key=lambda one: (not one.leads(slow, fast), (one.cores_per_rank or 1) > 1)))
     names = ", ".join(seen.exports or seen.unsets)
     own: list[Remedy] = []
     if seen.exports:
@@ -165,6 +181,7 @@ def _untried(remedy: Remedy, mpi: MpiResult | None) -> RemedyResult:
     return RemedyResult(
         name=remedy.name,
         text=remedy.text,
+        phrase=remedy.words,
         snippet=Snippet(**snippet(remedy, mpi.name if mpi else None)),
         removed_ratio=None,
         side_effects=list(remedy.side_effects),
@@ -215,7 +232,7 @@ def with_trial(finding: Finding, remedy: RemedyResult, leg: Leg) -> Finding:
     )
 
 
-_ORDER = ("proven", "partial", "not tried", "no effect", "worse")
+_ORDER = ("proven", "partial", "not tried", "both sides", "no effect", "worse")
 
 
 def _by_verdict(remedy: RemedyResult) -> int:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from slowpath.core.results import ContrastResult, Line
-from slowpath.core.units import format_ratio, format_time
+from slowpath.core.units import format_time, ratio_words
 
 
 def between_two(contrasts: Sequence[ContrastResult]) -> bool:
@@ -43,12 +43,10 @@ def _strength(contrast: ContrastResult) -> float:
 
 
 def _most(decided: Sequence[ContrastResult]) -> str:
-    """`, most at 8 B: 2.31 times [2.2, 2.4] as long, 600 ns vs 260 ns`."""
+    """`, most at 8 B: 2.31x [2.20, 2.40] as long, 600 ns vs 260 ns`."""
     top = decided[0] if decided else None
     if top is None or top.ratio is None or top.a_value_s is None or top.b_value_s is None:
         return ""
-    half = (top.interval[1] - top.interval[0]) / 2 if top.interval else None
-    span = f" [{', '.join(format_ratio(end, half) for end in top.interval)}]" if top.interval else ""
     times = f"{format_time(top.b_value_s)} vs {format_time(top.a_value_s)}"
     where = f" at {top.where}" if top.where else ""
-    return f", most{where}: {format_ratio(top.ratio, half)} times{span} as long, {times}"
+    return f", most{where}: {ratio_words(top.ratio, top.interval)} as long, {times}"

@@ -9,19 +9,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from slowpath.core.results import Finding
+from slowpath.findings.order import by_cost
 
 _STATUS = {"observed": 0, "explained": 1, "proven": 2}
 Rank = tuple[bool, int, bool, bool, float]
 
 
 def merged(findings: Sequence[Finding], stronger: Mapping[str, Sequence[str]]) -> list[Finding]:
-    """Fewer findings, in the order of the strongest.
+    """Fewer findings, the one that costs most first (findings.order).
 
     Args: stronger: rule -> the rules into which it is folded where both name the same excess in one place.
     """
     same = [_folded(group) for group in _grouped(findings, lambda f: (f.id,))]
     places = [_folded(group) for group in _grouped(same, lambda f: (f.rule, f.mpi, f.about))]
-    return sorted(_without_weaker(places, stronger), key=_rank, reverse=True)
+    return by_cost(_without_weaker(places, stronger))
 
 
 def _grouped(findings: Iterable[Finding], key: Callable[[Finding], tuple[object, ...]]) -> list[list[Finding]]:
@@ -32,7 +33,7 @@ def _grouped(findings: Iterable[Finding], key: Callable[[Finding], tuple[object,
 
 
 def _rank(one: Finding) -> Rank:
-    """What speaks first: what is the user's own, what has a law, what costs most."""
+    """What speaks for those that it is folded with: what is the user's own, what has a law, what costs most."""
     law = one.law is not None and one.law.name is not None
     own = one.affects_default is not False
     return (own, _STATUS[one.status], law, one.interval is not None, one.excess_s or 0.0)

@@ -31,6 +31,7 @@ class Observation:
     affects_default: whether users who change nothing are on the slow side; None: neither side is theirs.
     axis: what the two sides differ in, as a contrast has it; None: the observation rests on no contrast.
     evidence: lines of the leg "observed".  hypotheses: causes that the data don't tell apart, in place of the rule's.
+    cause: the sentence of the finding once it is explained, in place of the rule's.
     doubts: what speaks against reading more into it.  exports: variables that put users who set none on the fast side.
     unsets: variables that put users who set them on the slow side.
     """
@@ -50,6 +51,7 @@ class Observation:
     law: FittedLaw | None = None
     evidence: tuple[str, ...] = ()
     hypotheses: tuple[str, ...] = ()
+    cause: str | None = None
     doubts: tuple[str, ...] = ()
     exports: Mapping[str, str] = field(default_factory=dict)
     unsets: tuple[str, ...] = ()

@@ -38,7 +38,7 @@ class Campaign(msgspec.Struct, frozen=True):
 
     name: str
     title: str
-    ranks: int
+    ranks: list[int]  # of launches, ascending: everything is measured with each of them
     rounds: int
     minimum_effect: float
     mpi: list[str] | None  # as find_mpi takes each, or "all" alone; None: the one that is found first
@@ -106,7 +106,7 @@ def decode(content: bytes, source: str) -> Campaign:
         if contrast.cells not in (names := [group.name for group in cells]):
             problem = f"there are no cells '{contrast.cells}'{nearest(contrast.cells, names)}"
             raise wrong(source, f"[[contrast]] '{contrast.name}'", "cells", problem)
-    fields = msgspec.structs.asdict(head) | {"mpi": _mpis(head, source)}
+    fields = msgspec.structs.asdict(head) | {"mpi": _mpis(head, source), "ranks": _ranks(head, source)}
     return Campaign(
         **fields,
         environments=environments,
@@ -168,6 +168,14 @@ def _mpis(head: CampaignTable, source: str) -> list[str] | None:
     if ALL in names and len(names) > 1:
         raise wrong(source, "[campaign]", "mpi", f"'{ALL}' already means every MPI that is found; write it alone")
     return names
+
+
+def _ranks(head: CampaignTable, source: str) -> list[int]:
+    counts = [head.ranks] if isinstance(head.ranks, int) else head.ranks
+    for count in counts:
+        if counts.count(count) > 1:
+            raise wrong(source, "[campaign]", "ranks", f"{count} is listed twice; write each number of ranks once")
+    return sorted(counts)
 
 
 def _check_environment(environment: EnvironmentTable, source: str) -> None:

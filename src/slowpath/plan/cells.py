@@ -18,12 +18,13 @@ from slowpath.plan.contrasts import GroupCells
 from slowpath.plan.tables import CellsTable, Names, scalars, wrong
 
 MAX_CELLS = 100_000
+TOO_FEW_RANKS = "too few ranks:"  # how the reason of such a cell begins
 
 
 class Shared(msgspec.Struct, frozen=True):
     """What cells of all groups share: the MPIs, and what environments and placements stand for."""
 
-    ranks: int
+    counts: list[int]  # of ranks, ascending
     mpis: list[PlannedMpi]
     environments: list[Environment]
     placements: list[Placement]
@@ -36,6 +37,10 @@ class Shared(msgspec.Struct, frozen=True):
         """The placement of this name."""
         return next(p for p in self.placements if p.name == name)
 
+    def ranks_of(self, placement: Placement) -> int:
+        """Ranks of launches there."""
+        return placement.ranks or self.counts[-1]
+
 
 def expand_group(
     campaign: Campaign, table: CellsTable, description: EngineDescription, shared: Shared, first: int
@@ -46,8 +51,8 @@ def expand_group(
         experiment = description.experiment(table.experiment)
     except UsageError as error:
         raise wrong(campaign.source, title, "experiment", str(error)) from error
-    if shared.ranks < experiment.min_ranks:
-        problem = f"{experiment.name} needs {experiment.min_ranks} ranks, not {shared.ranks}; set ranks"
+    if shared.counts[-1] < experiment.min_ranks:
+        problem = f"{experiment.name} needs {experiment.min_ranks} ranks, not {shared.counts[-1]}; set ranks"
         raise wrong(campaign.source, title, "experiment", problem)
     axes = _axes(campaign, table, experiment, shared)
     count = math.prod(len(values) for values in axes.values()) * len(shared.mpis)
@@ -60,7 +65,7 @@ def expand_group(
     parameters = [{name: point.get(name, default) for name, default in defaults.items()} for point in points]
     numbers = itertools.count(first)
     cells = [
-        _cell(next(numbers), table, point, values, mpi_label(mpi, label, shared), mpi, shared)
+        _cell(next(numbers), table, point, values, mpi_label(mpi, label, shared), mpi, shared, experiment.min_ranks)
         for mpi in shared.mpis
         for point, values, label in zip(points, parameters, labels, strict=True)
     ]
@@ -116,16 +121,19 @@ def _cell(
     label: str,
     mpi: PlannedMpi,
     shared: Shared,
+    min_ranks: int,
 ) -> Cell:
     environment = shared.environment(point["environment"], mpi.name)
     placement = shared.placement(point["placement"])
+    ranks = shared.ranks_of(placement)
+    few = f"{TOO_FEW_RANKS} {table.experiment} needs {min_ranks} ranks, not {ranks}" if ranks < min_ranks else None
     key = cell_key(
         table.experiment,
         parameters,
         {**environment.variables, **{f"-{name}": "" for name in environment.unset}},
         placement.bind,
         int(point["copy"]),
-        shared.ranks,
+        ranks,
         mpi.identity,
         placement.asked,
     )
@@ -139,7 +147,7 @@ def _cell(
         environment=environment.name,
         placement=placement.name,
         copy=int(point["copy"]),
-        skip=_why_skipped(environment, placement, mpi, shared),
+        skip=few or _why_skipped(environment, placement, mpi, shared),
         mpi=mpi.name,
     )
 

@@ -13,6 +13,7 @@ from slowpath.core.engine_description import DescribedExperiment, expand_paramet
 from slowpath.core.errors import UsageError
 from slowpath.core.labels import readable_value
 from slowpath.core.plan import LIBRARIES, Cell, Contrast, Side
+from slowpath.experiments.registry import not_comparable
 from slowpath.findings.remedies.advice import find_advice
 from slowpath.plan.check import require_metric
 from slowpath.plan.tables import ContrastTable, scalars, wrong
@@ -50,6 +51,7 @@ def contrasts_of(table: ContrastTable, group: GroupCells, source: str, verdicts:
     title = f"[[contrast]] '{table.name}'"
     try:
         _check_metric_name(table, group)
+        _check_comparable(table, group)
         cells = _selected(table, group)
         a_values = _values(table.axis, scalars(table.a), group, "a")
         b_values = _values(table.axis, scalars(table.b), group, "b")
@@ -95,6 +97,15 @@ def _check_metric_name(table: ContrastTable, group: GroupCells) -> None:
     if not table.metric.endswith("_s") or table.metric.endswith("_per_s"):
         times = [name for name in metrics if name.endswith("_s") and not name.endswith("_per_s")]
         raise UsageError(f"key metric: '{table.metric}' is no time; a contrast compares times: {', '.join(times)}")
+
+
+def _check_comparable(table: ContrastTable, group: GroupCells) -> None:
+    """A metric says itself along which axes its two sides would time unlike things."""
+    why = not_comparable(group.experiment.name, table.metric, table.axis)
+    if why is not None:
+        raise UsageError(
+            f"key axis: '{table.metric}' can't be compared along {table.axis}: {why}; leave the contrast out"
+        )
 
 
 def _check_measured(cell: Cell, experiment: DescribedExperiment, name: str, verdicts: Verdicts) -> None:

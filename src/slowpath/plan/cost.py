@@ -38,7 +38,7 @@ def launch_seconds(plan: Plan) -> dict[Kind, float]:
 
     def cell_seconds(number: int) -> float:
         cell = cells[number]
-        return experiment_named(cell.experiment).seconds(cell.parameters, plan.ranks)
+        return experiment_named(cell.experiment).seconds(cell.parameters, plan.ranks_of(cell.placement))
 
     seconds: dict[Kind, float] = {}
     for launch in plan.launches:

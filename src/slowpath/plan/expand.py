@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 
 from slowpath.core import engine_description
-from slowpath.core.cell_check import CheckCells, Verdicts, nothing_checked
+from slowpath.core.cell_check import CheckCells, Verdict, Verdicts, nothing_checked
 from slowpath.core.engine_description import EngineDescription
 from slowpath.core.errors import UsageError
 from slowpath.core.labels import unique_labels
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Placement, Plan, PlannedMpi
 from slowpath.plan.between_mpis import between_mpis
 from slowpath.plan.campaign import Campaign
-from slowpath.plan.cells import Shared, expand_group
+from slowpath.plan.cells import TOO_FEW_RANKS, Shared, expand_group
 from slowpath.plan.check import require_accepted
 from slowpath.plan.contrasts import GroupCells, contrasts_of
 from slowpath.plan.mpis import MpiInUse, resolve_environments
@@ -31,7 +31,7 @@ def expand(
     description: EngineDescription | dict[str, Any],
     mpis: Sequence[MpiInUse],
     seed: int,
-    ranks: int | None = None,
+    ranks: int | Sequence[int] | None = None,
     rounds: int | None = None,
     nodes: Nodes | None = None,
     check: CheckCells = nothing_checked,
@@ -39,28 +39,31 @@ def expand(
     """The plan of `campaign` under one or several MPIs.
 
     Args: description: of the engine, decoded or as it prints it.  mpis: one or more, their names and identities
-          distinct.  seed: fixes the order of launches and cells.  ranks, rounds: in place of the campaign's.
+          distinct.  seed: fixes the order of launches and cells.  ranks: one number or several; these and
+          rounds in place of the campaign's.
           nodes: those that the launcher can use; None: this one alone.  check: judges all cells at once.
     Raises: UsageError naming file, table and key.
     """
     if isinstance(description, dict):
         description = engine_description.decode(description)
-    ranks = campaign.ranks if ranks is None else ranks
+    asked = campaign.ranks if ranks is None else [ranks] if isinstance(ranks, int) else ranks
+    counts = sorted(set(asked))
     rounds = campaign.rounds if rounds is None else rounds
-    if ranks < 1 or rounds < 1:
-        raise UsageError(f"{ranks} ranks and {rounds} rounds cannot run; give 1 or more of each")
+    if not counts or counts[0] < 1 or rounds < 1:
+        words = ", ".join(map(str, counts)) or "no"
+        raise UsageError(f"{words} ranks and {rounds} rounds cannot run; give 1 or more of each")
     environments = resolve_environments(campaign.environments, mpis)
-    placements = resolve_placements(campaign.placements, ranks, nodes or Nodes(), campaign.source)
+    placements = resolve_placements(campaign.placements, counts, nodes or Nodes(), campaign.source)
     planned = [mpi.planned for mpi in mpis]
-    groups = _expand_groups(campaign, description, Shared(ranks, planned, environments, placements))
+    groups = _expand_groups(campaign, description, Shared(counts, planned, environments, placements))
     cells = [cell for group in groups.values() for cell in group.cells]
-    verdicts = check(cells, ranks)
+    verdicts = _checked(check, cells, placements, counts)
     require_accepted(cells, verdicts, campaign.source)
     return Plan(
         schema=PLAN_SCHEMA,
         campaign=campaign.name,
         title=campaign.title,
-        ranks=ranks,
+        ranks=counts[-1],
         rounds=rounds,
         seed=seed,
         minimum_effect=campaign.minimum_effect,
@@ -73,6 +76,22 @@ def expand(
         ),
         mpis=planned,
     )
+
+
+def _checked(
+    check: CheckCells, cells: Sequence[Cell], placements: Sequence[Placement], counts: Sequence[int]
+) -> Verdicts:
+    """All cells judged, each with the number of ranks that it is to have."""
+    of_placement = {placement.name: placement.ranks or counts[-1] for placement in placements}
+    verdicts: dict[int, Verdict] = {}
+    for count in counts:
+        mine = [cell for cell in cells if of_placement[cell.placement] == count and not _too_few(cell)]
+        verdicts |= check(mine, count) if mine else {}
+    return verdicts
+
+
+def _too_few(cell: Cell) -> bool:
+    return cell.skip is not None and cell.skip.startswith(TOO_FEW_RANKS)
 
 
 def _at_once(campaign: Campaign, placements: Sequence[Placement]) -> dict[str, tuple[str, str]]:

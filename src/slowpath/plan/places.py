@@ -21,12 +21,25 @@ class Nodes(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = ()
 
 
-def resolve_placements(tables: Sequence[PlacementTable], ranks: int, nodes: Nodes, source: str) -> list[Placement]:
-    """Every placement, those of `pairs` one for each pair of nodes.
+def resolve_placements(
+    tables: Sequence[PlacementTable], counts: Sequence[int], nodes: Nodes, source: str
+) -> list[Placement]:
+    """Every placement, those of `pairs` one for each pair of nodes; with several numbers of ranks one for each.
 
     Raises: UsageError naming table and key, where keys exclude each other or the ranks can't be divided so.
     """
-    return [placement for table in tables for placement in _resolve(table, ranks, nodes, source)]
+    several = len(counts) > 1
+    return [
+        _with_ranks(placement, ranks) if several else placement
+        for table in tables
+        for ranks in counts
+        for placement in _resolve(table, ranks, nodes, source)
+    ]
+
+
+def _with_ranks(placement: Placement, ranks: int) -> Placement:
+    name = f"{placement.name}, {ranks} rank{'s' * (ranks > 1)}"
+    return msgspec.structs.replace(placement, name=name, of=placement.name, ranks=ranks)
 
 
 def most_nodes(tables: Sequence[PlacementTable]) -> int:
@@ -46,6 +59,8 @@ def _resolve(table: PlacementTable, ranks: int, nodes: Nodes, source: str) -> li
     if table.spread is not None and (table.nodes or 1, table.ranks_per_node or ranks) != (1, ranks):
         raise wrong(source, title, "spread", "is about ranks of one node; leave nodes and ranks_per_node out")
     count, each = (1, ranks) if table.spread else _divided(table, ranks, source, title)
+    if count == nodes.count == 1 and not table.spread:
+        count = each = None  # there is no other place, and not every launcher can be asked for this one
     reason = None
     if count is not None and count > nodes.count:
         reason = f"it needs {count} nodes and there {_are(nodes.count)}; {MORE_NODES.format(nodes=count)}"

@@ -19,7 +19,8 @@ RESERVE_BYTES = 32 * 1024 * 1024
 def needed_bytes(plan: Plan) -> int:
     """Upper estimate of what a run of `plan` writes, bytes."""
     per_cell = {
-        cell.cell: experiment_named(cell.experiment).recorded_bytes(cell.parameters, plan.ranks) for cell in plan.cells
+        cell.cell: experiment_named(cell.experiment).recorded_bytes(cell.parameters, plan.ranks_of(cell.placement))
+        for cell in plan.cells
     }
     return sum(LAUNCH_BYTES + sum(per_cell[cell] for cell in launch.cells) for launch in plan.launches)
 

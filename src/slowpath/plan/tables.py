@@ -19,15 +19,19 @@ Scalar = str | int | float | bool
 Name = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$", max_length=80)]
 Names = list[str] | str
 Bind = Literal["core", "socket", "numa", "none"]
+RankCount = Annotated[int, Meta(ge=1, le=1_000_000)]
 Spread = Literal["core", "core_group", "numa", "socket"]
 
 
 class CampaignTable(msgspec.Struct, frozen=True):
-    """[campaign]: who it is, how many ranks, how often, the smallest difference that counts, and under which MPIs."""
+    """[campaign]: who it is, how many ranks, how often, the smallest difference that counts, and under which MPIs.
+
+    ranks: of each launch; several: everything is measured with each number of them.
+    """
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)]
     title: Name
-    ranks: Annotated[int, Meta(ge=1, le=1_000_000)] = 2
+    ranks: RankCount | Annotated[list[RankCount], Meta(max_length=100)] = 2
     rounds: Annotated[int, Meta(ge=1, le=1000)] = 8
     minimum_effect: Annotated[float, Meta(gt=0, le=1)] = 0.03
     mpi: Name | list[Name] | None = None
@@ -155,6 +159,7 @@ def _translated(error: msgspec.ValidationError, raw: dict[str, Any], source: str
     text, _, path = str(error).partition(" - at `$")
     key = path.rstrip("`").lstrip(".") or None
     text = text.replace("`", "'").replace("'str'", "text").replace("'int'", "a whole number")
+    text = text.replace("'int | array'", "a whole number or a list of them")
     text = text.replace("'float'", "a number").replace("'object'", "a table").replace("'array'", "a list")
     choice = re.search(r"Invalid enum value '(.*)'", text)
     if choice and key in _CHOICES:

@@ -54,6 +54,8 @@ class Repetitions(msgspec.Struct, frozen=True, tag_field="event", tag="repetitio
     """What disturbed each steady repetition on one rank, in order.
 
     other_cpu_s: processor time that processes other than the ranks used on the node meanwhile; null: not told.
+    clock_hz: the frequency of the rank's processor right after the repetition; null: not known.
+    clock_from: cpufreq | counted loop, or why there is no frequency.
     """
 
     t_ns: int
@@ -61,6 +63,8 @@ class Repetitions(msgspec.Struct, frozen=True, tag_field="event", tag="repetitio
     rank: int
     involuntary_switches: tuple[int, ...]
     other_cpu_s: tuple[float | None, ...] = ()
+    clock_hz: tuple[float | None, ...] = ()
+    clock_from: str | None = None
 
 
 class CellEnd(msgspec.Struct, frozen=True, tag_field="event", tag="cell_end"):

@@ -65,6 +65,7 @@ class Note(msgspec.Struct, frozen=True, tag_field="event", tag="note"):
     blas: Blas | None = None
     grid: Grid | None = None
     interval_ns: float | None = None
+    remark: str | None = None
 
 
 class ProgressMade(msgspec.Struct, frozen=True, tag_field="event", tag="progress"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.core.units import format_bytes, format_rate, format_ratio, format_time
+from slowpath.core.units import format_bytes, format_interval, format_rate, format_ratio, format_time
 
 MISSING = "–"
 _FACTORS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -51,12 +51,8 @@ def quantity_interval(value: float | None, unit: str, interval: Interval) -> str
         return None
     name = quantity(value, unit, interval).partition(" ")[2]
     factor = _FACTORS.get(name, 1.0) if unit == "s" else _PREFIXES.get(name[:1], 1.0) if unit in _RATES else 1.0
-    return f"{_ends([end / factor for end in interval])} {name}".rstrip()
-
-
-def _ends(interval: Sequence[float]) -> str:
-    """Both ends, rounded as the value between them is."""
-    return f"[{format_ratio(interval[0], _half(interval))}, {format_ratio(interval[1], _half(interval))}]"
+    ends = interval[0] / factor, interval[1] / factor
+    return f"{format_interval(ends, value / factor)} {name}".rstrip()
 
 
 def with_kind(shown: str | None, kind: str | None) -> str:
@@ -85,7 +81,7 @@ def ratio_interval(value: float | None, interval: Interval) -> str | None:
     """The interval of a ratio with the digits of the ratio itself; None where there is none."""
     if value is None or interval is None:
         return None
-    return _ends(interval)
+    return format_interval((interval[0], interval[1]), value)
 
 
 def count_bytes(count: int | None) -> str:

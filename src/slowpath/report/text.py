@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from pathlib import PurePath
 
 from slowpath.core.results import ContrastResult, Results
@@ -34,7 +35,9 @@ def _wrap(words: str, first: str = "", rest: str | None = None) -> str:
 
 def _verdict(results: Results) -> str:
     verdict = results.verdict
-    lines = [_wrap(verdict.headline), _wrap(", ".join(view_run.summary(results)))]
+    lines = [_wrap(verdict.headline)]
+    lines += [_wrap(line) for line in (verdict.place, verdict.count) if line]
+    lines += [_wrap(", ".join(view_run.summary(results)))]
     notes = (view_run.status_note(results.run), view_run.spread_note(results))
     lines += [_wrap(note) for note in notes if note]
     if results.run.imported:
@@ -81,7 +84,7 @@ def _row(contrast: ContrastResult) -> tuple[str, ...]:
     cells = (
         word(contrast),
         fmt.ratio(ratio, interval),
-        fmt.ratio_interval(ratio, interval) or "no interval",
+        fmt.ratio_interval(ratio, interval) or ("no interval" if ratio else "not measured"),
         fmt.time(contrast.b_value_s),
         fmt.time(contrast.a_value_s),
         ": ".join(part for part in (title(contrast), common(contrast)) if part),
@@ -90,8 +93,13 @@ def _row(contrast: ContrastResult) -> tuple[str, ...]:
 
 
 def _without_interval(contrasts: list[ContrastResult]) -> list[str]:
-    whys = dict.fromkeys(fmt.with_kind(None, c.interval_kind or c.reason) for c in contrasts if not c.interval)
-    return [_wrap(f"{why[0].upper()}{why[1:]}.", "  ") for why in whys]
+    """Why a comparison has no interval, and why others were not made at all, each reason once."""
+    without = dict.fromkeys(fmt.with_kind(None, c.interval_kind) for c in contrasts if c.ratio and not c.interval)
+    missing = Counter(c.reason or "no reason was recorded" for c in contrasts if c.ratio is None)
+    lines = [_wrap(f"{why[0].upper()}{why[1:]}.", "  ") for why in without]
+    return lines + [
+        _wrap(f"Not compared ({fmt.plural(count, 'contrast')}): {why}.", "  ") for why, count in missing.items()
+    ]
 
 
 def _remedies(contrasts: list[ContrastResult]) -> list[str]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from slowpath.core.results import Results
-from slowpath.report.view_findings import FindingView, LegView, RemedyView, findings, headline
+from slowpath.report.view_findings import FindingView, LegView, RemedyView, findings
 
 _MARKS = {"shown": "[x]", "missing": "[ ]", "refuted": "[!]"}
 MOST_REMEDIES = 2  # in the text; the page has them all
@@ -17,7 +17,7 @@ def finding_lines(results: Results) -> list[str]:
         return []
     own = [one for one in found if one.usual]
     others = [one for one in found if not one.usual]
-    lines = [f"{headline(found)}. More about each: slowpath explain CODE"]
+    lines = ["Slow paths by name, the one that costs most first. More about each: slowpath explain CODE"]
     for one in own:
         lines += _block(one)
     if others:

@@ -19,9 +19,9 @@ from slowpath.report.svg.sides import Side
 
 STATUSES = ("observed", "explained", "proven")
 _STATE = {"shown": "yes", "missing": "not yet", "refuted": "refuted"}
-_HELPS = ("proven", "partial", "not tried")
 _LAW_CAPTION = "Points are centres over launches with their intervals; the line is the law."
 _SIDES_CAPTION = "A dot is the median of a launch; the line is the centre of all, the band its interval."
+_HELPS = ("proven", "partial", "not tried")  # as the headline has it
 _COPIED = ("shell", "code", "modulefile")
 
 
@@ -130,14 +130,15 @@ def _card(one: Finding, measured: Measured, limits: list[str]) -> FindingView:
     law, results = one.law, measured.results
     pictures = _pictures(one, measured)
     remedies = [_remedy(remedy) for remedy in one.remedies]
-    first = next((remedy for remedy in remedies if remedy.verdict in _HELPS), None)
+    helps = next((remedy for remedy in one.remedies if remedy.verdict in _HELPS), None)
+    first = remedies[one.remedies.index(helps)] if helps else None
     return FindingView(
         id=one.id.replace(":", "-"),
         rule=one.rule,
         title=one.title,
         status=one.status,
         usual=one.affects_default is not False,
-        do=first.text if first else f"{one.title}; no remedy is known",
+        do=_do(helps) if helps else f"{one.title}; no remedy is known",
         factor=fmt.ratio(one.ratio, one.interval) if one.ratio is not None else None,
         interval=fmt.ratio_interval(one.ratio, one.interval),
         text=one.text,
@@ -157,6 +158,13 @@ def _card(one: Finding, measured: Measured, limits: list[str]) -> FindingView:
         doubts=one.doubts,
         counted=_counted(one, results) if results else [],
     )
+
+
+def _do(remedy: RemedyResult) -> str:
+    """`Use huge pages`; `Try` before a trial proved it, as the headline has it."""
+    if remedy.phrase is None:
+        return remedy.text
+    return f"{'Use' if remedy.verdict == 'proven' else 'Try'} {remedy.phrase}"
 
 
 def _counted(one: Finding, results: Results) -> list[view_witness.Counted]:
@@ -221,9 +229,9 @@ def side_effect(one: SideEffect) -> str:
 
 
 def headline(found: Sequence[FindingView]) -> str:
-    """`2 findings: 1 proven, 1 observed`; empty without any."""
+    """`2 slow paths by name: 1 proven, 1 observed`; empty without any."""
     if not found:
         return ""
     counts = [(sum(one.status == status for one in found), status) for status in reversed(STATUSES)]
     parts = ", ".join(f"{count} {status}" for count, status in counts if count)
-    return f"{fmt.plural(len(found), 'finding')}: {parts}"
+    return f"{fmt.plural(len(found), 'slow path')} by name: {parts}"

@@ -10,7 +10,15 @@ from typing import Any
 
 import msgspec
 
-from slowpath.core.results import EnvironmentResult, MpiResult, PlacementResult, Results, RunResult, SkippedRow
+from slowpath.core.results import (
+    EnvironmentResult,
+    MpiResult,
+    PlacementResult,
+    Results,
+    RunResult,
+    SkippedRow,
+    Verdict,
+)
 from slowpath.report import format as fmt
 from slowpath.report.view_witness import calls_words
 
@@ -21,7 +29,7 @@ LABELS_SHOWN = 4  # of the cells that share one reason
 
 
 def summary(results: Results) -> list[str]:
-    """What was measured, where and for how long."""
+    """What was measured and for how long; where, unless the verdict has that in a line of its own."""
     run, cells = results.run, results.cells
     done = sum(cell.status in ("ok", "partial") for cell in cells)
     planned, ran = run.launches.planned, run.launches.done
@@ -29,6 +37,8 @@ def summary(results: Results) -> list[str]:
     parts.append(f"{ran} of {planned} launches" if planned != ran else fmt.plural(ran, "launch"))
     if run.wall_s is not None:
         parts.append(fmt.duration(run.wall_s))
+    if results.verdict.place is not None:
+        return parts
     parts += [str(found) for found in (mpi_names(run), run.machine.get("host"), run.started) if found]
     return parts
 
@@ -56,10 +66,23 @@ def numbers(results: Results) -> list[Number]:
     run, cells = results.run, results.cells
     done = sum(cell.status in ("ok", "partial") for cell in cells)
     planned, ran = run.launches.planned, run.launches.done
-    found = [(str(len(results.findings)), "findings" if len(results.findings) != 1 else "finding")]
+    found = counted(results.verdict)
     found.append((str(done) if done == len(cells) else f"{done} of {len(cells)}", "cells measured"))
     found.append((str(ran) if planned == ran else f"{ran} of {planned}", "launches"))
     return [*found, *([(fmt.duration(run.wall_s), "measured for")] if run.wall_s is not None else [])]
+
+
+def counted(verdict: Verdict) -> list[Number]:
+    """Slow paths and open questions; none of a file of an older version."""
+    if verdict.slow_paths is None:
+        return []
+    found = [(str(verdict.slow_paths), "slow paths" if verdict.slow_paths != 1 else "slow path")]
+    if verdict.off_default:
+        found.append((str(verdict.off_default), "under settings that are not yours"))
+    return [
+        *found,
+        *([(f"{verdict.undecided} of {verdict.questions}", "questions undecided")] if verdict.undecided else []),
+    ]
 
 
 def spread_note(results: Results) -> str | None:

@@ -45,7 +45,7 @@ class MpiCommands:
             self.launcher,
             str(self.mpi.mpiexec),
             self.mpi.name,
-            plan.ranks,
+            plan.ranks_of(planned.placement),
             placement.bind,
             variables,
             [str(self.engine), "--plan", str(out / "plan.txt"), "--out", str(out)],

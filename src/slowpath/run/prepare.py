@@ -62,7 +62,7 @@ def prepare(
     environ: Mapping[str, str],
     tell: Tell,
     mpi_option: str | None = None,
-    ranks: int | None = None,
+    ranks: Sequence[int] | None = None,
     rounds: int | None = None,
     seed: int | None = None,
     budget_s: float | None = None,

@@ -184,7 +184,7 @@ def test_two_mpis_are_compared_launch_by_launch_of_a_round(results: Results) -> 
     assert found.default_side is None
     assert not found.within_launch
     assert found.where == "mpi"
-    assert '"alpha" takes' in results.verdict.lines[0].text
+    assert results.verdict.lines[0].text.startswith("mpi: alpha is slower in 1 of 1, most at mpi: 3.99")
 
 
 def test_it_renders(results: Results) -> None:

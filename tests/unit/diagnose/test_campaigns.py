@@ -137,20 +137,72 @@ def test_a_trial_of_a_parameter_expands(
     assert [c.group for c in plan.contrasts].count("negative control") == 1
 
 
-def test_a_fast_side_beyond_the_remedy_is_measured_too(description: Json) -> None:
+def trial_of(sides_: Sides, name: str, description: Json) -> tuple[Trial, Plan]:
+    found = design(sides_, find(name), frozenset(), 2)
+    assert isinstance(found, Trial), found
+    return found, made(found.campaign, description)
+
+
+def test_a_fast_side_on_which_the_remedy_changes_nothing_is_measured_as_it_is(description: Json) -> None:
     slow, fast = (
         cell(description, pattern="one_way", buffer_bytes="4194304", overalloc_bytes=n) for n in ("4096", "0")
     )
     of = Sides(slow, DEFAULT, fast, DEFAULT, "overalloc_bytes", "one_way_s", "first", "first")
-    found = design(of, find("pad to 2 MiB"), frozenset(), 2, constant_s=None)
-    assert isinstance(found, Trial)
-    assert found.fast == "0"
-    plan = made(found.campaign, description)
-    gap = next(c for c in plan.contrasts if c.group == "gap")
-    assert gap.a.value in ("0", "0 B")
-    assert gap.a.phase == "first"
+    found, plan = trial_of(of, "pad to 2 MiB", description)
+    assert found.fast_side == "unchanged"
+    there = next(c for c in plan.contrasts if c.group == "fast side")
+    cells = {one.cell: one for one in plan.cells}
+    assert (there.axis, there.a.phase, cells[there.a.cell].parameters["overalloc_bytes"]) == ("copy", "first", "0")
     control = next(c for c in plan.contrasts if c.group == "negative control")
     assert control.a.phase == "steady"
+
+
+def test_a_remedy_that_changes_the_fast_side_is_toggled_there_as_well(description: Json) -> None:
+    slow, fast = (cell(description, "put", synchronise=way) for way in ("lock", "flush_all"))
+    of = Sides(slow, DEFAULT, fast, DEFAULT, "synchronise", "time_per_put_s", "steady", "steady")
+    found, plan = trial_of(of, "complete puts at once", description)
+    assert found.fast_side == "toggled"
+    cells = {one.cell: one for one in plan.cells}
+    for group, way in (("remedy", "lock"), ("fast side", "flush_all"), ("fast side again", "flush_all")):
+        pair = next(c for c in plan.contrasts if c.group == group)
+        sides_of_it = [cells[side.cell].parameters for side in (pair.a, pair.b)]
+        assert [one["window_info"] for one in sides_of_it] == ["latency", "default"]
+        assert {one["synchronise"] for one in sides_of_it} == {way}
+
+
+def test_variables_go_on_the_fast_side_as_well(description: Json) -> None:
+    slow, fast = (cell(description, pattern="overlap", progress=one) for one in ("none", "test"))
+    of = Sides(slow, DEFAULT, fast, DEFAULT, "progress", "overlapped_s", "steady", "steady")
+    found, plan = trial_of(of, "asynchronous progress of MPICH", description)
+    assert found.fast_side == "toggled"
+    assert len(plan.environments) == 2  # the fast side's are the slow side's
+    assert sum(c.group.startswith("fast side") for c in plan.contrasts) == 2
+
+
+def test_later_messages_are_the_fast_side_of_first_ones(description: Json) -> None:
+    slow = cell(description, pattern="one_way", buffer_bytes="4194304", overalloc_bytes="4096")
+    of = Sides(slow, DEFAULT, slow, DEFAULT, "phase", "one_way_s", "first", "steady")
+    found, plan = trial_of(of, "pad to 2 MiB", description)
+    assert found.fast_side == "toggled"
+    there = next(c for c in plan.contrasts if c.group == "fast side")
+    assert (there.axis, there.a.phase) == ("overalloc_bytes", "steady")
+
+
+def test_a_remedy_that_leads_to_the_fast_side_needs_no_other(description: Json) -> None:
+    slow, fast = (cell(description, pattern="one_way", pages=one) for one in ("small", "huge"))
+    of = Sides(slow, DEFAULT, fast, DEFAULT, "pages", "one_way_s", "steady", "steady")
+    found, plan = trial_of(of, "huge pages", description)
+    assert found.fast_side == "remedied"
+    assert not [c for c in plan.contrasts if c.group == "fast side"]
+
+
+def test_messages_are_the_fast_side_of_puts(description: Json) -> None:
+    slow = cell(description, "put", window="create")
+    fast = cell(description, pattern="windowed")
+    of = Sides(slow, DEFAULT, fast, DEFAULT, None, "time_per_put_s", "steady", "steady", "time_per_message_s")
+    found, plan = trial_of(of, "MPI_Win_allocate", description)
+    assert found.fast_side == "unchanged"
+    assert next(c for c in plan.contrasts if c.group == "fast side").metric == "time_per_message_s"
 
 
 def test_the_control_of_the_network_path_multiplies_and_sends_nothing(description: Json) -> None:

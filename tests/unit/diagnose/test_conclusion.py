@@ -54,7 +54,7 @@ def test_a_trial_s_outcome_makes_a_finding_proven(survey: Results) -> None:
     ]
     task = TrialTask(
         finding=start.id, remedy="huge pages", axis="pages", slow="small", remedied="huge", metric=start.metric,
-        phase="steady", control="short",
+        phase="steady", control="short", fast_side="remedied",
     )  # fmt: skip
     steps = [
         MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start])),

@@ -41,7 +41,7 @@ def kinds(of: State) -> list[str]:
 def trial_of(one: Finding, remedy: str = "huge pages") -> TrialTask:
     return TrialTask(
         finding=one.id, remedy=remedy, axis="pages", slow="small", remedied="huge", metric=one.metric,
-        phase="steady", control="it is short",
+        phase="steady", control="it is short", fast_side="remedied",
     )  # fmt: skip
 
 

@@ -6,30 +6,34 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 import pytest
-from made_results import MPICH, cell, contrast, finding, law, leg, remedy, results, step
+from made_results import METRIC, MPICH, cell, contrast, finding, law, leg, remedy, results, step
 from msgspec.structs import replace
 
-from slowpath.core.results import PlacementResult, RankPlace, Results, SideEffect, Snippet
+from slowpath.core.results import PlacementResult, RankPlace, Results, SideEffect, Snippet, Verdict
 from slowpath.diagnose.page import view
 from slowpath.diagnose.page.html import page
+from slowpath.diagnose.page.text import render
 from slowpath.diagnose.page.trials import trials_of
 from slowpath.diagnose.page.words import leg_words
 from slowpath.diagnose.records import CombinedFinding, CombinedOutcome, Diagnosis
 from slowpath.diagnose.tasks import SurveyTask, TrialTask
-from slowpath.diagnose.trials.design import EFFECT, SLOW_FAST
+from slowpath.diagnose.trials.fast_side import EFFECT
+from slowpath.diagnose.trials.fast_side import FAST as FAST_SIDE
 from slowpath.findings.finding import UNTRIED
 
 SLOW, REMEDIED, FAST = (4e-6, 4.1e-6, 3.9e-6), (1e-6, 1.1e-6, 0.9e-6), (1.2e-6, 1.3e-6, 1.1e-6)
 HUGE = remedy("huge <pages>", "proven", (0.98, 0.9, 1.05), snippet=Snippet(shell="export HUGE=1"))
 PROVEN = finding("SP008", status="proven", remedies=[HUGE, remedy("more", "no effect"), remedy("untried")])
 TASK = TrialTask(finding=PROVEN.id, remedy=HUGE.name, axis="pages", slow="small", remedied="huge",
-                 metric=PROVEN.metric, phase="steady", fast="other")  # fmt: skip
+                 metric=PROVEN.metric, phase="steady", fast_side="unchanged")  # fmt: skip
 
 
 def trial() -> Results:
     """Run of the trial: cells 0 (slow), 1 (remedied), 2 (fast)."""
     cells = [cell(number, {"pages": str(number)}, times) for number, times in enumerate((SLOW, REMEDIED, FAST))]
-    return results(cells, [contrast(EFFECT, [(1e-6, 4e-6)] * 3, 1, 0), contrast(SLOW_FAST, [(1.2e-6, 4e-6)] * 3, 2, 0)])
+    return results(
+        cells, [contrast(EFFECT, [(1e-6, 4e-6)] * 3, 1, 0), contrast(FAST_SIDE, [(1.2e-6, 1.2e-6)] * 3, 2, 2)]
+    )
 
 
 def survey() -> Results:
@@ -72,8 +76,6 @@ def test_the_card_of_a_proven_finding_leads_with_its_trial_and_its_lines() -> No
     assert card.copied == ("shell", "export HUGE=1")
     assert (card.do, card.factor) == ("Take huge <pages>.", "3.50×")
     assert [leg.word for leg in card.legs] == ["yes", "not yet", "not yet"]
-    assert view.headline([card]) == "Take huge <pages>: 3.50×"
-    assert view.headline([]) == view.NOTHING
 
 
 def test_a_remedy_that_failed_leads_nothing() -> None:
@@ -132,7 +134,7 @@ def test_the_page_has_it_all_in_order_and_escaped() -> None:
 @pytest.mark.parametrize("runs", [RUNS, {}])
 def test_the_page_stands_without_its_runs_and_without_findings(runs: dict[str, Results]) -> None:
     assert "</html>" in page(diagnosis(), runs)
-    assert view.NOTHING in page(diagnosis(findings=[], steps=[]), runs)
+    assert "Diagnosis of mpich 5.0.2" in page(diagnosis(findings=[], steps=[]), runs)
 
 
 def test_limits_that_were_narrowed_are_in_words() -> None:
@@ -145,3 +147,42 @@ def test_a_leg_without_a_trial_says_what_would_give_one() -> None:
     assert "--resume" in leg_words(untried, "budget")
     assert "no remedy that a trial can toggle" in leg_words(untried, "settled")
     assert leg_words(leg("shown", "it helps"), "settled") == "it helps"
+
+
+VERDICT = Verdict(
+    headline="Use huge pages: 3.2x [3.1, 3.4].",
+    lines=[],
+    state="slow",
+    place="n1, mpich 5.0.2, 2026-01-31",
+    count="1 slow path (SP008), 1 proven; 8 questions answered",
+    slow_paths=1,
+    off_default=0,
+    questions=8,
+    undecided=0,
+)
+
+
+def test_a_diagnosis_has_the_headline_and_the_counts_of_a_run() -> None:
+    made = Diagnosis(
+        schema=2, slowpath="0", command=[], started="2026-01-31", budget_s=60.0, mpi="mpich 5.0.2", verdict=VERDICT
+    )
+    assert render(made, "folder").splitlines()[:3] == [VERDICT.headline, VERDICT.place, VERDICT.count]
+    assert view.headline(made) == VERDICT.headline
+    assert view.numbers(made)[0] == ("1", "slow path")
+
+
+def test_trials_show_the_fast_side_with_the_remedy_where_it_changes_that() -> None:
+    cells = [cell(number, {}, [time_s] * 8) for number, time_s in enumerate((45e-9, 26e-9, 36e-9, 19e-9))]
+    pairs = [contrast("remedy", [(26e-9, 45e-9)] * 8, 1, 0), contrast("fast side", [(19e-9, 36e-9)] * 8, 3, 2)]
+    one = finding("SP019", remedies=[remedy("key", "both sides")])
+    task = TrialTask(
+        finding=one.id, remedy="key", axis="window_info", slow="default", remedied="latency", metric=METRIC,
+        phase="steady", fast_side="toggled",
+    )  # fmt: skip
+    (trial,) = trials_of(one, [step(1, task)], {step(1, task).folder: results(cells=cells, contrasts=pairs)})
+    assert [row.label for row in trial.sides] == [
+        "as it is",
+        "with the remedy",
+        "the fast side",
+        "the fast side with it",
+    ]

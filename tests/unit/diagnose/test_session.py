@@ -102,7 +102,7 @@ def test_steps_are_taken_until_nothing_is_left(bench: Bench, tmp_path: Path) -> 
     assert [one.folder for one in made.steps] == bench.measured
     assert made.status == "settled"
     assert made.spent_s == 20.0
-    assert made.steps[0].summary == "1 finding (SP008)"
+    assert made.steps[0].summary == "1 slow path (SP008)"
     assert (made.steps[1].summary or "").startswith("not tried: huge pages: the trial gave no pairs")
     assert read_diagnosis(tmp_path) == made
 

@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import numpy as np
 import pytest
 from made_results import contrast, planted_contrast, results
 from msgspec.structs import replace
 
 from slowpath.core.results import ContrastResult
-from slowpath.diagnose.tasks import TrialTask
-from slowpath.diagnose.trials.verdict import TrialOutcome, judge_trial, removed_ratio, stayed
+from slowpath.diagnose.tasks import FastSide, TrialTask
+from slowpath.diagnose.trials.gap import Gap
+from slowpath.diagnose.trials.verdict import TrialOutcome, judge_trial, stayed
 
 TASK = TrialTask(
     finding="SP009:00000000", remedy="unset X", axis="environment", slow="default", remedied="without X",
-    metric="one_way_s", phase="steady", control="it is short",
+    metric="one_way_s", phase="steady", control="it is short", fast_side="remedied",
 )  # fmt: skip
 
 
@@ -26,17 +29,24 @@ def outcome(
     control: float | None = 1.0,
     pairs: int = 10,
     alike: float = 1.0,
+    fast_remedied: float | None = None,
 ) -> TrialOutcome:
+    """fast_remedied: None: the remedy changes nothing on the fast side."""
     contrasts = [
         planted_contrast("remedy", remedied, slow, pairs),
         planted_contrast("remedy again", remedied, slow, pairs, seed=2),
         planted_contrast("a/a", slow, slow * alike, pairs, seed=3),
     ]
-    if fast != remedied:
-        contrasts.append(planted_contrast("gap", fast, slow, pairs, seed=1))
+    kind: FastSide = "remedied" if fast == remedied else "unchanged"
+    if fast_remedied is not None:
+        kind = "toggled"
+        contrasts.append(planted_contrast("fast side", fast_remedied, fast, pairs, seed=1))
+        contrasts.append(planted_contrast("fast side again", fast_remedied, fast, pairs, seed=5))
+    elif fast != remedied:
+        contrasts.append(planted_contrast("fast side", fast, fast, pairs, seed=1))
     if control is not None:
         contrasts.append(planted_contrast("negative control", 1e-6, control * 1e-6, pairs, seed=4))
-    return judge_trial(replace(TASK, fast=None if fast == remedied else "0"), results(contrasts=contrasts))
+    return judge_trial(replace(TASK, fast_side=kind), results(contrasts=contrasts))
 
 
 def test_a_remedy_that_removes_the_gap_while_the_control_stays_is_proven() -> None:
@@ -67,11 +77,41 @@ def test_anything_less_is_not_proven_and_says_why(planted: dict[str, Any], verdi
     assert word in found.reason
 
 
+def gap(slow: list[float], remedied: list[float], fast: list[float], fast_remedied: list[float] | None = None) -> Gap:
+    return Gap(*(np.array(one) for one in (slow, remedied, fast, fast_remedied or fast)))
+
+
 def test_half_of_the_gap_is_half() -> None:
-    found = removed_ratio([3.0] * 8, [2.0] * 8, [1.0] * 8)
+    found = gap([3.0] * 8, [2.0] * 8, [1.0] * 8).removed
     assert found is not None
     assert found.value == pytest.approx(0.5)
-    assert removed_ratio([1.0, 1.1] * 4, [1.0] * 8, [1.1, 1.0] * 4) is None
+    assert gap([1.0, 1.1] * 4, [1.0] * 8, [1.1, 1.0] * 4).removed is None
+
+
+def test_a_remedy_that_speeds_up_both_sides_removes_nothing_of_the_gap() -> None:
+    """As an info key does to a lock (45 to 26.5 ns) and to a flush (36.5 to 18.9 ns): the cost of the lock remains."""
+    found = outcome(slow=45e-9, remedied=26.5e-9, fast=36.5e-9, fast_remedied=18.9e-9)
+    assert (found.verdict, found.leg.state) == ("both sides", "refuted")
+    assert found.removed_ratio.value == pytest.approx(0.1, abs=0.05)
+    assert re.search(
+        r"speeds up both sides, the slow one by 1[78]\S* ns and the fast one by 1[678]\S* ns", found.reason
+    )
+    assert "worth having, but 1" in found.reason
+    assert re.search(r"the fast side takes 1[78]\S* ns in place of 3[4-7]\S* ns", " ".join(found.leg.evidence))
+
+
+def test_a_remedy_that_moves_both_sides_and_closes_the_gap_is_proven() -> None:
+    found = outcome(slow=45e-9, remedied=20e-9, fast=36.5e-9, fast_remedied=19.9e-9)
+    assert found.verdict == "proven"
+    assert found.removed_ratio.value == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_trial_that_did_not_measure_the_fast_side_with_the_remedy_proves_nothing() -> None:
+    contrasts = [planted_contrast("remedy", 1e-3, 3e-3), planted_contrast("remedy again", 1e-3, 3e-3, seed=2)]
+    contrasts.append(planted_contrast("negative control", 1e-6, 1e-6, seed=4))
+    found = judge_trial(replace(TASK, fast_side=None), results(contrasts=contrasts))
+    assert (found.verdict, found.leg.state) == ("partial", "missing")
+    assert "no fast side" in found.reason
 
 
 def test_a_trial_without_pairs_is_not_tried() -> None:

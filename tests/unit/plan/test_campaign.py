@@ -30,7 +30,7 @@ def test_defaults_are_one_environment_bound_to_cores() -> None:
     campaign = decode((HEAD + CELLS).encode(), "try.toml")
     assert [e.name for e in campaign.environments] == ["default"]
     assert [(p.name, p.bind) for p in campaign.placements] == [("bound", "core")]
-    assert (campaign.ranks, campaign.rounds, campaign.minimum_effect) == (2, 8, 0.03)
+    assert (campaign.ranks, campaign.rounds, campaign.minimum_effect) == ([2], 8, 0.03)
     assert campaign.text == (HEAD + CELLS).encode()
 
 
@@ -47,9 +47,11 @@ def test_defaults_are_one_environment_bound_to_cores() -> None:
         (HEAD, "table [[cells]]: is missing"),
         ("campaign = 3\n" + CELLS, "[campaign]: must be a table"),
         (HEAD + "rank = 2\n" + CELLS, "[campaign]: key rank: is unknown; did you mean 'ranks'?"),
-        (HEAD + "ranks = 'two'\n" + CELLS, "[campaign]: key ranks: expected a whole number, got text"),
+        (HEAD + "ranks = 'two'\n" + CELLS, "[campaign]: key ranks: expected a whole number or a list of them"),
         (HEAD + "ranks = 0\n" + CELLS, "[campaign]: key ranks: expected a whole number >= 1"),
-        (HEAD + "ranks = true\n" + CELLS, "[campaign]: key ranks: expected a whole number, got 'bool'"),
+        (HEAD + "ranks = [2, 2]\n" + CELLS, "[campaign]: key ranks: 2 is listed twice; write each number"),
+        (HEAD + "ranks = []\n" + CELLS, "[campaign]: key ranks: is an empty list"),
+        (HEAD + "ranks = true\n" + CELLS, "[campaign]: key ranks: expected a whole number or a list of them"),
         (HEAD + "mpi = []\n" + CELLS, "[campaign]: key mpi: is an empty list"),
         (HEAD + "mpi = ''\n" + CELLS, "[campaign]: key mpi: '' is not allowed"),
         (HEAD + "mpi = 3\n" + CELLS, "[campaign]: key mpi: expected"),

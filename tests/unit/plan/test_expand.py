@@ -198,6 +198,13 @@ def test_wrong_contrasts(plan_of: Callable[..., Plan], keys: dict[str, str], exp
     assert str(error.value).startswith("try.toml: [[contrast]] 'x'")
 
 
+def test_a_metric_that_times_unlike_things_along_an_axis_is_refused_there(plan_of: Callable[..., Plan]) -> None:
+    posted = PAGES.replace("[cells.parameters]", "[cells.parameters]\nposted = ['before', 'after']")
+    assert posted != PAGES
+    with pytest.raises(UsageError, match="key axis: 'receive_s' can't be compared along posted: an early receive"):
+        plan_of(ENVIRONMENTS + posted + contrast(axis="'posted'", a="'before'", b="'after'", metric="'receive_s'"))
+
+
 def test_a_contrast_without_pairs_is_refused(plan_of: Callable[..., Plan]) -> None:
     one = PAGES.replace('["default", "no single copy"]', '"default"')
     two = one.replace('"fresh"', '"other"')

@@ -16,7 +16,7 @@ THREE = Nodes(3, ("n1", "n2", "n3"))
 
 
 def resolved(ranks: int = 2, at_hand: Nodes = THREE, **keys: Any) -> list[Placement]:
-    return resolve_placements([PlacementTable("there", **keys)], ranks, at_hand, "test.toml")
+    return resolve_placements([PlacementTable("there", **keys)], [ranks], at_hand, "test.toml")
 
 
 def test_a_binding_alone_asks_for_no_place() -> None:
@@ -29,6 +29,13 @@ def test_a_binding_alone_asks_for_no_place() -> None:
 def test_one_of_nodes_and_ranks_per_node_follows_from_the_other(keys: dict[str, int]) -> None:
     (placement,) = resolved(4, **keys)
     assert (placement.nodes, placement.ranks_per_node, placement.unavailable) == (2, 2, None)
+
+
+def test_one_node_is_asked_for_where_there_are_more() -> None:
+    (placement,) = resolved(nodes=1)
+    assert (placement.nodes, placement.ranks_per_node) == (1, 2)
+    (placement,) = resolved(at_hand=Nodes(), nodes=1)
+    assert placement.asked == {}, "there is no other, and not every launcher can be asked"
 
 
 def test_ranks_that_are_spread_stay_on_one_node() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from slowpath.core.errors import UsageError
-from slowpath.core.plan import LIBRARIES, Plan
+from slowpath.core.plan import Plan
 from slowpath.experiments.put.experiment import PUT as PUT_EXPERIMENT
 from slowpath.findings.remedies.advice import advice_text
 from slowpath.plan.campaign import load
@@ -51,7 +51,8 @@ def test_a_contrast_may_explain_instead_of_accuse(plan_of: Callable[..., Plan]) 
 @pytest.fixture
 def overhead(description: dict[str, Any]) -> Plan:
     """The shipped campaign under three libraries."""
-    return expand(load("put-overhead"), description, in_use(*LIBRARIES), seed=1)
+    campaign = load("put-overhead")
+    return expand(campaign, description, in_use(*(campaign.mpi or ())), seed=1)
 
 
 def test_the_campaign_takes_about_three_minutes(overhead: Plan) -> None:

@@ -191,3 +191,10 @@ def test_a_campaign_that_compares_mpis_itself_gets_no_more(plan_of: Callable[...
     assert {one.group for one in plan_of(text, mpis=in_use("mpich", "openmpi")).contrasts} == {"x"}
     assert plan_of(TEXT, mpis=in_use("mpich")).contrasts == []
     assert plan_of(TEXT, mpis=[in_use("mpich")[0], absent("openmpi", "not there")]).contrasts == []
+
+
+def test_second_copies_are_for_controls_alone(plan_of: Callable[..., Plan]) -> None:
+    text = TEXT + "copies = 2\n"  # of group d
+    made = plan_of(text, mpis=in_use("mpich", "openmpi"))
+    assert sum(cell.group == "d" for cell in made.cells) == 4
+    assert [one.group for one in made.contrasts].count("openmpi against mpich: d") == 1

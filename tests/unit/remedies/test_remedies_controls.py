@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from made_results import cell, contrast, results
+from msgspec.structs import replace
 
 from slowpath.core.plan import Plan
 from slowpath.diagnose.sides import Condition, Sides
-from slowpath.diagnose.trials.design import AGAIN, CONTROL, EFFECT, Trial, design
+from slowpath.diagnose.trials.design import AGAIN, CONTROL, Trial, design
+from slowpath.diagnose.trials.fast_side import EFFECT, FAST
 from slowpath.diagnose.trials.verdict import judge_trial
 from slowpath.findings.remedies.registry import find
 from slowpath.mpi.settings import resolver
@@ -39,7 +41,6 @@ def planned(name: str, metric: str, **changed: str) -> tuple[Trial, Plan]:
     ("name", "metric", "slow", "control"),
     [
         ("bind to cores", "half_round_trip_latency_s", {}, {"design": "empty_call", "window": "allocate"}),
-        ("post receives early", "receive_s", {"pattern": "one_way", "posted": "after"}, {"message_bytes": "4194304"}),
         (
             "larger cache of GPU handles in MPICH",
             "half_round_trip_latency_s",
@@ -64,7 +65,9 @@ def test_packing_says_why_nothing_can_be_its_control() -> None:
     found, plan = planned("contiguous data", "half_round_trip_latency_s", datatype="vector", message_bytes="65536")
     assert not [one for one in plan.contrasts if one.group == CONTROL]
     pairs = [(1e-6 * (1 + 0.001 * i), 3e-6) for i in range(10)]
-    both = [contrast(name, pairs) for name in (EFFECT, AGAIN)]
-    outcome = judge_trial(found.task("SP015:00000000"), results(contrasts=both))
+    made = [contrast(name, pairs) for name in (EFFECT, AGAIN)]
+    made.append(contrast(FAST, [(1e-6 * (1 + 0.001 * i), 1e-6) for i in range(10)]))
+    task = replace(found.task("SP015:00000000"), fast_side="unchanged")
+    outcome = judge_trial(task, results(contrasts=made))
     assert outcome.verdict == "partial"
     assert "no negative control: MPI_Pack copies contiguous messages, too" in outcome.reason

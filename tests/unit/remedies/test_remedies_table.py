@@ -62,9 +62,9 @@ def test_a_remedy_fits_its_library_and_version_only() -> None:
 @pytest.mark.parametrize(
     ("rule", "axis", "names"),
     [
-        ("SP019", "window", ["MPI_Win_allocate"]),
-        ("SP019", "window_info", ["complete puts at once"]),
-        ("SP019", "synchronise", ["lock all once"]),
+        ("SP019", "window", ["MPI_Win_allocate", "shared window"]),
+        ("SP019", "window_info", ["complete puts at once", "no locks"]),
+        ("SP019", "synchronise", ["lock all once", "flush locally"]),
         ("SP023", "memory", ["memory from cudaMalloc"]),
         ("SP015", "pack", ["contiguous data"]),
         ("SP011", "placement", ["bind to cores"]),
@@ -73,6 +73,37 @@ def test_a_remedy_fits_its_library_and_version_only() -> None:
 )
 def test_a_remedy_fits_the_axis_of_the_contrast_only(rule: str, axis: str, names: list[str]) -> None:
     assert [one.name for one in remedies_for(rule, axis, "mpich", "5.0.2")] == names
+
+
+@pytest.mark.parametrize(
+    ("name", "slow", "fits"),
+    [
+        ("lock all once", {"synchronise": "lock"}, True),
+        ("lock all once", {"synchronise": "flush_all"}, False),
+        ("flush locally", {"synchronise": "flush_all"}, True),
+        ("flush locally", {"synchronise": "fence"}, False),
+        ("shared window", {"window": "create"}, False),
+        ("MPI_Win_allocate", {"window": "allocate"}, False),
+        ("no locks", {"window_info": "default", "synchronise": "fence"}, True),
+        ("no locks", {"window_info": "default", "synchronise": "lock"}, False),
+        ("pad to 2 MiB", {"overalloc_bytes": "1"}, False),
+    ],
+)
+def test_a_remedy_that_changes_nothing_in_the_slow_cell_is_none(name: str, slow: dict[str, str], fits: bool) -> None:
+    assert find(name).fits(slow) is fits
+
+
+def test_what_leads_to_the_fast_side_is_known() -> None:
+    slow, fast = ({"window_info": value, "synchronise": "fence"} for value in ("default", "no_locks"))
+    assert find("no locks").leads(slow, fast)
+    assert not find("complete puts at once").leads(slow, fast)
+
+
+@pytest.mark.parametrize("remedy", REMEDIES, ids=lambda one: one.name)
+def test_each_has_words_that_stand_after_use(remedy: Remedy) -> None:
+    assert remedy.words
+    assert not remedy.words.endswith(".")
+    assert len(remedy.words) < 80
 
 
 def test_every_tuning_is_a_remedy_for_the_same_libraries() -> None:

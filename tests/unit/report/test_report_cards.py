@@ -178,6 +178,16 @@ def test_a_witness_is_drawn_where_the_kernel_takes_a_share_of_one_message(result
     assert witness_picture(puts, results) is None  # an operation is a burst there
 
 
+@pytest.mark.parametrize(("verdict", "words"), [("not tried", "Try huge pages"), ("proven", "Use huge pages")])
+def test_a_card_says_use_only_of_what_was_proven(results: Results, verdict: str, words: str) -> None:
+    remedy = RemedyResult(name="huge pages", text="Allocate on huge pages.", phrase="huge pages", snippet=Snippet(),
+                          removed_ratio=None, side_effects=[], verdict=verdict, reason="")  # type: ignore[arg-type]  # fmt: skip
+    (card,) = cards([seen(results, remedies=[remedy])], lambda _: Measured(results))
+    assert card.do == words
+    (older,) = cards([seen(results, remedies=[replace(remedy, phrase=None)])], lambda _: Measured(results))
+    assert older.do == "Allocate on huge pages."
+
+
 def test_a_law_leads_and_the_sides_are_behind_the_fold(results: Results) -> None:
     finding = seen(results, law=LENGTHS)
     (card,) = cards([finding], lambda _: Measured(results))

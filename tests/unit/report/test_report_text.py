@@ -35,7 +35,7 @@ def test_text_names_every_contrast_skip_and_the_report(results: Results) -> None
     for contrast in results.contrasts:
         assert fmt.ratio(contrast.ratio, contrast.interval).replace("×", "x").replace("–", "-") in text
     assert "no GPU driver: libcuda.so.1 was not found" in " ".join(text.split())
-    assert "No interval: no samples of b." in text
+    assert "Not compared (1 contrast): no samples of b." in text
     assert text.rstrip().endswith("report.html")
 
 

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import UsageError
-from slowpath.core.results import ContrastResult, Line
+from slowpath.core.results import ContrastResult, Finding, Line, RemovedRatio
 from slowpath.findings.conclude import Offer, conclude
+from slowpath.findings.order import by_cost
 from slowpath.findings.remedies.advice import ADVICE, advice_text, find_advice
-from support.results import a_contrast, a_finding, a_line
+from slowpath.findings.tally import Told
+from support.results import a_cell, a_contrast, a_finding, a_line, a_remedy, a_side
 
 
 def contrast(name: str, ratio: float | None, verdict: str | None, **changes: Any) -> ContrastResult:
@@ -20,7 +23,7 @@ def contrast(name: str, ratio: float | None, verdict: str | None, **changes: Any
 
 
 def line(*contrasts: ContrastResult) -> Line:
-    return conclude(contrasts, [], 0).verdict.lines[0]
+    return conclude(contrasts, []).verdict.lines[0]
 
 
 def test_a_default_that_loses_is_a_slow_path_and_the_slower_side_is_named_first() -> None:
@@ -62,15 +65,17 @@ def test_only_all_same_is_ok() -> None:
 
 def test_a_control_that_differs_is_a_warning_about_the_machine() -> None:
     verdict = conclude(
-        [contrast("x", 1.2, "slower", control=True), contrast("y", 3.0, "slower", group="other")], [], 0
+        [contrast("x", 1.2, "slower", control=True), contrast("y", 3.0, "slower", group="other")], []
     ).verdict
     assert verdict.lines[0].level == "warning"
     assert "unsteady" in verdict.lines[0].text
 
 
-def test_what_was_not_measured_is_counted_in_the_headline() -> None:
-    verdict = conclude([contrast("x", None, None)], [], 2).verdict
-    assert verdict.headline.endswith("2 cells could not be measured")
+def test_cells_that_failed_are_counted_and_what_is_absent_is_not_in_the_headline() -> None:
+    verdict = conclude([contrast("x", None, None)], [], Told(failed=2)).verdict
+    assert verdict.headline == "Undecided: nothing of 1 question could be measured; see what was skipped."
+    assert verdict.count.endswith("2 cells failed")
+    assert verdict.state == "not measured"
     assert "not measured" in verdict.lines[0].text
 
 
@@ -82,39 +87,123 @@ def test_same_where_measured_is_ok_and_the_rest_is_counted() -> None:
 
 def test_what_a_contrast_explains_is_no_slow_path() -> None:
     slow = contrast("x", 12.0, "slower", default_side=None)
-    assert conclude([slow], [], 0).verdict.lines[0].level == "slow"
-    verdict = conclude([replace(slow, explains=True)], [], 0).verdict
+    assert conclude([slow], []).verdict.lines[0].level == "slow"
+    verdict = conclude([replace(slow, explains=True)], []).verdict
     assert verdict.lines[0].level == "info"
-    assert verdict.headline.startswith("No slow path")
+    assert verdict.state == "nothing asked"
 
 
 def test_no_headline_says_no_slow_path_above_a_finding() -> None:
     same = contrast("x", 1.0, "same")
     for found in ([a_finding(contrasts=[])], [a_finding(affects_default=False, contrasts=["x"])]):
         for contrasts in ([], [same], [contrast("x", 1.1, "slower", default_side=None)]):
-            headline = conclude(contrasts, found, 0).verdict.headline
-            assert "No slow path" not in headline
-            assert headline.startswith("1 slow path by name (SP001)")
-    both = [a_finding(), a_finding(id="SP001:ffffffff"), a_finding("SP008", affects_default=False)]
-    headline = conclude([same], both, 1).verdict.headline
-    assert headline == (
-        "3 slow paths by name (2 SP001, SP008), 1 off the default; no clear loss in 1 question; "
-        "1 cell could not be measured"
+            verdict = conclude(contrasts, found).verdict
+            assert "No slow path" not in verdict.headline
+            assert verdict.slow_paths + verdict.off_default == 1
+
+
+def test_slow_paths_are_counted_once() -> None:
+    """Two findings of one rule, one off the default, and a clear loss that no finding names."""
+    loss = contrast("y", 2.0, "slower", default_side=None, group="other")
+    named = contrast("x", 0.5, "faster")
+    both = [a_finding(contrasts=["x"]), a_finding(id="SP001:ffffffff", contrasts=[], cells=[])]
+    verdict = conclude([named, loss], [*both, a_finding("SP008", affects_default=False, contrasts=[])]).verdict
+    assert (verdict.state, verdict.slow_paths, verdict.off_default) == ("slow", 3, 1)
+    assert verdict.count == (
+        "3 slow paths (2 SP001, 1 without a name); 1 only under settings that are not yours (SP008); "
+        "2 questions answered"
     )
+
+
+def test_only_under_settings_of_others_is_said_so() -> None:
+    verdict = conclude([contrast("x", 1.0, "same")], [a_finding("SP009", affects_default=False, contrasts=[])]).verdict
+    assert verdict.headline == "Keep your settings: slow paths lie under others alone (SP009)."
+    assert verdict.count.startswith("no slow path found; 1 only under settings that are not yours (SP009)")
+
+
+def test_undecided_comparisons_are_no_all_clear() -> None:
+    open_one = contrast("x", 3.27, "undecided", interval=(0.8, 9.0), more_pairs=14, default_side=None)
+    same = [contrast(f"y{i}", 1.0, "same", group="other") for i in range(4)]
+    verdict = conclude([open_one, *same], [], Told("n1, mpich 5.0.2, 2026-01-31", rounds=10, round_s=4.0)).verdict
+    assert verdict.state == "undecided"
+    assert verdict.headline == "Undecided: 1 of 2 questions; about 14 more rounds (56 s) would decide: --rounds 24."
+    assert verdict.undecided == 1
+    assert verdict.place == "n1, mpich 5.0.2, 2026-01-31"
+    hopeless = conclude([replace(open_one, more_pairs=5000)], []).verdict
+    assert "measure on a quieter machine" in hopeless.headline
+
+
+def test_what_an_undecided_comparison_cannot_hide_is_answered() -> None:
+    near = contrast("x", 1.02, "undecided", interval=(0.97, 1.07))
+    same = [contrast(f"y{i}", 1.0, "same") for i in range(2)]
+    assert conclude([near, *same], []).verdict.headline == "No slow path in 1 question"
+    mostly = [contrast(f"z{i}", 1.02, "undecided", interval=(0.97, 1.07), more_pairs=3) for i in range(3)]
+    assert conclude([*mostly, *same], []).verdict.state == "undecided"
+
+
+def test_the_users_own_gain_leaves_no_loss_open() -> None:
+    """Side b is another setting: that it may be far slower is no loss of users who change nothing."""
+    slower_b = contrast("x", 1.3, "undecided", interval=(0.95, 2.0), default_side="a")
+    assert conclude([slower_b, contrast("y", 1.0, "same")], []).verdict.state == "clear"
+    assert conclude([replace(slower_b, default_side="b"), contrast("y", 1.0, "same")], []).verdict.state == "undecided"
+
+
+def huge_pages(**changes: Any) -> Finding:
+    tried = a_remedy("huge pages", phrase="huge pages", **changes)
+    return a_finding(
+        "SP008", ratio=3.24, interval=(3.1, 3.4), contrasts=["m1", "m16"], slow_cells=[16], remedies=[tried]
+    )
+
+
+def lengths() -> tuple[list[ContrastResult], dict[int, CellResult]]:
+    """Decided at 1 and 16 MiB, the same at 64 KiB."""
+    cells = {n: a_cell(n, parameters={"message_bytes": str(size)}) for n, size in ((0, 2**16), (1, 2**20), (16, 2**24))}
+    sides = {n: a_side(n, "small") for n in cells}
+    found = [contrast(name, 3.2, "slower", axis="pages", b=sides[n]) for name, n in (("m1", 1), ("m16", 16))]
+    return [contrast("k64", 1.0, "same", axis="pages", b=sides[0]), *found], cells
+
+
+def test_the_headline_says_what_to_do_first_and_from_which_measured_length_on() -> None:
+    contrasts, cells = lengths()
+    verdict = conclude(contrasts, [huge_pages()], cells=cells).verdict
+    assert verdict.headline == "Try huge pages for messages >= 1 MiB: 3.24x [3.10, 3.40] on 16 MiB messages."
+
+
+def test_what_a_trial_proved_is_to_be_used() -> None:
+    contrasts, cells = lengths()
+    proven = huge_pages(verdict="proven", removed_ratio=RemovedRatio(value=0.98, interval=(0.9, 1.0)))
+    headline = conclude(contrasts, [proven], cells=cells).verdict.headline
+    assert headline.startswith("Use huge pages for messages >= 1 MiB: 3.24x")
+    assert headline.endswith("; removes 98%.")
+
+
+def test_without_a_remedy_the_slow_path_is_named() -> None:
+    for remedies in ([], [a_remedy(verdict="no effect")], [a_remedy(verdict="both sides")]):
+        headline = conclude([], [a_finding(remedies=remedies)]).verdict.headline
+        assert headline == "The first message of a buffer is slow: 2.00x [1.80, 2.20]."
+
+
+def test_the_finding_that_costs_most_speaks() -> None:
+    """Users' own first, then the excess times the ratio."""
+    cheap = a_finding("SP001", excess_s=1e-6, ratio=2.0)
+    dear = a_finding("SP002", excess_s=1e-3, ratio=1.1)
+    nobodys = a_finding("SP003", excess_s=1.0, ratio=9.0, affects_default=None)
+    chosen = a_finding("SP004", excess_s=1.0, ratio=9.0, affects_default=False)
+    assert [one.rule for one in by_cost([chosen, nobodys, cheap, dear])] == ["SP002", "SP001", "SP003", "SP004"]
 
 
 def test_a_small_difference_that_a_finding_rests_on_is_a_slow_path_and_says_its_name() -> None:
     small = contrast("x", 0.9, "faster")
-    found = conclude([small], [a_finding("SP008", contrasts=["x"])], 0).verdict.lines[0]
+    found = conclude([small], [a_finding("SP008", contrasts=["x"])]).verdict.lines[0]
     assert found.level == "slow"
     assert found.text.endswith("; named by SP008.")
-    apart = conclude([small], [a_finding("SP008", contrasts=["x"], affects_default=False)], 0).verdict.lines[0]
+    apart = conclude([small], [a_finding("SP008", contrasts=["x"], affects_default=False)]).verdict.lines[0]
     assert apart.level == "info"
 
 
 def test_lines_of_others_stand_between_by_their_level() -> None:
     more = [a_line("a warning", level="warning"), a_line("all right", level="ok")]
-    lines = conclude([contrast("x", 0.5, "faster")], [], 0, more=more).verdict.lines
+    lines = conclude([contrast("x", 0.5, "faster")], [], more=more).verdict.lines
     assert [one.level for one in lines] == ["warning", "slow", "ok"]
 
 
@@ -124,7 +213,7 @@ def test_lines_of_others_stand_between_by_their_level() -> None:
 )
 def test_a_contrast_shows_what_moves_the_user_to_its_faster_side(ratio: float, verdict: str, shown: str | None) -> None:
     offers = {"x": Offer(a="to a", b="to b")}
-    assert conclude([contrast("x", ratio, verdict)], [], 0, offers=offers).contrasts[0].remedy == shown
+    assert conclude([contrast("x", ratio, verdict)], [], offers=offers).contrasts[0].remedy == shown
 
 
 def test_a_campaign_names_a_remedy_that_fits_its_axis() -> None:
@@ -133,10 +222,29 @@ def test_a_campaign_names_a_remedy_that_fits_its_axis() -> None:
     with pytest.raises(UsageError, match="there is no remedy 'prayer'; for axis pages there are 'huge pages'"):
         find_advice("prayer", "pages")
     with pytest.raises(
-        UsageError, match="remedy 'huge pages' is for pages, environment and touch, not for axis posted"
+        UsageError, match="remedy 'huge pages' is for pages, environment and touch, not for axis progress"
     ):
-        find_advice("huge pages", "posted")
+        find_advice("huge pages", "progress")
 
 
 def test_the_sentence_in_a_plan_of_an_earlier_version_stays() -> None:
     assert advice_text("Keep the buffers.") == "Keep the buffers."
+
+
+def test_a_law_through_both_cells_of_a_contrast_names_its_question() -> None:
+    """As a law of queues does: it rests on cells, and the question about these is no loss without a name."""
+    loss = contrast("x", 3.0, "slower", default_side=None)
+    verdict = conclude([loss], [a_finding("SP021", contrasts=[], cells=[0, 1, 2])]).verdict
+    assert verdict.slow_paths == 1
+    assert verdict.lines[0].text.endswith("; named by SP021.")
+    other = a_finding("SP021", contrasts=[], cells=[0, 1, 2], phase="first")
+    assert conclude([loss], [other]).verdict.slow_paths == 2
+
+
+def test_a_loss_of_the_users_own_is_not_named_by_what_lies_under_other_settings() -> None:
+    """The default loses at one length, and the other setting at another: the finding is about the second alone."""
+    loses, wins = contrast("x", 0.5, "faster"), contrast("y", 3.0, "slower")
+    verdict = conclude([loses, wins], [a_finding("SP009", contrasts=["y"], affects_default=False)]).verdict
+    assert verdict.lines[0].level == "slow"
+    assert "named by" not in verdict.lines[0].text
+    assert "1 without a name" in (verdict.count or "")

@@ -31,7 +31,8 @@ def measured(*touches: str, set_up_s: float = 0.0, pages: str = "small") -> Plan
                 "allocations": {"pages_observed": {pages if length < 2 * MIB else "small": 8}},
             }
             times = {"first": first, "steady": transfer_s(length)}
-            cells[touch] = run.cell({ONE_WAY: times}, pattern="one_way", message_bytes=length, touch=touch, also=also)
+            what = {"pattern": "one_way", "pages": "default", "message_bytes": length, "touch": touch}
+            cells[touch] = run.cell({ONE_WAY: times}, **what, also=also)
         for touch in touches[1:]:
             a, b = (cells["write"], "write"), (cells[touch], touch)
             run.contrast("touch", ONE_WAY, a, b, phase="first")

@@ -110,6 +110,33 @@ def test_ranks_that_share_the_only_processor_are_all_there_is_to_say() -> None:
     assert {one.rule for one in findings(run.results(), ROLES)} == {"SP019"}
 
 
+def test_that_early_receives_take_longer_is_no_slow_path() -> None:
+    """Late ones are timed in other calls; what these differ by at the shortest message is taken off."""
+    (one,) = found("SP020", True, 1)
+    assert one.ratio == pytest.approx(1.8, rel=0.1)
+    assert one.contrasts == []
+    assert [remedy.verdict for remedy in one.remedies] == ["not tried"]
+    assert "unlike calls" in one.remedies[0].reason
+    assert "the calls themselves take 5." in one.legs.observed.evidence[0]
+
+
+def test_remedies_and_cause_of_a_window_are_those_of_its_axis() -> None:
+    run = Planted(1)
+    put = {"design": "mpi", "window": "allocate", "window_info": "default", "message_bytes": 8, "puts": 1000}
+    cells = [
+        run.cell({"time_per_put_s": {"steady": time_s}}, experiment="put", synchronise=way, **put)
+        for way, time_s in (("flush_all", 2e-8), ("lock", 4e-8), ("fence", 6e-8))
+    ]
+    for number, way in ((1, "lock"), (2, "fence")):
+        run.contrast("synchronise", "time_per_put_s", (cells[0], "flush_all"), (cells[number], way))
+    seen = {one.about: one for one in findings(run.results(), ROLES)}
+    lock, fence = seen["synchronise lock"], seen["synchronise fence"]
+    assert [one.name for one in lock.remedies] == [one.name for one in fence.remedies] == ["lock all once"]
+    assert lock.axis == "synchronise"
+    assert lock.hypotheses == ["each burst takes and releases a lock"]
+    assert fence.hypotheses == ["each burst ends in a barrier of all ranks"]
+
+
 def test_a_gate_that_one_cell_of_many_shows_is_noise() -> None:
     run = Planted(1)
     repeat_gate(run, True)

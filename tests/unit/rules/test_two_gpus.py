@@ -15,7 +15,7 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.tasks import SurveyTask, TrialTask
-from slowpath.diagnose.trials.design import EFFECT
+from slowpath.diagnose.trials.fast_side import EFFECT
 from slowpath.diagnose.trials.verdict import judge_trial
 
 DATA = Path(__file__).parents[2] / "data" / "diagnose"
@@ -70,9 +70,10 @@ def test_padding_within_a_gpu_is_proven_by_its_trial(tmp_path: Path) -> None:
     task = TrialTask(
         finding="SP001:00000000", remedy="pad to 2 MiB", axis="overalloc_bytes", slow="4096", remedied="2097152",
         metric="one_way_s", phase="first", constant_s=0.00032, control="it is paid for once",
+        fast_side="none",
     )  # fmt: skip
     outcome = judge_trial(task, build_results(tmp_path / "padding-trial"))
     assert outcome.verdict == "proven"
     assert outcome.interval[0] > 4
-    assert outcome.removed_ratio.interval[0] > 0.95
-    assert any("negative control: 1.02x [0.984, 1.06], stayed" in line for line in outcome.leg.evidence)
+    assert outcome.removed_ratio.interval[0] > 0.75  # of what lies above the law's constant
+    assert any("negative control: 1.02" in line and "], stayed" in line for line in outcome.leg.evidence)

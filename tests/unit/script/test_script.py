@@ -73,7 +73,7 @@ def test_the_most_ranks_of_any_placement_fit_on_a_node(places: Campaign) -> None
 
 
 def test_more_nodes_than_needed(places: Campaign) -> None:
-    text = job_script(places, script_for("pbs"), asked(nodes=3, ranks=8))
+    text = job_script(places, script_for("pbs"), asked(nodes=3, ranks=(8,)))
     assert "select=3:ncpus=8:mpiprocs=8" in text
     assert "--ranks 8" in text
 

@@ -59,7 +59,7 @@ def test_definitions(tmp_path: Path) -> None:
     assert 'Type: CPU_THREAD, # Events: 26, Group: "rank 1"' in text
     assert re.search(r'SYSTEM_TREE_NODE +2  Name: "n2" <\d+>, Class: "node"', text)
     assert re.search(rf'REGION .*Name: "{LABEL}" .*Role: CODE, Paradigm: USER', text)
-    assert re.search(r'REGION .*Name: "wait" .*Role: FUNCTION, Paradigm: MPI', text)
+    assert re.search(r'REGION .*Name: "MPI_Waitall" .*Role: FUNCTION, Paradigm: MPI', text)
 
 
 def test_many_events_fill_several_chunks_and_a_rank_may_have_none(tmp_path: Path) -> None:

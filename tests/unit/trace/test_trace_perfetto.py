@@ -54,7 +54,7 @@ def test_every_interval_is_a_slice_of_its_rank(tmp_path: Path) -> None:
 
 def test_arguments_categories_and_processes(tmp_path: Path) -> None:
     trace = decoded(write_perfetto(read_trace(make_run(tmp_path / "run")), tmp_path))
-    begun = [p.track_event for p in trace.packet if p.track_event.name == "wait"]
+    begun = [p.track_event for p in trace.packet if p.track_event.name == "MPI_Waitall"]
     assert [list(event.categories) for event in begun] == [["mpi"]] * 4
     assert {a.name: a.uint_value for a in begun[1].debug_annotations} == {
         "cell": 0, "steady": 1, "repetition": 1, "step": 0}  # fmt: skip

@@ -39,8 +39,8 @@ def test_attributes_say_where_an_interval_belongs(run: Path) -> None:
     first, *later = [span for span in spans if span.name == "MPI_Send"]
     assert first.attributes == {"cell": ONE_WAY, "allocation": 0, "message": 0, "steady": 0}
     assert [span.attributes["message"] for span in later] == [1, 2]
-    assert {span.name: span.mpi for span in spans if span.name in ("dgemm", "wait", "MPI_Send")} == {
-        "dgemm": False, "wait": True, "MPI_Send": True}  # fmt: skip
+    assert {span.name: span.mpi for span in spans if span.name in ("dgemm", "MPI_Waitall", "MPI_Send")} == {
+        "dgemm": False, "MPI_Waitall": True, "MPI_Send": True}  # fmt: skip
 
 
 def test_one_cell_alone_begins_at_zero(run: Path) -> None:

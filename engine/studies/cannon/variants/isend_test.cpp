@@ -14,7 +14,19 @@ class IsendTest : public Isend {
         shift_steps(
             stage_, strips(), c, [this](int step) { start(step); }, [this](int step) { wait(step); }, &poke);
     }
+    std::string remark() const override {
+        if (stage_.layout.steps() == 1) return {};
+        return "k of a step in " + std::to_string(stage_.multiply.pieces()) + " pieces of " +
+               std::to_string(stage_.multiply.piece_columns()) + " columns, MPI_Testall between them";
+    }
 };
+
+/// Without a cut there is no MPI_Testall, and it would be isend_wait under another name.
+std::optional<std::string> one_column(const Stage& stage) {
+    if (stage.layout.steps() == 1 || stage.layout.panel() > 1) return std::nullopt;
+    return "each step multiplies 1 column of k, which can't be cut for an MPI_Testall; take n=" +
+           std::to_string(2 * stage.layout.steps()) + " or more";
+}
 
 }  // namespace
 
@@ -23,7 +35,7 @@ const VariantKind isend_test{"isend_test",
                              Placement::skewed,
                              true,
                              false,
-                             no_obstacle,
+                             one_column,
                              make<IsendTest>};
 
 }  // namespace slowpath::cannon

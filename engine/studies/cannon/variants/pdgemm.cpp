@@ -146,6 +146,7 @@ class Pdgemm : public TwoSided {
 
 std::optional<std::string> no_scalapack(const Stage& stage) {
     const Layout& layout = stage.layout;
+    if (!stage.multiply.by_blas()) return "pdgemm multiplies by the BLAS; take kernel=blas";
     // Its indices are ints (2.2), those within a rank's part too.
     if (std::max({layout.a_elements(), layout.b_elements(), layout.c_elements()}) > INT_MAX)
         return "ScaLAPACK counts in 32 bits, and a rank's part of n=" + std::to_string(layout.n) +

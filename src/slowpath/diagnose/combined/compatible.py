@@ -18,7 +18,7 @@ from slowpath.core.results import ContrastResult, Finding, Results
 from slowpath.diagnose.sides import Condition, condition
 from slowpath.diagnose.state import State
 from slowpath.diagnose.tasks import TrialTask
-from slowpath.diagnose.trials.design import EFFECT
+from slowpath.diagnose.trials.fast_side import EFFECT
 from slowpath.findings.remedies.registry import REMEDIES
 
 JOB_AXES = ("environment", "placement")

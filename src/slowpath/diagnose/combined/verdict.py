@@ -15,13 +15,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from slowpath.core.results import ContrastResult, Results, SideEffect
-from slowpath.core.units import format_time
+from slowpath.core.units import format_time, ratio_words
 from slowpath.diagnose.combined.compatible import JOB_AXES
 from slowpath.diagnose.combined.design import ALONE, contrast_name
 from slowpath.diagnose.records import CombinedFinding, CombinedOutcome
 from slowpath.diagnose.tasks import CombinedCase, CombinedTask
 from slowpath.diagnose.trials.design import SIDE
-from slowpath.diagnose.trials.verdict import FEWEST_PAIRS, ratio_words
+from slowpath.diagnose.trials.verdict import FEWEST_PAIRS
 from slowpath.stats.contrast import paired
 from slowpath.stats.inputs import Floats
 from slowpath.stats.verdict import judge
@@ -82,9 +82,10 @@ def _finding(number: int, case: CombinedCase, contrasts: Contrasts) -> CombinedF
 def _text(one: CombinedFinding) -> str:
     times = ", ".join(format_time(value or 0.0) for value in (one.as_it_is_s, one.alone_s, one.combined_s))
     others = ", ".join(f"'{name}'" for name in one.others)
+    ratio = ratio_words(one.ratio or 0.0, one.interval)
     return (
-        f"'{one.remedy}' with {others}: {ratio_words(one.ratio, one.interval)} the time with it alone, {one.pairs} "
-        f"pairs; as it is, alone and combined: {times}"
+        f"'{one.remedy}' with {others}: {ratio} the time with it alone, {one.pairs} pairs; "
+        f"as it is, alone and combined: {times}"
     )
 
 

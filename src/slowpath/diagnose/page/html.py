@@ -22,7 +22,7 @@ def page(diagnosis: Diagnosis, runs: view.Runs) -> str:
         "diagnosis.html.j2",
         Path(__file__).parent,
         diagnosis=diagnosis,
-        headline=view.headline(found),
+        headline=view.headline(diagnosis),
         place=view.place(diagnosis, survey),
         numbers=view.numbers(diagnosis),
         findings=found,

@@ -27,18 +27,19 @@ def render(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
 
 
 def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
-    proven = sum(one.status == "proven" for one in diagnosis.findings)
-    explained = sum(one.status == "explained" for one in diagnosis.findings)
-    count = len(diagnosis.findings)
-    plural = "" if count == 1 else "s"
-    yield f"Diagnosis of {diagnosis.mpi}: {count} finding{plural}, {proven} proven, {explained} explained"
+    verdict = diagnosis.verdict
+    if verdict is not None:
+        for line in (verdict.headline, verdict.place, verdict.count):
+            yield from _wrapped(line or "", width, "")
+    else:
+        yield f"Diagnosis of {diagnosis.mpi}"
     if diagnosis.only:
         yield from _wrapped(f"asked for: {', '.join(diagnosis.only)}", width, "")
     yield ""
     for finding in diagnosis.findings:
         yield from _finding(finding, diagnosis.status, width)
         yield ""
-    if not diagnosis.findings:
+    if not diagnosis.findings and diagnosis.only:
         yield from [_nothing(diagnosis), ""]
     if diagnosis.combined:
         yield from [*_combined(diagnosis.combined, width), ""]

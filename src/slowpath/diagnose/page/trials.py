@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The times of trials, out of their runs: the slow cell as it is, with the remedy, and the fast side. Pure."""
+"""The times of trials, out of their runs: the slow cell as it is and with the remedy, the fast side likewise. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.results import ContrastResult, Finding, Results
+from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
 from slowpath.diagnose.records import DiagnosisStep
 from slowpath.diagnose.tasks import TrialTask
-from slowpath.diagnose.trials.design import EFFECT, SLOW_FAST
+from slowpath.diagnose.trials.fast_side import EFFECT, FAST
 from slowpath.report.cards.sides import side_of
 from slowpath.report.svg.sides import Kind
 from slowpath.report.view_findings import Trial
@@ -31,16 +31,22 @@ def trials_of(finding: Finding, steps: Sequence[DiagnosisStep], runs: Mapping[st
 def _trial(task: TrialTask, results: Results, verdict: str) -> Trial | None:
     """None where the trial has no pairs."""
     cells = {cell.cell: cell for cell in results.cells}
-    effect, gap = _named(results, EFFECT), _named(results, SLOW_FAST)
+    effect, fast = _named(results, EFFECT), _named(results, FAST)
     if effect is None:
         return None
     ends: list[tuple[CellResult | None, str, Kind]] = [
         (cells.get(effect.b.cell), "as it is", "slow"),
         (cells.get(effect.a.cell), "with the remedy", "remedy"),
     ]
-    if gap is not None and task.fast is not None:
-        ends.append((cells.get(gap.a.cell), "the fast side", "fast"))
     rows = [side_of(cell, effect.metric, task.phase, label, kind) for cell, label, kind in ends if cell is not None]
+    if fast is not None:
+        there: list[tuple[ContrastSide, str]] = [(fast.b, "the fast side")]
+        there += [(fast.a, "the fast side with it")] if task.fast_side == "toggled" else []
+        rows += [
+            side_of(cells[side.cell], fast.metric, side.phase, label, "fast")
+            for side, label in there
+            if side.cell in cells
+        ]
     shown = tuple(row for row in rows if row is not None)
     return Trial(task.remedy, verdict, effect.metric, shown) if len(shown) > 1 else None
 

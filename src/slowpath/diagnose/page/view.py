@@ -23,7 +23,6 @@ from slowpath.stats.laws.choose import MINIMUM_EFFECT
 
 Runs = Mapping[str, Results]  # folder of a step -> its results
 _KEPT = {"keeps": "same", "loses": "slower", "undecided": "undecided"}
-NOTHING = "No slow path was found"
 STATUS = {
     "settled": "settled: more measuring would decide nothing",
     "named": "named, nothing tried; slowpath diagnose --resume goes on",
@@ -71,12 +70,9 @@ def _with_words(finding: Finding, status: str) -> Finding:
     return view_findings.with_proven(finding, leg_words(finding.legs.proven, status))
 
 
-def headline(found: Sequence[FindingView]) -> str:
-    """What to do first."""
-    if not found:
-        return NOTHING
-    first = found[0]
-    return f"{first.do.rstrip('.')}: {first.factor}" if first.factor else first.do
+def headline(diagnosis: Diagnosis) -> str:
+    """What to do first, by the judge of every run; one that an older version wrote has none."""
+    return diagnosis.verdict.headline if diagnosis.verdict else f"Diagnosis of {diagnosis.mpi or 'an MPI'}"
 
 
 def place(diagnosis: Diagnosis, survey: Results | None) -> list[str]:
@@ -87,11 +83,11 @@ def place(diagnosis: Diagnosis, survey: Results | None) -> list[str]:
 
 def numbers(diagnosis: Diagnosis) -> list[view_run.Number]:
     """The few numbers under the headline."""
-    found = diagnosis.findings
-    counts = [("findings" if len(found) != 1 else "finding", len(found))]
-    counts += [(word, sum(one.status == word for one in found)) for word in ("proven", "explained")]
+    verdict, words = diagnosis.verdict, ("proven", "explained")
+    counts = [(word, sum(one.status == word for one in diagnosis.findings)) for word in words]
     spent = f"{fmt.duration(diagnosis.spent_s)} of {fmt.duration(diagnosis.budget_s)}"
     return [
+        *(view_run.counted(verdict) if verdict else ()),
         *((str(count), word) for word, count in counts),
         (spent, f"spent in {fmt.plural(len(diagnosis.steps), 'step')}"),
     ]

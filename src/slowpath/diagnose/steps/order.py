@@ -13,6 +13,7 @@ from slowpath.core.results import Finding
 from slowpath.diagnose.limits.variables import limits_of, maybe_set_by_user
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps import attribute, combined, refine, repeat, separate, survey, suspect, trial, witness
+from slowpath.findings.order import cost
 
 Propose = Callable[[State], Iterator[Proposal]]
 ProposeFor = Callable[[Finding, State], Iterator[Proposal]]
@@ -65,7 +66,7 @@ def _each_for(proposers: tuple[ProposeFor, ...], finding: Finding, state: State)
         yield from propose(finding, state)
 
 
-def _value(finding: Finding, state: State) -> tuple[bool, bool, bool, float]:
+def _value(finding: Finding, state: State) -> tuple[bool, bool, bool, tuple[int, float]]:
     """What users have themselves, what they set themselves, what is explained and lacks the proof alone, what costs
     most."""
     set_by_user = any(one.name.startswith("unset ") and "environment" in one.text for one in finding.remedies)
@@ -74,5 +75,5 @@ def _value(finding: Finding, state: State) -> tuple[bool, bool, bool, float]:
         finding.affects_default is not False,
         set_by_user,
         finding.status == "explained",
-        finding.excess_s or 0.0,
+        cost(finding),
     )

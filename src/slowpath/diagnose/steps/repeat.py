@@ -54,11 +54,11 @@ def apply(before: StepConclusion, _: RepeatTask, results: Results, history: Step
 
 
 def summary(_: RepeatTask, before: StepConclusion, after: StepConclusion) -> str:
-    """`1 more finding (SP009)`."""
+    """`1 more slow path (SP009)`."""
     fresh = after.findings[len(before.findings) :]
     if not fresh:
-        return "no more findings"
-    return f"{len(fresh)} more finding{'s' if len(fresh) > 1 else ''} ({', '.join(one.rule for one in fresh)})"
+        return "no more slow paths"
+    return f"{len(fresh)} more slow path{'s' if len(fresh) > 1 else ''} ({', '.join(one.rule for one in fresh)})"
 
 
 REPEAT = StepKind(RepeatTask, apply, summary)

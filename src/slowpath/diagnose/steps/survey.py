@@ -89,10 +89,12 @@ def apply(_: StepConclusion, __: SurveyTask, results: Results, history: StepHist
 
 
 def summary(_: SurveyTask, __: StepConclusion, after: StepConclusion) -> str:
-    """`7 findings (SP008, SP009)`."""
+    """`7 slow paths (SP008, SP009)`."""
     rules = ", ".join(sorted({one.rule for one in after.findings}))
     count = len(after.findings)
-    return f"{count} finding{'' if count == 1 else 's'}{f' ({rules})' if rules else ''}"
+    if not count:
+        return "no slow path by name"
+    return f"{count} slow path{'' if count == 1 else 's'}{f' ({rules})' if rules else ''}"
 
 
 SURVEY = StepKind(SurveyTask, apply, summary, required=True)

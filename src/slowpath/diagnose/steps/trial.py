@@ -25,10 +25,11 @@ from slowpath.findings.remedies.remedy import Remedy
 
 
 def propose(finding: Finding, state: State) -> Iterator[Proposal]:
-    """The remedies of the table for its rule."""
+    """The remedies of the table for its rule, and for the axis in which its sides differ."""
     sides = sides_of(finding, state.seen_in(finding))
     if sides is not None:
-        yield from _proposals(finding, state, ((one, sides) for one in state.library.remedies(finding.rule)))
+        remedies = state.library.remedies(finding.rule, finding.axis)
+        yield from _proposals(finding, state, ((one, sides) for one in remedies))
 
 
 def propose_attributed(finding: Finding, state: State) -> Iterator[Proposal]:
@@ -59,7 +60,7 @@ def cannot_help(state: State) -> Iterator[LeftOut]:
         sides = sides_of(finding, state.seen_in(finding))
         if sides is None or finding.status == "proven":
             continue
-        for remedy in state.library.remedies(finding.rule):
+        for remedy in state.library.remedies(finding.rule, finding.axis):
             there = where_it_can_help(sides, remedy, state.ranks, state.cores)
             if isinstance(there, CannotHelp):
                 yield LeftOut(finding=finding.id, rule=finding.rule, remedy=remedy.name, why=there.why)

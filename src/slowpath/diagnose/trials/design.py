@@ -1,30 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """A trial: a campaign that toggles one remedy and nothing else, in interleaved pairs. Pure.
 
-It holds the slow cell as it is and remedied, each twice; what it is slow against; a negative control; and cells in
-which a side effect would show. The second copies are an A/A control, and the fast side where the remedy is to be on it.
+It holds the slow cell as it is and remedied, each twice; the fast side likewise (trials.fast_side); a negative control;
+and cells in which a side effect would show. The second copies are an A/A control, and the fast side where the remedy
+leads to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from slowpath.diagnose.campaign_text import CampaignText, CellsTable, ContrastTable, EnvironmentTable
-from slowpath.diagnose.sides import Condition, Sides
-from slowpath.diagnose.tasks import TrialTask
+from slowpath.diagnose.campaign_text import CampaignText, CellsTable, ContrastTable
+from slowpath.diagnose.sides import Sides
+from slowpath.diagnose.tasks import FastSide, TrialTask
+from slowpath.diagnose.trials.fast_side import EFFECT, fast_cells
+from slowpath.diagnose.trials.toggle import Toggle, cells_at, toggle_of
 from slowpath.experiments.p2p.experiment import P2P
 from slowpath.experiments.registry import experiment_named
 from slowpath.findings.remedies.remedy import Control, Remedy
 
 ROUNDS = 10
-EFFECT, AGAIN, SLOW_FAST = "remedy", "remedy again", "gap"
+AGAIN = "remedy again"
 CONTROL, ALIKE, SIDE = "negative control", "a/a", "side effect"
 
 
 @dataclass(frozen=True)
 class Trial:
-    """axis, slow, remedied, fast: what differs and its values; fast None: remedied is the fast side.
+    """axis, slow, remedied: what differs and its values.  fast_side: as TrialTask has it.
 
     constant_s: the law's constant part, where there is no fast side at all.
     """
@@ -33,7 +35,7 @@ class Trial:
     axis: str
     slow: str
     remedied: str
-    fast: str | None
+    fast_side: FastSide
     metric: str
     phase: str
     campaign: CampaignText
@@ -47,24 +49,13 @@ class Trial:
             axis=self.axis,
             slow=self.slow,
             remedied=self.remedied,
-            fast=self.fast,
+            fast_side=self.fast_side,
             metric=self.metric,
             phase=self.phase,
             constant_s=self.constant_s,
             control=self.remedy.control.why if self.remedy.control else None,
             uncontrolled=self.remedy.uncontrolled,
         )
-
-
-@dataclass(frozen=True)
-class _Toggle:
-    """What the remedy changes: the axis, its two values, and the cell's parameters and condition on either side."""
-
-    axis: str
-    slow: str
-    remedied: str
-    environments: tuple[EnvironmentTable, ...]
-    placements: Mapping[str, str]
 
 
 def design(
@@ -83,11 +74,13 @@ def design(
     """
     if remedy.untried is not None:
         return remedy.untried
-    toggle = _toggle(sides, remedy, environ)
+    toggle = toggle_of(sides.slow, sides.slow_under, remedy, environ)
     if isinstance(toggle, str):
         return toggle
-    fast = _fast_value(sides, toggle)
-    groups, contrasts = _main(sides, toggle, fast)
+    fast = fast_cells(sides, toggle, remedy, environ)
+    groups, contrasts = _main(sides, toggle)
+    groups += fast.groups
+    contrasts += fast.contrasts
     for made in (_control(sides, toggle, remedy.control), _side_effects(sides, toggle)):
         groups += made[0]
         contrasts += made[1]
@@ -96,58 +89,20 @@ def design(
         title=f"Trial: {remedy.name}"[:80],
         ranks=ranks,
         rounds=rounds,
-        environments=toggle.environments,
-        placements=toggle.placements,
+        environments=list({one.name: one for one in (*toggle.environments, *fast.environments)}.values()),
+        placements={**dict(fast.placements), **toggle.placements},
         groups=groups,
         contrasts=contrasts,
         why=why,
     )
     return Trial(
-        remedy, toggle.axis, toggle.slow, toggle.remedied, fast, sides.metric, sides.phase, campaign, constant_s
+        remedy, toggle.axis, toggle.slow, toggle.remedied, fast.kind, sides.metric, sides.phase, campaign, constant_s
     )
 
 
-def _toggle(sides: Sides, remedy: Remedy, environ: frozenset[str]) -> _Toggle | str:
-    under, slow = sides.slow_under, dict(sides.slow.parameters)
-    here = EnvironmentTable(under.environment, under.variables, under.unset)
-    places = {under.placement: under.bind}
-    if remedy.parameter is not None and remedy.change is not None:
-        changed = remedy.change(slow)
-        if changed is None:
-            return f"it does not apply: {remedy.parameter} is already as it asks, or this experiment has none"
-        return _Toggle(remedy.parameter, slow[remedy.parameter], changed[remedy.parameter], (here,), places)
-    if remedy.bind is not None:
-        if under.bind == remedy.bind:
-            return f"it does not apply: ranks are already bound to a {remedy.bind}"
-        names = under.placement, f"bound to {remedy.bind}"
-        return _Toggle("placement", *names, (here,), {**places, names[1]: remedy.bind})
-    other = _remedied(under, remedy, environ)
-    if other is None:
-        return "it does not apply: the environment is already as it asks"
-    return _Toggle("environment", here.name, other.name, (here, other), places)
-
-
-def _remedied(under: Condition, remedy: Remedy, environ: frozenset[str]) -> EnvironmentTable | None:
-    """The slow side's environment with the remedy; None: it would be the same."""
-    variables = {k: v for k, v in under.variables.items() if k not in remedy.unset} | dict(remedy.variables)
-    unset = tuple(dict.fromkeys([*under.unset, *(name for name in remedy.unset if name in environ)]))
-    unset = tuple(name for name in unset if name not in variables)
-    if (variables, unset) == (dict(under.variables), under.unset):
-        return None
-    return EnvironmentTable(f"remedied: {remedy.name}"[:80], variables, unset)
-
-
-def _fast_value(sides: Sides, toggle: _Toggle) -> str | None:
-    """The fast side's value where it lies on the same axis and is neither of the two."""
-    if sides.fast is None or sides.axis != toggle.axis or toggle.axis in ("environment", "placement"):
-        return None
-    value = sides.fast.parameters[toggle.axis]
-    return None if value in (toggle.slow, toggle.remedied) else value
-
-
-def _main(sides: Sides, toggle: _Toggle, fast: str | None) -> tuple[list[CellsTable], list[ContrastTable]]:
-    values = [toggle.slow, toggle.remedied, *([fast] if fast is not None else [])]
-    group = _group(EFFECT, sides.slow.experiment, sides.slow.parameters, toggle, values, copies=2)
+def _main(sides: Sides, toggle: Toggle) -> tuple[list[CellsTable], list[ContrastTable]]:
+    values = [toggle.slow, toggle.remedied]
+    group = cells_at(EFFECT, sides.slow.experiment, sides.slow.parameters, toggle, values, copies=2)
     metric, phase = sides.metric, sides.phase
     question = "Does the remedy make it faster?"
 
@@ -169,25 +124,10 @@ def _main(sides: Sides, toggle: _Toggle, fast: str | None) -> tuple[list[CellsTa
         {toggle.axis: toggle.slow},
         control=True,
     )
-    contrasts = [pair(EFFECT, "1"), pair(AGAIN, "2", explains=True), alike]
-    if fast is not None:
-        gap = ContrastTable(
-            SLOW_FAST,
-            "How slow is it?",
-            EFFECT,
-            toggle.axis,
-            fast,
-            toggle.slow,
-            metric,
-            phase,
-            {"copy": "1"},
-            explains=True,
-        )
-        contrasts.append(gap)
-    return [group], contrasts
+    return [group], [pair(EFFECT, "1"), pair(AGAIN, "2", explains=True), alike]
 
 
-def _control(sides: Sides, toggle: _Toggle, control: Control | None) -> tuple[list[CellsTable], list[ContrastTable]]:
+def _control(sides: Sides, toggle: Toggle, control: Control | None) -> tuple[list[CellsTable], list[ContrastTable]]:
     if control is None:
         return [], []
     question = f"Does it leave the rest unchanged? {control.why[:1].upper()}{control.why[1:]}."[:390]
@@ -214,41 +154,21 @@ def _control(sides: Sides, toggle: _Toggle, control: Control | None) -> tuple[li
     else:
         experiment, parameters = sides.slow.experiment, sides.slow.parameters
         phase = sides.phase
-    group = _group(CONTROL, experiment, parameters, toggle, [without, toggle.remedied])
+    group = cells_at(CONTROL, experiment, parameters, toggle, [without, toggle.remedied])
     return [group], [
         ContrastTable(CONTROL, question, CONTROL, toggle.axis, toggle.remedied, without, metric, phase, explains=True)
     ]
 
 
-def _side_effects(sides: Sides, toggle: _Toggle) -> tuple[list[CellsTable], list[ContrastTable]]:
+def _side_effects(sides: Sides, toggle: Toggle) -> tuple[list[CellsTable], list[ContrastTable]]:
     values = [toggle.slow, toggle.remedied]
     known = [experiment_named(sides.slow.experiment), P2P]  # a job that is slower sends slower messages too
     found = next(((one, effect) for one in known if (effect := one.side_effect(toggle.axis)) is not None), None)
     if found is None or toggle.remedied in found[1].safe_values:
         return [], []
     experiment, effect = found
-    group = _group(SIDE, experiment.name, {**experiment.brief, **effect.parameters}, toggle, values)
+    group = cells_at(SIDE, experiment.name, {**experiment.brief, **effect.parameters}, toggle, values)
     question, metric = "Does it make anything else slower?", effect.metric
     return [group], [
         ContrastTable(SIDE, question, SIDE, toggle.axis, toggle.slow, toggle.remedied, metric, explains=True)
     ]
-
-
-def _group(
-    name: str,
-    experiment: str,
-    parameters: Mapping[str, str | list[str]] | Mapping[str, str],
-    toggle: _Toggle,
-    values: Sequence[str],
-    copies: int = 1,
-) -> CellsTable:
-    """Cells at each of `values` of the toggle's axis."""
-    environments, placements = [toggle.environments[0].name], [next(iter(toggle.placements))]
-    chosen: dict[str, str | Sequence[str]] = dict(parameters)
-    if toggle.axis == "environment":
-        environments = list(values)
-    elif toggle.axis == "placement":
-        placements = list(values)
-    else:
-        chosen[toggle.axis] = list(values)
-    return CellsTable(name, experiment, chosen, environments, placements, copies)

@@ -30,5 +30,7 @@ def where_it_can_help(sides: Sides, remedy: Remedy, ranks: int, cores: int | Non
         what = "a core for each rank" if need == 1 else f"{need} cores for each rank, one of them spare"
         return CannotHelp(f"it needs {what}: {ranks} ranks have {cores} core{'' if cores == 1 else 's'} here")
     if need > 1 and sides.slow_under.bind == "core":  # its thread would share the core that its rank is bound to
-        return replace(sides, slow_under=replace(sides.slow_under, placement=_UNBOUND, bind="none"))
+        slow, fast = sides.slow_under, sides.fast_under
+        there = None if fast is None else replace(fast, placement=_UNBOUND, bind="none")
+        return replace(sides, slow_under=replace(slow, placement=_UNBOUND, bind="none"), fast_under=there)
     return sides

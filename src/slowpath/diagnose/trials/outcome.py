@@ -17,14 +17,17 @@ def with_outcome(finding: Finding, outcome: TrialOutcome, remedy: Remedy | None,
           library: whose launcher binds, as "mpich".
     """
     listed = next((one for one in finding.remedies if one.name == outcome.remedy), None)
-    text, lines, watched = outcome.remedy, Snippet(), list[str | SideEffect]()
+    text, phrase, lines, watched = outcome.remedy, outcome.remedy, Snippet(), list[str | SideEffect]()
     if listed is not None:
-        text, lines, watched = listed.text, listed.snippet, listed.side_effects
+        text, phrase = listed.text, listed.phrase or listed.name
+        lines, watched = listed.snippet, listed.side_effects
     elif remedy is not None:
-        text, lines, watched = remedy.text, Snippet(**snippet(remedy, library)), [*remedy.side_effects]
+        text, phrase = remedy.text, remedy.words
+        lines, watched = Snippet(**snippet(remedy, library)), [*remedy.side_effects]
     tried = RemedyResult(
         name=outcome.remedy,
         text=text,
+        phrase=phrase,
         snippet=lines,
         removed_ratio=outcome.removed_ratio,
         side_effects=[*outcome.side_effects, *watched],

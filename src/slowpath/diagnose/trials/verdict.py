@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a trial shows of its remedy. Pure: results in, verdict out; nothing is measured here.
 
-Proven: the remedied cell is faster than the slow one beyond the minimum effect, what was removed of the gap is at least
-half at the lower end of its interval, and the negative control stayed: all that its interval leaves open is less than
-half of the effect. Anything less names which of these is missing.
+The gap that counts is slow minus fast, as both are and as both would be with the remedy (trials.gap). Proven: the
+remedied cell is faster than the slow one beyond the minimum effect, what was removed of the gap is at least half at the
+lower end of its interval, and the negative control stayed: all that its interval leaves open is less than half of the
+effect. A remedy that speeds up the fast side as much is named as a gain for both. Anything less names what is missing.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import msgspec
 import numpy as np
 
 from slowpath.core.results import ContrastResult, Leg, RemovedRatio, Results, SideEffect
-from slowpath.core.units import format_ratio, format_time
+from slowpath.core.units import format_time, ratio_words
 from slowpath.diagnose.tasks import TrialTask
-from slowpath.diagnose.trials.design import AGAIN, ALIKE, CONTROL, EFFECT, SIDE, SLOW_FAST
+from slowpath.diagnose.trials.design import AGAIN, ALIKE, CONTROL, SIDE
+from slowpath.diagnose.trials.fast_side import EFFECT, FAST, FAST_AGAIN
+from slowpath.diagnose.trials.gap import Gap
 from slowpath.diagnose.trials.pairs import judged_by
 from slowpath.stats.inputs import Floats
 
@@ -26,9 +29,8 @@ FEWEST_PAIRS = 8
 LEAST_REMOVED_RATIO = 0.5
 CONTROL_WITHIN_RATIO = 0.10
 OPEN_RATIO = 1.1  # of slow over remedied, from which on an open trial is worth its time once more
-_RESAMPLES = 4000
 
-TrialVerdict = Literal["proven", "partial", "not tried", "no effect", "worse"]
+TrialVerdict = Literal["proven", "partial", "both sides", "not tried", "no effect", "worse"]
 LegState = Literal["shown", "missing", "refuted"]
 
 
@@ -91,10 +93,12 @@ def judge_trial(task: TrialTask, results: Results) -> TrialOutcome:
         return TrialOutcome(
             task.remedy, "not tried", leg, pairs=effect.contrast.launches if effect else 0, side_effects=side_effects
         )
-    removed = _removed(task, contrasts, effect)
+    gap = _gap(task, contrasts, effect)
+    removed = gap.removed if gap else None
     control, alike = _first(contrasts, CONTROL), _first(contrasts, ALIKE)
-    verdict, state, reason = _verdict(task, effect, removed, control, alike)
+    verdict, state, reason = _verdict(task, effect, gap, control, alike)
     evidence = [_effect_words(task, effect.contrast), *([_removed_words(removed)] if removed else [])]
+    evidence += [f"with '{task.remedy}' {gap.fast_words}"] if gap and task.fast_side == "toggled" else []
     evidence += [_control_words(task, control, effect)] if control else []
     return TrialOutcome(
         remedy=task.remedy,
@@ -110,30 +114,10 @@ def judge_trial(task: TrialTask, results: Results) -> TrialOutcome:
     )
 
 
-def removed_ratio(slow_s: Sequence[float], remedied_s: Sequence[float], fast_s: Sequence[float]) -> RemovedRatio | None:
-    """1 - (remedied - fast) / (slow - fast) of medians over pairs; interval: 95 %, by bootstrap over pairs.
-
-    Args:    shape (pairs,) each, seconds; the i-th values belong to one round.
-    Returns: None where slow is not slower than fast in nearly every resample: there is no gap then.
-    """
-    times = np.array([slow_s, remedied_s, fast_s], dtype=np.float64)
-    generator = np.random.default_rng(0)
-    chosen = generator.integers(0, times.shape[1], size=(_RESAMPLES, times.shape[1]))
-    slow, remedied, fast = np.median(times[:, chosen], axis=2)
-    gap = slow - fast
-    if np.mean(gap <= 0) > 0.005:
-        return None
-    found = 1 - (remedied - fast)[gap > 0] / gap[gap > 0]
-    centre = np.median(times, axis=1)
-    value = 1 - float((centre[1] - centre[2]) / (centre[0] - centre[2]))
-    low, high = np.quantile(found, [0.025, 0.975])
-    return RemovedRatio(value=value, interval=(min(float(low), value), max(float(high), value)))
-
-
 def _verdict(
     task: TrialTask,
     effect: _Effect,
-    removed: RemovedRatio | None,
+    gap: Gap | None,
     control: ContrastResult | None,
     alike: ContrastResult | None,
 ) -> tuple[TrialVerdict, LegState, str]:
@@ -149,11 +133,9 @@ def _verdict(
         return "partial", "missing", "its effect is undecided; more rounds would tell"
     if contrast.launches < FEWEST_PAIRS:
         return "partial", "missing", f"{contrast.launches} pairs; a proof needs {FEWEST_PAIRS}"
-    if removed is None or removed.interval is None:
-        return "partial", "missing", "the gap that it should close did not show in the trial"
-    if removed.interval[0] < LEAST_REMOVED_RATIO:
-        why = f"it removes {removed.value:.0%} of the gap, at least {removed.interval[0]:.0%}; a proof needs half"
-        return "partial", "missing", why
+    short = _too_little(task, gap)
+    if short is not None:
+        return short
     if alike is not None and alike.verdict in ("faster", "slower") and not _within(alike):
         return "partial", "missing", "two measurements of the slow cell differ, so its pairs prove nothing"
     if control is None:
@@ -163,7 +145,26 @@ def _verdict(
         undecided = control.verdict == "undecided"
         why = "is undecided; more rounds would tell" if undecided else "did not stay: something else changed, too"
         return "partial", "missing", f"the negative control {why}"
-    return "proven", "shown", f"{task.remedy}, toggled alone, removes {removed.value:.0%} of the gap"
+    share = f"{gap.removed.value:.0%}" if gap and gap.removed else "all"
+    return "proven", "shown", f"{task.remedy}, toggled alone, removes {share} of the gap"
+
+
+def _too_little(task: TrialTask, gap: Gap | None) -> tuple[TrialVerdict, LegState, str] | None:
+    """Why what is left of the gap is no proof; None: enough of it is gone."""
+    if gap is None:
+        why = "no fast side was measured with it, so what it removes of the gap is not known"
+        return "partial", "missing", why
+    removed = gap.removed
+    if removed is None or removed.interval is None:
+        return "partial", "missing", "the gap that it should close did not show in the trial"
+    low, high = removed.interval
+    if low >= LEAST_REMOVED_RATIO:
+        return None
+    share = f"{removed.value:.0%} of the gap [{low:.0%}, {high:.0%}]"
+    if task.fast_side == "toggled" and gap.fast_gains:
+        why = f"{task.remedy} {gap.both_words}: worth having, but {share} is removed"
+        return "both sides", "refuted" if high < LEAST_REMOVED_RATIO else "missing", why
+    return "partial", "missing", f"it removes {share}; a proof needs half at the lower end"
 
 
 def stayed(control: ContrastResult, least_effect: float) -> bool:
@@ -201,22 +202,28 @@ def _effect(contrasts: Mapping[str, Sequence[ContrastResult]]) -> _Effect | None
     return _Effect(judged, copies)
 
 
-def _removed(
-    task: TrialTask, contrasts: Mapping[str, Sequence[ContrastResult]], effect: _Effect
-) -> RemovedRatio | None:
-    """From the rounds that have all three; where the remedy is the fast side, its second copy stands for that."""
+def _gap(task: TrialTask, contrasts: Mapping[str, Sequence[ContrastResult]], effect: _Effect) -> Gap | None:
+    """From the rounds that have all of it; None: no fast side was measured."""
     faster = np.array(effect.contrast.pairs, dtype=np.float64)
-    slow = faster[:, 1]
-    gap = _first(contrasts, SLOW_FAST)
-    if gap is not None and len(gap.pairs) == slow.size:
-        remedied, fast = faster[:, 0], np.array(gap.pairs, dtype=np.float64)[:, 0]
-    elif effect.copies is not None and task.fast is None:
-        remedied, fast = (copy[:, 0] for copy in effect.copies)
-    elif task.constant_s is not None:
-        remedied, fast = faster[:, 0], np.full(slow.size, task.constant_s)
-    else:
-        return None
-    return removed_ratio(slow.tolist(), remedied.tolist(), fast.tolist())
+    remedied, slow = faster[:, 0], faster[:, 1]
+    if task.fast_side == "remedied" and effect.copies is not None:
+        # The remedied cell is the fast side: its second copy stands for that, and the remedy changes nothing there.
+        first, second = (copy[:, 0] for copy in effect.copies)
+        return Gap(slow, first, second, second)
+    fast = _first(contrasts, FAST)
+    if fast is not None and len(fast.pairs) == slow.size:
+        pairs = np.array(fast.pairs, dtype=np.float64)
+        if task.fast_side == "unchanged":
+            there = pairs.min(axis=1)  # two copies of one cell
+            return Gap(slow, remedied, there, there)
+        again = _first(contrasts, FAST_AGAIN)
+        if again is not None and len(again.pairs) == slow.size:
+            pairs = np.minimum(pairs, np.array(again.pairs, dtype=np.float64))
+        return Gap(slow, remedied, pairs[:, 1], pairs[:, 0])
+    if task.fast_side == "none" and task.constant_s is not None:
+        constant = np.full(slow.size, task.constant_s)
+        return Gap(slow, remedied, constant, constant)
+    return None
 
 
 def _side_effects(contrasts: Sequence[ContrastResult]) -> list[SideEffect]:
@@ -241,16 +248,8 @@ def _by_name(contrasts: Sequence[ContrastResult]) -> dict[str, list[ContrastResu
 
 def _effect_words(task: TrialTask, effect: ContrastResult) -> str:
     slow, remedied = (format_time(value) for value in (effect.b_value_s or 0.0, effect.a_value_s or 0.0))
-    return (
-        f"without '{task.remedy}' it takes {ratio_words(effect.ratio, effect.interval)} the time: {slow} against "
-        f"{remedied}, {effect.launches} pairs"
-    )
-
-
-def ratio_words(ratio: float | None, interval: tuple[float, float] | None) -> str:
-    """`3.02x [2.91, 3.15]`; a bare ratio without an interval."""
-    between = f" [{format_ratio(interval[0])}, {format_ratio(interval[1])}]" if interval else ""
-    return f"{format_ratio(ratio or 0.0)}x{between}"
+    ratio = ratio_words(effect.ratio or 0.0, effect.interval)
+    return f"without '{task.remedy}' it takes {ratio} the time: {slow} against {remedied}, {effect.launches} pairs"
 
 
 def _removed_words(removed: RemovedRatio) -> str:

@@ -22,6 +22,8 @@ def advice(best: Best, across: Best, points: Points, grid: Grid) -> tuple[str | 
 
     Args: best, across: of all variants; of those that run with ranks on several nodes.
     """
+    if grid is not None and grid.steps == 1:
+        return None, "one rank: nothing moves, and every style is the local multiplication alone"
     chosen = _chosen(best, points)
     if chosen is None:
         return None, "no communicating variant was measured at the largest n"

@@ -41,12 +41,16 @@ def grid_of(ranks: int, shape: str) -> RankGrid:
 DEVICE_FLOPS_PER_S = {"real": 5e12, "integer": 5e12, "bfloat16": 80e12}
 
 
+# The BLAS, and the plain loop under each set of compiler options.
+FLOPS_PER_S = {"blas": 45e9, "loop_O0": 0.4e9, "loop_O2": 1.5e9, "loop_O3": 2e9, "loop_native": 3e9}
+
+
 @dataclass(frozen=True)
 class CannonCost:
     """Assumed speeds of a slow machine, as in `P2pCost`."""
 
     cell_s: float = 0.03  # windows, requests, the record
-    flops_per_s: float = 45e9  # dgemm of one core
+    flops_per_s: Mapping[str, float] = field(default_factory=lambda: dict(FLOPS_PER_S))  # of one core, by kernel
     element_s: float = 4e-9  # of an n x n matrix: inputs made, buffers poisoned
     moved_element_s: float = 30e-9  # through rank 0 or a file
     checked_element_s: float = 20e-9  # Freivalds' check of one repetition, inputs made anew
@@ -64,7 +68,8 @@ def cannon_seconds(parameters: Parameters, ranks: int) -> float:
         return _device_seconds(parameters, ranks, cost)
     n = int(parameters["n"])
     moved = 0.0 if parameters["source"] == "in_place" else cost.moved_element_s
-    one_s = 2 * n**3 / (ranks * cost.flops_per_s) + n**2 * (cost.element_s / ranks + moved)
+    flops_per_s = cost.flops_per_s[parameters.get("kernel", "blas")]
+    one_s = 2 * n**3 / (ranks * flops_per_s) + n**2 * (cost.element_s / ranks + moved)
     one_s += cost.repetition_s + cost.waited_ratio * float(parameters["quiet_wait_s"])
     checked_s = 2 * n**2 * cost.checked_element_s / ranks if parameters["validate"] == "on" else 0.0
     return cost.cell_s + repetitions(parameters) * one_s + checked_s
@@ -88,7 +93,8 @@ def repetitions(parameters: Parameters) -> int:
 def intervals(parameters: Parameters, ranks: int) -> int:
     """Most intervals of one rank in one repetition (engine/studies/cannon/contest.cpp, most_intervals)."""
     steps = grid_of(ranks, parameters["grid"]).steps
-    pieces = int(parameters["n"]) // steps // int(parameters["piece"]) + 1
+    panel, piece = max(1, int(parameters["n"]) // steps), int(parameters["piece"])
+    pieces = panel // (piece if piece < panel else (panel + 1) // 2) + 1
     besides = 12
     return steps * (besides + 2 * pieces) + besides
 

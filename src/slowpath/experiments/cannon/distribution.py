@@ -8,7 +8,7 @@ number of ranks; tools/cannon-ranks measures several.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from slowpath.core.cannon_results import CannonDistribution
 from slowpath.experiments.cannon.groups import CellGroup
@@ -19,13 +19,17 @@ PARTS = ("distribute", "gather")
 
 
 def distribution(
-    groups: Sequence[CellGroup], ranks: int, measured: Measured, entries: Entries, effect: float
+    groups: Sequence[CellGroup],
+    ranks_of: Callable[[str], int],
+    measured: Measured,
+    entries: Entries,
+    effect: float,
 ) -> list[CannonDistribution]:
-    """Cells whose inputs are moved, each with its twin whose inputs are not."""
+    """Cells whose inputs are moved, each with its twin whose inputs are not. ranks_of: placement -> ranks."""
     twins = {_facts(group, IN_PLACE): group for group in groups if _source(group) == IN_PLACE}
     found = []
     for group in groups:
-        source = _source(group)
+        source, ranks = _source(group), ranks_of(group.placement)
         twin = twins.get(_facts(group, IN_PLACE))
         if source == IN_PLACE or twin is None:
             continue

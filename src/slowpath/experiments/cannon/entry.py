@@ -24,6 +24,7 @@ from slowpath.core.plan import Plan
 from slowpath.core.results import SkippedRow
 from slowpath.experiments.cannon.advice import advice
 from slowpath.experiments.cannon.best import best_at
+from slowpath.experiments.cannon.clock import clock_of
 from slowpath.experiments.cannon.critical import critical_n
 from slowpath.experiments.cannon.distribution import distribution
 from slowpath.experiments.cannon.groups import CellGroup, groups
@@ -31,6 +32,7 @@ from slowpath.experiments.cannon.hidden import with_hidden
 from slowpath.experiments.cannon.observed import EXPERIMENT, Observed
 from slowpath.experiments.cannon.own import own_cost
 from slowpath.experiments.cannon.points import Entries, Measured, Own, point
+from slowpath.experiments.cannon.scaling import scaling
 from slowpath.experiments.cannon.timeline import Timeline
 from slowpath.experiments.cannon.variants import ACROSS_NODES, CEILING, REFERENCE
 from slowpath.experiments.cannon.waits import waits
@@ -52,9 +54,12 @@ def build_cannon(
     whys = {row.cell: row.reason for row in reversed(skipped)}
     if not found:
         return None
+    made = [_group(group, plan, measurements, entries, whys) for group in found]
+    by_series, effect = measurements.by_series, plan.minimum_effect
     return CannonResults(
-        groups=[_group(group, plan, measurements, entries, whys) for group in found],
-        distribution=distribution(found, plan.ranks, measurements.by_series, entries, plan.minimum_effect),
+        groups=made,
+        distribution=distribution(found, plan.ranks_of, by_series, entries, effect),
+        scaling=scaling(found, made, plan.placements, by_series, effect),
     )
 
 
@@ -64,12 +69,14 @@ def _group(
     measured, effect = measurements.by_series, plan.minimum_effect
     observed = measurements.observers.get(EXPERIMENT)
     observed = observed if isinstance(observed, Observed) else Observed()
-    own = own_cost(group, measurements.launches_of, observed.stamps)
+    own = own_cost(group, measurements.launches_of, observed.stamps, observed.repetitions_of)
     variants = [_variant(group, variant, measured, entries, whys, effect, own) for variant in group.variants]
     points = {(one.variant, p.n): p for one in variants for p in one.points}
     across = [variant for variant in group.variants if ACROSS_NODES.get(variant)]
     best = [best_at(group, n, group.variants, measured, effect) for n in group.n]
     best_across = [best_at(group, n, across, measured, effect) for n in group.n]
+    events = [event for cell in group.cells.values() for event in observed.repetitions_of.get(cell.cell, ())]
+    clock = clock_of(events)
     setup = _setup(group, measurements.launches_of)
     sentence, why_silent = advice(best, best_across, points, setup.grid)
     return CannonGroup(
@@ -79,7 +86,7 @@ def _group(
         environment=group.environment,
         placement=group.placement,
         copy=group.copy,
-        ranks=plan.ranks,
+        ranks=plan.ranks_of(group.placement),
         grid=setup.grid,
         blas=setup.blas,
         setup_reason=setup.reason,
@@ -95,6 +102,8 @@ def _group(
         best_across_nodes=best_across,
         advice=sentence,
         advice_reason=why_silent,
+        clock=None if isinstance(clock, str) else clock,
+        clock_reason=clock if isinstance(clock, str) else None,
         timelines=_timelines(group, observed.timelines, setup.grid),
     )
 
@@ -171,6 +180,7 @@ def _timelines(group: CellGroup, timelines: Mapping[int, Timeline], grid: Cannon
                     launch=one.launch,
                     repetition=one.repetition,
                     multiply_s=one.length_s,
+                    clock_hz=one.clock_hz,
                     one_clock=one.one_clock,
                     intervals=one.intervals,
                     waits=tuple(waits(one.intervals, shape)) if one.one_clock else (),

@@ -12,6 +12,7 @@ from slowpath.experiments.cannon.timeline import Timeline, timeline
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.reduce import ENOUGH_CLEAN
 from slowpath.experiments.measured.series import SampleBlock
+from slowpath.record.events import Repetitions
 
 EXPERIMENT = "cannon"
 _TURNS = "ranks share processors, so switches between them are no disturbance"
@@ -22,6 +23,7 @@ class Observed:
     """By cell, gathered launch by launch.
 
     disturbances: one a launch that reported.  why_not: why some launch did not.  timelines: of the first launch.
+    repetitions_of: cell -> the events of all ranks and launches.
     stamps: (cell, launch) -> intervals of one repetition inside the multiplication, mean over ranks.
     """
 
@@ -29,6 +31,7 @@ class Observed:
         self.disturbances: dict[int, list[Disturbance]] = {}
         self.why_not: dict[int, str] = {}
         self.timelines: dict[int, Timeline] = {}
+        self.repetitions_of: dict[int, list[Repetitions]] = {}
         self.stamps: dict[tuple[int, int], float] = {}
 
     def add(self, cell: int, launch: int, blocks: Sequence[SampleBlock], job: LaunchContext) -> None:
@@ -38,6 +41,7 @@ class Observed:
             self.why_not.setdefault(cell, runs.reason)
             return
         self.stamps[cell, launch] = runs.stamps
+        self.repetitions_of.setdefault(cell, []).extend(job.repetitions)
         found = disturbance(runs.length_s(job.one_node), job.repetitions, job.take_turns)
         if isinstance(found, Disturbance):
             self.disturbances.setdefault(cell, []).append(found)

@@ -14,6 +14,7 @@ ROLES: Roles = {
     "window": "setting",
     "memory": "setting",
     "numbers": "setting",
+    "kernel": "setting",
     "source": "setting",
     "repetitions": "effort",
     "warmups": "effort",

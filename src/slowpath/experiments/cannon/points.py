@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from slowpath.core.cannon_results import CannonPoint, Value
+from slowpath.core.cannon_results import CannonClock, CannonPoint, Value
 from slowpath.core.cell_results import CellResult
+from slowpath.experiments.cannon.clock import NOT_REPORTED
 from slowpath.experiments.cannon.groups import CellGroup
 from slowpath.experiments.cannon.runs import PARTS, TOTAL
 from slowpath.experiments.cannon.variants import ALONE, CEILING, REFERENCE
@@ -29,11 +30,14 @@ class Own:
 
     timing_s: stamping one repetition on one rank; why_no_timing: why that is not known.
     shared_cores: why not every rank has a core of its own; None: each has.
+    clock: of the processors; in words: why it is not known.  remark: what the engine says of the cell.
     """
 
     timing_s: Mapping[int, float] = field(default_factory=dict)
     why_no_timing: Mapping[int, str] = field(default_factory=dict)
     shared_cores: str | None = None
+    clock: Mapping[int, CannonClock | str] = field(default_factory=dict)
+    remark: Mapping[int, str] = field(default_factory=dict)
 
 
 def rounds_of(measured: Measured, group: CellGroup, variant: str, n: int, metric: str = "multiply_s") -> Rounds:
@@ -69,7 +73,9 @@ def point(
     reference = compare(rounds_of(measured, group, REFERENCE, n), mine, effect)
     alone = compare(rounds_of(measured, group, ALONE, n), mine, effect)
     share = _steady(entry, "exposed_ratio")
-    parts_s = _parts(entry)
+    parts = _parts(entry)
+    parts_s = {part: value.value for part, value in parts.items()}
+    clock = own.clock.get(cell, NOT_REPORTED)
     exposed = _steady(entry, "exposed_s")
     over_compute, why_no_ceiling = _ratio(ceiling, variant, CEILING)
     speed_up, why_no_reference = _ratio(reference, variant, REFERENCE)
@@ -95,6 +101,11 @@ def point(
         timing_ratio_reason=why_no_timing,
         generate_ratio=generate,
         generate_ratio_reason=why_no_generate,
+        parts=parts,
+        exposed=exposed,
+        clock=None if isinstance(clock, str) else clock,
+        clock_reason=clock if isinstance(clock, str) else None,
+        remark=own.remark.get(cell),
     )
 
 
@@ -117,9 +128,9 @@ def _steady(entry: CellResult, metric: str) -> Value | None:
     return Value(value=found.value, interval=found.interval, interval_kind=kind, level=level, launches=found.launches)
 
 
-def _parts(entry: CellResult) -> dict[str, float]:
+def _parts(entry: CellResult) -> dict[str, Value]:
     found = {part: _steady(entry, f"{part}_s") for number, part in PARTS.items() if number != TOTAL}
-    return {part: value.value for part, value in found.items() if value}
+    return {part: value for part, value in found.items() if value}
 
 
 def _rate(multiply_s: Value, n: int) -> Value:

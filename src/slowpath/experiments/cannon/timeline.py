@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slowpath.core.cannon_results import TimelineInterval
+from slowpath.experiments.cannon.clock import over_repetitions
 from slowpath.experiments.cannon.disturbance import Mask
 from slowpath.experiments.cannon.runs import PARTS, TOTAL, Runs
 from slowpath.experiments.measured.launch_context import LaunchContext
@@ -29,6 +30,7 @@ class Timeline:
     one_clock: bool
     intervals: list[TimelineInterval]
     reason: str | None
+    clock_hz: float | None = None
 
 
 def timeline(runs: Runs, job: LaunchContext, launch: int, clean: Mask | None) -> Timeline:
@@ -40,7 +42,8 @@ def timeline(runs: Runs, job: LaunchContext, launch: int, clean: Mask | None) ->
     chosen = int(candidates[np.argsort(length_s[candidates], kind="stable")[(candidates.size - 1) // 2]])
     found = _intervals(runs, job, chosen)
     intervals, reason = ([], found) if isinstance(found, str) else (found, None)
-    return Timeline(launch, chosen, float(length_s[chosen]), job.one_node, intervals, reason)
+    clock_hz = over_repetitions(job.repetitions, chosen)
+    return Timeline(launch, chosen, float(length_s[chosen]), job.one_node, intervals, reason, clock_hz)
 
 
 def _intervals(runs: Runs, job: LaunchContext, repetition: int) -> list[TimelineInterval] | str:

@@ -15,6 +15,21 @@ from slowpath.findings.rule import Observation, Rule, Support
 
 _PLACES = {"window": "window of kind", "window_info": "window with info", "synchronise": "synchronisation by"}
 _SUBJECTS = {"window": "into a window of kind", "window_info": "into a window with info", "synchronise": "ended by"}
+_CAUSES = {
+    "window": "The library takes a longer way for puts into a window of this kind.",
+    "window_info": "What the window's info keys promise decides which way the library takes for a put.",
+    "synchronise": "The library does more work to end an epoch in this way.",
+}
+_EPOCHS = {
+    "lock": "each burst takes and releases a lock",
+    "fence": "each burst ends in a barrier of all ranks",
+    "pscw": "each burst exchanges a message for MPI_Win_post and one for MPI_Win_complete",
+}
+_HYPOTHESES = {
+    "window": ("the window's memory is out of the target's reach",),
+    "window_info": ("the library defers puts", "the library checks each time whether the window is locked"),
+    "synchronise": ("a flush waits until the target has every put",),
+}
 _DEFAULT = "default"
 _MORE = 1.25  # instructions of the slow side over those of the fast one
 
@@ -35,7 +50,8 @@ def _observation(evidence: Evidence, axis: str, group: Sequence[Slowdown]) -> Ob
     seen = slowdown_observed(evidence, group, wording)
     place = replace(seen.place, words=f"{_PLACES[axis]} {slow}, {seen.place.words}")
     default = True if slow == _DEFAULT else False if fast == _DEFAULT else None
-    return replace(seen, affects_default=default, place=place)
+    own = (_EPOCHS[slow],) if axis == "synchronise" and slow in _EPOCHS else _HYPOTHESES[axis]
+    return replace(seen, affects_default=default, place=place, cause=_CAUSES[axis], hypotheses=own)
 
 
 def witnesses(evidence: Evidence, seen: Observation) -> Support:
@@ -69,11 +85,12 @@ RULE = Rule(
     "checks every target, or locks for each epoch.",
     needs="The same puts in windows of several kinds, info keys and synchronisations. Explained when counted "
     "instructions per put differ by a quarter or more.",
-    remedy="MPI_Win_allocate, the info key that the finding names, MPI_Win_lock_all once and MPI_Win_flush.",
+    remedy="What the finding's axis asks for. Window kind: MPI_Win_allocate. Info: the key that the finding names. "
+    "Synchronisation: MPI_Win_lock_all once and MPI_Win_flush after each burst.",
     false_alarms="Synchronisations differ in what they promise: fences synchronise all ranks, a flush only completes.",
     sources=("MPI-4.1 sections 12.2 and 12.5", "docs/reference/put.md"),
     observe=observe,
-    cause="The library takes a longer way for puts into this window.",
+    cause="The library takes a longer way for these puts, or for the end of their epoch.",
     witnesses=witnesses,
     hypotheses=(
         "the window's memory is out of the target's reach",

@@ -5,20 +5,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.core.units import format_bytes, format_time
+from slowpath.findings.evidence.evidence import Evidence, UnexpectedReceive
+from slowpath.findings.evidence.observed import observed
 from slowpath.findings.evidence.witness import cost_witness, sides, single_copy_bytes
+from slowpath.findings.evidence.words import ratio_words, sizes, times_words, where_words
 from slowpath.findings.rule import Observation, Rule, Support
-
-_WORDING = Wording("receives of unexpected {size}messages", "receives that were posted before", "unexpected")
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
-    """Contrasts of receives posted before and after the message, the late ones being slower."""
-    there = evidence.slowdowns("posted", phase="steady")
-    found = [one for one in there if one.slow_value == "after" and one.fast_value == "before"]
-    groups = grouped(found, lambda one: place_key(one.slow))
-    return [slowdown_observed(evidence, group, _WORDING, evidence.difference_law) for group in groups]
+    """Late receives that cost more than their calls differ by; that early ones cost more is no slow path."""
+    return [_observation(evidence, one) for one in evidence.unexpected_receives()]
+
+
+def _observation(evidence: Evidence, one: UnexpectedReceive) -> Observation:
+    calls = f"{'more' if one.calls_s > 0 else 'less'} at {format_bytes(one.shortest_bytes)}, which is taken off"
+    return observed(
+        one,
+        about="unexpected",
+        place=evidence.place(one.cells, where_words(one.cells)),
+        text=f"Receives of unexpected {sizes([one.slow])} messages take {ratio_words(one.ratio)} as long as receives "
+        f"that were posted before: {times_words(one)}.",
+        affects_default=None,
+        cells=tuple(cell.cell for cell in one.cells),
+        law=one.law,
+        evidence=(f"the calls themselves take {format_time(abs(one.calls_s))} {calls}",),
+    )
 
 
 def witnesses(evidence: Evidence, seen: Observation) -> Support:
@@ -38,8 +50,9 @@ RULE = Rule(
     shows="Receiving takes longer when the message is there first than when the receive was posted before it came.",
     why="Short messages are copied into the library's buffer and from there again; long ones wait for the "
     "receiver's answer (rendezvous), so that the transfer only begins with the receive.",
-    needs="The same messages with posted=before and posted=after over 4 lengths or more: law 'bytes' or "
-    "'constant' for the difference. Explained when counted copies or system time differ.",
+    needs="The same messages with posted=before and posted=after over 4 lengths or more. What MPI_Wait on the one side "
+    "and MPI_Probe and MPI_Recv on the other differ by at the shortest of them is taken off; law 'bytes' or 'constant' "
+    "for the rest. Explained when counted copies or system time differ.",
     remedy="Post receives before the other side can send (MPI_Irecv early, persistent receives).",
     false_alarms="A late receive of a long message includes the transfer: that is the program's lateness, not a slow "
     "path.",

@@ -153,6 +153,20 @@ class SlowPut(Difference):
     """A put (slow) against a message of the same length in the same launches (fast)."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class UnexpectedReceive(Difference):
+    """A late receive (slow) against one that was posted before, with what the calls themselves differ by taken off.
+
+    calls_s: that difference, late minus early, at the shortest message of `shortest_bytes`.  law: of the excess over
+    lengths; None: too few of them.  cells: all points.
+    """
+
+    calls_s: float
+    shortest_bytes: int
+    law: FittedLaw | None
+    cells: tuple[CellResult, ...]
+
+
 @dataclass(frozen=True)
 class Processors:
     """Where the ranks of a placement may run. shared: ranks of a node have fewer processors than there are of them.
@@ -220,6 +234,9 @@ class Evidence(Protocol):
 
     def slow_puts(self) -> Sequence[SlowPut]:
         """Of each kind of window the put that loses most against a message."""
+
+    def unexpected_receives(self) -> Sequence[UnexpectedReceive]:
+        """Late receives that take longer than early ones by more than their calls differ."""
 
     def shared_placements(self) -> Sequence[SharedPlacement]:
         """Placements of one core a rank in which ranks share one."""

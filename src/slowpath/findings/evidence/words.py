@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.result import Interval
-from slowpath.core.units import format_bytes, format_ratio, format_time
+from slowpath.core.units import format_bytes, format_interval, format_ratio, format_time
+from slowpath.core.units import ratio_words as with_interval
 from slowpath.findings.evidence.evidence import Difference, Ratio, Slowdown
 
 # Of the metrics of one cell the first of these speaks.
@@ -21,23 +22,12 @@ _PAGE_OF = {"small": SMALL_PAGE_BYTES, "shared": SMALL_PAGE_BYTES, "huge": HUGE_
 
 def ratio_words(ratio: Ratio) -> str:
     """`3.29x [3.10, 3.50]`; without an interval the bare ratio."""
-    half = _half(ratio.interval)
-    return f"{format_ratio(ratio.value, half)}x{interval_words(ratio.interval)}"
+    return with_interval(ratio.value, ratio.interval)
 
 
 def share_words(value: float, interval: Interval) -> str:
     """`0.91 [0.89, 0.93]`."""
-    return f"{format_ratio(value, _half(interval))}{interval_words(interval)}"
-
-
-def interval_words(interval: Interval | None) -> str:
-    """` [3.10, 3.50]`; empty without one."""
-    half = _half(interval)
-    return f" [{format_ratio(interval[0], half)}, {format_ratio(interval[1], half)}]" if interval else ""
-
-
-def _half(interval: Interval | None) -> float | None:
-    return (interval[1] - interval[0]) / 2 if interval else None
+    return f"{format_ratio(value, (interval[1] - interval[0]) / 2)} {format_interval(interval, value)}"
 
 
 def times_words(one: Difference) -> str:

@@ -24,9 +24,10 @@ from slowpath.findings.evidence.evidence import (
     Slowdown,
     SlowPeer,
     SlowPut,
+    UnexpectedReceive,
 )
 from slowpath.findings.evidence.user_state import UserState
-from slowpath.findings.gather import breaks, control_variables, first_use, laws, pairs, processors
+from slowpath.findings.gather import breaks, control_variables, first_use, late_receives, laws, pairs, processors
 from slowpath.findings.gather.contrasts import DECIDED, slowdown
 from slowpath.findings.gather.lines import Line, Lines
 from slowpath.findings.gather.untouched import with_touched_twin
@@ -121,6 +122,9 @@ class Gathered:
 
     def slow_puts(self) -> list[SlowPut]:
         return pairs.slow_puts(self._results.cells, self.minimum_effect)
+
+    def unexpected_receives(self) -> list[UnexpectedReceive]:
+        return late_receives.unexpected_receives(self._results.cells, self.minimum_effect)
 
     def shared_placements(self) -> list[SharedPlacement]:
         return processors.shared_placements(self.run.placements, self._results.cells)

@@ -103,6 +103,19 @@ def difference_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLa
     return replace(law, is_excess=True) if law else None
 
 
+def length_law(excess_s: Mapping[float, Sequence[float]], minimum_effect: float) -> FittedLaw | None:
+    """Law of an excess over message lengths.
+
+    Args: excess_s: length -> of each launch, seconds.  Returns: None with fewer than three lengths where it costs time.
+    """
+    rows: dict[tuple[float, ...], list[float]] = {
+        (length,): [value if value > 0 else float("nan") for value in values]
+        for length, values in excess_s.items()
+        if sum(value > 0 for value in values) > len(values) / 2
+    }
+    return _chosen(rows, (_MESSAGE,), minimum_effect, (constant.LAW, message.LAW))
+
+
 def page_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLaw | None:
     """Law of the times of both sides over the pages that a message touches, small and huge ones.
 

@@ -19,17 +19,6 @@ class Advice:
 
 
 MORE: tuple[Advice, ...] = (
-    Advice("shared window", "Within a node, allocate the window's memory with MPI_Win_allocate_shared.", ("window",)),
-    Advice(
-        "no locks",
-        'Give the window the info key no_locks: MPI_Info_set(info, "no_locks", "true").',
-        ("window_info",),
-    ),
-    Advice(
-        "flush locally",
-        "Call MPI_Win_flush_local where only the origin buffer has to be free again.",
-        ("synchronise",),
-    ),
     Advice("longer bursts", "Put all that goes to a target before one MPI_Win_flush.", ("puts",)),
     Advice("int count", "Call MPI_Put in place of MPI_Put_c where an int holds the count.", ("datatype",)),
     Advice(

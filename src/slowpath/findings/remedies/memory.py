@@ -21,17 +21,12 @@ _TOUCHED = Control(
     parameters={"pattern": "ping_pong", "message_bytes": "8"},
     metric="half_round_trip_latency_s",
 )
-_LONG = Control(
-    "a message of 4 MiB goes by rendezvous: it waits for its receiver, whether the receive is posted or not",
-    parameters={"pattern": "one_way", "message_bytes": "4194304", "messages": "20"},
-    metric="receive_s",
-)
 
 
 def _padded(parameters: Parameters) -> Mapping[str, str] | None:
     """The allocation lengthened to a multiple of 2 MiB, on both sides alike."""
     length, extra = parameters.get("buffer_bytes", "message"), parameters.get("overalloc_bytes", "0")
-    base = parameters["message_bytes"] if length == "message" else length
+    base = parameters.get("message_bytes", "") if length == "message" else length
     if (
         "overalloc_bytes" not in parameters
         or not (base.isdigit() and extra.isdigit())
@@ -70,6 +65,7 @@ REMEDIES = (
             "memset(buffer, 0, length);  /* by the thread that will send or receive; calloc writes nothing */\n"
             "/* or: mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0); */"
         ),
+        phrase="buffers of which every page is written before the first message",
     ),
     Remedy(
         "reuse touched buffers",
@@ -80,6 +76,7 @@ REMEDIES = (
         sources=("mallopt(3), M_MMAP_THRESHOLD",),
         untried="later messages of the finding's own cells are from reused buffers; there is nothing else to toggle",
         code="static void* buffer;  /* allocated and written once, kept from call to call */",
+        phrase="buffers that were used before",
     ),
     Remedy(
         "keep freed memory",
@@ -90,6 +87,7 @@ REMEDIES = (
         sources=("mallopt(3), M_MMAP_MAX and M_TRIM_THRESHOLD", "GNU C Library manual, Memory Allocation Tunables"),
         untried="the engine maps its buffers without malloc; set it for your program",
         code="export GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=18446744073709551615",
+        phrase="GLIBC_TUNABLES that keep freed memory",
     ),
     Remedy(
         "huge pages",
@@ -118,6 +116,7 @@ REMEDIES = (
         parameter="overalloc_bytes",
         change=_padded,
         code="size_t length = (bytes + (2u << 20) - 1) & ~(size_t)((2u << 20) - 1);",
+        phrase="allocations padded to a multiple of 2 MiB",
     ),
     Remedy(
         "libslowpath-pad.so",
@@ -140,6 +139,7 @@ REMEDIES = (
         parameter="live_buffers",
         change=_fewer_buffers,
         code="static void* pool[8];  /* allocate once, use in turn */",
+        phrase="fewer communication buffers, and each again",
     ),
     Remedy(
         "keep buffers",
@@ -150,6 +150,7 @@ REMEDIES = (
         sources=("docs/reference/metrics.md",),
         untried="the finding compares with later messages from kept buffers already; there is nothing else to toggle",
         code="static void* buffer;  /* allocated once, before the first use that counts */",
+        phrase="each buffer again, after one message before the work begins",
     ),
     Remedy(
         "pageable host memory",
@@ -162,6 +163,7 @@ REMEDIES = (
         parameter="memory",
         change=set_to("memory", "host"),
         code="void* buffer = aligned_alloc(2u << 20, length);  /* in place of cudaMallocHost */",
+        phrase="memory from malloc on huge pages",
     ),
     Remedy(
         "memory from cudaMalloc",
@@ -187,18 +189,17 @@ REMEDIES = (
         change=_packed,
         code="MPI_Pack(data, count, type, packed, size, &at, comm);\nMPI_Send(packed, at, MPI_PACKED, ...);",
         uncontrolled="MPI_Pack copies contiguous messages, too, so every cell that can be packed gets one more copy",
+        phrase="MPI_Pack or a loop before sending",
     ),
     Remedy(
         "post receives early",
         "Post receives before the messages can arrive.",
         ("SP020",),
         ("posted",),
-        _LONG,
-        (),
-        ("MPI-4.1 section 3.5",),
-        parameter="posted",
-        change=set_to("posted", "before"),
+        sources=("MPI-4.1 section 3.5",),
         code="MPI_Irecv(...);  /* before the sender can send */",
+        untried="early receives end in MPI_Wait, late ones in MPI_Probe and MPI_Recv: unlike calls prove nothing",
+        phrase="receives posted before the messages arrive",
     ),
     Remedy(
         "short queues",
@@ -222,5 +223,6 @@ REMEDIES = (
         parameter="progress",
         change=set_to("progress", "test"),
         code="MPI_Test(&request, &done, MPI_STATUS_IGNORE);  /* between pieces of work */",
+        phrase="MPI_Test now and then while computing",
     ),
 )

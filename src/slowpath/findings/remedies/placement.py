@@ -22,6 +22,7 @@ REMEDIES = (
         side_effects=("threads of a rank share its core unless more are given to it",),
         sources=("docs/reference/launching.md",),
         bind="core",
+        phrase="a core of its own for each rank",
         cores_per_rank=1,
     ),
 )

@@ -36,6 +36,7 @@ class Remedy:
 
     name         unique, for people: "huge pages"
     text         what to do, one sentence
+    phrase       what to use, as it stands after "Use" or "Try": "huge pages"; None: its name
     rules        codes of the rules whose slow paths it may remove
     axes         axes of contrast along which it may lead from the slow side to the fast one: a parameter of the engine,
                  environment, placement, or phase
@@ -47,7 +48,8 @@ class Remedy:
     applies      libraries, versions and transport that it is for
     variables    environment variables to set.  unset: names to take out of the environment
     parameter, change  a parameter of the engine and what the parameters become; None from `change`: it is so already,
-                 or does not apply
+                 or does not apply. A trial puts a remedy on both sides: one that is about the slow side's own parameter
+                 (pages that are huge on the fast side already) changes nothing there, and `change` says so
     bind         how the launcher binds ranks
     code         what a program writes, ready to copy
     untried      why no cell can try it on this version of Slowpath; None: it can be tried
@@ -70,6 +72,27 @@ class Remedy:
     untried: str | None = None
     uncontrolled: str | None = None
     cores_per_rank: int | None = None
+    phrase: str | None = None
+
+    @property
+    def words(self) -> str:
+        """As after "Use"."""
+        if self.phrase:
+            return self.phrase
+        if self.variables:
+            return ", ".join(f"{name}={value}" for name, value in self.variables.items())
+        return f"an environment without {', '.join(self.unset)}" if self.unset else self.name
+
+    def fits(self, parameters: Parameters) -> bool:
+        """Whether it changes anything in a cell with these parameters."""
+        return self.change is None or self.change(parameters) is not None
+
+    def leads(self, slow: Parameters, fast: Parameters) -> bool:
+        """Whether it gives the slow side the fast side's own value of its parameter."""
+        changed = self.change(slow) if self.change else None
+        return (
+            changed is not None and self.parameter is not None and changed[self.parameter] == fast.get(self.parameter)
+        )
 
 
 def set_to(parameter: str, value: str) -> Change:

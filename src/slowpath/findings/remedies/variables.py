@@ -115,5 +115,6 @@ MORE = (
         sources=("MPI-4.1 section 11.6.2",),
         variables={"SLOWPATH_THREAD_LEVEL": "funneled"},
         code="int provided;\nMPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);",
+        phrase="MPI_THREAD_FUNNELED",
     ),
 )

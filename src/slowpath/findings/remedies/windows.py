@@ -14,6 +14,29 @@ def _predefined(parameters: Parameters) -> Mapping[str, str] | None:
     return set_to("datatype", "predefined")(parameters) if "window" in parameters else None
 
 
+def _shared(parameters: Parameters) -> Mapping[str, str] | None:
+    """Of windows whose memory MPI allocates: before that there is more to gain."""
+    return set_to("window", "allocate_shared")(parameters) if parameters.get("window") == "allocate" else None
+
+
+def _flushed(parameters: Parameters) -> Mapping[str, str] | None:
+    """Of epochs that are opened and closed again for each burst; a flush is in one long epoch already."""
+    there = parameters.get("synchronise")
+    return None if there in ("flush", "flush_all", "flush_local") else set_to("synchronise", "flush_all")(parameters)
+
+
+def _local(parameters: Parameters) -> Mapping[str, str] | None:
+    """Of flushes alone: other synchronisations promise more than that a put has arrived."""
+    flushes = parameters.get("synchronise") in ("flush", "flush_all")
+    return set_to("synchronise", "flush_local")(parameters) if flushes else None
+
+
+def _without_locks(parameters: Parameters) -> Mapping[str, str] | None:
+    """Of windows with fences or PSCW: those with a lock or a flush are locked."""
+    locked = parameters.get("synchronise") not in ("fence", "pscw")
+    return None if locked else set_to("window_info", "no_locks")(parameters)
+
+
 REMEDIES = (
     Remedy(
         "MPI_Win_allocate",
@@ -26,6 +49,21 @@ REMEDIES = (
         parameter="window",
         change=set_to("window", "allocate"),
         code="MPI_Win_allocate(bytes, unit, info, comm, &memory, &window);  /* in place of MPI_Win_create */",
+        phrase="windows from MPI_Win_allocate",
+    ),
+    Remedy(
+        "shared window",
+        "Within a node, allocate the window's memory with MPI_Win_allocate_shared.",
+        ("SP019",),
+        ("window",),
+        None,  # see uncontrolled
+        ("ranks of other nodes can't be in the window",),
+        ("MPI-4.1 section 12.2.3", "docs/reference/put.md"),
+        parameter="window",
+        change=_shared,
+        code="MPI_Win_allocate_shared(bytes, unit, info, node_comm, &memory, &window);",
+        uncontrolled="every put goes through the window, so nothing that the remedy must leave can be measured",
+        phrase="windows from MPI_Win_allocate_shared within a node",
     ),
     Remedy(
         "complete puts at once",
@@ -44,6 +82,7 @@ REMEDIES = (
         parameter="window_info",
         change=set_to("window_info", "latency"),
         code='MPI_Info_create(&info);\nMPI_Info_set(info, "perf_preference", "lat");  /* for MPI_Win_allocate */',
+        phrase="the info key perf_preference=lat",
     ),
     Remedy(
         "lock all once",
@@ -54,8 +93,36 @@ REMEDIES = (
         (),
         ("MPI-4.1 section 12.5", "docs/reference/put.md"),
         parameter="synchronise",
-        change=set_to("synchronise", "flush_all"),
+        change=_flushed,
         code="MPI_Win_lock_all(0, window);\n/* puts */ MPI_Win_flush(target, window);",
+        phrase="MPI_Win_lock_all once and MPI_Win_flush",
+    ),
+    Remedy(
+        "flush locally",
+        "Call MPI_Win_flush_local where only the origin buffer has to be free again.",
+        ("SP019",),
+        ("synchronise",),
+        side_effects=("the puts may not have arrived yet when it returns",),
+        sources=("MPI-4.1 section 12.5.4", "docs/reference/put.md"),
+        parameter="synchronise",
+        change=_local,
+        code="MPI_Win_flush_local(target, window);  /* in place of MPI_Win_flush */",
+        untried="MPI_Win_flush_local promises less than MPI_Win_flush; whether that is enough only the program knows",
+        phrase="MPI_Win_flush_local where the origin buffer alone must be free again",
+    ),
+    Remedy(
+        "no locks",
+        "Give a window that is never locked the info key no_locks.",
+        ("SP019",),
+        ("window_info",),
+        None,  # see uncontrolled
+        ("MPI_Win_lock and MPI_Win_lock_all are forbidden on this window",),
+        ("MPI-4.1 section 12.2.1", "docs/reference/put.md, Info keys of windows"),
+        parameter="window_info",
+        change=_without_locks,
+        code='MPI_Info_set(info, "no_locks", "true");  /* for MPI_Win_allocate */',
+        uncontrolled="every fence of such a window is another one, so nothing that it must leave can be measured",
+        phrase="the info key no_locks",
     ),
     Remedy(
         "predefined datatype",
@@ -68,5 +135,6 @@ REMEDIES = (
         parameter="datatype",
         change=_predefined,
         code="MPI_Put(data, count, MPI_DOUBLE, target, place, count, MPI_DOUBLE, window);",
+        phrase="predefined datatypes",
     ),
 )

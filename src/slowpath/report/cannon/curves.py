@@ -13,7 +13,7 @@ from slowpath.report import format as fmt
 from slowpath.report.cannon.words import families, points, variant_name
 from slowpath.report.figure import Figure, Table
 from slowpath.report.svg import over_n
-from slowpath.report.svg.over_n import Mark, Series
+from slowpath.report.svg.over_n import Axes, Mark, Series
 
 FEWEST_ORDERS = 2
 Get = Callable[[CannonPoint], float | None]
@@ -24,7 +24,7 @@ class _Share:
     """One kind of panel. level: upright line to compare with.  of: the value at a point, and why there is none."""
 
     title: str
-    unit: str
+    axes: Axes
     level: float | None
     of: Callable[[CannonPoint], tuple[Value | None, str | None]]
     where: str = ""
@@ -39,6 +39,31 @@ def _exposed(point: CannonPoint) -> tuple[Value | None, str | None]:
     return point.exposed_ratio, point.exposed_ratio_reason
 
 
+def _whole(point: CannonPoint) -> tuple[Value | None, str | None]:
+    return point.multiply_s, None
+
+
+def _communication(point: CannonPoint) -> tuple[Value | None, str | None]:
+    return point.exposed or _bare(
+        point.exposed_s, point
+    ), "it multiplies and communicates in one call, or has no samples"
+
+
+def _computation(point: CannonPoint) -> tuple[Value | None, str | None]:
+    return point.parts.get("dgemm") or _bare(
+        point.parts_s.get("dgemm"), point
+    ), "it multiplies and communicates in one call, or has no samples"
+
+
+def _bare(value_s: float | None, point: CannonPoint) -> Value | None:
+    """A time of results that were written before it had an interval."""
+    if value_s is None or value_s <= 0:
+        return None
+    launches = point.multiply_s.launches
+    kind = "these results are older: build them anew with slowpath report RUN"
+    return Value(value=value_s, interval=None, interval_kind=kind, level=None, launches=launches)
+
+
 def _over_compute(point: CannonPoint) -> tuple[Value | None, str | None]:
     return point.over_compute, point.over_compute_reason
 
@@ -47,16 +72,28 @@ def curve_figures(group: CannonGroup) -> list[Figure]:
     """Every panel of a group; a group of fewer than FEWEST_ORDERS orders has none."""
     if len(group.n) < FEWEST_ORDERS:
         return []
-    reference, ceiling = variant_name(group.reference), variant_name(group.ceiling)
     made = [_critical(group), _distribution(group)]
-    # The reference stands in each panel of exposed shares, for comparison.
-    for one, most in (
-        (_Share(f"Speed-up over {reference}", "×", 1.0, _speed_up, "above 1, it is faster"), over_n.MOST),
-        (_Share("Exposed share of the time", "%", None, _exposed, with_reference=True), over_n.MOST - 1),
-        (_Share(f"Time over that of {ceiling}", "×", 1.0, _over_compute), over_n.MOST),
-    ):
-        made += [_family(group, names, family, one) for family, names in families(_competing(group), most) if names]
+    # The reference stands in each panel of absolute times and of exposed shares, for comparison.
+    for share in _shares(variant_name(group.reference), variant_name(group.ceiling)):
+        most = over_n.MOST - share.with_reference
+        made += [_family(group, names, family, share) for family, names in families(_competing(group), most) if names]
     return [figure for figure in made if figure]
+
+
+def _shares(reference: str, ceiling: str) -> list[_Share]:
+    """Every kind of panel, absolute times first."""
+    return [
+        _Share("Time of a multiplication", Axes("time of one multiplication", "s"), None, _whole, with_reference=True),
+        _Share("Communication", Axes("time that is not multiplying", "s"), None, _communication,
+               "exposed: the whole less the local multiplications, mean over ranks", True),
+        _Share("Computation", Axes("time of the local multiplications", "s"), None, _computation,
+               "mean over ranks", True),
+        _Share(f"Speed-up over {reference}", Axes(f"speed-up over {reference}", "×"), 1.0, _speed_up,
+               "above 1, it is faster"),
+        _Share("Exposed share of the time", Axes("exposed share of the time", "%"), None, _exposed,
+               with_reference=True),
+        _Share(f"Time over that of {ceiling}", Axes(f"time over that of {ceiling}", "×"), 1.0, _over_compute),
+    ]  # fmt: skip
 
 
 def _competing(group: CannonGroup) -> list[str]:
@@ -68,6 +105,13 @@ def _seconds(group: CannonGroup, variant: str, get: Get) -> tuple[tuple[int, flo
     return tuple((n, value, None) for n, value in found if value is not None)
 
 
+def _with_interval(
+    group: CannonGroup, variant: str, of: Callable[[CannonPoint], tuple[Value | None, str | None]]
+) -> tuple[tuple[int, float, tuple[float, float] | None], ...]:
+    found = [(point.n, of(point)[0]) for point in points(group, variant)]
+    return tuple((n, value.value, value.interval) for n, value in found if value is not None)
+
+
 def _part(name: str) -> Get:
     return lambda point: point.parts_s.get(name)
 
@@ -76,8 +120,8 @@ def _critical(group: CannonGroup) -> Figure | None:
     """Compute and communication of the reference, and where communication becomes the smaller part."""
     name = group.reference
     series = [
-        Series("multiplying", _seconds(group, name, _part("dgemm"))),
-        Series("everything else", _seconds(group, name, lambda p: p.exposed_s)),
+        Series("multiplying", _with_interval(group, name, _computation)),
+        Series("everything else", _with_interval(group, name, _communication)),
     ]
     marks, notes = [], []
     for key, words in (("half", "1/2 exposed"), ("tenth", "1/10")):
@@ -89,11 +133,12 @@ def _critical(group: CannonGroup) -> Figure | None:
         marks.append(Mark(words, one.n, ends))
         shown = fmt.with_kind(fmt.quantity_interval(one.n, "", ends), one.interval_kind)
         notes.append(f"{words} at n = {fmt.quantity(one.n, '', ends)}, {shown}")
-    picture = over_n.chart(series, "s", f"Compute and communication of {variant_name(name)}", marks)
-    rows = [[str(point.n), fmt.time(point.parts_s.get("dgemm")), fmt.time(point.exposed_s)]
-            for point in points(group, name)]  # fmt: skip
-    table = Table(["n", "Multiplying", "Everything else"], rows)
     title = f"Compute and communication of {variant_name(name)}"
+    picture = over_n.chart(series, Axes("time, mean over ranks", "s"), title, marks)
+    parts = (_computation, _communication)
+    rows = [[str(point.n), *(words for of in parts for words in value_words(of(point)[0], "s", None))]
+            for point in points(group, name)]  # fmt: skip
+    table = Table(["n", "Multiplying", "Interval", "Everything else", "Interval"], rows)
     return _panel(title, "; ".join(notes), table, picture)
 
 
@@ -126,19 +171,44 @@ def _distribution(group: CannonGroup) -> Figure | None:
         )
     table = Table(["n", "Inputs to the ranks", "Product back", "Multiplying", "Both over multiplying"], rows)
     where = f"{fmt.plural(group.ranks, 'rank')}, mean over ranks, of {variant_name(name)}"
-    return _panel(title, where, table, over_n.chart([one for one in series if one.points], "s", title))
+    return _panel(
+        title,
+        where,
+        table,
+        over_n.chart([one for one in series if one.points], Axes("time, mean over ranks", "s"), title),
+    )
 
 
 def _family(group: CannonGroup, names: Sequence[str], family: str, share: _Share) -> Figure | None:
-    series, rows = [], []
-    for name in [group.reference, *names] if share.with_reference else names:
-        found = [(point.n, *share.of(point)) for point in points(group, name)]
-        known = tuple((n, value.value, value.interval) for n, value, _ in found if value)
-        series.append(Series(variant_name(name), known))
-        rows += [[variant_name(name), str(n), *value_words(value, share.unit, why)] for n, value, why in found]
-    table, title = Table(["Variant", "n", "Value", "Interval"], rows), f"{share.title}, {family}"
-    drawn = [one for one in series if one.points]
-    return _panel(title, share.where, table, over_n.chart(drawn, share.unit, title, (), share.level))
+    shown = [group.reference, *names] if share.with_reference else list(names)
+    series = []
+    for name in shown:
+        found = [(point.n, share.of(point)[0]) for point in points(group, name)]
+        series.append(Series(variant_name(name), tuple((n, v.value, v.interval) for n, v in found if v)))
+    title, drawn = f"{share.title}, {family}", [one for one in series if one.points]
+    # All numbers of a family stand once, under its first panel.
+    table = _numbers(group, shown) if share.of is _whole else Table([], [])
+    return _panel(title, share.where, table, over_n.chart(drawn, share.axes, title, (), share.level))
+
+
+def _numbers(group: CannonGroup, names: Sequence[str]) -> Table:
+    """Every value of these variants with its interval, or why it is missing."""
+    shares = _shares(variant_name(group.reference), variant_name(group.ceiling))
+    head = ["Variant", "n", *(words for share in shares for words in (share.title, "Interval"))]
+    rows = [
+        [
+            variant_name(name),
+            str(point.n),
+            *(
+                words
+                for share in shares
+                for words in value_words(share.of(point)[0], share.axes.unit, share.of(point)[1])
+            ),
+        ]
+        for name in names
+        for point in points(group, name)
+    ]
+    return Table(head, rows)
 
 
 def value_words(value: Value | None, unit: str, reason: str | None) -> tuple[str, str]:

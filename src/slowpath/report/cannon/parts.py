@@ -36,7 +36,13 @@ def _figure(group: CannonGroup, n: int, grid: str) -> Figure:
         track = stack.track(parts, whole, ends, scale, grid, f"{variant_name(variant)}: {notes}")
         rows.append(Row(variant_name(variant), point.cell, track, notes, _note(point)))
     where = "parts are means over ranks; the upright tick is the whole, from the first start to the last end"
-    return Figure(f"Where the time goes, n = {n}", where, _table(group, found), stack.axis(scale, grid), rows)
+    return Figure(
+        f"Where the time goes, n = {n}",
+        where,
+        _table(group, found),
+        stack.axis(scale, grid, "time, mean over ranks"),
+        rows,
+    )
 
 
 def _table(group: CannonGroup, found: list[tuple[str, CannonPoint]]) -> Table:

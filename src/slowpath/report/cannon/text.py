@@ -7,6 +7,7 @@ from slowpath.core.cannon_results import CannonDistribution, CannonGroup, Cannon
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
 from slowpath.report.cannon.curves import value_words
+from slowpath.report.cannon.scaling import scaling_lines
 from slowpath.report.cannon.words import points
 
 HEAD = ("variant", "time", "speed-up", "over ceiling", "of its cores", "exposed")
@@ -16,7 +17,8 @@ WORDS = {"root": "through rank 0", "file": "through files"}
 def cannon_lines(results: Results) -> list[str]:
     """One line each, not wrapped; [] in a run without cells of the experiment cannon."""
     groups = results.cannon.groups if results.cannon else []
-    return [line for group in groups for line in _group(group)] + distribution_lines(results)
+    scaled = scaling_lines(results.cannon.scaling) if results.cannon else []
+    return [line for group in groups for line in _group(group)] + scaled + distribution_lines(results)
 
 
 def distribution_lines(results: Results) -> list[str]:
@@ -34,7 +36,8 @@ def _moved(one: CannonDistribution) -> str:
 
 def _group(group: CannonGroup) -> list[str]:
     largest = max(group.n)
-    lines = [f"Cannon's algorithm, {group.label}, {fmt.plural(group.ranks, 'rank')}:"]
+    ranks = fmt.plural(group.ranks, "rank")
+    lines = [f"Cannon's algorithm, {group.label}{'' if group.label.endswith(ranks) else f', {ranks}'}:"]
     lines.append("  " + (group.advice or f"No advice: {group.advice_reason}"))
     for key, words in (("half", "half"), ("tenth", "a tenth")):
         critical = group.critical_n[key]

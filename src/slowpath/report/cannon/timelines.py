@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from markupsafe import Markup
 
 from slowpath.core.cannon_results import CannonBest, CannonGroup, CannonTimeline
@@ -18,12 +20,24 @@ MOST_RANKS = 36  # rows of a picture
 
 def timeline_figures(group: CannonGroup) -> list[Figure]:
     """The reference, the best and the best that works across nodes, for the largest order and one in the middle."""
+    return [_figure(one) for one in _chosen(group)]
+
+
+def other_timeline_figures(group: CannonGroup) -> list[Figure]:
+    """All other styles, for the largest order."""
+    chosen = {(one.variant, one.n) for one in _chosen(group)}
+    largest = shown_orders(group)[0]
+    others = [one for one in group.timelines if one.n == largest and (one.variant, one.n) not in chosen]
+    return [replace(_figure(one), table=Table([], [])) for one in others]
+
+
+def _chosen(group: CannonGroup) -> list[CannonTimeline]:
     by_key = {(one.variant, one.n): one for one in group.timelines}
     chosen = []
     for n in shown_orders(group):
         names = [group.reference, _best(group.best, n), _best(group.best_across_nodes, n)]
         chosen += [by_key[name, n] for name in dict.fromkeys(names) if name and (name, n) in by_key]
-    return [_figure(one) for one in chosen]
+    return chosen
 
 
 def _best(found: list[CannonBest], n: int) -> str | None:
@@ -34,6 +48,8 @@ def _figure(one: CannonTimeline) -> Figure:
     ranks = sorted({interval.rank for interval in one.intervals})
     title = f"{variant_name(one.variant)}, n = {one.n}"
     where = f"launch {one.launch}, repetition {one.repetition + 1}, {fmt.time(one.multiply_s)}"
+    if one.clock_hz is not None:
+        where += f", the slowest rank at {fmt.quantity(one.clock_hz / 1e9, 'GHz')}"
     if not one.one_clock:
         where += "; the nodes' clocks are not one: each rank's times begin at its own start"
     rows = [[f"rank {rank}", *(fmt.time(_spent(one, rank, part)) for part in INSIDE)] for rank in ranks]

@@ -11,7 +11,8 @@ from slowpath.core.results import Results
 from slowpath.report import format as fmt
 from slowpath.report.cannon.curves import curve_figures
 from slowpath.report.cannon.parts import part_figures
-from slowpath.report.cannon.timelines import timeline_figures
+from slowpath.report.cannon.scaling import scaling_figures, scaling_note
+from slowpath.report.cannon.timelines import other_timeline_figures, timeline_figures
 from slowpath.report.cannon.words import PARTS, variant_name
 from slowpath.report.figure import Figure, Table
 
@@ -27,13 +28,25 @@ class GroupView:
     curves: list[Figure]
     parts: list[Figure]
     timelines: list[Figure]
+    other_timelines: list[Figure]
     legend: list[tuple[str, str, str]]
 
 
-def cannon_view(results: Results) -> list[GroupView]:
-    """The groups; [] in a run without cells of the experiment cannon."""
-    groups = results.cannon.groups if results.cannon else []
-    return [_group(group, number) for number, group in enumerate(groups)]
+@dataclass(frozen=True, slots=True)
+class CannonView:
+    """The section. scaling: panels over the number of ranks; empty: the run has one number."""
+
+    groups: list[GroupView]
+    scaling: list[Figure]
+    scaling_note: str
+
+
+def cannon_view(results: Results) -> CannonView | None:
+    """None: a run without cells of the experiment cannon."""
+    if results.cannon is None:
+        return None
+    groups = [_group(group, number) for number, group in enumerate(results.cannon.groups)]
+    return CannonView(groups, scaling_figures(results.cannon.scaling), scaling_note(results.cannon.scaling))
 
 
 def _group(group: CannonGroup, number: int) -> GroupView:
@@ -41,7 +54,8 @@ def _group(group: CannonGroup, number: int) -> GroupView:
     legend = [(f"p-{part}", part, words) for part, words in PARTS.items() if part in occurring and part != "generate"]
     advice = group.advice or f"{fmt.MISSING} no advice: {group.advice_reason}"
     return GroupView(group.label, advice, _facts(group), _best(group), curve_figures(group),
-                       part_figures(group, number), timeline_figures(group), legend)  # fmt: skip
+                       part_figures(group, number), timeline_figures(group), other_timeline_figures(group),
+                       legend)  # fmt: skip
 
 
 def _facts(group: CannonGroup) -> list[tuple[str, str]]:
@@ -54,6 +68,9 @@ def _facts(group: CannonGroup) -> list[tuple[str, str]]:
     own = "each rank has its own, so exposed shares count"
     facts.append(("Cores", own if group.ranks_have_cores else f"shared: {group.ranks_have_cores_reason}"))
     facts.append(("Repetitions", _disturbed(group)))
+    facts.append(("Clock", _clock(group)))
+    remarks = {one.variant: point.remark for one in group.variants for point in one.points[-1:] if point.remark}
+    facts += [(variant_name(name), words) for name, words in remarks.items()]
     return facts
 
 
@@ -64,6 +81,17 @@ def _blas(blas: CannonBlas) -> str:
         blas.threads and fmt.plural(blas.threads, "thread"),
     ]
     return ", ".join(str(one) for one in [*known, blas.compiled_for] if one)
+
+
+def _clock(group: CannonGroup) -> str:
+    found = group.clock
+    if found is None:
+        return f"{fmt.MISSING} {group.clock_reason}"
+    lowest, median, highest = (
+        fmt.quantity(hz / 1e9, "GHz") for hz in (found.lowest_hz, found.median_hz, found.highest_hz)
+    )
+    how = "by a loop of counted additions" if found.source == "counted loop" else f"as {found.source} reports"
+    return f"{median} after a repetition, from {lowest} to {highest}, {how}"
 
 
 def _disturbed(group: CannonGroup) -> str:

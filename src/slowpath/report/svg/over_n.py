@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves over the order of the matrices: points with intervals, both axes logarithmic, the legend under the chart."""
+"""Curves over the order of the matrices or the number of ranks: points with intervals, both axes logarithmic and named,
+the legend under the chart.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from slowpath.report.svg.plot import Frame
 from slowpath.report.svg.scale import LogScale, spanning
 from slowpath.report.svg.size_curves import MARKERS, STYLES, tick_label
 
-WIDTH, PLOT_HEIGHT, LINE = 344, 276, 18
-_QUANTITIES = {"s": "time", "×": "ratio of times", "%": "share of the time"}
+WIDTH, PLOT_HEIGHT, LINE = 344, 284, 18
+ORDER, RANKS = "order n of the matrices", "ranks"
 MOST = len(STYLES)  # curves of one panel
 
 
@@ -36,11 +38,20 @@ class Mark:
     interval: tuple[float, float] | None
 
 
-def chart(series: Sequence[Series], unit: str, title: str, marks: Sequence[Mark] = (), level: float | None = None
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """What the axes are called. unit: of the values, "s", "×" or "%" (values are shares)."""
+
+    y_title: str
+    unit: str
+    x_title: str = ORDER
+
+
+def chart(series: Sequence[Series], axes: Axes, title: str, marks: Sequence[Mark] = (), level: float | None = None
           ) -> Markup | None:  # fmt: skip
     """One panel; None without points above zero.
 
-    Args: unit: "s", "×" or "%" (values are shares).  level: a horizontal line to compare with.
+    Args: level: a horizontal line to compare with.
     """
     shown = [Series(one.label, tuple(p for p in one.points if p[1] > 0)) for one in series]
     values = [v for one in shown for _, value, ends in one.points for v in (value, *(ends or ()))]
@@ -48,23 +59,26 @@ def chart(series: Sequence[Series], unit: str, title: str, marks: Sequence[Mark]
     orders = spanning([float(n) for one in shown for n, _, _ in one.points], margin=1.0)
     if not values or height_ends is None or orders is None:
         return None
-    frame = Frame(62, 26, WIDTH - 12, PLOT_HEIGHT - 44)
+    unit = axes.unit
+    frame = Frame(62, 28, WIDTH - 12, PLOT_HEIGHT - 50)
     x, y = LogScale(*orders, frame.left + 10, frame.right - 10), LogScale(*height_ends, frame.bottom, frame.top)
     content = frame.y_axis(y, lambda tick: _tick(tick, unit), 6)
     content += frame.x_axis(x, _orders(shown, x), lambda tick: f"{tick:g}")
+    content += text(axes.y_title, 4, 14, None, "axis-title")
+    content += text(axes.x_title, (frame.left + frame.right) / 2, frame.bottom + 34, "middle", "axis-title")
     content += "".join(_mark(mark, x, frame) for mark in marks)
     if level is not None:
         content += element("line", x1=frame.left, x2=frame.right, y1=y(level), y2=y(level), class_="one")
     content += "".join(_curve(one, place, x, y) for place, one in enumerate(shown))
-    content += frame.titles("n, order of the matrices", _QUANTITIES.get(unit, unit))
     content += "".join(_legend(one, place) for place, one in enumerate(shown))
-    described = f"{fmt.plural(len(shown), 'curve')} over n, {_tick(min(values), unit)} to {_tick(max(values), unit)}."
+    described = f"{fmt.plural(len(shown), 'curve')} over {axes.x_title}, "
+    described += f"{_tick(min(values), unit)} to {_tick(max(values), unit)}."
     return picture(content, title, described, height=PLOT_HEIGHT + LINE * len(shown), width=WIDTH)
 
 
 def _tick(tick: float, unit: str) -> str:
     if unit == "%":
-        return f"{100 * tick:.3g} %"
+        return f"{100 * tick:.6g} %"
     return f"{tick:.3g}×" if unit == "×" else tick_label(tick, unit)
 
 

@@ -13,8 +13,8 @@ from slowpath.report.svg.first_vs_later import short_time
 from slowpath.report.svg.scale_linear import LinearScale
 
 
-def axis(scale: LinearScale, grid: str) -> Markup:
-    """Tick labels, in time, and the lines that the tracks use, under the id `grid`."""
+def axis(scale: LinearScale, grid: str, title: str) -> Markup:
+    """The axis' title, tick labels in time, and the lines that the tracks use, under the id `grid`."""
     ticks = scale.ticks(6)
     places = [(tick, marks.percent(scale(tick))) for tick in ticks]
     lines = "".join(element("line", x1=x, x2=x, y1=0, y2=marks.TRACK_HEIGHT, class_="grid") for _, x in places)
@@ -23,10 +23,8 @@ def axis(scale: LinearScale, grid: str) -> Markup:
              "middle", "tick odd" if place % 2 else "tick")
         for place, (tick, x) in enumerate(places)
     )  # fmt: skip
-    content = marks.defined(grid, lines) + marks.axis_title("time, mean over ranks") + labels
-    return picture(
-        content, "Time axis", f"Linear, from 0 to {short_time(scale.high)}.", height=marks.AXIS_HEIGHT, class_="axis"
-    )
+    content = marks.defined(grid, lines) + text(title, "50%", 13, "middle", "axis-title") + labels
+    return picture(content, "Time axis", f"Linear, from 0 to {short_time(scale.high)}.", height=38, class_="axis")
 
 
 def track(parts: Sequence[tuple[str, float]], whole_s: float | None, interval: Sequence[float] | None,

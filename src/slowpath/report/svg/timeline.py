@@ -13,7 +13,8 @@ from slowpath.report.svg.element import element, picture, text
 from slowpath.report.svg.first_vs_later import short_time
 from slowpath.report.svg.scale_linear import LinearScale
 
-ROW, GAP, TOP, BOTTOM = 18, 5, 4, 42
+ROW, GAP, TOP, BOTTOM = 18, 5, 20, 40
+X_TITLE, Y_TITLE = "time since the first rank began", "rank"
 FINEST = 0.1  # percent of the width: what one pixel shows
 
 
@@ -45,13 +46,13 @@ def chart(labels: Sequence[str], pieces: Sequence[Piece], links: Sequence[Link],
     content = "".join(text(label, "4%", _top(row) + 13, "end", "label") for row, label in enumerate(labels))
     for place, tick in enumerate(scale.ticks(6)):
         x = marks.percent(scale(tick))
-        content += element("line", x1=x, x2=x, y1=0, y2=height - BOTTOM, class_="grid")
+        content += element("line", x1=x, x2=x, y1=TOP - 4, y2=height - BOTTOM, class_="grid")
         anchor = "end" if scale(tick) > 94 else "middle"
         words = short_time(tick) if tick > 0 else "0" if tick == 0 else f"−{short_time(-tick)}"
-        content += text(words, x, height - 26, anchor, "tick odd" if place % 2 else "tick")
-    content += text("time since the repetition began", "99.5%", height - 8, "end", "axis-title")
+        content += text(words, x, height - 24, anchor, "tick odd" if place % 2 else "tick")
     content += "".join(_rect(piece, scale) for piece in _merged(pieces, scale))
     content += "".join(_link(link, scale) for link in links)
+    content += text(Y_TITLE, "4%", 12, "end", "axis-title") + text(X_TITLE, "52%", height - 6, "middle", "axis-title")
     return picture(content, title, description, height=height, class_="timeline")
 
 

@@ -10,6 +10,26 @@ from slowpath.core.errors import RecordError
 
 
 @dataclass(frozen=True, slots=True)
+class Message:
+    """A transfer between two ranks, as one of them sees it.
+
+    kind: send, put and get when it starts; receive and arrival (of a put) when it is complete.  tag: of a put or get
+    none, 0.  flow: the same on both sides, and on no other message of the repetition; (): one side alone knows of it.
+    """
+
+    kind: str
+    partner: int
+    tag: int
+    bytes: int
+    flow: tuple[int, ...] = ()
+
+    @property
+    def at_end(self) -> bool:
+        """Whether it belongs to the end of its span."""
+        return self.kind in ("receive", "arrival")
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
     """One interval of a rank. mpi: within the MPI library, as far as the record shows.
 
@@ -21,6 +41,7 @@ class Span:
     end_ns: int
     mpi: bool = False
     attributes: Mapping[str, int] = field(default_factory=dict)
+    messages: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +69,11 @@ class Trace:
     @property
     def spans(self) -> int:
         return sum(len(row.spans) for row in self.rows)
+
+    @property
+    def messages(self) -> int:
+        """Sent or put or got: each once."""
+        return sum(not one.at_end for row in self.rows for span in row.spans for one in span.messages)
 
     @property
     def length_ns(self) -> int:

@@ -12,11 +12,14 @@ from pathlib import Path
 
 from slowpath.core.files import write_atomically
 from slowpath.report.trace import otf2_bytes as raw
-from slowpath.report.trace.model import Row, Span, Trace, edges
+from slowpath.report.trace.model import Message, Row, Span, Trace, edges
 
 NAME = "traces"
 _CLOCK, _STRING, _ATTRIBUTE, _NODE, _GROUP, _LOCATION, _REGION = 5, 10, 11, 12, 13, 14, 15
+_OBJECTS, _COMM, _WINDOW = 18, 22, 24  # groups of locations, communicators, windows
 _ATTRIBUTE_LIST, _ENTER, _LEAVE = 6, 12, 13
+_EVENTS = {"send": 14, "receive": 18, "put": 46, "get": 47}  # MPI_SEND, MPI_RECV, RMA_PUT, RMA_GET
+_COMM_LOCATIONS, _COMM_GROUP = 4, 5  # OTF2_GROUP_TYPE_*
 _UINT64 = 4  # OTF2_TYPE_UINT64
 _PROCESS, _CPU_THREAD = 1, 1  # OTF2_LOCATION_GROUP_TYPE_PROCESS, OTF2_LOCATION_TYPE_CPU_THREAD
 _USER, _MPI = 1, 4  # OTF2_PARADIGM_*
@@ -67,11 +70,23 @@ def _events(row: Row, regions: Mapping[tuple[str, bool], int], attributes: Mappi
     file = raw.EventFile()
     for time_ns, span, entered in edges(row):
         region = raw.number(regions[span.name, span.mpi])
+        moved = [_message(one) for one in span.messages if one.kind in _EVENTS and one.at_end is not entered]
         if entered:
             file.add(time_ns, _attribute_list(span, attributes) + bytes([_ENTER]) + region)
-        else:
+        for data in moved:
+            file.add(time_ns, data)
+        if not entered:
             file.add(time_ns, bytes([_LEAVE]) + region)
     return file
+
+
+def _message(one: Message) -> bytes:
+    """A record of a message: its partner's rank, the communicator or window 0, tag and length."""
+    about = raw.number(one.partner) + raw.number(0)
+    if one.kind in ("send", "receive"):
+        return raw.record(_EVENTS[one.kind], about + raw.number(one.tag) + raw.number64(one.bytes))
+    about = raw.number(0) + raw.number(one.partner)
+    return raw.record(_EVENTS[one.kind], about + raw.number64(one.bytes) + raw.number64(0))
 
 
 def _attribute_list(span: Span, attributes: Mapping[str, int]) -> bytes:
@@ -102,9 +117,26 @@ def _definitions(trace: Trace, regions: Mapping[tuple[str, bool], int], attribut
         kind = bytes([_ROLE_FUNCTION, _MPI]) if mpi else bytes([_ROLE_CODE, _USER])
         found.append(raw.record(_REGION, raw.number(number) + words + nothing + bytes([_TYPE_FUNCTION]) + undefined
                                 + raw.number(0) + raw.number(0) + words + kind + raw.number(0)))  # fmt: skip
+    if trace.messages:
+        found += _communicator(len(trace.rows), string)
     began = raw.UNDEFINED_64 if trace.began_ns is None else trace.began_ns
     clock = b"".join(map(raw.number64, (_TICKS_PER_S, 0, trace.length_ns, began)))
     return [raw.record(_CLOCK, clock), *string.records, *found]
+
+
+def _communicator(ranks: int, string: _Strings) -> list[bytes]:
+    """All ranks: the locations that communicate, the group of all of them, a communicator and a window of it."""
+    count = raw.number(ranks) + b"".join(raw.number64(rank) for rank in range(ranks))
+    groups = [
+        raw.record(
+            _OBJECTS, raw.number(ref) + string(name) + bytes([old]) + count + bytes([kind, _MPI]) + raw.number(0)
+        )
+        for ref, kind, old, name in ((0, _COMM_LOCATIONS, 6, "ranks"), (1, _COMM_GROUP, 4, "all ranks"))
+    ]  # old: what readers before 1.2 expect
+    undefined = raw.number(raw.UNDEFINED_32)
+    world = raw.number(0) + string("MPI_COMM_WORLD") + raw.number(1) + undefined + raw.number(0)
+    window = raw.number(0) + string("window") + raw.number(0) + raw.number(0)
+    return [*groups, raw.record(_COMM, world), raw.record(_WINDOW, window)]
 
 
 def _node(number: int, name: bytes, class_: bytes, parent: int) -> bytes:

@@ -7,6 +7,7 @@ process_descriptor, thread_descriptor, debug_annotation). The encoding: protobuf
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from slowpath.core.files import write_atomically
@@ -20,6 +21,8 @@ _PID, _PROCESS_NAME = 1, 6  # ProcessDescriptor
 _THREAD_PID, _TID, _THREAD_NAME = 1, 2, 5  # ThreadDescriptor
 _ANNOTATION, _TYPE, _TRACK_UUID, _CATEGORY, _EVENT_NAME = 4, 9, 11, 22, 23  # TrackEvent
 _ANNOTATION_UINT, _ANNOTATION_NAME = 3, 10  # DebugAnnotation
+_FLOW, _FLOW_END = 47, 48  # TrackEvent.flow_ids, terminating_flow_ids: what arrows join
+_FIXED64 = 1  # wire type
 _SLICE_BEGIN, _SLICE_END = 1, 2  # TrackEvent.Type
 _STATE_CLEARED = 1  # SEQ_INCREMENTAL_STATE_CLEARED
 _FIRST_UUID = 1000
@@ -31,7 +34,9 @@ def write_perfetto(trace: Trace, folder: Path) -> Path:
     Returns: its path.  Raises: RecordError: spans overlap.  EnvironmentFailure: it can't be written.
     """
     path = folder / NAME
-    write_atomically(path, b"".join(packet for row in trace.rows for packet in _row(row)))
+    flows = {flow: number + 1 for number, flow in enumerate(dict.fromkeys(
+        one.flow for row in trace.rows for span in row.spans for one in span.messages if one.flow))}  # fmt: skip
+    write_atomically(path, b"".join(packet for row in trace.rows for packet in _row(row, flows)))
     return path
 
 
@@ -52,7 +57,7 @@ def _bytes(number: int, value: bytes | str) -> bytes:
     return _varint(number << 3 | 2) + _varint(len(data)) + data
 
 
-def _row(row: Row) -> list[bytes]:
+def _row(row: Row, flows: Mapping[tuple[int, ...], int]) -> list[bytes]:
     """A process with one thread for each rank. Where a pid is not known, or two nodes gave the same one, the rank
     would be mistaken for another; so the rank stands for the pid.
     """
@@ -67,7 +72,7 @@ def _row(row: Row) -> list[bytes]:
     first = _int(_SEQUENCE_FLAGS, _STATE_CLEARED)
     packets = [_packet(row, first + _bytes(_TRACK_DESCRIPTOR, about)), _packet(row, _bytes(_TRACK_DESCRIPTOR, lane))]
     for time_ns, span, entered in edges(row):
-        event = _begin(span, thread) if entered else _int(_TYPE, _SLICE_END) + _int(_TRACK_UUID, thread)
+        event = _begin(span, thread, flows) if entered else _int(_TYPE, _SLICE_END) + _int(_TRACK_UUID, thread)
         packets.append(_packet(row, _int(_TIMESTAMP, time_ns) + _bytes(_TRACK_EVENT, event)))
     return packets
 
@@ -76,10 +81,27 @@ def _packet(row: Row, content: bytes) -> bytes:
     return _bytes(_PACKET, content + _int(_SEQUENCE, row.rank + 1))
 
 
-def _begin(span: Span, track: int) -> bytes:
+def _begin(span: Span, track: int, flows: Mapping[tuple[int, ...], int]) -> bytes:
     event = _int(_TYPE, _SLICE_BEGIN) + _int(_TRACK_UUID, track)
     event += _bytes(_CATEGORY, "mpi" if span.mpi else "own") + _bytes(_EVENT_NAME, span.name)
+    for one in span.messages:
+        if one.flow:
+            event += _fixed64(_FLOW_END if one.at_end else _FLOW, flows[one.flow])
+    about = {**span.attributes, **_about(span)}
     return event + b"".join(
         _bytes(_ANNOTATION, _bytes(_ANNOTATION_NAME, name) + _int(_ANNOTATION_UINT, value))
-        for name, value in span.attributes.items()
+        for name, value in about.items()
     )
+
+
+def _fixed64(number: int, value: int) -> bytes:
+    return _varint(number << 3 | _FIXED64) + value.to_bytes(8, "little")
+
+
+def _about(span: Span) -> dict[str, int]:
+    """Messages as arguments of the slice: `send 1 partner`, `send 1 tag`, `send 1 bytes`."""
+    found: dict[str, int] = {}
+    for number, one in enumerate(span.messages, start=1):
+        found |= {f"{one.kind} {number} partner": one.partner, f"{one.kind} {number} bytes": one.bytes}
+        found |= {f"{one.kind} {number} tag": one.tag} if one.kind in ("send", "receive") else {}
+    return found

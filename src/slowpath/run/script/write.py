@@ -47,14 +47,14 @@ class Asked:
     slowpath: Sequence[str]
     minutes: int
     nodes: int | None = None
-    ranks: int | None = None
+    ranks: Sequence[int] | None = None
     options: Sequence[str] = ()
     modules: Sequence[str] = ()
 
 
 def job_script(campaign: Campaign, script: JobScript, asked: Asked) -> str:
     """The text of the script, to be submitted by whoever wants to."""
-    ranks = asked.ranks or campaign.ranks
+    ranks = max(asked.ranks or campaign.ranks)
     nodes = asked.nodes or most_nodes(campaign.placements)
     each = ranks_on_a_node(campaign.placements, ranks, nodes)
     known = {
@@ -65,7 +65,7 @@ def job_script(campaign: Campaign, script: JobScript, asked: Asked) -> str:
         "minutes": asked.minutes,
         "hours_minutes": f"{asked.minutes // 60:02d}:{asked.minutes % 60:02d}",
     }
-    options = [*asked.options, *(["--ranks", str(asked.ranks)] if asked.ranks else [])]
+    options = [*asked.options, *(["--ranks", ",".join(map(str, asked.ranks))] if asked.ranks else [])]
     head = [
         "#!/bin/bash",
         f"# {campaign.title}",

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict of a diagnosis, by the judge of every run: its findings as they are now, the survey's questions. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from slowpath.analyse.told import told_of
+from slowpath.core.results import ContrastResult, Finding, Verdict
+from slowpath.diagnose.state import MeasuredStep
+from slowpath.diagnose.tasks import RepeatTask
+from slowpath.findings.conclude import conclude
+
+
+def verdict_of(findings: Sequence[Finding], measured: Sequence[MeasuredStep]) -> Verdict:
+    """Headline and counts; its lines are those of the survey.  Args: measured: the survey first."""
+    survey = measured[0].results
+    told = dataclasses.replace(told_of(survey), rounds=0, round_s=None)  # a diagnosis is asked for time, not for rounds
+    cells = {cell.cell: cell for cell in survey.cells}
+    return conclude(list(_still_asked(measured)), findings, told, cells=cells).verdict
+
+
+def _still_asked(measured: Sequence[MeasuredStep]) -> Iterator[ContrastResult]:
+    """The survey's contrasts without those that more pairs decided: what these showed is a finding, or no loss."""
+    decided = {
+        one.step.task.contrast
+        for one in measured
+        if isinstance(one.step.task, RepeatTask)
+        and any(contrast.verdict in ("same", "faster", "slower") for contrast in one.results.contrasts)
+    }
+    yield from (one for one in measured[0].results.contrasts if one.id not in decided)

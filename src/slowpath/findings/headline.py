@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The headline: what to do first, and what it rests on. Pure: findings in, one sentence out.
+
+"Use" stands for a remedy that a trial proved, "Try" for any other. Lengths are those of cells in which it was decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.results import ContrastResult, Finding, RemedyResult
+from slowpath.core.units import format_bytes, ratio_words
+
+_THINGS = {"time_per_put_s": "puts", "receive_s": "receives", "ipc_open_s": "openings of a handle"}
+_DECIDED = ("faster", "slower")
+Cells = Mapping[int, CellResult]
+
+
+def advice(finding: Finding, contrasts: Sequence[ContrastResult], cells: Cells) -> str:
+    """`Try huge pages for messages >= 1 MiB: 3.24x [3.10, 3.40] on 16 MiB messages`; the slow path where nothing helps.
+
+    Args: cells: of the run whose contrasts these are; a finding of another run is named without lengths.
+    """
+    if finding.run is not None:
+        contrasts, cells = (), {}
+    if finding.ratio is None:
+        return finding.text.rstrip(".")
+    gain = f"{ratio_words(finding.ratio, finding.interval)}{_on(finding, cells)}"
+    remedy = remedy_of(finding)
+    if remedy is None:
+        return f"{finding.title}: {gain}"
+    proven = remedy.verdict == "proven"
+    share = f"; removes {remedy.removed_ratio.value:.0%}" if proven and remedy.removed_ratio else ""
+    word = "Use" if proven else "Try"
+    return f"{word} {remedy.phrase or remedy.name}{_scope(finding, contrasts, cells)}: {gain}{share}"
+
+
+def remedy_of(finding: Finding) -> RemedyResult | None:
+    """The first that may help: proven, else not refuted; None: none is known."""
+    return next((one for one in finding.remedies if one.verdict in ("proven", "partial", "not tried")), None)
+
+
+def _on(finding: Finding, cells: Cells) -> str:
+    """` on 16 MiB messages`: what the ratio was measured on; empty where it has no length."""
+    length = _length(finding.slow_cells[0], cells) if finding.slow_cells else None
+    if length is None:
+        return ""
+    if finding.phase == "first" and finding.metric not in _THINGS:
+        return f" on the first {format_bytes(length)} message"
+    return f" on {format_bytes(length)} {_things(finding)}"
+
+
+def _scope(finding: Finding, contrasts: Sequence[ContrastResult], cells: Cells) -> str:
+    """` for messages >= 1 MiB`: from the least length on at which, and beyond which, every contrast was decided so.
+
+    Empty where fewer than two lengths were decided: one length is no limit.
+    """
+    own = set(finding.contrasts)
+    mine = [one for one in contrasts if one.id in own and one.metric == finding.metric]
+    kinds = {_kind(one) for one in mine}
+    lengths: dict[int, bool] = {}
+    for one in contrasts:
+        length = _length(one.b.cell, cells)
+        if _kind(one) in kinds and one.verdict is not None and length is not None:
+            lengths[length] = lengths.get(length, True) and one.id in own and one.verdict in _DECIDED
+    decided: list[int] = []
+    for length in sorted(lengths, reverse=True):
+        if not lengths[length]:
+            break
+        decided.append(length)
+    return f" for {_things(finding)} >= {format_bytes(decided[-1])}" if len(decided) > 1 else ""
+
+
+def _kind(contrast: ContrastResult) -> tuple[str, str, str, str, str]:
+    return contrast.group, contrast.a.value, contrast.b.value, contrast.metric, contrast.a.phase
+
+
+def _things(finding: Finding) -> str:
+    return _THINGS.get(finding.metric, "messages")
+
+
+def _length(cell: int, cells: Cells) -> int | None:
+    text = cells[cell].parameters.get("message_bytes", "") if cell in cells else ""
+    return int(text) if text.isdecimal() else None

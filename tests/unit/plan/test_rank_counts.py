@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several numbers of ranks in one campaign: placements, launches, keys, what is checked, and what is too few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from click import BadParameter
+
+from slowpath.cli.values import RANKS
+from slowpath.core.cell_check import Verdict
+from slowpath.core.plan import Cell, Plan
+from slowpath.experiments.cannon.experiment import CANNON as CANNON_EXPERIMENT
+from slowpath.plan.campaign import load
+from slowpath.plan.cost import launch_seconds
+from slowpath.plan.expand import expand
+from slowpath.plan.mpis import MpiInUse
+
+CANNON = '[[cells]]\nname = "c"\nexperiment = "cannon"\n[cells.parameters]\nn = 48\n'
+P2P = '[[cells]]\nname = "p"\nexperiment = "p2p"\n'
+
+
+def test_each_number_of_ranks_is_a_placement_of_its_own(plan_of: Callable[..., Plan]) -> None:
+    plan = plan_of(CANNON, ranks=[4, 1, 2])
+    assert (plan.ranks, plan.rank_counts) == (4, [1, 2, 4])
+    assert [(p.name, p.ranks, p.of) for p in plan.placements] == [
+        ("bound, 1 rank", 1, "bound"), ("bound, 2 ranks", 2, "bound"), ("bound, 4 ranks", 4, "bound")]  # fmt: skip
+    assert [plan.ranks_of(cell.placement) for cell in plan.cells] == [1, 2, 4]
+    assert len({cell.key for cell in plan.cells}) == 3
+    for number in range(1, plan.rounds + 1):
+        assert {plan.ranks_of(one.placement) for one in plan.launches if one.round == number} == {1, 2, 4}
+    assert len({round(seconds, 6) for seconds in launch_seconds(plan).values()}) == 3
+
+
+def test_one_number_is_as_it_was(plan_of: Callable[..., Plan]) -> None:
+    one, listed = plan_of(CANNON, ranks=4), plan_of(CANNON, ranks=[4])
+    assert one == listed
+    assert [(p.name, p.ranks, p.of) for p in one.placements] == [("bound", None, None)]
+    several = plan_of(CANNON, ranks=[2, 4])
+    assert one.cells[0].key == several.cells[1].key, "a cell is the same one whatever else is measured"
+
+
+def test_every_cell_is_judged_with_its_own_ranks(plan_of: Callable[..., Plan]) -> None:
+    asked: list[tuple[list[str], int]] = []
+
+    def check(cells: Sequence[Cell], ranks: int) -> dict[int, Verdict]:
+        asked.append(([cell.placement for cell in cells], ranks))
+        return {cell.cell: Verdict(cell.cell) for cell in cells}
+
+    plan_of(CANNON, ranks=[1, 4], check=check)
+    assert asked == [(["bound, 1 rank"], 1), (["bound, 4 ranks"], 4)]
+
+
+def test_too_few_ranks_for_an_experiment_skip_its_cells_with_the_reason(plan_of: Callable[..., Plan]) -> None:
+    plan = plan_of(P2P, ranks=[1, 2])
+    assert [cell.skip for cell in plan.cells] == ["too few ranks: p2p needs 2 ranks, not 1", None]
+
+
+def test_the_scaling_campaign_has_strong_and_weak_curves(description: dict[str, Any]) -> None:
+    campaign = load("cannon-scaling")
+    plan = expand(campaign, description, [MpiInUse("mpich", "mpich 5", lambda setting: ({}, None))], 1)
+    assert plan.rank_counts == [1, 2, 4, 9, 16]
+    orders = {int(cell.parameters["n"]) for cell in plan.cells}
+    assert {192 * root for root in (1, 2, 3, 4)} == orders
+    assert all(n % 12 == 0 for n in orders)
+
+
+def test_kernels_cost_what_they_take(plan_of: Callable[..., Plan]) -> None:
+    plan = plan_of(CANNON.replace("48", "512") + 'kernel = ["loop_O0", "loop_O2", "loop_O3", "loop_native", "blas"]')
+    seconds = [CANNON_EXPERIMENT.seconds(cell.parameters, 2) for cell in plan.cells]
+    assert seconds == sorted(seconds, reverse=True)
+
+
+@pytest.mark.parametrize(("words", "counts"), [("4", (4,)), ("1,2, 4", (1, 2, 4))])
+def test_ranks_of_the_command_line(words: str, counts: tuple[int, ...]) -> None:
+    assert RANKS.convert(words, None, None) == counts
+
+
+@pytest.mark.parametrize("words", ["0", "two", "1,,2", "2,2", "-1", ""])
+def test_ranks_that_are_none(words: str) -> None:
+    with pytest.raises(BadParameter, match="is not a number of ranks"):
+        RANKS.convert(words, None, None)
