@@ -177,3 +177,19 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
         None
     )
     run: Annotated[str | None, means("of a diagnosis: the step that showed it; absent: the survey")] = None
+
+    @property
+    def lead(self) -> RemedyResult | None:
+        """The remedy that headline and card name: one that a trial proved, else one that none refuted or left open.
+
+        A trial that could not decide is no reason to do anything, but where it removed a part of the gap for sure.
+        """
+        ranked = [one for one in self.remedies if one.verdict == "proven"]
+        ranked += [one for one in self.remedies if one.verdict == "not tried"]
+        ranked += [one for one in self.remedies if one.verdict == "partial" and _removes(one)]
+        return next(iter(ranked), None)
+
+
+def _removes(remedy: RemedyResult) -> bool:
+    removed = remedy.removed_ratio
+    return removed is not None and removed.interval is not None and removed.interval[0] > 0

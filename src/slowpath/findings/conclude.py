@@ -84,7 +84,9 @@ def conclude(
 def _verdict(tally: Tally, lines: list[Line], contrasts: Sequence[ContrastResult], cells: Cells) -> Verdict:
     headline = tally.headline
     if tally.own:
-        headline = f"{advice(tally.own[0], contrasts, cells)}."
+        # What is proven comes before what costs more and may not help.
+        first = next((one for one in tally.own if one.status == "proven"), tally.own[0])
+        headline = f"{advice(first, contrasts, cells)}."
     elif tally.unnamed:
         headline = tally.unnamed[0].text
     return Verdict(

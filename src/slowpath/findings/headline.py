@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.results import ContrastResult, Finding, RemedyResult
+from slowpath.core.results import ContrastResult, Finding
 from slowpath.core.units import format_bytes, ratio_words
 
 _THINGS = {"time_per_put_s": "puts", "receive_s": "receives", "ipc_open_s": "openings of a handle"}
@@ -27,18 +27,16 @@ def advice(finding: Finding, contrasts: Sequence[ContrastResult], cells: Cells) 
     if finding.ratio is None:
         return finding.text.rstrip(".")
     gain = f"{ratio_words(finding.ratio, finding.interval)}{_on(finding, cells)}"
-    remedy = remedy_of(finding)
+    remedy = finding.lead
     if remedy is None:
         return f"{finding.title}: {gain}"
+    if remedy.verdict != "proven" and not (finding.contrasts or finding.phase == "first"):
+        # Nothing was compared that the remedy is about, so the ratio is no gain of it.
+        return f"{finding.title}: {gain}; try {remedy.phrase or remedy.name}"
     proven = remedy.verdict == "proven"
     share = f"; removes {remedy.removed_ratio.value:.0%}" if proven and remedy.removed_ratio else ""
     word = "Use" if proven else "Try"
     return f"{word} {remedy.phrase or remedy.name}{_scope(finding, contrasts, cells)}: {gain}{share}"
-
-
-def remedy_of(finding: Finding) -> RemedyResult | None:
-    """The first that may help: proven, else not refuted; None: none is known."""
-    return next((one for one in finding.remedies if one.verdict in ("proven", "partial", "not tried")), None)
 
 
 def _on(finding: Finding, cells: Cells) -> str:

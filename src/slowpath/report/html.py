@@ -8,7 +8,7 @@ from typing import Any
 
 from slowpath.core.results import Results
 from slowpath.report import page, samples, view_cells, view_contrasts, view_curves, view_findings, view_run
-from slowpath.report.shown import samples_budget, shown_cells
+from slowpath.report.shown import FEWER, PAGE_BYTES, samples_budget, shown_cells
 from slowpath.report.studies import views_of
 from slowpath.report.view_node_pairs import pair_figures
 from slowpath.report.view_places import places
@@ -27,17 +27,20 @@ def render_html(results: Results, series: Iterable[samples.Series] = ()) -> str:
 
     Args: results: as docs/reference/results.md.  series: raw samples for the explorer, which says so if there are none.
     """
-    shown = _shown(results)
-    document = page.render("report.html.j2", **shown, explorer=None)
+    for most in FEWER:
+        shown = _shown(results, most)
+        document = page.render("report.html.j2", **shown, explorer=None)
+        if len(document.encode()) <= PAGE_BYTES:
+            break
     explorer = samples.explore(series, _labels(results), samples_budget(len(document.encode())))
     return page.render("report.html.j2", **shown, explorer=explorer) if explorer else document
 
 
-def _shown(results: Results) -> dict[str, Any]:
-    """What the template shows, but for the samples."""
-    few = shown_cells(results)
+def _shown(results: Results, most: int) -> dict[str, Any]:
+    """What the template shows, but for the samples. most: cells in pictures, and contrasts that open."""
+    few = shown_cells(results, most)
     findings = view_findings.findings(results)
-    groups = view_contrasts.groups(results)
+    groups = view_contrasts.groups(results, most)
     rows = view_contrasts.rows_of(groups)
     witness_head, witness_rows = view_run.witnesses(few)
     return {

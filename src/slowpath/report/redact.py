@@ -70,6 +70,7 @@ _TELLING = re.compile(
     r"SLURM_(?:NTASKS\w*|NPROCS|NNODES|JOB_NUM_NODES|CPUS_\w+|TASKS_PER_NODE|CPU_BIND\w*|DISTRIBUTION)"
 )
 _MOST_NODES = 65536  # of one range: no machine has more, a damaged record may
+_PATH_FIELDS = frozenset(("argv", "command", "folder", "prefix", "mpiexec", "path", "log"))
 _COMMON = frozenset(("root", "user", "nobody", "localhost", "unknown", "none", "local", "host"))
 
 
@@ -79,7 +80,10 @@ class Redactor:
     def __init__(
         self, hosts: Iterable[str], users: Iterable[str], also: Iterable[str] = (), paths: Iterable[str] = ()
     ) -> None:
-        self._absolute = "".join(f"{path}/\n" for path in sorted(set(paths)))
+        paths = set(paths)
+        self._absolute = "".join(f"{path}/\n" for path in sorted(paths))
+        blank = sorted({folder for path in paths for folder in _to_its_last_blank(path)}, key=len, reverse=True)
+        self._with_blanks = re.compile("|".join(re.escape(folder) for folder in blank)) if blank else None
         self._stand_ins: dict[str, str] = {}
         self._counts: dict[str, int] = {}
         for kind, names in (("host", hosts), ("user", users), ("name", also)):
@@ -99,6 +103,8 @@ class Redactor:
 
     def text(self, text: str, names: bool = True) -> str:
         """`text` with a stand-in for each path and address, and for each name where `names` is set."""
+        if self._with_blanks:
+            text = self._with_blanks.sub(lambda found: "/".join(map(self._part, found[0].split("/"))), text)
         text = _RELATIVE.sub(lambda found: self._relative(found[0]), text)
         text = _PATH.sub(lambda found: self._path(found[0]), text)
         text = _ADDRESSES.sub(lambda found: self._address(found[0]), text)
@@ -218,6 +224,7 @@ def _names_in(run: Path, files: Iterable[Path]) -> tuple[set[str], set[str], set
         if path.suffix in _JSON:
             for value in _values(path):
                 _walk(value, hosts, users)
+                paths |= set(_whole_paths(value))
         if path.suffix in _JSON or path.name in _TEXT:
             text = read_bytes(path).decode(errors="replace")
             users |= {found[1] for found in _HOME.finditer(text)} | {found[1] for found in _AT.finditer(text)}
@@ -225,6 +232,25 @@ def _names_in(run: Path, files: Iterable[Path]) -> tuple[set[str], set[str], set
             hosts |= {found[2] for found in _AT.finditer(text)} | {found[1] for found in _DEVICE_LINE.finditer(text)}
     short = {host.split(".")[0] for host in hosts if not re.fullmatch(r"[\d.]+", host)}
     return hosts | short, users, paths
+
+
+def _to_its_last_blank(path: str) -> Iterator[str]:
+    """`/a/b c` for `/a/b c/d`: no text shows where a path with a blank ends, but one that is known in full."""
+    whole, blank, rest = path.rpartition(" ")
+    if blank:
+        yield whole + blank + rest.partition("/")[0]
+
+
+def _whole_paths(value: Any, key: str = "") -> Iterator[str]:
+    """Values that are one path each, whatever is in it: words of a command, folders by the names of their fields."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            yield from _whole_paths(one, name)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _whole_paths(one, key)
+    elif isinstance(value, str) and key in _PATH_FIELDS and "/" in value:
+        yield value[value.index("/") :].rstrip("/")
 
 
 def _paths(text: str) -> Iterator[str]:

@@ -7,24 +7,25 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Results
 
-MOST_CELLS = 80  # in pictures, tables and commands of single cells
+MOST = 80  # cells in pictures, tables and commands of single cells, and contrasts that open to their pairs
+FEWER = (MOST, 40, 20, 8)  # the first with which the page is no larger than it may be
 PAGE_BYTES = 940_000
 SAMPLES_BYTES = 400_000  # of the explorer, at most
 LEAST_SAMPLES_BYTES = 20_000  # less shows nothing
 
 
-def shown_cells(results: Results) -> Results:
+def shown_cells(results: Results, most: int = MOST) -> Results:
     """The results with the cells of which the page shows everything: all where they are few, else those that the
     findings, the verdict and the contrasts rest on, in this order, and then the first ones. They keep their order.
     """
-    if len(results.cells) <= MOST_CELLS:
+    if len(results.cells) <= most:
         return results
     named = {line.contrast for line in results.verdict.lines}
     sides = sorted(results.contrasts, key=lambda one: one.id not in named)
     wanted = [cell for one in results.findings for cell in (*one.slow_cells[:1], *one.fast_cells[:1])]
     wanted += [side.cell for one in sides for side in (one.a, one.b)]
     wanted += [cell.cell for cell in results.cells]
-    kept = set(list(dict.fromkeys(wanted))[:MOST_CELLS])
+    kept = set(list(dict.fromkeys(wanted))[:most])
     return replace(results, cells=[cell for cell in results.cells if cell.cell in kept])
 
 

@@ -13,12 +13,12 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.result import Interval
 from slowpath.core.results import ContrastResult, ContrastSide, Results
 from slowpath.report import format as fmt
+from slowpath.report.shown import MOST
 from slowpath.report.svg import contrast_forest, pairs
 from slowpath.report.svg.contrast_forest import Ratio
 from slowpath.report.svg.scale import LogScale
 
 MOST_UNMEASURED = 3  # of a group with a row each; more of them are one line for each reason
-MOST_FULL = 80  # contrasts of a page that open to their pairs
 WORDS = ("slower", "faster", "same", "undecided", "not measured")
 
 
@@ -184,11 +184,14 @@ def _counts(contrasts: Sequence[ContrastResult]) -> str:
     return ", ".join(f"{count} {verdict}" for count, verdict in found if count)
 
 
-def groups(results: Results) -> list[ContrastGroup]:
-    """All contrasts by the campaign's contrast they come from, in the order of the results."""
+def groups(results: Results, most_full: int = MOST) -> list[ContrastGroup]:
+    """All contrasts by the campaign's contrast they come from, in the order of the results.
+
+    most_full: how many open to their pairs.
+    """
     cells = {cell.cell: cell for cell in results.cells}
     opened = {line.contrast for line in results.verdict.lines if line.level == "slow"}
-    full = _full(results)
+    full = _full(results, most_full)
     by_group: dict[str, list[ContrastResult]] = {}
     for contrast in results.contrasts:
         by_group.setdefault(contrast.group, []).append(contrast)
@@ -200,11 +203,11 @@ def rows_of(found: Sequence[ContrastGroup]) -> set[str]:
     return {row.id for group in found for row in group.rows}
 
 
-def _full(results: Results) -> set[str]:
+def _full(results: Results, most: int) -> set[str]:
     """Those that open: the ones that verdict and findings rest on, then the decided ones, then the others."""
     named = {line.contrast for line in results.verdict.lines} | {c for one in results.findings for c in one.contrasts}
     order = sorted(results.contrasts, key=lambda one: (one.id not in named, one.verdict not in ("slower", "faster")))
-    return {one.id for one in order[:MOST_FULL]}
+    return {one.id for one in order[:most]}
 
 
 def _group(

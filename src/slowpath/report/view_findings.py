@@ -21,7 +21,6 @@ STATUSES = ("observed", "explained", "proven")
 _STATE = {"shown": "yes", "missing": "not yet", "refuted": "refuted"}
 _LAW_CAPTION = "Points are centres over launches with their intervals; the line is the law."
 _SIDES_CAPTION = "A dot is the median of a launch; the line is the centre of all, the band its interval."
-_HELPS = ("proven", "partial", "not tried")  # as the headline has it
 _COPIED = ("shell", "code", "modulefile")
 
 
@@ -130,7 +129,7 @@ def _card(one: Finding, measured: Measured, limits: list[str]) -> FindingView:
     law, results = one.law, measured.results
     pictures = _pictures(one, measured)
     remedies = [_remedy(remedy) for remedy in one.remedies]
-    helps = next((remedy for remedy in one.remedies if remedy.verdict in _HELPS), None)
+    helps = one.lead
     first = remedies[one.remedies.index(helps)] if helps else None
     return FindingView(
         id=one.id.replace(":", "-"),
@@ -138,7 +137,7 @@ def _card(one: Finding, measured: Measured, limits: list[str]) -> FindingView:
         title=one.title,
         status=one.status,
         usual=one.affects_default is not False,
-        do=_do(helps) if helps else f"{one.title}; no remedy is known",
+        do=_do(helps) if helps else f"{one.title}; no remedy is {'proven' if one.remedies else 'known'}",
         factor=fmt.ratio(one.ratio, one.interval) if one.ratio is not None else None,
         interval=fmt.ratio_interval(one.ratio, one.interval),
         text=one.text,

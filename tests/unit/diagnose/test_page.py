@@ -81,7 +81,7 @@ def test_the_card_of_a_proven_finding_leads_with_its_trial_and_its_lines() -> No
 def test_a_remedy_that_failed_leads_nothing() -> None:
     refuted = replace(PROVEN, remedies=[remedy(HUGE.name, "no effect")], slow_cells=[0], fast_cells=[1], ratio=4.0)
     (card,) = view.cards(diagnosis(findings=[refuted]), RUNS)
-    assert "no remedy is known" in card.do
+    assert card.do.endswith("; no remedy is proven")
     assert card.copied is None
     assert card.picture is not None
     assert card.picture.name == "sides"

@@ -14,8 +14,8 @@ from slowpath.core.results import Finding, LawPoint, LawResult, LimitBracket, Re
 from slowpath.report import render_html, render_text
 from slowpath.report.cards.law import law_picture
 from slowpath.report.cards.sides import sides_picture, witness_picture
-from slowpath.report.shown import MOST_CELLS, PAGE_BYTES, samples_budget, shown_cells
-from slowpath.report.view_contrasts import MOST_FULL, groups
+from slowpath.report.shown import MOST, PAGE_BYTES, samples_budget, shown_cells
+from slowpath.report.view_contrasts import groups
 from slowpath.report.view_findings import Measured, cards
 from slowpath.report.view_places import places
 from support.change import change
@@ -245,7 +245,7 @@ def test_large_runs_show_the_cells_that_findings_rest_on_first(results: Results)
     assert shown_cells(results) is results
     large = replace(many(results, 300), findings=[seen(results, slow_cells=[299], fast_cells=[298])])
     shown = [cell.cell for cell in shown_cells(large).cells]
-    assert len(shown) == MOST_CELLS
+    assert len(shown) == MOST
     assert {298, 299} <= set(shown)
     assert shown == sorted(shown)
 
@@ -261,8 +261,16 @@ def test_many_contrasts_open_only_where_something_rests_on_them(results: Results
     large = replace(results, contrasts=[replace(one, id=f"c-{place}") for place in range(200)])
     rows = [row for group in groups(large) for row in group.rows]
     assert len(rows) == 200
-    assert sum(row.full for row in rows) == MOST_FULL
+    assert sum(row.full for row in rows) == MOST
     assert {row.pairs is None for row in rows if not row.full} == {True}
+
+
+def test_a_page_that_is_too_large_shows_less_of_single_cells(results: Results) -> None:
+    """Each note stands for what a study of many groups takes of the page."""
+    large = replace(many(results, 300), notes=[f"{place} " + "x" * 1000 for place in range(700)])
+    spacious = replace(large, notes=[])
+    assert len(render_html(large).encode()) < 1_000_000
+    assert render_html(large).count("<svg") < render_html(spacious).count("<svg")
 
 
 def test_what_was_not_measured_is_one_line_for_each_reason(results: Results) -> None:

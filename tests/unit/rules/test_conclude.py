@@ -177,6 +177,29 @@ def test_what_a_trial_proved_is_to_be_used() -> None:
     assert headline.endswith("; removes 98%.")
 
 
+def test_a_remedy_whose_trial_left_it_open_leads_nothing() -> None:
+    open_ended = a_remedy("perhaps", verdict="partial", removed_ratio=RemovedRatio(value=0.2, interval=(-0.5, 0.9)))
+    some = a_remedy("some", verdict="partial", removed_ratio=RemovedRatio(value=0.4, interval=(0.3, 0.5)))
+    assert a_finding(remedies=[open_ended]).lead is None
+    assert a_finding(remedies=[open_ended, some]).lead is some
+    assert a_finding(remedies=[some, a_remedy("untried")]).lead.name == "untried"
+    assert conclude([], [a_finding(remedies=[open_ended], ratio=3.0)]).verdict.headline.startswith("The first message")
+
+
+def test_what_is_proven_speaks_before_what_costs_more() -> None:
+    costly = a_finding("SP002", ratio=9.0, excess_s=1.0, remedies=[a_remedy("costly")])
+    proven = a_finding("SP008", status="proven", remedies=[a_remedy("sure", verdict="proven")])
+    assert conclude([], [costly, proven]).verdict.headline.startswith("Use sure")
+
+
+def test_a_ratio_that_is_no_gain_of_the_remedy_does_not_stand_as_one() -> None:
+    """As of SP017 by exposure: both together against the longer one alone, with no MPI_Test anywhere."""
+    exposed = a_finding("SP017", contrasts=[], phase="steady", ratio=1.9, remedies=[a_remedy("test")])
+    said = conclude([], [exposed]).verdict.headline
+    assert said.startswith(exposed.title)
+    assert said.endswith("; try test.")
+
+
 def test_without_a_remedy_the_slow_path_is_named() -> None:
     for remedies in ([], [a_remedy(verdict="no effect")], [a_remedy(verdict="both sides")]):
         headline = conclude([], [a_finding(remedies=remedies)]).verdict.headline

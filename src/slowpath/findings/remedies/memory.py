@@ -150,7 +150,7 @@ REMEDIES = (
         sources=("docs/reference/metrics.md",),
         untried="the finding compares with later messages from kept buffers already; there is nothing else to toggle",
         code="static void* buffer;  /* allocated once, before the first use that counts */",
-        phrase="each buffer again, after one message before the work begins",
+        phrase="reused buffers",
     ),
     Remedy(
         "pageable host memory",

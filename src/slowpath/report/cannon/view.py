@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slowpath.core.cannon_results import CannonBest, CannonBlas, CannonGroup
 from slowpath.core.results import Results
@@ -16,10 +16,16 @@ from slowpath.report.cannon.timelines import other_timeline_figures, timeline_fi
 from slowpath.report.cannon.words import PARTS, variant_name
 from slowpath.report.figure import Figure, Table
 
+# A page is smaller than 1 MB (docs/reference/report.md), and a run over many numbers of ranks has many timelines.
+MOST_TIMELINE_BYTES = 60_000
+
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """One group of results.json's `cannon`. legend: class and words of each part that occurs."""
+    """One group of results.json's `cannon`. legend: class and words of each part that occurs.
+
+    left_out: timelines for which the page has no room.
+    """
 
     label: str
     advice: str
@@ -30,6 +36,7 @@ class GroupView:
     timelines: list[Figure]
     other_timelines: list[Figure]
     legend: list[tuple[str, str, str]]
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,34 @@ def cannon_view(results: Results) -> CannonView | None:
     if results.cannon is None:
         return None
     groups = [_group(group, number) for number, group in enumerate(results.cannon.groups)]
+    groups = _within_the_page(groups)
     return CannonView(groups, scaling_figures(results.cannon.scaling), scaling_note(results.cannon.scaling))
+
+
+def _within_the_page(groups: list[GroupView]) -> list[GroupView]:
+    """As many timelines as the page has room for: the chosen ones of every group before the others of any."""
+    left = MOST_TIMELINE_BYTES
+
+    def fitting(figures: list[Figure]) -> list[Figure]:
+        nonlocal left
+        kept = []
+        for figure in figures:
+            if (size := len(figure.picture or "")) <= left:
+                left -= size
+                kept.append(figure)
+        return kept
+
+    chosen = [fitting(one.timelines) for one in groups]
+    others = [fitting(one.other_timelines) for one in groups]
+    return [
+        replace(
+            one,
+            timelines=first,
+            other_timelines=rest,
+            left_out=len(one.timelines) + len(one.other_timelines) - len(first) - len(rest),
+        )
+        for one, first, rest in zip(groups, chosen, others, strict=True)
+    ]
 
 
 def _group(group: CannonGroup, number: int) -> GroupView:
