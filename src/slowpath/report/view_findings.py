@@ -228,9 +228,11 @@ def side_effect(one: SideEffect) -> str:
 
 
 def headline(found: Sequence[FindingView]) -> str:
-    """`2 slow paths by name: 1 proven, 1 observed`; empty without any."""
-    if not found:
-        return ""
-    counts = [(sum(one.status == status for one in found), status) for status in reversed(STATUSES)]
-    parts = ", ".join(f"{count} {status}" for count, status in counts if count)
-    return f"{fmt.plural(len(found), 'slow path')} by name: {parts}"
+    """`2 slow paths by name: 1 proven, 1 observed; 1 only under settings that are not yours`; empty without any."""
+    own = [one for one in found if one.usual]
+    counts = [(sum(one.status == status for one in own), status) for status in reversed(STATUSES)]
+    parts = [f"{fmt.plural(len(own), 'slow path')} by name: " * bool(own)
+             + ", ".join(f"{count} {status}" for count, status in counts if count)]  # fmt: skip
+    if apart := len(found) - len(own):
+        parts.append(f"{apart} only under settings that are not yours")
+    return "; ".join(part for part in parts if part)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from slowpath.core.cell_results import RoleWitness
 from slowpath.core.results import Finding, LawPoint, LawResult, LimitBracket, RemedyResult, Results, Snippet
-from slowpath.report import render_html, render_text
+from slowpath.report import render_html, render_text, view_findings
 from slowpath.report.cards.law import law_picture
 from slowpath.report.cards.sides import sides_picture, witness_picture
 from slowpath.report.shown import MOST, PAGE_BYTES, samples_budget, shown_cells
@@ -263,6 +263,15 @@ def test_many_contrasts_open_only_where_something_rests_on_them(results: Results
     assert len(rows) == 200
     assert sum(row.full for row in rows) == MOST
     assert {row.pairs is None for row in rows if not row.full} == {True}
+
+
+def test_the_heading_counts_as_the_headline_does(results: Results) -> None:
+    mine, apart = seen(results), seen(results, affects_default=False)
+    assert view_findings.headline(view_findings.findings(replace(results, findings=[mine, mine, apart]))) == (
+        "2 slow paths by name: 2 observed; 1 only under settings that are not yours"
+    )
+    only = view_findings.findings(replace(results, findings=[apart]))
+    assert view_findings.headline(only) == "1 only under settings that are not yours"
 
 
 def test_a_page_that_is_too_large_shows_less_of_single_cells(results: Results) -> None:
