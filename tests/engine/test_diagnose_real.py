@@ -58,6 +58,7 @@ def test_a_window_s_memory_is_found_and_its_remedy_proven(
         description=describe(engine, mpi.environ(os.environ)),
         environ=dict(os.environ),
         gpus=0,
+        cores=len(os.sched_getaffinity(0)),
         tell=lambda line: None,
         progress=Quiet,
         cell_timeout_s=60.0,

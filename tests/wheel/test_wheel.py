@@ -108,7 +108,7 @@ def test_measured_without_a_compiler(mpi: Mpi, installed: Path, bare: dict[str, 
     info: dict[str, Any] = json.loads((tmp_path / "r" / "run.json").read_text())
     assert info["mpis"][0]["engine"]["origin"] == "wheel"
     results = json.loads((tmp_path / "r" / "results.json").read_text())
-    assert results["run"]["library"].startswith(ANSWERS[mpi.name])
+    assert results["run"]["mpi"]["library"].startswith(ANSWERS[mpi.name])
     assert {cell["status"] for cell in results["cells"]} == {"ok"}
     assert (tmp_path / "r" / "report.html").is_file()
 
