@@ -77,5 +77,5 @@ def test_a_window_s_memory_is_found_and_its_remedy_proven(
     measured = [MeasuredStep(step, build_results(folder / step.folder)) for step in kept.steps]
     again = conclude(measured, kept.forced).findings
     assert [one.status for one in again] == [one.status for one in made.findings]
-    resumed = resume(folder, bench, None).run()
+    resumed = resume(folder, bench, None, 600.0).run()
     assert [step.folder for step in resumed.steps] == [step.folder for step in made.steps]
