@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from slowpath.core.errors import UsageError
 
@@ -259,3 +259,8 @@ def format_rate(value_per_s: float, half_width_per_s: float | None = None, unit:
     """`46.0 GB/s`: decimal prefixes, as vendors quote rates.  Raises: ValueError."""
     scales = [(scale, prefix + unit) for scale, prefix in _RATES]
     return _scaled(_finite(value_per_s, "a rate"), half_width_per_s, scales)
+
+
+def listed(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from slowpath.core.errors import UsageError
+from slowpath.core.units import listed
 
 Conditions = Mapping[str, str]  # name -> value; what is not stated is not in it
 
@@ -102,10 +103,6 @@ def condition_words(stated: Conditions) -> str:
 
 def question(b: str, a: str, differ: Sequence[str], unknown: Sequence[str]) -> str:
     """What a contrast of two logs asks, with all that they differ in."""
-    what = "how they were launched" if len(unknown) == len(NAMES) else f"their {_listed(unknown)}" if unknown else ""
+    what = "how they were launched" if len(unknown) == len(NAMES) else f"their {listed(unknown)}" if unknown else ""
     rest = f"; they do not state {what}" if what else ""
-    return f"Is {b} slower than {a}? The logs differ in {_listed(differ)}{rest}."
-
-
-def _listed(words: Sequence[str]) -> str:
-    return " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
+    return f"Is {b} slower than {a}? The logs differ in {listed(differ)}{rest}."

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slowpath.core.units import format_bytes, format_time
+from slowpath.core.units import format_bytes, format_time, listed
 
 Interval = tuple[float, float]
 _MIB = 2**20
@@ -171,11 +171,6 @@ def _step(law: FittedLaw) -> str:
     constant, step, *others = law.coefficients
     more = "".join(f" + {_term(one)}" for one in others)
     return f"t = {_term(constant)} + {_term(step)} if {what} {sign} {name}{more}, {limit}"
-
-
-def listed(words: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
 
 
 def cost_words(law: FittedLaw) -> str:
