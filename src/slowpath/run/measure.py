@@ -15,6 +15,7 @@ import msgspec
 from slowpath.core.errors import EnvironmentFailure, Interrupted
 from slowpath.core.files import write_atomically
 from slowpath.core.plan import Plan
+from slowpath.core.secrets import clean_words
 from slowpath.core.version import __version__
 from slowpath.plan.space import require_space
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_run, write_run
@@ -122,7 +123,7 @@ def _run_info(run: Path, prepared: Prepared, command: list[str]) -> RunInfo:
         engine=prepared.engine,
         seed=prepared.plan.seed,
         ranks=prepared.plan.ranks,
-        command=command,
+        command=clean_words(command),
         mpi=mpi_facts(prepared.libraries[0].mpi),
         machine=machine,
         notes=list(prepared.notes),
