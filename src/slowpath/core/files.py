@@ -5,9 +5,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from pathlib import Path
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
+
+FILE_LIMIT_BYTES = 256 * 2**20  # of a file that is read whole; the largest plan.json on record has 9 MB
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
@@ -36,14 +46,75 @@ def _drop(path: Path) -> None:
         path.unlink()
 
 
-def read_bytes(path: Path) -> bytes:
-    """Content of a file of a run folder.  Raises: RecordError if it is missing or can't be read."""
+def read_bytes(path: Path, limit_bytes: int = FILE_LIMIT_BYTES, within: Path | None = None) -> bytes:
+    """Content of a file that somebody else may have made.
+
+    Args: limit_bytes: a larger file is refused unread.  within: the folder that it must not lead out of.
+    Raises: RecordError: missing, no regular file, too large, led out of `within`, or the system refuses it.
+    """
+    descriptor = open_regular(path, limit_bytes, within)
+    with os.fdopen(descriptor, "rb") as file:
+        try:
+            content = file.read(limit_bytes + 1)  # it may have grown since
+        except OSError as error:
+            raise RecordError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if len(content) > limit_bytes:
+        raise _too_large(path, len(content), limit_bytes)
+    return content
+
+
+def open_regular(path: Path, limit_bytes: int | None = FILE_LIMIT_BYTES, within: Path | None = None) -> int:
+    """Descriptor for reading a regular file; arguments and errors as those of `read_bytes`. None: of any size.
+
+    A FIFO would block for ever, and opening a device may do something, so that its kind is looked at before, and once
+    more after it is open, since it may have been replaced.
+    """
+    if within is not None:
+        inside(within, path)
     try:
-        return path.read_bytes()
+        _require_regular(path, path.stat())
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except FileNotFoundError as error:
         raise RecordError(f"{path}: is missing; is {path.parent} a run folder?") from error
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        raise RecordError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    try:
+        status = os.fstat(descriptor)
+        _require_regular(path, status)
+        if limit_bytes is not None and status.st_size > limit_bytes:
+            raise _too_large(path, status.st_size, limit_bytes)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def inside(folder: Path, name: str | Path) -> Path:
+    """`folder / name`, where symbolic links and `..` don't lead out of `folder`; it need not be there.
+
+    Raises: RecordError: it leads elsewhere. What a folder holds may come from anybody, and its names must not choose
+    what is read or written on this machine.
+    """
+    path = folder / name
+    try:
+        leads_out = not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    except (OSError, ValueError) as error:  # a name with a NUL
+        raise RecordError(f"{path}: cannot be followed: {error}; remove it from the folder") from error
+    if leads_out:
+        raise RecordError(f"{path}: leads out of {folder}; only what lies in the folder is used: copy it there")
+    return path
+
+
+def _require_regular(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = next((kind for test, kind in _KINDS if test(status.st_mode)), "no file")
+        raise RecordError(f"{path}: is {kind}, not a regular file; remove it, or restore the file from a copy")
+
+
+def _too_large(path: Path, size_bytes: int, limit_bytes: int) -> RecordError:
+    return RecordError(
+        f"{path}: has {size_bytes} bytes, more than the {limit_bytes} that are read; restore the file from a copy"
+    )
 
 
 def cannot(action: str, path: Path, error: OSError) -> EnvironmentFailure:
