@@ -11,7 +11,7 @@ import msgspec
 from slowpath.compare.read import mpi_of
 from slowpath.core.results import MpiResult, RunResult
 from slowpath.core.units import format_bytes
-from slowpath.mpi.recorded_variables import NOT_RECORDED, VARIABLES, clean_machine
+from slowpath.run.machine import stated_variables
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -100,16 +100,9 @@ FACTS: tuple[tuple[str, Callable[[RunResult], str | None]], ...] = (
 def differences(a: RunResult, b: RunResult) -> list[Difference]:
     """All that differs, in the order of FACTS; then variables of the user that steer MPI, one by one."""
     found = [Difference(what, fact(a), fact(b)) for what, fact in FACTS]
-    mine, yours = (_variables(run) for run in (a, b))
+    mine, yours = (stated_variables(run.machine) for run in (a, b))
     found += [Difference(f"variable {n}", mine.get(n), yours.get(n)) for n in sorted({*mine, *yours})]
     return [one for one in found if one.a != one.b]
-
-
-def _variables(run: RunResult) -> dict[str, str]:
-    """The values, and that there is one where it was not recorded; secrets of older files are no values."""
-    machine = clean_machine(run.machine)
-    kept, hidden = (machine.get(part) or {} for part in (VARIABLES, NOT_RECORDED))
-    return {**dict.fromkeys(hidden, "set, value not recorded"), **kept}
 
 
 def hardware(machine: Mapping[str, Any]) -> tuple[str | None, ...]:

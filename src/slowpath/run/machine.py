@@ -11,7 +11,7 @@ from typing import Any
 
 from slowpath.core.cpu_list import format_cpu_list
 from slowpath.mpi.batch_systems import find_allocation
-from slowpath.mpi.recorded_variables import NOT_RECORDED, VARIABLES, recorded_variables
+from slowpath.mpi.recorded_variables import NOT_RECORDED, VARIABLES, clean_machine, recorded_variables
 from slowpath.mpi.topology import processor_groups
 
 
@@ -39,6 +39,13 @@ def machine_facts(environ: Mapping[str, str]) -> dict[str, Any]:
         VARIABLES: kept,
         NOT_RECORDED: hidden,
     }
+
+
+def stated_variables(machine: Mapping[str, Any]) -> dict[str, str]:
+    """Values of a record, and that there is one where it was not recorded; secrets of older files are no values."""
+    cleaned = clean_machine(machine)
+    kept, hidden = (cleaned.get(part) or {} for part in (VARIABLES, NOT_RECORDED))
+    return {**dict.fromkeys(hidden, "set, value not recorded"), **kept}
 
 
 def _allocation(environ: Mapping[str, str]) -> dict[str, Any] | None:
