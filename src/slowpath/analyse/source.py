@@ -6,10 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from slowpath.core.errors import RecordError
 from slowpath.core.plan import Plan
 from slowpath.experiments.ipc.folder import ipc_folders, read_ipc
 from slowpath.experiments.measured.load import LaunchRecord, load_launches
 from slowpath.record.folder import RunInfo, read_run
+from slowpath.record.plan_check import require_launches
 from slowpath.record.plan_files import read_plan
 
 
@@ -31,6 +33,11 @@ def read_recorded(run: Path) -> Recorded:
     """Raises: RecordError when the folder holds neither, or its record can't be read."""
     if not (run / "run.json").exists() and (folders := ipc_folders(run)):
         return Recorded(*read_ipc(folders), mpis={}, interleaved=False)
-    info = read_run(run)
+    info, plan = read_run(run), read_plan(run / "plan.json")
+    launches = load_launches(run)
+    try:
+        require_launches(plan, [launch.info for launch in launches])
+    except ValueError as error:
+        raise RecordError(f"{run}: is damaged: {error} in plan.json; restore the folder from a copy") from error
     mpis = {str(facts.get("short_name")): facts for facts in info.mpis}
-    return Recorded(info, read_plan(run / "plan.json"), load_launches(run), mpis, not info.imported)
+    return Recorded(info, plan, launches, mpis, not info.imported)

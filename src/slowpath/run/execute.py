@@ -17,7 +17,7 @@ from slowpath.core.files import write_atomically
 from slowpath.core.known_secrets import KnownSecrets
 from slowpath.core.plan import Launch, Plan
 from slowpath.plan.cost import TimeLeft
-from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, settle, write_launch
+from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, launch_folders, settle, write_launch
 from slowpath.record.plan_files import engine_plan_text
 from slowpath.run.account import Account, read_account
 from slowpath.run.commands import Commands
@@ -188,7 +188,7 @@ class Execution:
         if not launch_folder(self._run, planned.launch).exists():
             return planned.launch
         highest = max(launch.launch for launch in self._plan.launches)
-        folders = [int(path.name) for path in (self._run / "launches").iterdir() if path.name.isdigit()]
+        folders = [int(folder.name) for folder in launch_folders(self._run)]
         return max([highest, *folders]) + 1
 
     def _report(self, info: LaunchInfo, failed: list[FailedCell]) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, Interrupted
-from slowpath.core.files import write_atomically
+from slowpath.core.files import require_utf8, write_atomically
 from slowpath.core.plan import Plan
 from slowpath.core.secrets import clean_words
 from slowpath.core.version import __version__
@@ -63,7 +63,9 @@ def measure(
     """Run all that is left of `plan`, then write how the run ended into run.json.
 
     Raises: Interrupted, EnvironmentFailure (every launch failed, or the disk refuses); all that was measured is kept.
+            UsageError, before the first launch: the folder's path can't be recorded.
     """
+    require_utf8(run.absolute())
     begun = time.monotonic()
     execution = Execution(run, plan, commands, limits, progress, schedule)
     with stop_signals():
