@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from slowpath.analyse.machines import of_one_machine
 from slowpath.core.plan import Plan
+from slowpath.core.results import Line
 from slowpath.experiments.ipc.folder import ipc_folders, read_ipc
 from slowpath.experiments.measured.load import LaunchRecord, load_launches
 from slowpath.record.folder import RunInfo, read_run
@@ -17,7 +20,8 @@ class Recorded(NamedTuple):
     """A run as recorded.
 
     mpis: what run.json says of each MPI, by its short name; empty where it is from before there could be several.
-    interleaved: launches of both sides of a contrast stand in randomised blocks.
+    interleaved: launches of both sides of a contrast stand in randomised blocks.  launches: of one kind of machine.
+    lines, notes: on launches of other machines.
     """
 
     info: RunInfo
@@ -25,6 +29,8 @@ class Recorded(NamedTuple):
     launches: list[LaunchRecord]
     mpis: dict[str, dict[str, Any]]
     interleaved: bool
+    lines: Sequence[Line] = ()
+    notes: Sequence[str] = ()
 
 
 def read_recorded(run: Path) -> Recorded:
@@ -33,4 +39,5 @@ def read_recorded(run: Path) -> Recorded:
         return Recorded(*read_ipc(folders), mpis={}, interleaved=False)
     info = read_run(run)
     mpis = {str(facts.get("short_name")): facts for facts in info.mpis}
-    return Recorded(info, read_plan(run / "plan.json"), load_launches(run), mpis, not info.imported)
+    plan, one = read_plan(run / "plan.json"), of_one_machine(info, load_launches(run))
+    return Recorded(one.info, plan, one.launches, mpis, not info.imported, one.lines, one.notes)

@@ -55,7 +55,11 @@ def differing(there: Machine, here: Machine) -> list[Differs]:
 
 def groups(machines: Sequence[Machine]) -> list[int]:
     """For each machine the first one whose times may stand together with its own."""
-    return [next(j for j in range(i + 1) if not differing(machines[j], one)) for i, one in enumerate(machines)]
+    first: dict[tuple[str, ...], int] = {}
+    for i, one in enumerate(machines):
+        known = (j for j in dict.fromkeys(first.values()) if not differing(machines[j], one))
+        first.setdefault(kind_of(one), next(known, i))
+    return [first[kind_of(one)] for one in machines]
 
 
 def _facts(machine: Machine) -> dict[str, str]:

@@ -20,6 +20,7 @@ RUN_SCHEMA = 1
 DEFAULT_PARENT = Path("slowpath-runs")
 # Marks a launch folder that does not count: cut off before its end was recorded, or damaged since.
 SUPERSEDED = "superseded"
+_MOST_MACHINES = 1000  # further ones of a run: nobody resumes it as often
 
 
 class RunInfo(msgspec.Struct, frozen=True):
@@ -51,7 +52,10 @@ class RunInfo(msgspec.Struct, frozen=True):
         """Every machine that launches may name, its own first; `engines`: key of the engine by the MPI's name."""
         stated = self.mpis or [{**self.mpi, "engine": self.machine.get("engine")}]
         engines = {str(one.get("short_name")): engine_key_of(one) for one in stated}
-        return [{**self.machine, "engines": {name: key for name, key in engines.items() if key}}, *self.machines]
+        return [
+            {**self.machine, "engines": {name: key for name, key in engines.items() if key}},
+            *self.machines[:_MOST_MACHINES],
+        ]
 
 
 def engine_key_of(mpi: dict[str, Any]) -> str | None:

@@ -35,6 +35,7 @@ from slowpath.run.trust import choosing_code, require_hosts, require_no_code, re
 
 # Of variables that differ from when the run began those are not worth a line that differ from job to job.
 _OF_JOBS = ("SLURM_", "PBS_", "FLUX_")
+_RESUMED = "resumed with variables that steer MPI unlike those of its beginning: {}"
 _NEW_RUN = "start a new run, or add launches of this machine with --trust (a report uses those of one machine alone)"
 
 
@@ -75,11 +76,18 @@ def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | Non
     require_hosts(plan, allocation.names if allocation else (), str(run))
     here = machine_facts(environ)
     _require_same_machine(run, info, here, tell, terms.trust, _NEW_RUN)
+    if other := _other_variables(info.machine, here):
+        tell(_RESUMED.format(", ".join(other)))
     libraries = [_same_library(run, was, environ, tell, terms) for was in of_run]
     _require_every_mpi(run, plan, libraries)
     schedule = schedule_after(run, plan)
     here["engines"] = {one.name: key for one in libraries if (key := engine_key_of({"engine": one.engine.facts}))}
-    machine = _number_of(run, info, here) if schedule.launches_left() else 0
+    if not schedule.launches_left():
+        return Reopened(plan, commands_for(libraries, environ), schedule)
+    machine = _number_of(info, here)
+    machines = [*info.machines, dict(here)] if machine > len(info.machines) else info.machines
+    notes = [*info.notes, *([_RESUMED.format(", ".join(other))] if other else [])]
+    write_run(run, msgspec.structs.replace(info, machines=machines, notes=notes))
     return Reopened(plan, commands_for(libraries, environ), schedule, machine)
 
 
@@ -134,9 +142,6 @@ def _require_same_machine(run: Path, info: RunInfo, here: Machine, tell: Tell, t
     differ = [] if known else differing(info.machine, here)
     for one in differ:
         tell(f"differs: {one.what}: {one.there} in {run}, {one.here} here")
-    other = _other_variables(info.machine, here)
-    if other:
-        tell(f"differ from when it began: variables that steer MPI: {', '.join(other)}")
     moved = not any(host_of(one) in (host_of(here), "unknown") for one in known or [info.machine])
     if moved:
         tell(f"differs: host: {host_of(info.machine)} in {run}, {host_of(here)} here")
@@ -178,10 +183,9 @@ def _require_every_mpi(run: Path, plan: Plan, libraries: list[Library]) -> None:
             raise RecordError(f"{run}: run.json does not state the MPI {launch.mpi!r} of launch {launch.launch}")
 
 
-def _number_of(run: Path, info: RunInfo, here: Machine) -> int:
-    """This machine's number in run.json; a new one is written there before its first launch."""
+def _number_of(info: RunInfo, here: Machine) -> int:
+    """This machine's number in run.json; the next one for a new machine."""
     for number, one in enumerate(info.measured_on):
         if not differing(one, here) and host_of(one) in (host_of(here), "unknown"):
             return number
-    write_run(run, msgspec.structs.replace(info, machines=[*info.machines, dict(here)]))
     return len(info.machines) + 1

@@ -97,7 +97,7 @@ def _problems(plan: Plan) -> Iterator[str]:
             if not _HOST.fullmatch(host):
                 yield f"placement '{placement.name}': {host!r} is no name of a node"
     for launch in plan.launches:
-        if launch.launch < 1 or launch.placement not in placements or not cells >= set(launch.cells):
+        if launch.launch < 0 or launch.placement not in placements or not cells >= set(launch.cells):
             yield f"launch {launch.launch}: its placement or a cell is not in the plan"
         if launch.mpi is not None and names and launch.mpi not in names:
             yield f"launch {launch.launch}: its MPI {launch.mpi!r} is not in the plan"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders that would choose what is run: a planted launcher or engine leaves a mark where it is started, and none may."""
+"""Folders that would choose what is run: a planted launcher leaves a mark where it is started, and none may be."""
 
 from __future__ import annotations
 
@@ -253,7 +253,10 @@ OPTIONS = RemeasureOptions(True, None, None, None, 60.0, True)
     ("changes", "said"),
     [
         ({"version": "1.1"}, "the baseline's side is not here"),
-        ({"engine": {"key": "other", "path": "{evil}"}}, "was measured with the engine other, which is not in this machine's cache"),
+        (
+            {"engine": {"key": "other", "path": "{evil}"}},
+            "was measured with the engine other, which is not in this machine's cache",
+        ),
         ({"variables": {"LD_PRELOAD": "/tmp/evil.so"}}, "sets LD_PRELOAD=/tmp/evil.so"),
     ],
 )
