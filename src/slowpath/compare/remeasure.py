@@ -21,7 +21,6 @@ from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
 from slowpath.core.files import read_bytes
 from slowpath.core.plan import Plan
 from slowpath.core.results import Results
-from slowpath.mpi.batch_systems import find_allocation
 from slowpath.run.engine.meter import Tell
 from slowpath.run.execute import RunLimits
 from slowpath.run.find_again import engine_again, mpi_again, stated
@@ -98,10 +97,10 @@ def plan_again(
 
 def refusal(plan: Plan, environ: Mapping[str, str]) -> str | None:
     """Why this plan is not carried out: it comes from files, and would choose what is run here; None: it is."""
-    where, allocation = "not measured again", find_allocation(environ)
+    where = "not measured again"
     try:
         require_whole(plan, where)
-        require_hosts(plan, allocation.names if allocation else (), where)
+        require_hosts(plan, environ, where)
         require_no_code(
             choosing_code(plan.environments, {}), where, "measure it by its campaign: slowpath run CAMPAIGN"
         )

@@ -16,7 +16,6 @@ import msgspec
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.machine_kind import Machine, differing, host_of, in_words
 from slowpath.core.plan import Plan
-from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.network import network_is_up
 from slowpath.mpi.settings import resolver
 from slowpath.record.folder import RunInfo, engine_key_of, read_run, write_run
@@ -72,8 +71,7 @@ def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | Non
     end_leftovers(run, tell)
     of_run = [stated(facts, str(run)) for facts in _recorded(info)]
     _require_no_code(run, plan, of_run, tell, terms.trust)
-    allocation = find_allocation(environ)
-    require_hosts(plan, allocation.names if allocation else (), str(run))
+    require_hosts(plan, environ, str(run))
     here = machine_facts(environ)
     _require_same_machine(run, info, here, tell, terms.trust, _NEW_RUN)
     if other := _other_variables(info.machine, here):

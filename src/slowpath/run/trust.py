@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.plan import Environment, Plan
+from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.code_variables import why_code
 from slowpath.mpi.settings import Resolved
 from slowpath.record.plan_files import engine_cells_text
@@ -48,8 +49,10 @@ def require_whole(plan: Plan, where: str) -> None:
         raise RecordError(f"{where}: {problem}; the plan is damaged: restore it from a copy, or start a new run")
 
 
-def require_hosts(plan: Plan, names: Sequence[str], where: str) -> None:
-    """Args: names: of this job's nodes.  Raises: EnvironmentFailure: a placement is about another node."""
+def require_hosts(plan: Plan, environ: Mapping[str, str], where: str) -> None:
+    """Raises: EnvironmentFailure: a placement is about a node that is not this job's."""
+    allocation = find_allocation(environ)
+    names = allocation.names if allocation else ()
     for placement in plan.placements:
         for host in placement.hosts:
             if host not in names:
