@@ -38,8 +38,12 @@ class Session:
         self._refused: set[str] = set()  # proposals that this engine can't measure
 
     def load(self) -> None:
-        """Take in the steps that were made before; one that was cut off is continued."""
+        """Take in the steps that were made before; one that was cut off is continued.
+
+        Raises: EnvironmentFailure: they were made on another machine.
+        """
         for step in self.diagnosis.steps:
+            self._bench.require_machine_of(self.folder / step.folder)
             if step.wall_s is None:
                 self._bench.resume(inside(self.folder, step.folder))
                 self._conclude(step)

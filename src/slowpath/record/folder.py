@@ -56,11 +56,27 @@ class RunInfo(msgspec.Struct, frozen=True):
     mpis: list[dict[str, Any]] = []  # each MPI of the run, with its short_name and engine; []: an old run, with one
     machine: dict[str, Any] = {}
     notes: list[Text] = []
+    machines: list[dict[str, Any]] = []  # further ones, on which it was resumed; LaunchInfo.machine counts from 1
 
     def __post_init__(self) -> None:
-        require_machine(self.machine)
+        for machine in (self.machine, *self.machines):
+            require_machine(machine)
         for mpi in (self.mpi, *self.mpis):
             require_mpi(mpi)
+
+    @property
+    def measured_on(self) -> list[dict[str, Any]]:
+        """Every machine that launches may name, its own first; `engines`: key of the engine by the MPI's name."""
+        stated = self.mpis or [{**self.mpi, "engine": self.machine.get("engine")}]
+        engines = {str(one.get("short_name")): engine_key_of(one) for one in stated}
+        return [{**self.machine, "engines": {name: key for name, key in engines.items() if key}}, *self.machines]
+
+
+def engine_key_of(mpi: dict[str, Any]) -> str | None:
+    """Key of the engine in what run.json states of an MPI; None: it states none."""
+    engine = mpi.get("engine")
+    key = engine.get("key") if isinstance(engine, dict) else None
+    return key if isinstance(key, str) else None
 
 
 class FailedCell(msgspec.Struct, frozen=True):
@@ -89,6 +105,7 @@ class LaunchInfo(msgspec.Struct, frozen=True):
     failed_cells: list[FailedCell] = []
     continues: CellNumber | None = None  # the launch whose remaining cells this one measures
     mpi: Name | None = None  # short name of its MPI; None: from before there could be several
+    machine: Count = 0  # on which it ran: 0: run.json's machine; 1, 2, ...: one of its further machines
 
 
 def create_run_folder(campaign: str, out: Path | None = None, now: datetime | None = None) -> Path:

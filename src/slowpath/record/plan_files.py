@@ -66,5 +66,5 @@ def _cell_line(cell: Cell) -> str:
     words = ["cell", str(cell.cell), cell.experiment, *(f"{k}={v}" for k, v in cell.parameters.items())]
     for word in words:
         if not word or word.split() != [word]:
-            raise ValueError(f"cell {cell.cell}: '{word}' holds a blank, which plan.txt cannot express")
+            raise ValueError(f"cell {cell.cell}: {word!r} holds a blank, which plan.txt cannot express")
     return " ".join(words)

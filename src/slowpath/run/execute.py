@@ -72,7 +72,10 @@ class Execution:
         progress: Progress,
         schedule: Schedule | None = None,
         run_all: Callable[[list[Job]], list[Outcome]] = run_jobs,
+        machine: int = 0,
     ) -> None:
+        """machine: as LaunchInfo.machine."""
+        self._machine = machine
         self._run, self._plan, self._commands, self._run_all = run, plan, commands, run_all
         self._limits, self._progress = limits, progress
         self._schedule = schedule or Schedule(plan)
@@ -175,6 +178,7 @@ class Execution:
             failed_cells=failed,
             continues=task.continues,
             mpi=task.planned.mpi,
+            machine=self._machine,
         )
         info = without_secrets(info, self._secrets)
         write_launch(self._run, info)
