@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from slowpath.cli.options import take_over_option
 from slowpath.cli.values import DURATION
 
 
@@ -17,25 +18,26 @@ from slowpath.cli.values import DURATION
 @click.option(
     "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
 )
+@take_over_option()
 @click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
-def command(run: Path, budget: float | None, cell_timeout: float, quiet: bool, as_json: bool) -> int:
+def command(run: Path, budget: float | None, cell_timeout: float, take_over: bool, quiet: bool, as_json: bool) -> int:
     """Continue a run that was interrupted.
 
-    Launches that ended are kept, the others are run, with the same MPIs and the same engines. Nothing is deleted.
+    Launches that ended are kept, the others are run, with the same MPIs and the same engines. Nothing is deleted. A run
+    that another process measures is refused, whatever node or container that runs on.
     """
     from slowpath.cli.finish import exit_code_of, show
     from slowpath.report.rebuild import rebuild
     from slowpath.run.execute import RunLimits
-    from slowpath.run.measure import measure
+    from slowpath.run.measure import resume
     from slowpath.run.progress import choose
-    from slowpath.run.reopen import reopen
 
-    plan, commands, schedule = reopen(run, os.environ, lambda line: None if quiet else click.echo(line, err=True))
-    left = len(schedule.launches_left())
-    if not quiet:
-        click.echo(f"{left} of {len(plan.launches)} launches are left", err=True)
-    measure(run, plan, commands, RunLimits(cell_timeout, budget), choose(quiet), schedule)
+    def tell(line: str) -> None:
+        if not quiet:
+            click.echo(line, err=True)
+
+    resume(run, os.environ, tell, RunLimits(cell_timeout, budget), lambda: choose(quiet), take_over)
     results = rebuild(run)
     show(run, results, "json" if as_json else "text")
     return exit_code_of(results)

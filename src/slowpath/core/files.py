@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import stat
 from pathlib import Path
 
@@ -26,7 +27,8 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     Raises: EnvironmentFailure if the disk is full, read-only or gone; `path` is then as it was before.
     """
     data = content.encode() if isinstance(content, str) else content
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    # Two containers or nodes may give their processes the same number.
+    part = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}.part")
     try:
         with part.open("wb") as file:
             file.write(data)

@@ -80,7 +80,7 @@ class Bench:
 
     def resume(self, folder: Path) -> None:
         """Launch what is left of a run that was cut off.  Raises: as `measure`."""
-        resume(folder, self.environ, self.tell, RunLimits(self.cell_timeout_s), self.progress())
+        resume(folder, self.environ, self.tell, RunLimits(self.cell_timeout_s), self.progress)
 
     def results(self, folder: Path) -> Results:
         """What is concluded from a run; its report is written next to the record.  Raises: RecordError."""

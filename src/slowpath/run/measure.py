@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -25,9 +25,11 @@ from slowpath.run.execute import Execution, RunLimits, RunResult
 from slowpath.run.interrupt import stop_signals
 from slowpath.run.libraries import mpi_facts, require_job
 from slowpath.run.machine import machine_facts
+from slowpath.run.ownership import owned, require_free
 from slowpath.run.prepare import Prepared
 from slowpath.run.progress import Progress
-from slowpath.run.reopen import reopen
+from slowpath.run.reopen import end_leftovers, reopen
+from slowpath.run.resume import schedule_after
 from slowpath.run.schedule import Schedule
 
 
@@ -61,8 +63,16 @@ def measure(
 ) -> RunResult:
     """Run all that is left of `plan`, then write how the run ended into run.json.
 
-    Raises: Interrupted, EnvironmentFailure (every launch failed, or the disk refuses); all that was measured is kept.
+    Raises: Interrupted, EnvironmentFailure (every launch failed, or the disk refuses; Taken: another process measures
+    into the folder); all that was measured is kept.
     """
+    with owned(run, "slowpath run"):
+        return _measure(run, plan, commands, limits, progress, schedule)
+
+
+def _measure(
+    run: Path, plan: Plan, commands: Commands, limits: RunLimits, progress: Progress, schedule: Schedule | None
+) -> RunResult:
     begun = time.monotonic()
     execution = Execution(run, plan, commands, limits, progress, schedule)
     with stop_signals():
@@ -93,13 +103,27 @@ def measure_prepared(run: Path, prepared: Prepared, limits: RunLimits, progress:
     return measure(run, prepared.plan, prepared.commands, limits, progress)
 
 
-def resume(run: Path, environ: Mapping[str, str], tell: Tell, limits: RunLimits, progress: Progress) -> RunResult:
+def resume(
+    run: Path,
+    environ: Mapping[str, str],
+    tell: Tell,
+    limits: RunLimits,
+    progress: Callable[[], Progress],
+    take_over: bool = False,
+) -> RunResult:
     """Measure what is left of a run that was cut off, with the same MPIs and engines.
 
+    Args:   progress: made when the first launch is near.  take_over: an owner that can't be seen from here is gone.
     Raises: RecordError, EnvironmentFailure: as `reopen`; else as `measure`.
     """
-    plan, commands, schedule = reopen(run, environ, tell)
-    return measure(run, plan, commands, limits, progress, schedule)
+    require_free(run, take_over=take_over)  # at once, before anything is compiled
+    plan, commands = reopen(run, environ, tell)
+    with owned(run, "slowpath resume", tell, take_over):
+        end_leftovers(run, tell)
+        # Only now does nobody else add launches.
+        schedule = schedule_after(run, plan)
+        tell(f"{len(schedule.launches_left())} of {len(plan.launches)} launches are left")
+        return measure(run, plan, commands, limits, progress(), schedule)
 
 
 def measured_s(run: Path) -> float:

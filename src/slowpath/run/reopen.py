@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opening a run again: its plan, its MPIs, its engines, and what is left to do."""
+"""Opening a run again: its plan, its MPIs and its engines."""
 
 from __future__ import annotations
 
@@ -20,12 +20,10 @@ from slowpath.run.engine.meter import Tell
 from slowpath.run.leftovers import end_job, leftovers_of
 from slowpath.run.libraries import Library
 from slowpath.run.process import GRACE_S
-from slowpath.run.resume import schedule_after
-from slowpath.run.schedule import Schedule
 
 
-def reopen(run: Path, environ: Mapping[str, str], tell: Tell) -> tuple[Plan, RunCommands, Schedule]:
-    """What `resume` needs: the plan, the same MPIs and engines as before, and what is left.
+def reopen(run: Path, environ: Mapping[str, str], tell: Tell) -> tuple[Plan, RunCommands]:
+    """What `resume` needs: the plan, and the same MPIs and engines as before.
 
     Raises: RecordError: no run, or an imported one.  EnvironmentFailure: an MPI or engine is not what it was.
     """
@@ -33,15 +31,14 @@ def reopen(run: Path, environ: Mapping[str, str], tell: Tell) -> tuple[Plan, Run
     if info.imported:
         raise RecordError(f"{run}: was imported from logs, so there is nothing to resume")
     plan = read_plan(run / "plan.json")
-    end_leftovers(run, tell)
     libraries = [_same_library(run, facts, environ, tell) for facts in _recorded(info)]
-    return plan, commands_for(libraries, environ), schedule_after(run, plan)
+    return plan, commands_for(libraries, environ)
 
 
 def end_leftovers(run: Path, tell: Tell) -> None:
     """End what a slowpath that was killed left running on this node; it would disturb what is measured now.
 
-    Raises: EnvironmentFailure: the run is still going on.
+    Raises: EnvironmentFailure: the run is still going on, under a slowpath that knew no record of its owner.
     """
     for left in leftovers_of(run):
         if left.owner is not None:

@@ -25,6 +25,7 @@ from slowpath.run.engine.cache import Engine, EngineNote
 from slowpath.run.execute import Execution, RunLimits
 from slowpath.run.libraries import Libraries
 from slowpath.run.progress import Quiet
+from slowpath.run.resume import schedule_after
 
 MakePlan = Callable[..., Plan]
 Build = Callable[..., Libraries]
@@ -189,7 +190,8 @@ def test_the_end_of_a_run_keeps_all_mpis(run_folder: Path, plan: Plan, pair: Run
 
 
 def test_resume_finds_every_mpi_again(run_folder: Path, recorded: RunInfo) -> None:
-    plan, commands, schedule = reopen.reopen(run_folder, {}, lambda line: None)
+    plan, commands = reopen.reopen(run_folder, {}, lambda line: None)
+    schedule = schedule_after(run_folder, plan)
     assert list(commands.by_mpi) == ["a", "b"]
     assert len(schedule.launches_left()) == len(plan.launches)
 
@@ -211,5 +213,5 @@ def test_resume_of_a_run_from_before_there_could_be_several(
     machine = {"engine": {"key": "key mpich"}}
     write_run(run_folder, msgspec.structs.replace(recorded, mpis=[], machine=machine))
     write_plan(run_folder / "plan.json", make_plan(["ok"]))
-    plan, commands, _ = reopen.reopen(run_folder, {}, lambda line: None)
+    plan, commands = reopen.reopen(run_folder, {}, lambda line: None)
     assert commands.of(plan.launches[0]).mpi.name == "mpich"
