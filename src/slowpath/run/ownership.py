@@ -11,7 +11,6 @@ Nothing here runs by itself: the stamp is renewed when the watchdog of the launc
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import time
 import uuid
@@ -23,14 +22,13 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, SlowpathError
-from slowpath.core.files import cannot, inside, write_atomically
+from slowpath.core.files import cannot, create_once, inside, write_atomically
 from slowpath.record.owner import MOST_OWNERS, OWNER_FOLDER, Held, Owner, encoded, in_words, latest, now_ns, record_path
 from slowpath.run.identity import Identity, standing, this_process
 
 BEAT_S = 5.0  # an owner renews its stamp about so often
 QUIET_S = 60.0  # an owner that can't be seen counts as alive while its stamp is younger
 WATCH_S = 15.0  # an older stamp is watched for so long: a clock may have been set
-_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV, errno.EINVAL)
 _TRIES = 20
 _SAME_PLACE = "wait for its end, or stop it with: kill {pid}"
 _ELSEWHERE = (
@@ -76,7 +74,7 @@ class Ownership:
             with contextlib.suppress(OSError):
                 self._path.parent.mkdir(exist_ok=True)
             with contextlib.suppress(EnvironmentFailure):
-                _create(self._path, encoded(self.owner))
+                create_once(self._path, encoded(self.owner))
         elif held.number > self.number:
             raise Taken(
                 f"{self.folder}: was taken over by {in_words(held.owner)}, since this process gave no sign for "
@@ -139,7 +137,7 @@ def take(
         if number > MOST_OWNERS:
             raise EnvironmentFailure(f"{place}: is full; if nobody measures into {folder}, remove {place}")
         owner = Owner(**asdict(me), token=uuid.uuid4().hex, since=_now(), command=command)
-        if not _create(record_path(folder, number), encoded(owner)):
+        if not create_once(record_path(folder, number), encoded(owner)):
             continue
         # A higher one shows that a later owner removed the record that this one was to follow.
         now_held = latest(folder)
@@ -215,48 +213,6 @@ def _stands_still(folder: Path, held: Held) -> bool:
 def _taken(folder: Path, held: Held, what_to_do: str, sign: str = "") -> Taken:
     unread = f" ({held.why})" if held.why else ""
     return Taken(f"{folder}: is being measured by {in_words(held.owner)}{unread}{sign}; {what_to_do}")
-
-
-def _create(path: Path, content: bytes) -> bool:
-    """Make a file whole or not at all, unless it is there. Returns: whether it was made.
-
-    Over NFS the answer to a link may be lost although the link was made: the count of links tells (open(2), O_EXCL).
-    Raises: EnvironmentFailure: the disk refuses.
-    """
-    unique = path.with_name(f".take-{uuid.uuid4().hex}")
-    try:
-        unique.write_bytes(content)
-        try:
-            os.link(unique, path)
-        except FileExistsError:
-            return unique.stat().st_nlink == 2
-        except OSError as error:
-            if unique.stat().st_nlink == 2:
-                return True
-            if error.errno not in _NO_LINKS:
-                raise
-            return _create_exclusively(path, content)
-        return True
-    except OSError as error:
-        raise cannot("write", path, error) from error
-    finally:
-        with contextlib.suppress(OSError):
-            unique.unlink()
-
-
-def _create_exclusively(path: Path, content: bytes) -> bool:
-    """Where a file system has no hard links; who reads it half-written judges by its stamp, which is young."""
-    try:
-        file = path.open("xb")
-    except FileExistsError:
-        return False
-    try:
-        with file:
-            file.write(content)
-    except OSError:
-        path.unlink(missing_ok=True)
-        raise
-    return True
 
 
 def _tidy(place: Path, number: int) -> None:

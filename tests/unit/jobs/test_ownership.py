@@ -19,6 +19,7 @@ import msgspec
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.files import create_once
 from slowpath.record.owner import Held, Owner, encoded, latest, record_path
 from slowpath.run import ownership, process
 from slowpath.run.identity import Identity, standing, this_process
@@ -228,7 +229,7 @@ def test_a_late_taker_that_judged_an_owner_two_before_gives_way(
 ) -> None:
     """While it made up its mind another took the folder, and a third one took it over and removed what was before."""
     record(tmp_path, 1, GONE)
-    real = ownership._create
+    real = ownership.create_once
 
     def slow(path: Path, content: bytes) -> bool:
         if path.stem == "000002":
@@ -236,7 +237,7 @@ def test_a_late_taker_that_judged_an_owner_two_before_gives_way(
             record_path(tmp_path, 1).unlink(missing_ok=True)
         return real(path, content)
 
-    monkeypatch.setattr(ownership, "_create", slow)
+    monkeypatch.setattr(ownership, "create_once", slow)
     with pytest.raises(Taken, match=f"by process {os.getpid()}"):
         take(tmp_path, "slowpath resume")
     assert [path.name for path in (tmp_path / "owner").iterdir()] == ["000003.json"]
@@ -253,7 +254,7 @@ def test_without_hard_links_exclusive_creation_decides(tmp_path: Path, monkeypat
     monkeypatch.setattr(os, "link", _refusing(errno.EOPNOTSUPP))
     first = take(tmp_path, "slowpath run")
     assert owner_of(tmp_path).token == first.owner.token
-    assert not ownership._create(record_path(tmp_path, 1), b"{}")
+    assert not create_once(record_path(tmp_path, 1), b"{}")
 
 
 def test_a_link_whose_answer_was_lost_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
