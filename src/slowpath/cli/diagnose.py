@@ -107,7 +107,7 @@ def command(
     if openmetrics is not None:
         write_openmetrics(openmetrics, session.folder, diagnosis.findings)
     if as_json:
-        click.echo((session.folder / FILE).read_text().rstrip("\n"))
+        click.echo((session.folder / FILE).read_text(encoding="utf-8").rstrip("\n"))
     else:
         click.echo(render(diagnosis, str(session.folder)).rstrip("\n"))
     return 0
