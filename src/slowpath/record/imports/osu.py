@@ -104,7 +104,7 @@ def _header(path: Path, line: int, table: Table, own: str, unit: str | None) -> 
 
 def _setting(path: Path, line: int, table: Table, own: str) -> None:
     if pairs := _PAIRS.match(own):
-        if not pairs[2].isdigit():
+        if not pairs[2].isdecimal():
             raise wrong(path, line, "a table over window sizes (-V) isn't read; measure with one of them, as -W 64")
         table.parameters |= {"pairs": pairs[1], "in_flight": pairs[2]}
         table.ranks = 2 * int(pairs[1])
