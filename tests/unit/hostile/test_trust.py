@@ -193,9 +193,9 @@ def test_trusted_variables_are_shown(stranger: Path, environ: dict[str, str]) ->
         ({"placements": [Placement("bound", hosts=["-oProxyCommand=evil", "n1"])]}, "is no name of a node"),
         ({"environments": [Environment("default", unset=["A=B"])]}, "is no name of a variable"),
         ({"environments": [Environment("default", {"A": "1\nB"})]}, "line break"),
-        ({"environments": [Environment("other")]}, "its environment 'default' is not in the plan"),
-        ({"placements": [Placement("other")]}, "its placement or a cell"),
-        ({"cells": []}, "its placement or a cell"),
+        ({"environments": [Environment("other")]}, "there is no environment 'default'"),
+        ({"placements": [Placement("other")]}, "there is no placement 'bound'"),
+        ({"cells": []}, "there is no cell '0'"),
         ({"cells": [replace(plan().cells[0], parameters={"a": "1\ncell 2 p2p"})]}, "holds a blank"),
     ],
 )
@@ -212,9 +212,11 @@ def test_ranks_go_to_no_node_outside_of_the_job(refused: Refused, stranger: Path
 
 
 def test_a_launch_of_an_mpi_that_run_json_does_not_state(stranger: Path, environ: dict[str, str], marks: Path) -> None:
-    mpis = [facts(stranger.parent / "bin/mpiexec", name=["mpich"])]
+    mpis = [facts(stranger.parent / "bin/mpiexec")]
     write_run(stranger, RunInfo(RUN_SCHEMA, "id", "c", "C", "0", "0", mpis=mpis))
-    with pytest.raises(RecordError, match="what it states of its MPI is damaged"):
+    path = stranger / "run.json"
+    path.write_text(path.read_text().replace('"name": "mpich"', '"name": ["mpich"]'))
+    with pytest.raises(RecordError, match=r"run.json: is damaged: mpi: .* at `\$.name`"):
         reopen.reopen(stranger, environ, lambda _: None)
     assert not marks.exists()
 

@@ -7,7 +7,7 @@ import dataclasses
 import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from msgspec.structs import replace
@@ -23,10 +23,21 @@ from slowpath.run.engine.cache import Engine, EngineNote
 from slowpath.run.execute import RunLimits
 from slowpath.run.progress import Quiet
 from slowpath.run.reopen import Reopened, Terms
+from slowpath.run.schedule import Schedule
 
 HERE = {"host": "here", "processor": "P", "processors": 4, "processors_allowed": "0-3", "kernel": "6.1"}
 OTHER = {**HERE, "host": "there", "processor": "Q"}
-Resume = Callable[..., Reopened]
+
+
+class Opened(NamedTuple):
+    """What a resume knows before its first launch."""
+
+    found: Reopened
+    schedule: Schedule
+    machine: int
+
+
+Resume = Callable[..., Opened]
 
 
 def under_mpich(plan: Plan) -> Plan:
@@ -51,7 +62,7 @@ def resume(
     """Opens a run that began on the machine `began`, on the machine `here`, which has its MPI."""
     mpi = dataclasses.replace(fake_commands.mpi, name="mpich", version="1")
 
-    def call(began: dict[str, Any], here: dict[str, Any], key: str = "key", **terms: Any) -> Reopened:
+    def call(began: dict[str, Any], here: dict[str, Any], key: str = "key", **terms: Any) -> Opened:
         def engine_for(mpi: Mpi, environ: Any, tell: Any) -> Engine:
             return Engine(fake_commands.engine, EngineNote(key, mpi.identity, "", "", "", "", ""))
 
@@ -63,7 +74,8 @@ def resume(
             of_run = {**facts, "engine": {"key": "key"}}
             write_run(run_folder, RunInfo(RUN_SCHEMA, "id", "c", "C", "0", "0", mpis=[of_run], machine=began))
             write_plan(run_folder / "plan.json", under_mpich(make_plan(["ok"], 2)))
-        return reopen.reopen(run_folder, fake_commands.environ, told.append, Terms(**terms))
+        found = reopen.reopen(run_folder, fake_commands.environ, told.append, Terms(**terms))
+        return Opened(found, *reopen.what_is_left(run_folder, found))
 
     return call
 
@@ -93,7 +105,8 @@ def test_with_trust_each_launch_states_its_machine(resume: Resume, told: list[st
         f"differs: host: there in {run_folder}, here here",
     ]
     limits = RunLimits(cell_timeout_s=30)
-    measure.measure(run_folder, left.plan, left.commands, limits, Quiet(io.StringIO()), left.schedule, left.machine)
+    plan, commands = left.found.plan, left.found.commands
+    measure.measure(run_folder, plan, commands, limits, Quiet(io.StringIO()), left.schedule, left.machine)
     kept = read_run(run_folder)
     assert [info.machine for info in read_launches(run_folder)] == [1, 1]
     assert (kept.machine, kept.machines) == (OTHER, [{**HERE, "engines": {"mpich": "key"}}])
