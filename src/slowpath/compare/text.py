@@ -10,6 +10,7 @@ from slowpath.compare.comparison import Comparison, Row
 from slowpath.compare.facts import Difference
 from slowpath.compare.gate import Gate, Judged
 from slowpath.compare.match import Unmatched
+from slowpath.core.clean import cleaned
 from slowpath.report import format as fmt
 
 WIDTH = 100
@@ -18,6 +19,7 @@ _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-"})
 ORDER = ("slower", "faster", "undecided", "same")
 
 
+@cleaned
 def render_comparison(found: Comparison) -> str:
     """What `slowpath compare` prints. Ends with a newline."""
     parts = [
@@ -30,6 +32,7 @@ def render_comparison(found: Comparison) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+@cleaned
 def render_gate(found: Gate) -> str:
     """What `slowpath gate` prints. Ends with a newline."""
     bad = [one for one in found.rows if one.outcome != "pass" or one.again]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slowpath.compare.text import difference, headline, judged_label, row_label
+from slowpath.core.clean import markdown, text
 from slowpath.report import format as fmt
 
 if TYPE_CHECKING:
@@ -23,13 +24,13 @@ def summary(found: Gate) -> str:
     """Markdown: the outcome, every comparison that did not simply pass, then others and what differs folded away."""
     loud = [one for one in found.rows if one.outcome != "pass" or one.again]
     quiet = [one for one in found.rows if one.outcome == "pass" and not one.again]
-    parts = [f"## {_SIGN[found.outcome]} {TITLE}: {found.outcome}", headline(found)]
+    parts = [f"## {_SIGN[found.outcome]} {TITLE}: {found.outcome}", markdown(headline(found))]
     parts += [_table(loud)] if loud else []
     parts += ["\n".join(f"- {_cell(f'{one.label}: {one.reason}')}" for one in [*found.wrong, *found.missing])]
     parts += [_folded(f"{len(quiet)} passed", _table(quiet))] if quiet else []
     differences = "\n".join(f"- {_cell(difference(one))}" for one in found.comparison.differences)
     parts += [_folded("What differs between the runs", differences)] if differences else []
-    parts += [found.comparison.caution, *found.notes]
+    parts += [markdown(words) for words in [found.comparison.caution, *found.notes] if words]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -48,7 +49,7 @@ def _command(level: str, what: str, why: str) -> str:
 
 
 def _escaped(words: str) -> str:
-    return words.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return text(words).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _table(rows: list[Judged]) -> str:
@@ -68,7 +69,7 @@ def _row(one: Judged) -> list[str]:
 
 
 def _cell(words: str) -> str:
-    return words.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+    return markdown(words)
 
 
 def _folded(title: str, content: str) -> str:
