@@ -212,8 +212,10 @@ def _launches() -> list[bytes]:
 
 
 def _read_launch(content: bytes, folder: Path) -> None:
-    (folder / "launch.json").write_bytes(content)
-    read_launch_info(folder)
+    own = folder / "launches" / "000001"
+    own.mkdir(parents=True, exist_ok=True)
+    (own / "launch.json").write_bytes(content)
+    read_launch_info(own)
 
 
 TARGETS: tuple[Target, ...] = (

@@ -51,7 +51,7 @@ def build_results(run: Path) -> Results:
     about = run_entry(recorded, run)
     more = [line for study in studies for line in study.lines(sections[study.section], cells)]
     more += [*pair_lines(pairs), *placement_lines(about.placements), *library_lines(about.mpis)]
-    more += first_allocation_lines(plan.cells, measurements.by_series)
+    more += [*first_allocation_lines(plan.cells, measurements.by_series), *recorded.lines]
     results = Results(
         schema=RESULTS_SCHEMA,
         run=about,
@@ -62,7 +62,12 @@ def build_results(run: Path) -> Results:
         **sections,
         node_pairs=pairs,
         skipped=skipped,
-        notes=[*info.notes, *(note for launch in launches for note in launch.notes), *_noted(launches, info.notes)],
+        notes=[
+            *info.notes,
+            *recorded.notes,
+            *(note for launch in launches for note in launch.notes),
+            *_noted(launches, info.notes),
+        ],
     )
     results = msgspec.structs.replace(results, notes=[*results.notes, *absent_notes(results)])
     found = findings(results, ROLES)

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/diagnosis-DATE]")
 @click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue the diagnosis in this folder.")
 @click.option(
+    "--trust",
+    is_flag=True,
+    help="With --resume: variables of the folder that choose what is run are fine.",
+)
+@click.option(
     "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
 )
 @click.option("--name-only", is_flag=True, help="Name slow paths (half a minute); prove nothing yet.")
@@ -50,6 +55,7 @@ def command(
     mpi: str | None,
     out: Path | None,
     resumed: Path | None,
+    trust: bool,
     cell_timeout: float,
     name_only: bool,
     dry_run: bool,
@@ -73,7 +79,9 @@ def command(
 
     if resumed is not None and out is not None:
         raise UsageError("--out and --resume exclude each other; name the folder once")
-    bench = _bench(mpi, cell_timeout, quiet, dry_run)
+    if trust and resumed is None:
+        raise UsageError("--trust is about a folder of --resume; without one there is nothing to trust")
+    bench = _bench(mpi, cell_timeout, quiet, dry_run, trust)
     if dry_run:
         for line in planned(bench, only):
             click.echo(line)
@@ -96,7 +104,7 @@ def command(
     return exit_code_of(*session.results)
 
 
-def _bench(mpi: str | None, cell_timeout: float, quiet: bool, dry: bool) -> Bench:
+def _bench(mpi: str | None, cell_timeout: float, quiet: bool, dry: bool, trust: bool) -> Bench:
     """The MPI, its engine and what this machine has."""
     from slowpath.diagnose.bench import Bench
     from slowpath.doctor.gpu import gpu_count
@@ -117,4 +125,5 @@ def _bench(mpi: str | None, cell_timeout: float, quiet: bool, dry: bool) -> Benc
         progress=lambda: choose(quiet),
         cell_timeout_s=cell_timeout,
         command=["slowpath", *sys.argv[1:]],
+        trust=trust,
     )

@@ -17,25 +17,40 @@ from slowpath.cli.values import DURATION
 @click.option(
     "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
 )
+@click.option("--mpi", help="The run's MPI, where no search finds it: as slowpath run takes it; several by commas.")
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="What the folder names and sets is started, and what differs from its machine is fine.",
+)
 @click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
-def command(run: Path, budget: float | None, cell_timeout: float, quiet: bool, as_json: bool) -> int:
+def command(
+    run: Path, budget: float | None, cell_timeout: float, mpi: str | None, trust: bool, quiet: bool, as_json: bool
+) -> int:
     """Continue a run that was interrupted.
 
     Launches that ended are kept, the others are run, with the same MPIs and the same engines. Nothing is deleted.
+
+    The folder says what was measured, this machine what is started: MPIs are searched for anew (--mpi, SLOWPATH_MPI,
+    PATH), engines are this machine's own. A folder that would choose what is run is refused without --trust, and so is
+    a machine that is not the one that the run began on.
     """
     from slowpath.cli.finish import exit_code_of, show
     from slowpath.report.rebuild import rebuild
     from slowpath.run.execute import RunLimits
     from slowpath.run.measure import measure
     from slowpath.run.progress import choose
-    from slowpath.run.reopen import reopen
+    from slowpath.run.reopen import Terms, reopen
 
-    plan, commands, schedule = reopen(run, os.environ, lambda line: None if quiet else click.echo(line, err=True))
-    left = len(schedule.launches_left())
-    if not quiet:
-        click.echo(f"{left} of {len(plan.launches)} launches are left", err=True)
-    measure(run, plan, commands, RunLimits(cell_timeout, budget), choose(quiet), schedule)
+    def tell(line: str) -> None:
+        if not quiet:
+            click.echo(line, err=True)
+
+    found = reopen(run, os.environ, tell, Terms(mpi, trust))
+    tell(f"{len(found.schedule.launches_left())} of {len(found.plan.launches)} launches are left")
+    limits = RunLimits(cell_timeout, budget)
+    measure(run, found.plan, found.commands, limits, choose(quiet), found.schedule, found.machine)
     results = rebuild(run)
     show(run, results, "json" if as_json else "text")
     return exit_code_of(results)

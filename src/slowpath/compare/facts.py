@@ -11,6 +11,7 @@ import msgspec
 from slowpath.compare.hardware import gpus, memory
 from slowpath.compare.read import mpi_of
 from slowpath.core.results import MpiResult, RunResult
+from slowpath.run.machine import stated_variables
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -95,11 +96,6 @@ FACTS: tuple[tuple[str, Callable[[RunResult], str | None]], ...] = (
 def differences(a: RunResult, b: RunResult) -> list[Difference]:
     """All that differs, in the order of FACTS; then variables of the user that steer MPI, one by one."""
     found = [Difference(what, fact(a), fact(b)) for what, fact in FACTS]
-    mine, yours = (_variables(run) for run in (a, b))
+    mine, yours = (stated_variables(run.machine) for run in (a, b))
     found += [Difference(f"variable {n}", mine.get(n), yours.get(n)) for n in sorted({*mine, *yours})]
     return [one for one in found if one.a != one.b]
-
-
-def _variables(run: RunResult) -> dict[str, str]:
-    found = run.machine.get("variables")
-    return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}

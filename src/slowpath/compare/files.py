@@ -10,6 +10,7 @@ from pathlib import Path
 from slowpath.compare.read import Source, read_source
 from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE
 from slowpath.core.errors import RecordError
+from slowpath.core.limits import MOST_FILES
 
 _RUN = ("run.json", "results.json")
 
@@ -48,8 +49,12 @@ def _candidates(folder: Path, unreadable: list[str]) -> Iterator[Path]:
     def note(error: OSError) -> None:
         unreadable.append(f"{error.filename}: cannot be listed: {error.strerror}; check its permissions")
 
+    seen = 0
     for where, folders, files in os.walk(folder, onerror=note):
         folders.sort()
+        seen += len(files)
+        if seen > MOST_FILES:
+            raise RecordError(f"{folder}: holds more than {MOST_FILES} files; name a folder of runs")
         if any(name in files for name in _RUN):
             folders.clear()
             yield Path(where)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether two runs are from the same kind of machine: processor model, processors, memory, GPUs. Pure.
 
-A host's name, its kernel and its settings are no part of it: they are listed next to each comparison. What a record
-states may be anything, so that each value is looked at before it is used.
+A host's name, its kernel and its settings are no part of it: they are listed next to each comparison.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from slowpath.core.units import format_bytes
 
 MEMORY_RATIO = 0.03  # the kernel keeps a little more or less of it from version to version and from boot to boot
 MEMORY_BYTES = 512 * 2**20  # on small machines, where it keeps the most
-Machine = Mapping[str, Any]  # as run.json has it
+Machine = Mapping[str, Any]  # of the shape slowpath.core.machine.MachineFacts, which reading has held it to
 
 
 class Unlike(NamedTuple):
@@ -27,7 +26,7 @@ class Unlike(NamedTuple):
 
 def hardware(machine: Machine) -> tuple[str | None, ...]:
     """Processor model, number of processors, memory, in words."""
-    return _text(machine, "processor"), _words(_count(machine, "processors")), memory(machine)
+    return machine.get("processor"), _words(machine.get("processors")), memory(machine)
 
 
 def described(machine: Machine) -> tuple[str | None, ...]:
@@ -37,21 +36,21 @@ def described(machine: Machine) -> tuple[str | None, ...]:
 
 def memory(machine: Machine) -> str | None:
     """In whole GiB."""
-    count = _count(machine, "memory_bytes")
+    count = machine.get("memory_bytes")
     return format_bytes(round(count / 2**30) * 2**30) if count is not None else None
 
 
 def gpus(machine: Machine) -> str | None:
     """`8 x NVIDIA H200`; "none" where there is none; None: not stated, as by older versions."""
     names = machine.get("gpus")
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+    if names is None:
         return None
     return ", ".join(f"{names.count(name)} x {name}" for name in sorted(set(names))) or "none"
 
 
 def allowed(machine: Machine) -> int | None:
     """How many of the processors the run could use."""
-    return count_cpus(_text(machine, "processors_allowed"))
+    return count_cpus(machine.get("processors_allowed"))
 
 
 def count_cpus(text: str | None) -> int | None:
@@ -83,28 +82,18 @@ def alike(a: Machine, b: Machine) -> bool:
 
 
 _FACTS: tuple[tuple[str, Callable[[Machine], str | None]], ...] = (
-    ("processor", lambda machine: _text(machine, "processor")),
-    ("processors", lambda machine: _words(_count(machine, "processors"))),
+    ("processor", lambda machine: machine.get("processor")),
+    ("processors", lambda machine: _words(machine.get("processors"))),
     ("processors allowed", lambda machine: _words(allowed(machine))),
     ("GPUs", gpus),
 )
 
 
 def _memory_differs(a: Machine, b: Machine) -> bool:
-    one, other = _count(a, "memory_bytes"), _count(b, "memory_bytes")
+    one, other = a.get("memory_bytes"), b.get("memory_bytes")
     if one is None or other is None:
         return False
-    return abs(one - other) > max(MEMORY_BYTES, MEMORY_RATIO * max(one, other))
-
-
-def _text(machine: Machine, key: str) -> str | None:
-    value = machine.get(key)
-    return value if isinstance(value, str) and value else None
-
-
-def _count(machine: Machine, key: str) -> int | None:
-    value = machine.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**63 else None
+    return bool(abs(one - other) > max(MEMORY_BYTES, MEMORY_RATIO * max(one, other)))
 
 
 def _short_number(text: str) -> bool:

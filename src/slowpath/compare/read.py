@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
+from slowpath.analyse.results_file import read_results
 from slowpath.core.cell_results import CellResult
 from slowpath.core.diagnosis_folder import is_diagnosis, step_folders
 from slowpath.core.errors import RecordError
-from slowpath.core.files import read_bytes
 from slowpath.core.nothing_measured import nothing_measured
 from slowpath.core.results import (
-    RESULTS_SCHEMA,
     EnvironmentResult,
     MpiResult,
     PlacementResult,
@@ -72,12 +70,12 @@ def read_source(path: Path) -> Source:
             raise RecordError(f"{path}: does not exist; name a run folder or a results.json")
         if path.name == READY and _has_launches(path.parent):
             return _analysed(path, path.parent)
-        return Source(path, _stored(path))
+        return Source(path, read_results(path))
     if is_diagnosis(path):
         return read_source(step_folders(path)[0])
     ready = path / READY
     if ready.exists() and not _has_launches(path):
-        return Source(path, _stored(ready))
+        return Source(path, read_results(ready))
     return _analysed(path, path)
 
 
@@ -87,48 +85,6 @@ def require_measured(source: Source) -> Source:
     if reason is not None:
         raise RecordError(f"{source.path}: nothing was measured: {reason}; measure again")
     return source
-
-
-def decode(content: bytes, path: Path) -> Results:
-    """Results from the bytes of a results.json; `path` names it in errors.  Raises: RecordError."""
-    try:
-        schema = msgspec.json.decode(content, type=_Versioned).schema
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RecordError(f"{path}: is not a results.json: {error}; name a run folder or its results.json") from error
-    if schema < RESULTS_SCHEMA:
-        raise RecordError(
-            f"{path}: has results of the old schema {schema}, this slowpath reads {RESULTS_SCHEMA}; "
-            "build them anew from the run folder: slowpath report RUN"
-        )
-    if schema > RESULTS_SCHEMA:
-        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
-    try:
-        found = msgspec.convert(_completed(msgspec.json.decode(content)), type=Results)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RecordError(
-            f"{path}: is damaged: {error}; build it anew from the run folder: slowpath report RUN"
-        ) from error
-    if len({cell.cell for cell in found.cells}) < len(found.cells):
-        raise RecordError(
-            f"{path}: is damaged: two cells have one number; build it anew from the run folder: slowpath report RUN"
-        )
-    return found
-
-
-def _completed(document: Any) -> Any:
-    """A results.json with what later versions of slowpath added to its schema, and what it lacks is null."""
-    run = document.get("run") if isinstance(document, dict) else None
-    if isinstance(run, dict) and isinstance(run.get("mpi"), dict):
-        run["mpi"] = {"mpi": None, "unavailable": None, **run["mpi"]}
-    return document
-
-
-class _Versioned(msgspec.Struct):
-    schema: int
-
-
-def _stored(path: Path) -> Results:
-    return decode(read_bytes(path), path)
 
 
 def _has_launches(folder: Path) -> bool:
@@ -152,6 +108,6 @@ def _analysed(path: Path, folder: Path) -> Source:
 def _agrees(ready: Path, results: Results) -> bool:
     """Whether a results.json holds the values that its launches give."""
     try:
-        return _stored(ready).cells == results.cells
+        return read_results(ready).cells == results.cells
     except RecordError:
         return False

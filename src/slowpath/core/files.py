@@ -8,7 +8,7 @@ import os
 import stat
 from pathlib import Path
 
-from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 
 FILE_LIMIT_BYTES = 256 * 2**20  # of a file that is read whole; the largest plan.json on record has 9 MB
 _KINDS = (
@@ -28,7 +28,8 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     data = content.encode() if isinstance(content, str) else content
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as file:
+        _drop(part)  # of a process that was killed; or a link that somebody put there, which must not be followed
+        with part.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -115,6 +116,15 @@ def _too_large(path: Path, size_bytes: int, limit_bytes: int) -> RecordError:
     return RecordError(
         f"{path}: has {size_bytes} bytes, more than the {limit_bytes} that are read; restore the file from a copy"
     )
+
+
+def require_utf8(path: Path) -> None:
+    """Raises: UsageError: the path cannot be written into a record, which is UTF-8."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        shown = str(path).encode(errors="backslashreplace").decode()
+        raise UsageError(f"{shown}: is not UTF-8, which the record is written in; rename it") from error
 
 
 def cannot(action: str, path: Path, error: OSError) -> EnvironmentFailure:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from slowpath.analyse.build import build_results
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
+from slowpath.core.files import inside
 from slowpath.core.results import Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import Bench
@@ -38,13 +39,17 @@ class Session:
         self._refused: set[str] = set()  # proposals that this engine can't measure
 
     def load(self) -> None:
-        """Take in the steps that were made before; one that was cut off is continued."""
+        """Take in the steps that were made before; one that was cut off is continued.
+
+        Raises: EnvironmentFailure: they were made on another machine.
+        """
         for step in self.diagnosis.steps:
+            self._bench.require_machine_of(self.folder / step.folder)
             if step.wall_s is None:
-                self._bench.resume(self.folder / step.folder)
+                self._bench.resume(inside(self.folder, step.folder))
                 self._conclude(step)
             else:
-                self._measured.append(MeasuredStep(step, build_results(self.folder / step.folder)))
+                self._measured.append(MeasuredStep(step, build_results(inside(self.folder, step.folder))))
 
     def run(self) -> Diagnosis:
         """Go on until all is settled or the budget is spent.
@@ -110,10 +115,10 @@ class Session:
     def _conclude(self, step: DiagnosisStep) -> None:
         """Take in a step that is over."""
         kind, before = kind_of(step.task), StepConclusion(self.diagnosis.findings, self.diagnosis.combined)
-        done = replace(step, wall_s=measured_s(self.folder / step.folder))
+        done = replace(step, wall_s=measured_s(inside(self.folder, step.folder)))
         if kind.required and step.estimate_s > 0:
             self._scale = max(0.2, (done.wall_s or 0.0) / step.estimate_s)
-        self._measured.append(MeasuredStep(done, self._bench.results(self.folder / step.folder)))
+        self._measured.append(MeasuredStep(done, self._bench.results(inside(self.folder, step.folder))))
         forced = self._bench.library.forced(self._bench.environ)
         after = advance(before, self._measured, forced)
         done = replace(done, summary=kind.summary(step.task, before, after))

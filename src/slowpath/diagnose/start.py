@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.secrets import clean_words
 from slowpath.core.version import __version__
 from slowpath.diagnose.asked import asked_for
 from slowpath.diagnose.bench import Bench
@@ -33,7 +34,7 @@ def begin(
     diagnosis = Diagnosis(
         schema=SCHEMA,
         slowpath=__version__,
-        command=bench.command,
+        command=clean_words(bench.command),
         started=now(),
         budget_s=budget_s,
         mpi=bench.built.identity,

@@ -24,6 +24,7 @@ from slowpath.core.diagnosis_folder import is_diagnosis
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.files import read_bytes, write_atomically
 from slowpath.core.results import Results
+from slowpath.core.whole import whole_number
 from slowpath.record.folder import create_run_folder, read_run
 
 NOTE = (
@@ -286,9 +287,10 @@ def _expanded(nodelist: str) -> Iterator[str]:
             continue
         for part in found[2].split(","):
             first, _, last = part.partition("-")
-            if first.isdigit() and (last or first).isdigit():
-                end = min(int(last or first), int(first) + _MOST_NODES)
-                yield from (f"{found[1]}{n:0{len(first)}d}" for n in range(int(first), end + 1))
+            begin, end = whole_number(first), whole_number(last or first)
+            if begin is not None and end is not None:
+                numbers = range(begin, min(end, begin + _MOST_NODES) + 1)
+                yield from (f"{found[1]}{n:0{len(first)}d}" for n in numbers)
 
 
 def _local_hosts() -> Iterator[str]:

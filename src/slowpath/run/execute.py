@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,12 +14,14 @@ import msgspec
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.files import write_atomically
+from slowpath.core.known_secrets import KnownSecrets
 from slowpath.core.plan import Launch, Plan
 from slowpath.plan.cost import TimeLeft
-from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, settle, write_launch
+from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, launch_folders, settle, write_launch
 from slowpath.record.plan_files import engine_plan_text
 from slowpath.run.account import Account, read_account
 from slowpath.run.commands import Commands
+from slowpath.run.hide import hide_secrets, without_secrets
 from slowpath.run.process import Job, JobLimits, Outcome, run_jobs
 from slowpath.run.progress import Progress
 from slowpath.run.schedule import Schedule, Task
@@ -70,7 +72,10 @@ class Execution:
         progress: Progress,
         schedule: Schedule | None = None,
         run_all: Callable[[list[Job]], list[Outcome]] = run_jobs,
+        machine: int = 0,
     ) -> None:
+        """machine: as LaunchInfo.machine."""
+        self._machine = machine
         self._run, self._plan, self._commands, self._run_all = run, plan, commands, run_all
         self._limits, self._progress = limits, progress
         self._schedule = schedule or Schedule(plan)
@@ -80,6 +85,7 @@ class Execution:
             if launch.launch not in self._todo:
                 self._time_left.skipped(launch)
         self._spent: dict[int, float] = {}
+        self._secrets = KnownSecrets(commands.environ)
         self._first_reason: str | None = None
         self._notes: list[str] = []
         self._launches = self._launches_ok = 0
@@ -149,6 +155,9 @@ class Execution:
 
     def _end(self, begun: _Begun, outcome: Outcome, started: datetime, ended: datetime) -> None:
         task = begun.task
+        hide_secrets(begun.folder, self._secrets)
+        if outcome.reason is not None:
+            outcome = replace(outcome, reason=self._secrets.text(outcome.reason))
         settle(begun.folder)
         account = read_account(begun.folder / "events.jsonl")
         how, reason = _judge(outcome, account, self._limits.cell_timeout_s)
@@ -169,7 +178,9 @@ class Execution:
             failed_cells=failed,
             continues=task.continues,
             mpi=task.planned.mpi,
+            machine=self._machine,
         )
+        info = without_secrets(info, self._secrets)
         write_launch(self._run, info)
         self._launches += 1
         self._launches_ok += how == "ok"
@@ -181,7 +192,7 @@ class Execution:
         if not launch_folder(self._run, planned.launch).exists():
             return planned.launch
         highest = max(launch.launch for launch in self._plan.launches)
-        folders = [int(path.name) for path in (self._run / "launches").iterdir() if path.name.isdigit()]
+        folders = [int(folder.name) for folder in launch_folders(self._run)]
         return max([highest, *folders]) + 1
 
     def _report(self, info: LaunchInfo, failed: list[FailedCell]) -> None:

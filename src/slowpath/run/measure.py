@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import time
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,8 +14,9 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, Interrupted
-from slowpath.core.files import write_atomically
+from slowpath.core.files import require_utf8, write_atomically
 from slowpath.core.plan import Plan
+from slowpath.core.secrets import clean_words
 from slowpath.core.version import __version__
 from slowpath.plan.space import require_space
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_run, write_run
@@ -27,7 +29,7 @@ from slowpath.run.libraries import mpi_facts, require_job
 from slowpath.run.machine import machine_facts
 from slowpath.run.prepare import Prepared
 from slowpath.run.progress import Progress
-from slowpath.run.reopen import reopen
+from slowpath.run.reopen import Terms, reopen
 from slowpath.run.schedule import Schedule
 
 
@@ -58,13 +60,17 @@ def measure(
     limits: RunLimits,
     progress: Progress,
     schedule: Schedule | None = None,
+    machine: int = 0,
 ) -> RunResult:
     """Run all that is left of `plan`, then write how the run ended into run.json.
 
+    Args: machine: as LaunchInfo.machine.
     Raises: Interrupted, EnvironmentFailure (every launch failed, or the disk refuses); all that was measured is kept.
+            UsageError, before the first launch: the folder's path can't be recorded.
     """
+    require_utf8(run.absolute())
     begun = time.monotonic()
-    execution = Execution(run, plan, commands, limits, progress, schedule)
+    execution = Execution(run, plan, commands, limits, progress, schedule, machine=machine)
     with stop_signals():
         result = execution.execute()
     info = read_run(run)
@@ -79,7 +85,7 @@ def measure(
         ),
     )
     if result.status == "interrupted":
-        raise Interrupted(f"stopped; what was measured is kept. Continue with: slowpath resume {run}")
+        raise Interrupted(f"stopped; what was measured is kept. Continue with: slowpath resume {run}{_named(info)}")
     if result.launches and not result.launches_ok and not result.cells_ok:
         raise EnvironmentFailure(
             f"no launch succeeded: {result.first_reason or 'see the launches'}; output is kept in {run / 'launches'}; "
@@ -93,13 +99,15 @@ def measure_prepared(run: Path, prepared: Prepared, limits: RunLimits, progress:
     return measure(run, prepared.plan, prepared.commands, limits, progress)
 
 
-def resume(run: Path, environ: Mapping[str, str], tell: Tell, limits: RunLimits, progress: Progress) -> RunResult:
+def resume(
+    run: Path, environ: Mapping[str, str], tell: Tell, limits: RunLimits, progress: Progress, terms: Terms | None = None
+) -> RunResult:
     """Measure what is left of a run that was cut off, with the same MPIs and engines.
 
     Raises: RecordError, EnvironmentFailure: as `reopen`; else as `measure`.
     """
-    plan, commands, schedule = reopen(run, environ, tell)
-    return measure(run, plan, commands, limits, progress, schedule)
+    left = reopen(run, environ, tell, terms)
+    return measure(run, left.plan, left.commands, limits, progress, left.schedule, left.machine)
 
 
 def measured_s(run: Path) -> float:
@@ -122,12 +130,19 @@ def _run_info(run: Path, prepared: Prepared, command: list[str]) -> RunInfo:
         engine=prepared.engine,
         seed=prepared.plan.seed,
         ranks=prepared.plan.ranks,
-        command=command,
+        command=clean_words(command),
         mpi=mpi_facts(prepared.libraries[0].mpi),
         machine=machine,
         notes=list(prepared.notes),
         mpis=every,
     )
+
+
+def _named(info: RunInfo) -> str:
+    """` --mpi PATH` where the user named the MPIs so, and a search would not find them."""
+    mpis = info.mpis or [info.mpi]
+    paths = [str(one.get("mpiexec")) for one in mpis if one.get("source") == "option" and one.get("mpiexec")]
+    return f" --mpi {shlex.quote(','.join(paths))}" if paths and len(paths) == len(mpis) else ""
 
 
 def _now() -> str:

@@ -63,7 +63,6 @@ def test_equal_runs_pass_without_a_doubt() -> None:
         ({"machine": machine(memory_bytes=16 * GIB)}, "hardware", "memory: 8 GiB in A, 16 GiB in B"),
         ({"machine": machine(gpus=["H200", "H200"])}, "hardware", "GPUs: not stated in A, 2 x H200 in B"),
         ({"machine": {}}, "hardware", "B does not state the machine (processor, processors, memory)"),
-        ({"machine": {"processor": 5, "processors": "2", "memory_bytes": True}}, "hardware", "B does not state"),
         ({"mpis": [an_mpi(version="6.0")]}, "mpi", "mpich 5.0.2 in A, mpich 6.0 in B"),
         ({"mpis": [an_mpi(name="openmpi")]}, "mpi", "mpich 5.0.2 in A, openmpi 5.0.2 in B"),
         ({"mpis": [an_mpi(library="MPICH 5.0.2 (built twice)")]}, "mpi", "names itself 'MPICH 5.0.2'"),
@@ -290,7 +289,6 @@ def test_many_uncompared_cells_are_shown_in_part_and_all_in_json() -> None:
         ({"gpus": []}, {"gpus": ["H200"]}, False),
         ({"gpus": ["H200", "A100"]}, {"gpus": ["A100", "H200"]}, True),
         ({"processor": None}, {"processor": None}, False),
-        ({"processor": "P"}, {"processor": 7}, False),
     ],
 )
 def test_the_same_kind_of_machine(a: dict[str, Any], b: dict[str, Any], same: bool) -> None:
@@ -298,7 +296,7 @@ def test_the_same_kind_of_machine(a: dict[str, Any], b: dict[str, Any], same: bo
     assert alike(one, other) is same
     assert alike(other, one) is same
     assert len(described(one)) == 5
-    assert bool(unlike(one, other)) is not same or None in (one["processor"], other["processor"]) or 7 in other.values()
+    assert bool(unlike(one, other)) is not same or None in (one["processor"], other["processor"])
 
 
 def test_a_range_of_processors_is_counted_by_its_ends() -> None:

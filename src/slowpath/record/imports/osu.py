@@ -92,7 +92,7 @@ def _header(_: Table, own: str) -> list[str] | None:
 
 def _setting(table: Table, own: str) -> None:
     if pairs := _PAIRS.match(own):
-        table.parameters |= {"pairs": pairs[1]} | ({"in_flight": pairs[2]} if pairs[2].isdigit() else {})
+        table.parameters |= {"pairs": pairs[1]} | ({"in_flight": pairs[2]} if pairs[2].isdecimal() else {})
         table.ranks = 2 * int(pairs[1])
     elif buffers := _BUFFERS.match(own):
         kinds = [_MEMORY.get(side, side.lower()) for side in buffers.groups()]

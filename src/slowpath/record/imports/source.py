@@ -11,6 +11,7 @@ from typing import Protocol
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.plan import Plan
+from slowpath.core.secrets import clean_words
 from slowpath.core.toml import table_text
 from slowpath.core.version import __version__
 from slowpath.record.folder import RUN_SCHEMA, RunInfo
@@ -73,7 +74,7 @@ def run_info(plan: Plan, logs: Sequence[Imported], campaign: str, conditions: st
         status="complete",
         ranks=plan.ranks,
         imported=True,
-        command=["slowpath", "import", *(str(log.path) for log in logs)],
+        command=clean_words(["slowpath", "import", *(str(log.path) for log in logs)]),
         notes=[conditions, f"Imported at {imported}; when the logs were measured is not known.", *notes],
     )
 

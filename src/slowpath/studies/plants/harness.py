@@ -11,6 +11,7 @@ import msgspec
 
 from slowpath.core.errors import Interrupted, SlowpathError, UsageError
 from slowpath.core.files import write_atomically
+from slowpath.core.secrets import clean_words
 from slowpath.studies.plants.measure import Ground
 from slowpath.studies.plants.plant import Measured
 from slowpath.studies.plants.score import Baseline, false_alarms, score
@@ -69,7 +70,7 @@ def _check_folder(out: Path, ground: Ground, trials: Sequence[PlantTrial]) -> No
         before = begun["mpi"], begun["command"], begun["drawn"]
     except (OSError, msgspec.DecodeError, KeyError, TypeError):
         raise UsageError(f"{out}: holds no plants that can be gone on with; name a new folder with --out") from None
-    if before != (ground.library.identity, list(ground.command), _drawn(trials)):
+    if before != (ground.library.identity, clean_words(ground.command), _drawn(trials)):
         why = "was begun with another seed, count, MPI or budget"
         raise UsageError(f"{out}: {why}; give the same again, or name a new folder with --out")
 
@@ -82,7 +83,7 @@ def _write(
         "schema": 1,
         "seed": seed,
         "mpi": ground.library.identity,
-        "command": list(ground.command),
+        "command": clean_words(ground.command),
         "drawn": _drawn(trials),
         "counts": counts(scored),
         "baseline": baseline.texts,
