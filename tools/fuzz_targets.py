@@ -119,7 +119,7 @@ def _read_table(name: str) -> Callable[[bytes, Path], None]:
         text = content.decode("utf-8", errors="replace")
         if not one.recognises(text):
             return
-        found = one.parse(folder / "log.txt", content, text)
+        found = one.parse(folder / "log.txt", content, text, None)
         for table in found.tables:
             for row in table.rows:
                 sample = table.sample(row)

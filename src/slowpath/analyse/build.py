@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from slowpath.analyse.about import run_entry
+from slowpath.analyse.beyond import beyond_notes
 from slowpath.analyse.cells import cell_entry
 from slowpath.analyse.contrasts import build_contrasts, offers
 from slowpath.analyse.first_allocation import first_allocation_lines
@@ -49,6 +50,7 @@ def build_results(run: Path) -> Results:
     sections: dict[str, Any] = {study.section: study.build(given) for study in studies}
     pairs = node_pairs(plan, measurements.by_series, {cell.cell: cell.label for cell in cells}, skipped)
     about = run_entry(recorded, run)
+    beyond = [] if info.imported else beyond_notes(launches)
     more = [line for study in studies for line in study.lines(sections[study.section], cells)]
     more += [*pair_lines(pairs), *placement_lines(about.placements), *library_lines(about.mpis)]
     more += [*first_allocation_lines(plan.cells, measurements.by_series), *recorded.lines]
@@ -63,6 +65,7 @@ def build_results(run: Path) -> Results:
         node_pairs=pairs,
         skipped=skipped,
         notes=[
+            *beyond,
             *info.notes,
             *recorded.notes,
             *(note for launch in launches for note in launch.notes),

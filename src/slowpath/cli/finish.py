@@ -22,7 +22,7 @@ def show(run: Path, results: Results, format_name: str) -> None:
 
         click.echo(render_text(results).rstrip("\n"))
     else:
-        click.echo((run / WRITTEN[format_name]).read_text().rstrip("\n"))
+        click.echo((run / WRITTEN[format_name]).read_text(encoding="utf-8").rstrip("\n"))
     click.echo(f"report: {run / WRITTEN['html']}   results: {run / WRITTEN['json']}", err=True)
 
 

@@ -90,7 +90,7 @@ class Bench:
     def resume(self, folder: Path) -> None:
         """Launch what is left of a run that was cut off.  Raises: as `measure`."""
         terms = Terms(str(self.built.mpi.mpiexec), self.trust)
-        resume(folder, self.environ, self.tell, RunLimits(self.cell_timeout_s), self.progress(), terms)
+        resume(folder, self.environ, self.tell, RunLimits(self.cell_timeout_s), self.progress, terms)
 
     def require_machine_of(self, folder: Path) -> None:
         """Raises: EnvironmentFailure: a run was made on another machine, whose times must not stand with new ones."""

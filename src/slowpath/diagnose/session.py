@@ -25,6 +25,7 @@ from slowpath.diagnose.steps.trial import cannot_help
 from slowpath.diagnose.verdict import verdict_of
 from slowpath.findings.order import by_cost
 from slowpath.run.measure import measured_s
+from slowpath.run.ownership import Taken, keep_held
 from slowpath.run.prepare import Prepared
 
 
@@ -93,6 +94,7 @@ class Session:
 
     def _take(self, proposal: Proposal, prepared: Prepared) -> None:
         """Measure one campaign into its folder and conclude from it."""
+        keep_held()
         number, required = len(self.diagnosis.steps) + 1, kind_of(proposal.task).required
         estimate_s = prepared.cost.wall_s * self._scale
         folder = f"{number:02d}-{proposal.task.kind}"
@@ -107,7 +109,7 @@ class Session:
             self._write(spent_s=self.diagnosis.spent_s + time.monotonic() - begun)
             raise
         except EnvironmentFailure as error:
-            if required:
+            if required or isinstance(error, Taken):
                 raise
             self._bench.tell(f"{folder}: {error}")
         self._conclude(step)
@@ -145,5 +147,6 @@ class Session:
         return self._bench.state(self.diagnosis.findings, self._measured, self.asked)
 
     def _write(self, **changed: Any) -> None:
+        keep_held()
         self.diagnosis = replace(self.diagnosis, **changed)
         write_diagnosis(self.folder, self.diagnosis)

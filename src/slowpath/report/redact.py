@@ -26,6 +26,7 @@ from slowpath.core.files import read_bytes, write_atomically
 from slowpath.core.results import Results
 from slowpath.core.whole import whole_number
 from slowpath.record.folder import create_run_folder, read_run
+from slowpath.record.owner import OWNER_FOLDER
 
 NOTE = (
     "Redacted: names of hosts, users, folders and files, and network addresses were replaced by stand-ins, the same "
@@ -161,7 +162,8 @@ def redact_run(run: Path, out: Path, also: Sequence[str] = ()) -> tuple[Path, Re
     """
     if not is_diagnosis(run):
         read_run(run)
-    files = [path for path in sorted(run.rglob("*")) if path.is_file() and path.name not in _DERIVED]
+    left_out = {OWNER_FOLDER, *_DERIVED}
+    files = [path for path in sorted(run.rglob("*")) if path.is_file() and not left_out & {path.name, path.parent.name}]
     hosts, users, paths = _names_in(run, files)
     redactor = Redactor(hosts, users, also, paths)
     folder = create_run_folder("redacted", out)

@@ -22,6 +22,7 @@ from slowpath.record.plan_files import engine_plan_text
 from slowpath.run.account import Account, read_account
 from slowpath.run.commands import Commands
 from slowpath.run.hide import hide_secrets, without_secrets
+from slowpath.run.ownership import keep_held
 from slowpath.run.process import Job, JobLimits, Outcome, run_jobs
 from slowpath.run.progress import Progress
 from slowpath.run.schedule import Schedule, Task
@@ -115,13 +116,18 @@ class Execution:
         return RunResult(status, *done, self._first_reason, tuple(self._notes))
 
     def _together(self, tasks: list[Task]) -> list[Outcome]:
-        """Run the launches at the same time, and record each."""
+        """Run the launches at the same time, and record each.
+
+        Raises: Taken: another process measures into this folder now; what was launched here is not recorded.
+        """
+        keep_held(now=True)
         begun = [self._begin(task) for task in tasks]
         started = datetime.now(UTC)
         try:
             outcomes = self._run_all([one.job for one in begun])
         except OSError as error:
             raise disk_failure(error, self._run) from error
+        keep_held(now=True)
         known, now = dict(self._schedule.quarantined), datetime.now(UTC)
         for one, outcome in zip(begun, outcomes, strict=True):
             # Of several at the same time only the last ended now.
@@ -133,13 +139,8 @@ class Execution:
         return outcomes
 
     def _begin(self, task: Task) -> _Begun:
-        number = self._number_for(task.planned)
-        folder = launch_folder(self._run, number)
+        number, folder = self._new_folder(task.planned)
         numbered = msgspec.structs.replace(task.planned, launch=number)
-        try:
-            folder.mkdir(parents=True)
-        except OSError as error:
-            raise disk_failure(error, self._run) from error
         write_atomically(folder / "plan.txt", engine_plan_text(self._plan, numbered, task.cells))
         made = self._commands.command(self._plan, task.planned, folder.absolute())
         job = Job(
@@ -186,6 +187,19 @@ class Execution:
         self._launches_ok += how == "ok"
         self._spent[task.planned.launch] = self._spent.get(task.planned.launch, 0.0) + outcome.wall_s
         self._report(info, failed)
+
+    def _new_folder(self, planned: Launch) -> tuple[int, Path]:
+        """A launch folder that no other process has made, whatever happens at the same time."""
+        while True:
+            number = self._number_for(planned)
+            folder = launch_folder(self._run, number)
+            try:
+                folder.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise disk_failure(error, self._run) from error
+            return number, folder
 
     def _number_for(self, planned: Launch) -> int:
         """The planned number for a first try, else the next that neither plan nor folder knows."""

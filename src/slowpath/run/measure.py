@@ -7,7 +7,7 @@ import hashlib
 import os
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -27,9 +27,10 @@ from slowpath.run.execute import Execution, RunLimits, RunResult
 from slowpath.run.interrupt import stop_signals
 from slowpath.run.libraries import mpi_facts, require_job
 from slowpath.run.machine import machine_facts
+from slowpath.run.ownership import owned, require_free
 from slowpath.run.prepare import Prepared
 from slowpath.run.progress import Progress
-from slowpath.run.reopen import Terms, reopen
+from slowpath.run.reopen import Terms, end_leftovers, reopen, what_is_left
 from slowpath.run.schedule import Schedule
 
 
@@ -65,10 +66,24 @@ def measure(
     """Run all that is left of `plan`, then write how the run ended into run.json.
 
     Args: machine: as LaunchInfo.machine.
-    Raises: Interrupted, EnvironmentFailure (every launch failed, or the disk refuses); all that was measured is kept.
+    Raises: Interrupted, EnvironmentFailure (every launch failed, or the disk refuses; Taken: another process measures
+            into the folder); all that was measured is kept.
             UsageError, before the first launch: the folder's path can't be recorded.
     """
     require_utf8(run.absolute())
+    with owned(run, "slowpath run"):
+        return _measure(run, plan, commands, limits, progress, schedule, machine)
+
+
+def _measure(
+    run: Path,
+    plan: Plan,
+    commands: Commands,
+    limits: RunLimits,
+    progress: Progress,
+    schedule: Schedule | None,
+    machine: int,
+) -> RunResult:
     begun = time.monotonic()
     execution = Execution(run, plan, commands, limits, progress, schedule, machine=machine)
     with stop_signals():
@@ -100,14 +115,26 @@ def measure_prepared(run: Path, prepared: Prepared, limits: RunLimits, progress:
 
 
 def resume(
-    run: Path, environ: Mapping[str, str], tell: Tell, limits: RunLimits, progress: Progress, terms: Terms | None = None
+    run: Path,
+    environ: Mapping[str, str],
+    tell: Tell,
+    limits: RunLimits,
+    progress: Callable[[], Progress],
+    terms: Terms | None = None,
 ) -> RunResult:
     """Measure what is left of a run that was cut off, with the same MPIs and engines.
 
+    Args:   progress: made when the first launch is near.  take_over: an owner that can't be seen from here is gone.
     Raises: RecordError, EnvironmentFailure: as `reopen`; else as `measure`.
     """
-    left = reopen(run, environ, tell, terms)
-    return measure(run, left.plan, left.commands, limits, progress, left.schedule, left.machine)
+    terms = terms or Terms()
+    require_free(run, take_over=terms.take_over)  # at once, before anything is compiled
+    found = reopen(run, environ, tell, terms)
+    with owned(run, "slowpath resume", tell, terms.take_over):
+        end_leftovers(run, tell)
+        schedule, machine = what_is_left(run, found)  # only now does nobody else add launches
+        tell(f"{len(schedule.launches_left())} of {len(found.plan.launches)} launches are left")
+        return measure(run, found.plan, found.commands, limits, progress(), schedule, machine)
 
 
 def measured_s(run: Path) -> float:

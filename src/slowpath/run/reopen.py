@@ -40,24 +40,30 @@ _NEW_RUN = "start a new run, or add launches of this machine with --trust (a rep
 
 @dataclass(frozen=True)
 class Terms:
-    """What the user says of a folder. mpi: as --mpi.  trust: what differs, and what it would have started, is fine."""
+    """What the user says of a folder.
+
+    mpi        as --mpi
+    trust      what differs, and what the folder would have started, is fine
+    take_over  an owner that can't be seen from here is gone
+    """
 
     mpi: str | None = None
     trust: bool = False
+    take_over: bool = False
 
 
 @dataclass(frozen=True)
 class Reopened:
-    """What `resume` needs. machine: as LaunchInfo.machine of the launches that are left."""
+    """What `resume` needs. here: this machine's facts, and its engines.  notes: for run.json."""
 
     plan: Plan
     commands: RunCommands
-    schedule: Schedule
-    machine: int = 0
+    here: dict[str, Any]
+    notes: list[str]
 
 
 def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | None = None) -> Reopened:
-    """The plan of a run with this machine's MPIs and engines of the same names, versions and builds, and what is left.
+    """The plan of a run with this machine's MPIs and engines of the same names, versions and builds. Writes nothing.
 
     Raises: RecordError: no run, an imported or a damaged one.  EnvironmentFailure: an MPI, engine or the machine is not
             what it was, or the folder would choose what is run, and `terms` does not say that it may.
@@ -68,7 +74,6 @@ def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | Non
         raise RecordError(f"{run}: was imported from logs, so there is nothing to resume")
     plan = read_plan(run / "plan.json")
     require_whole(plan, str(run))
-    end_leftovers(run, tell)
     of_run = [stated(facts, str(run)) for facts in _recorded(info)]
     _require_no_code(run, plan, of_run, tell, terms.trust)
     require_hosts(plan, environ, str(run))
@@ -78,21 +83,30 @@ def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | Non
         tell(_RESUMED.format(", ".join(other)))
     libraries = [_same_library(run, was, environ, tell, terms) for was in of_run]
     _require_every_mpi(run, plan, libraries)
-    schedule = schedule_after(run, plan)
     here["engines"] = {one.name: key for one in libraries if (key := engine_key_of({"engine": one.engine.facts}))}
+    notes = [_RESUMED.format(", ".join(other))] if other else []
+    return Reopened(plan, commands_for(libraries, environ), here, notes)
+
+
+def what_is_left(run: Path, found: Reopened) -> tuple[Schedule, int]:
+    """What is left to do, and the number of this machine, as LaunchInfo.machine, which run.json then has.
+
+    Raises: RecordError, EnvironmentFailure: run.json can't be read or written.
+    """
+    schedule = schedule_after(run, found.plan)
     if not schedule.launches_left():
-        return Reopened(plan, commands_for(libraries, environ), schedule)
-    machine = _number_of(info, here)
-    machines = [*info.machines, dict(here)] if machine > len(info.machines) else info.machines
-    notes = [*info.notes, *([_RESUMED.format(", ".join(other))] if other else [])]
-    write_run(run, msgspec.structs.replace(info, machines=machines, notes=notes))
-    return Reopened(plan, commands_for(libraries, environ), schedule, machine)
+        return schedule, 0
+    info = read_run(run)
+    machine = _number_of(info, found.here)
+    machines = [*info.machines, dict(found.here)] if machine > len(info.machines) else info.machines
+    write_run(run, msgspec.structs.replace(info, machines=machines, notes=[*info.notes, *found.notes]))
+    return schedule, machine
 
 
 def end_leftovers(run: Path, tell: Tell) -> None:
     """End what a slowpath that was killed left running on this node; it would disturb what is measured now.
 
-    Raises: EnvironmentFailure: the run is still going on.
+    Raises: EnvironmentFailure: the run is still going on, under a slowpath that knew no record of its owner.
     """
     for left in leftovers_of(run):
         if left.owner is not None:

@@ -104,6 +104,14 @@ def test_kept_listed_and_shown(tmp_path: Path, capfd: pytest.CaptureFixture[str]
     assert json.loads(capfd.readouterr().out.partition("{")[2].join(["{", ""]))["rows"] == []
 
 
+def test_runs_of_one_name_from_two_nodes_are_two_references(tmp_path: Path) -> None:
+    here, there = (run_at("new", 1.0, machine={**planted.MACHINE, "host": host}) for host in ("n1", "n2"))
+    assert [add(one, tmp_path).name for one in (here, there, here)] == ["new.json", "new-2.json", "new.json"]
+    (tmp_path / "new-2.json").write_text("{")
+    assert add(there, tmp_path).name == "new-2.json"
+    assert len(read_references(tmp_path)[0]) == 2
+
+
 def test_what_is_no_reference(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="its status is partial"):
         add(run_at("new", 1.0, status="partial"), tmp_path)

@@ -190,8 +190,9 @@ def test_the_end_of_a_run_keeps_all_mpis(run_folder: Path, plan: Plan, pair: Run
 
 def test_resume_finds_every_mpi_again(run_folder: Path, recorded: RunInfo) -> None:
     found = reopen.reopen(run_folder, {}, lambda line: None)
+    schedule, _ = reopen.what_is_left(run_folder, found)
     assert list(found.commands.by_mpi) == ["a", "b"]
-    assert len(found.schedule.launches_left()) == len(found.plan.launches)
+    assert len(schedule.launches_left()) == len(found.plan.launches)
 
 
 def test_resume_wants_every_engine_as_it_was(
