@@ -220,8 +220,18 @@ def test_cache_that_cannot_be_written(mpi: Mpi, environ: dict[str, str], source:
 def test_description_is_kept(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
     engine = engine_for(mpi, environ, source=source)
     assert describe(engine, environ) == {"engine": "1", "experiments": []}
-    engine.program.write_text("#!/bin/sh\nexit 1\n")
-    assert describe(engine, environ)["engine"] == "1"
-    (engine.program.parent / "describe.json").unlink()
+    kept = engine.program.parent / "describe.json"
+    whole = kept.read_bytes()
+    for bad in (
+        b"",
+        whole[:30],
+        b"[]",
+        b'{"engine": "0", "experiments": []}',
+        b'{"program": "of another", "description": {}}',
+    ):
+        kept.write_bytes(bad)
+        assert describe(engine, environ) == {"engine": "1", "experiments": []}
+        assert kept.read_bytes() == whole, "it is made anew"
+    engine.program.write_text("#!/bin/sh\necho '{}'\n")
     with pytest.raises(EnvironmentFailure, match="gave no description"):
         describe(engine, environ)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.diagnose import concluded as diagnoses
 from slowpath.diagnose.records import FILE as DIAGNOSIS
+from slowpath.run.engine.asked import answer_of
 from slowpath.run.engine.meter import Tell
 from slowpath.run.libraries import Library, one_library
 from slowpath.run.prepare import varied_parameters
@@ -69,13 +69,10 @@ class Ground:
             str(folder),
         ]
         environ = {**os.environ, **self.variables(plant)}
-        try:
-            done = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-        except subprocess.TimeoutExpired:
-            raise EnvironmentFailure(f"{' '.join(argv)}: took over {LIMIT_S:g} s") from None
-        if done.returncode != 0:
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise EnvironmentFailure(f"{' '.join(argv)}: exit code {done.returncode}: {last}")
+        done = answer_of(argv, environ, LIMIT_S)
+        if done.return_code != 0:
+            last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"])[-1]
+            raise EnvironmentFailure(f"{' '.join(argv)}: exit code {done.return_code}: {last}")
         if (made := concluded(folder)) is None:
             raise EnvironmentFailure(f"{folder}: holds no whole diagnosis; look at {folder / DIAGNOSIS}")
         return made
