@@ -19,6 +19,7 @@ from slowpath.mpi.find import find_mpi
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.settings import resolve
 from slowpath.run.engine.cache import Engine
+from support.planted_secrets import found_in
 from watchdog import WATCHDOG_S
 
 # The same that the fixture `mpi` goes through (tests/conftest.py).
@@ -55,6 +56,12 @@ a = "default"
 b = "no single copy"
 metric = "half_round_trip_latency_s"
 """
+# Of the variables that steer MPI: their names are recorded, their values are not.
+SECRETS = {
+    "SLURM_JWT": "eyJhbGciOiJIUzI1NiJ9.e30.k3Yw0Jt7xQ",
+    "OMPI_MCA_secret_key": "s3cr3t-of-a-job",
+    "UCX_AUTH": "m-77-cred",
+}
 
 
 @pytest.fixture
@@ -72,8 +79,10 @@ def campaign(tmp_path: Path) -> Path:
 
 
 def test_run_report_and_results(slowpath: Slowpath, env: dict[str, str], campaign: Path, tmp_path: Path) -> None:
-    done = slowpath("run", str(campaign), "--out", "r", "--seed", "7", env=env)
+    done = slowpath("run", str(campaign), "--out", "r", "--seed", "7", env={**SECRETS, **env})
     assert done.returncode == 0, done.stderr
+    assert found_in(tmp_path / "r", list(SECRETS.values())) == []
+    assert found_in(tmp_path / "r", list(SECRETS)) == list(SECRETS)
     assert "launches of 2 ranks, about" in done.stderr
     assert done.stdout.strip()
     results = json.loads((tmp_path / "r" / "results.json").read_text())

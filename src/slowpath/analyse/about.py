@@ -20,7 +20,9 @@ from slowpath.core.results import (
     RankPlace,
     RunResult,
 )
+from slowpath.core.secrets import clean_words
 from slowpath.experiments.measured.load import LaunchRecord
+from slowpath.mpi.recorded_variables import clean_machine
 
 _FACTS = frozenset(field.name for field in msgspec.structs.fields(MpiResult))  # of run.json that are carried over
 
@@ -44,11 +46,11 @@ def run_entry(recorded: Recorded, run: Path) -> RunResult:
         imported=info.imported,
         mpi=_first_there(mpis),
         mpis=mpis,
-        machine=info.machine,
+        machine=clean_machine(info.machine),
         launches=LaunchCounts(planned=len(plan.launches), done=len(launches) - failed, failed=failed),
         rounds=plan.rounds,
         status=info.status,
-        command=info.command,
+        command=clean_words(info.command),
         environments=[
             EnvironmentResult(
                 name=e.name,

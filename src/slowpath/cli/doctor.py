@@ -20,6 +20,9 @@ def command(as_json: bool, gpu: bool | None) -> int:
     Changes nothing. Starts an MPI only where there is a GPU, to see whether that MPI takes GPU memory. Exit code 0 even
     if something is missing: that is an answer.
     """
+    import os
+
+    from slowpath.core.known_secrets import KnownSecrets
     from slowpath.doctor.mpi_gpu import Proof
     from slowpath.doctor.possible import abilities
     from slowpath.doctor.registry import run_checks
@@ -29,5 +32,5 @@ def command(as_json: bool, gpu: bool | None) -> int:
     by_option: dict[bool | None, Proof] = {None: "built", True: "all", False: "none"}
     checks = run_checks(by_option[gpu], lambda line: click.echo(line, err=True))
     render = json_of if as_json else as_text
-    click.echo(render(checks, abilities(checks)).rstrip("\n"))
+    click.echo(KnownSecrets(os.environ).text(render(checks, abilities(checks))).rstrip("\n"))
     return 0

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import click
 
 from slowpath.cli.outputs import EXIT_NO_READER, EXIT_REFUSED, guarded
-from slowpath.core.errors import SlowpathError
+from slowpath.core.errors import SlowpathError, UsageError
 from slowpath.core.version import __version__
 from slowpath.run.interrupt import stop_signals
 
@@ -121,6 +121,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def exit_code(argv: list[str]) -> int:
     """Run the command line; what a user can meet becomes one line, anything else a traceback."""
     try:
+        _require_utf8(argv)
         result = slowpath.main(args=argv, prog_name="slowpath", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
@@ -147,6 +148,14 @@ def exit_code(argv: list[str]) -> int:
         traceback.print_exc()
         _tell(f"this is a defect of slowpath {__version__}, please report it with the lines above")
         return EXIT_DEFECT
+
+
+def _require_utf8(argv: Sequence[str]) -> None:
+    """Every word may be recorded, and the record is UTF-8: refused before anything is started.  Raises: UsageError."""
+    for word in argv:
+        shown = word.encode(errors="backslashreplace").decode()
+        if shown != word:
+            raise UsageError(f"'{shown}': is not UTF-8, which records are written in; rename it")
 
 
 def _tell(message: str) -> None:

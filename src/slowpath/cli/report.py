@@ -35,9 +35,12 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
     from slowpath.cli.finish import exit_code_of, show
     from slowpath.core.diagnosis_folder import is_diagnosis
     from slowpath.report.rebuild import rebuild
+    from slowpath.run.ownership import measured_by
 
     if redact_also and redact is None:
         raise click.UsageError("--redact-also needs --redact FOLDER: where the copy without names goes")
+    if (busy := measured_by(run)) is not None:
+        click.echo(f"{busy}; this reports what is there so far", err=True)
     if is_diagnosis(run):
         return _diagnosis(run, format, redact, redact_also)
     if redact is not None:

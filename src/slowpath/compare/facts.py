@@ -11,6 +11,7 @@ import msgspec
 from slowpath.compare.read import mpi_of
 from slowpath.core.results import MpiResult, RunResult
 from slowpath.core.units import format_bytes
+from slowpath.run.machine import stated_variables
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -99,7 +100,7 @@ FACTS: tuple[tuple[str, Callable[[RunResult], str | None]], ...] = (
 def differences(a: RunResult, b: RunResult) -> list[Difference]:
     """All that differs, in the order of FACTS; then variables of the user that steer MPI, one by one."""
     found = [Difference(what, fact(a), fact(b)) for what, fact in FACTS]
-    mine, yours = (run.machine.get("variables") or {} for run in (a, b))
+    mine, yours = (stated_variables(run.machine) for run in (a, b))
     found += [Difference(f"variable {n}", mine.get(n), yours.get(n)) for n in sorted({*mine, *yours})]
     return [one for one in found if one.a != one.b]
 

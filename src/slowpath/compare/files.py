@@ -10,6 +10,7 @@ from pathlib import Path
 from slowpath.compare.read import Source, read_source
 from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE
 from slowpath.core.errors import RecordError
+from slowpath.core.limits import MOST_FILES
 
 _RUN = ("run.json", "results.json")
 
@@ -40,8 +41,12 @@ def _candidates(folder: Path) -> Iterator[Path]:
     """Run folders are not searched any further; elsewhere every .json file may be results, but for what a diagnosis
     writes next to its steps, which are runs.
     """
+    seen = 0
     for where, folders, files in os.walk(folder):
         folders.sort()
+        seen += len(files)
+        if seen > MOST_FILES:
+            raise RecordError(f"{folder}: holds more than {MOST_FILES} files; name a folder of runs")
         if any(name in files for name in _RUN):
             folders.clear()
             yield Path(where)

@@ -138,6 +138,15 @@ def with_again(found: Gate, again: Mapping[int, Again], folder: str, notes: Sequ
     return settle(msgspec.structs.replace(found, rows=rows, remeasured=folder, notes=[*found.notes, *notes]))
 
 
+def not_again(found: Gate, why: str) -> Gate:
+    """The gate where flagged rows were to be measured again, and can't be: they are undecided."""
+    rows = [
+        msgspec.structs.replace(one, outcome="undecided", reason=why) if one.outcome == "regression" else one
+        for one in found.rows
+    ]
+    return settle(msgspec.structs.replace(found, rows=rows, notes=[*found.notes, why]))
+
+
 def _notes(found: Comparison) -> list[str]:
     if not found.rows:
         return ["nothing was compared"]

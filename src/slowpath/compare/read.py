@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
+from slowpath.analyse.results_file import read_results
 from slowpath.core.cell_results import CellResult
 from slowpath.core.diagnosis_folder import is_diagnosis, step_folders
 from slowpath.core.errors import RecordError
 from slowpath.core.results import (
-    RESULTS_SCHEMA,
     EnvironmentResult,
     MpiResult,
     PlacementResult,
@@ -59,7 +58,7 @@ def read_source(path: Path) -> Source:
     """
     if path.is_file():
         whole = (path.parent / "run.json").is_file() and path.name == "results.json"
-        return Source(path, decode(_content(path), path), path.parent if whole else None)
+        return Source(path, read_results(path), path.parent if whole else None)
     if not path.exists():
         raise RecordError(f"{path}: does not exist; name a run folder or a results.json")
     if is_diagnosis(path):
@@ -67,48 +66,8 @@ def read_source(path: Path) -> Source:
     ready, run = path / "results.json", path / "run.json"
     folder = path if run.is_file() else None
     if ready.is_file() and (folder is None or ready.stat().st_mtime >= run.stat().st_mtime):
-        return Source(path, decode(_content(ready), ready), folder)
+        return Source(path, read_results(ready), folder)
     return Source(path, _analysed(path), folder)
-
-
-def decode(content: bytes, path: Path) -> Results:
-    """Results from the bytes of a results.json; `path` names it in errors.  Raises: RecordError."""
-    try:
-        schema = msgspec.json.decode(content, type=_Versioned).schema
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RecordError(f"{path}: is not a results.json: {error}; name a run folder or its results.json") from error
-    if schema < RESULTS_SCHEMA:
-        raise RecordError(
-            f"{path}: has results of the old schema {schema}, this slowpath reads {RESULTS_SCHEMA}; "
-            "build them anew from the run folder: slowpath report RUN"
-        )
-    if schema > RESULTS_SCHEMA:
-        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
-    try:
-        return msgspec.convert(_completed(msgspec.json.decode(content)), type=Results)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RecordError(
-            f"{path}: is damaged: {error}; build it anew from the run folder: slowpath report RUN"
-        ) from error
-
-
-def _completed(document: Any) -> Any:
-    """A results.json with what later versions of slowpath added to its schema, and what it lacks is null."""
-    run = document.get("run") if isinstance(document, dict) else None
-    if isinstance(run, dict) and isinstance(run.get("mpi"), dict):
-        run["mpi"] = {"mpi": None, "unavailable": None, **run["mpi"]}
-    return document
-
-
-class _Versioned(msgspec.Struct):
-    schema: int
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be read: {error.strerror or error}; check its permissions") from error
 
 
 def _analysed(folder: Path) -> Results:

@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.secrets import clean_words
 from slowpath.core.version import __version__
 from slowpath.diagnose.asked import asked_for
 from slowpath.diagnose.bench import Bench
@@ -18,6 +19,7 @@ from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.survey import whole_survey
 from slowpath.diagnose.tasks import SurveyTask
 from slowpath.run.measure import new_folder
+from slowpath.run.ownership import require_free
 
 
 def begin(
@@ -33,7 +35,7 @@ def begin(
     diagnosis = Diagnosis(
         schema=SCHEMA,
         slowpath=__version__,
-        command=bench.command,
+        command=clean_words(bench.command),
         started=now(),
         budget_s=budget_s,
         mpi=bench.built.identity,
@@ -42,6 +44,12 @@ def begin(
     )
     write_diagnosis(folder, diagnosis)
     return Session(folder, bench, diagnosis, asked)
+
+
+def require_resumable(folder: Path, take_over: bool = False) -> None:
+    """Raises: RecordError: the folder holds no diagnosis.  Taken: somebody measures into it, see `run.ownership`."""
+    read_diagnosis(folder)
+    require_free(folder, take_over=take_over)
 
 
 def resume(

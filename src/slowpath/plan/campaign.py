@@ -15,6 +15,7 @@ from slowpath.core.engine_description import nearest
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import ALL
 from slowpath.core.resources import data_folder
+from slowpath.core.secrets import BY_NAME, BY_VALUE, has_secret_name, is_yes_or_no, looks_secret
 from slowpath.plan.tables import (
     CampaignTable,
     CellsTable,
@@ -187,6 +188,9 @@ def _check_environment(environment: EnvironmentTable, source: str) -> None:
             raise wrong(source, title, f"variables.{name}", "is not a name of an environment variable")
         if name in environment.unset:
             raise wrong(source, title, "unset", f"names {name}, which variables sets; write it in one of the two")
+        if (has_secret_name(name) and not is_yes_or_no(value)) or looks_secret(value):
+            why = BY_NAME if has_secret_name(name) else BY_VALUE
+            raise wrong(source, title, f"variables.{name}", f"{why}, and a run records it; export it in your shell")
         if "\0" in value or "\n" in value:
             raise wrong(source, title, f"variables.{name}", "holds a line break or a zero byte; write one line")
     for name in environment.unset:

@@ -24,7 +24,9 @@ from slowpath.core.diagnosis_folder import is_diagnosis
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.files import read_bytes, write_atomically
 from slowpath.core.results import Results
+from slowpath.core.whole import whole_number
 from slowpath.record.folder import create_run_folder, read_run
+from slowpath.record.owner import OWNER_FOLDER
 
 NOTE = (
     "Redacted: names of hosts, users, folders and files, and network addresses were replaced by stand-ins, the same "
@@ -160,7 +162,8 @@ def redact_run(run: Path, out: Path, also: Sequence[str] = ()) -> tuple[Path, Re
     """
     if not is_diagnosis(run):
         read_run(run)
-    files = [path for path in sorted(run.rglob("*")) if path.is_file() and path.name not in _DERIVED]
+    left_out = {OWNER_FOLDER, *_DERIVED}
+    files = [path for path in sorted(run.rglob("*")) if path.is_file() and not left_out & {path.name, path.parent.name}]
     hosts, users, paths = _names_in(run, files)
     redactor = Redactor(hosts, users, also, paths)
     folder = create_run_folder("redacted", out)
@@ -286,9 +289,10 @@ def _expanded(nodelist: str) -> Iterator[str]:
             continue
         for part in found[2].split(","):
             first, _, last = part.partition("-")
-            if first.isdigit() and (last or first).isdigit():
-                end = min(int(last or first), int(first) + _MOST_NODES)
-                yield from (f"{found[1]}{n:0{len(first)}d}" for n in range(int(first), end + 1))
+            begin, end = whole_number(first), whole_number(last or first)
+            if begin is not None and end is not None:
+                numbers = range(begin, min(end, begin + _MOST_NODES) + 1)
+                yield from (f"{found[1]}{n:0{len(first)}d}" for n in numbers)
 
 
 def _local_hosts() -> Iterator[str]:

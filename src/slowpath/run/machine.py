@@ -11,19 +11,13 @@ from typing import Any
 
 from slowpath.core.cpu_list import format_cpu_list
 from slowpath.mpi.batch_systems import find_allocation
-from slowpath.mpi.libraries import PREFIXES
+from slowpath.mpi.recorded_variables import NOT_RECORDED, VARIABLES, clean_machine, recorded_variables
 from slowpath.mpi.topology import processor_groups
-
-# Variables of the user that steer MPI, its transports, threads or the BLAS: without them a run can't be repeated.
-STEERING_PREFIXES = (
-    *PREFIXES,
-    *("SLURM_", "PBS_", "FLUX_", "CUDA_", "SLOWPATH_", "OMP_", "MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD"),
-    *("OPENBLAS_", "GOTO_", "BLIS_", "MKL_"),
-)
 
 
 def machine_facts(environ: Mapping[str, str]) -> dict[str, Any]:
     """Host, kernel, processor, cores, memory, page settings, and the variables that steer MPI."""
+    kept, hidden = recorded_variables(environ)
     return {
         "host": platform.node(),
         "system": " ".join([platform.system(), platform.machine()]),
@@ -42,8 +36,16 @@ def machine_facts(environ: Mapping[str, str]) -> dict[str, Any]:
         "governor": read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "load": list(os.getloadavg()),
         "python": platform.python_version(),
-        "variables": {k: v for k, v in sorted(environ.items()) if k.startswith(STEERING_PREFIXES)},
+        VARIABLES: kept,
+        NOT_RECORDED: hidden,
     }
+
+
+def stated_variables(machine: Mapping[str, Any]) -> dict[str, str]:
+    """Values of a record, and that there is one where it was not recorded; secrets of older files are no values."""
+    cleaned = clean_machine(machine)
+    kept, hidden = (cleaned.get(part) or {} for part in (VARIABLES, NOT_RECORDED))
+    return {**dict.fromkeys(hidden, "set, value not recorded"), **kept}
 
 
 def _allocation(environ: Mapping[str, str]) -> dict[str, Any] | None:

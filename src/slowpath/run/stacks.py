@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from slowpath.core.whole import whole_number
 from slowpath.mpi.launchers import RANK_VARIABLES
 from slowpath.mpi.probe import ask
 from slowpath.run.leftovers import marked_processes
@@ -125,7 +126,7 @@ def _rank_of(pid: int, proc: Path) -> int | None:
 def rank_in(environ: Mapping[str, str]) -> int | None:
     """The rank that a launcher gave a process; None: it is no rank."""
     given = next((environ[name] for name in RANK_VARIABLES if name in environ), "")
-    return int(given) if given.isdigit() else None
+    return whole_number(given)
 
 
 def _state(pid: int, proc: Path) -> str:

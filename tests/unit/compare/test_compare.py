@@ -147,11 +147,17 @@ def test_a_label_that_stands_twice_matches_nothing() -> None:
 
 def test_what_differs_between_the_runs_is_listed() -> None:
     rng = np.random.default_rng(1)
-    machine = {**planted.MACHINE, "kernel": "6.12", "variables": {"UCX_TLS": "tcp"}, "load": [3.2, 1, 1]}
+    machine = {
+        **planted.MACHINE,
+        "kernel": "6.12",
+        "variables": {"UCX_TLS": "tcp", "SLURM_JWT": "eyJ0.x"},
+        "load": [3.2, 1, 1],
+    }
     b = planted.run_of(rng, "b", 2, machine=machine, started="2026-02-01T00:00:00+00:00", slowpath="0.2.0")
     told = {one.what: (one.a, one.b) for one in compare(planted.run_of(rng, "a", 2), b, 0.03).differences}
     assert told["kernel"] == ("6.1", "6.12")
     assert told["variable UCX_TLS"] == (None, "tcp")
+    assert told["variable SLURM_JWT"] == (None, "set, value not recorded")
     assert told["load at the start"] == (None, "3")
     assert {"began", "slowpath"} < told.keys()
     assert "host" not in told

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from slowpath.core import owners as trust
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.run.engine import trust
+from slowpath.core.owners import why_not_trusted
 from slowpath.run.engine.cache import NOTE, PROGRAM, Engine, EngineNote, cached_engine
-from slowpath.run.engine.trust import why_not_trusted
 from slowpath.run.engine.whole import (
     built_for,
     discard,

@@ -85,6 +85,7 @@ def test_command_lines_can_be_pasted(make_plan: MakePlan, fake_commands: MpiComm
 def test_machine_facts_keep_only_telling_variables() -> None:
     facts = machine_facts({"UCX_TLS": "tcp", "SECRET_TOKEN": "x", "HOME": "/h"})
     assert facts["variables"] == {"UCX_TLS": "tcp"}
+    assert facts["variables_not_recorded"] == {}
     assert facts["kernel"]
     assert facts["memory_bytes"] > 2**20
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.owners import VARIABLE as TRUST
+from slowpath.core.owners import why_not_trusted
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import (
     NOTE,
@@ -24,8 +26,6 @@ from slowpath.run.engine.cache import (
     engines_folder,
     list_engines,
 )
-from slowpath.run.engine.trust import VARIABLE as TRUST
-from slowpath.run.engine.trust import why_not_trusted
 
 Tell = Callable[[str], None]
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH

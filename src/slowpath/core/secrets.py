@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is never recorded: values whose name says that they are secret, and values that look like a secret. Pure.
+
+Shapes of credentials are those that their issuers document: JSON Web Tokens (RFC 7519), PEM (RFC 7468), munge(1),
+user information in addresses (RFC 3986, 3.2.1), and tokens with a prefix of their issuer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+
+HIDDEN = "(not recorded)"
+BY_NAME = "its name says that it is a secret"
+BY_VALUE = "its value looks like a secret"
+
+_ANYWHERE_IN_WORD = re.compile("PASSW|PASSPHRASE|PASSCODE|SECRET|TOKEN|CREDENTIAL|COOKIE|JWT|BEARER|PRIVATE|APIKEY")
+_WHOLE_WORD = frozenset(("CRED", "CREDS", "NONCE", "SALT", "OTP", "HMAC", "SIGNATURE"))
+# RDMA's and MPI's own words: keys of memory regions and of partitions, which are numbers without worth elsewhere.
+_NO_SECRET_WORD = frozenset(("PKEY", "PKEYS", "RKEY", "RKEYS", "LKEY", "LKEYS", "MKEY", "MKEYS", "BYPASS"))
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[A-Z]+")
+_YES_NO = re.compile(r"[01]|y|n|yes|no|on|off|true|false|enabled?|disabled?", re.IGNORECASE)
+
+_PEM = re.compile(r"-----BEGIN [A-Z0-9 ]+-----[\s\S]*?(?:-----END [A-Z0-9 ]+-----|\Z)")
+_ISSUED = (
+    r"\beyJ[\w-]{8,}(?:\.[\w-]*){0,4}"  # JSON Web Token
+    r"|\bMUNGE:[A-Za-z0-9+/=]{8,}:?"
+    r"|\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|hf_|npm_|pypi-|dckr_pat_|shpat_)[\w-]{10,}"
+    r"|\bsk-[\w-]{16,}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[\w-]{30,}"
+    r"|(?<=\bBearer )[\w.~+/=-]{8,}|(?<=\bBasic )[A-Za-z0-9+/=]{8,}"
+)
+_USER_INFORMATION = r"(?<=://)[^\s/@'\"]*:[^\s/@'\"]+(?=@)"
+_SHAPED = re.compile(f"{_ISSUED}|{_USER_INFORMATION}")
+# A name with its value, as shells, launchers, options, headers and JSON write it.
+_ASSIGNED = re.compile(
+    r"(?P<quoted>(?P<quote>['\"])(?P<name_1>[A-Za-z_][\w.-]*)=)(?P<value_1>[^'\"\n]*)(?=(?P=quote))"
+    r"|(?P<shell>(?P<name_2>[A-Za-z_][\w.-]*)\s?=\s?)(?P<value_2>\(not recorded\)|\"[^\"\n]*\"|'[^'\n]*'|[^\s'\",;\\]+)"
+    r"|(?P<option>(?<![\w-])(?P<name_3>--?[A-Za-z][\w-]*)[ \t]+)(?P<value_3>\(not recorded\)|[^\s'\"\\-][^\s'\"\\]*)"
+    r"|(?P<json>\"(?P<name_4>[A-Za-z_][\w.-]*)\"\s*:\s*\")(?P<value_4>[^\"\\\n]*)"
+    r"|(?P<header>(?<![\w-])(?P<name_5>[A-Za-z][\w-]*): +)"
+    r"(?P<value_5>\(not recorded\)|(?:Bearer |Basic )?[^\s'\"\\]{6,})"
+)
+_FORMS = ("quoted", "shell", "option", "json", "header")
+# Options of launchers that take the name of a variable and its value as two words.
+_NAME_AND_VALUE = re.compile(r"--?(?:g?env|[a-z]*mca)")
+_PADDED = re.compile(r"[A-Za-z0-9+/_-]{14,}={1,6}(?:$|[\s,;])")  # base64 whose length is no multiple of 3
+_PIECES = re.compile(r"[A-Za-z0-9+_=-]{16,}")
+_NAMED_DEVICE = re.compile(r"(?:GPU|MIG)-[0-9a-f-]+(?:/\d+)*")
+_PATH_PART = re.compile(r"[A-Za-z][A-Za-z+_]+[-.].*|[\w.+-]+-[a-z][a-z0-9+._-]*")
+
+
+def is_yes_or_no(value: str) -> bool:
+    """Whether a value is one bit, which is no secret whatever its name."""
+    return _YES_NO.fullmatch(value) is not None
+
+
+def has_secret_name(name: str) -> bool:
+    """Whether a name says that its value is a secret: `SLURM_JWT`, `OMPI_MCA_secret_key`, `--api-token`."""
+    return any(_is_secret_word(word.upper()) for word in _WORD.findall(name))
+
+
+def _is_secret_word(word: str) -> bool:
+    if word in _NO_SECRET_WORD:
+        return False
+    ends = word.endswith(("KEY", "KEYS", "PASS", "AUTH"))
+    return ends or word.startswith("AUTH") or word in _WHOLE_WORD or _ANYWHERE_IN_WORD.search(word) is not None
+
+
+def has_credential(text: str) -> bool:
+    """Whether something in it has the shape of a known kind of credential."""
+    return _PEM.search(text) is not None or _SHAPED.search(text) is not None
+
+
+def looks_secret(value: str) -> bool:
+    """Whether a value has the shape of a credential, or a part that no person and no program's table would write."""
+    if has_credential(value) or _PADDED.search(value):
+        return True
+    if value.startswith(("/", "~", "./", "../")):
+        parts = [part for part in re.split(r"[/:]", value) if not _PATH_PART.fullmatch(part)]
+        return any(_is_random(part) for part in parts)
+    plain = _NAMED_DEVICE.sub("", value)
+    return any(_is_random(piece) for piece in _PIECES.findall(plain.replace("/", "+")))
+
+
+def _is_random(piece: str) -> bool:
+    """Long, and its kinds of characters (small, capital, digit) follow one another without order."""
+    plain = re.sub("[^A-Za-z0-9]", "", piece)
+    digits = sum(c.isdigit() for c in plain)
+    if len(plain) < 16 or digits == len(plain):
+        return len(plain) > 20
+    if re.fullmatch(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)", plain):
+        return digits > 1 and len(set(plain)) > 6
+    kinds = ["d" if c.isdigit() else "u" if c.isupper() else "l" for c in plain]
+    changes = sum(a != b for a, b in itertools.pairwise(kinds)) / (len(plain) - 1)
+    if len(plain) >= 24 and digits > 0 and not re.search("[_-]", piece):
+        return True
+    if digits < 2:
+        return changes >= 0.35 or len(plain) > 64
+    return changes >= (0.3 if len(plain) < 20 else 0.2)
+
+
+def clean_text(text: str) -> str:
+    """Output of a program without what has a credential's shape, and without values that a secret name is given."""
+    return _SHAPED.sub(HIDDEN, _ASSIGNED.sub(_assigned, _PEM.sub(HIDDEN, text)))
+
+
+def _assigned(found: re.Match[str]) -> str:
+    number = next(n for n, form in enumerate(_FORMS, 1) if found[form] is not None)
+    before, name, value = (found[group] for group in (_FORMS[number - 1], f"name_{number}", f"value_{number}"))
+    if has_secret_name(name) and not is_yes_or_no(value):
+        return before + HIDDEN
+    return before + (_inner(value) if number < 3 else value)
+
+
+def _inner(value: str) -> str:
+    """`--export=ALL,TOKEN=...`: a value that holds assignments itself."""
+    return _ASSIGNED.sub(_assigned, value) if "=" in value else value
+
+
+def clean_words(words: Sequence[str]) -> list[str]:
+    """A command line without secrets: values of options and variables with a secret name, words that look secret."""
+    found: list[str] = []
+    hide_next = False
+    for before, word in zip(["", *words], words, strict=False):
+        if hide_next and not word.startswith("-"):
+            found.append(HIDDEN)
+            hide_next = False
+            continue
+        found.append(_clean_word(word))
+        named = word.startswith("-") or _NAME_AND_VALUE.fullmatch(before) is not None
+        hide_next = named and "=" not in word and has_secret_name(word)
+    return found
+
+
+def _clean_word(word: str) -> str:
+    name, equals, value = word.partition("=")
+    if equals and has_secret_name(name) and not is_yes_or_no(value):
+        return f"{name}={HIDDEN}"
+    is_path = (value if equals else word).startswith(("/", "~", ".")) or "/" in name
+    cleaned = clean_text(word)
+    if cleaned == word and not is_path and looks_secret(value or word):
+        return f"{name}={HIDDEN}" if equals else HIDDEN
+    return cleaned
