@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether what lies in a cache may be run: who owns it, and who else could have changed it.
+"""Whether programs that were put somewhere may be run: who owns them, and who else could have changed them.
 
-A file system only shows who could change a file now. So each part of the way from the cache's own folder to the files
-of an engine has to belong to this user, to root or to a user that SLOWPATH_TRUST_OWNERS names, and nobody else may
-write there. What lies above the cache's folder is the system's and the user's own matter.
+A file system only shows who could change a file now. So each part of the way from the folder that Slowpath keeps
+engines or MPIs in, down to their files, has to belong to this user, to root or to a user that SLOWPATH_TRUST_OWNERS
+names, and nobody else may write there. What lies above that folder is the system's and the user's own matter.
 """
 
 from __future__ import annotations
@@ -13,9 +13,13 @@ import os
 import pwd
 import stat
 from collections.abc import Mapping
+from pathlib import Path
+
+from slowpath.core.errors import EnvironmentFailure
 
 VARIABLE = "SLOWPATH_TRUST_OWNERS"
 ROOT = 0
+WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def why_not_trusted(status: os.stat_result, environ: Mapping[str, str]) -> str | None:
@@ -28,6 +32,38 @@ def why_not_trusted(status: os.stat_result, environ: Mapping[str, str]) -> str |
     if status.st_mode & stat.S_IWGRP and not sticky and not is_private_group(status.st_gid, status.st_uid):
         return f"the group {_group(status.st_gid)} can write there"
     return None
+
+
+def require_place(folder: Path, what: str, elsewhere: str, environ: Mapping[str, str]) -> None:
+    """Raise EnvironmentFailure if others could change what is run from `folder`, which need not be there.
+
+    Args: what: is kept there.  elsewhere: the variable that names another place.
+    """
+    for place in (folder.parent, folder):
+        try:
+            status = place.stat()
+        except OSError:
+            continue
+        if reason := why_not_trusted(status, environ):
+            ours = status.st_uid in trusted_owners(environ)
+            mend = f"chmod go-w {place}" if ours else f"if you trust that user, name it in {VARIABLE}"
+            raise EnvironmentFailure(
+                f"{what} in {place} are not run, since {reason}: {mend}, or take another folder with {elsewhere}"
+            )
+
+
+def make_place(folder: Path) -> None:
+    """`folder` and the one that it lies in, where they are missing: nobody else writes there.  Raises: OSError."""
+    folder.parent.parent.mkdir(parents=True, exist_ok=True)
+    for place in (folder.parent, folder):
+        place.mkdir(mode=0o755, exist_ok=True)
+
+
+def shut(path: Path) -> None:
+    """Take the right to write from all but the owner.  Raises: OSError."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & WRITABLE_BY_OTHERS:
+        path.chmod(mode & ~WRITABLE_BY_OTHERS)
 
 
 def trusted_owners(environ: Mapping[str, str]) -> frozenset[int]:

@@ -14,13 +14,12 @@ import pytest
 
 from slowpath.core import owners as trust
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.core.owners import why_not_trusted
+from slowpath.core.owners import make_place, why_not_trusted
 from slowpath.run.engine.cache import NOTE, PROGRAM, Engine, EngineNote, cached_engine
 from slowpath.run.engine.whole import (
     built_for,
     discard,
     kept_now,
-    make_folder,
     seal,
     trusted_folder,
     usable_engine,
@@ -41,7 +40,7 @@ def status(mode: int, user: int | None = None, group: int | None = None) -> os.s
 def folder(tmp_path: Path) -> Path:
     """Of an engine in a cache."""
     folder = tmp_path / "cache" / "engines" / "key"
-    make_folder(folder.parent)
+    make_place(folder.parent)
     folder.mkdir()
     (folder / PROGRAM).write_bytes(b"#!/bin/sh\n" + b"x" * 5000)
     (folder / PROGRAM).chmod(0o775)
@@ -120,7 +119,7 @@ def test_a_new_engine_is_its_owners_alone_under_any_umask(tmp_path: Path, enviro
     old = os.umask(0)
     try:
         folder = tmp_path / "cache" / "engines" / "key"
-        make_folder(folder.parent)
+        make_place(folder.parent)
         folder.mkdir()
         (folder / PROGRAM).touch()
         (folder / PROGRAM).chmod(0o777)
@@ -247,8 +246,8 @@ def test_an_engine_of_another_user_is_not_run(
     with pytest.raises(EnvironmentFailure) as caught:
         usable_engine(folder, environ)
     said = str(caught.value)
-    assert f"engines kept in {folder.parents[1]} are not run, since it belongs to user" in said
-    assert "take another folder with SLOWPATH_CACHE_DIR, or if you trust it: its owner in SLOWPATH_TRUST_OWNERS" in said
+    assert f"engines in {folder.parents[1]} are not run, since it belongs to user" in said
+    assert "if you trust that user, name it in SLOWPATH_TRUST_OWNERS, or take another folder with" in said
 
 
 @pytest.mark.needs_root("gives an engine to another user")
@@ -271,7 +270,10 @@ def test_a_cache_that_others_can_write(folder: Path, environ: dict[str, str], mo
     if mode == 0o775 and trust.is_private_group(folder.parent.stat().st_gid, os.geteuid()):
         mode = 0o757  # the group is this user's own
     folder.parent.chmod(mode)
-    with pytest.raises(EnvironmentFailure, match="can write there; take another folder"):
+    with pytest.raises(
+        EnvironmentFailure,
+        match=r"can write there: chmod go-w \S.*engines, or take another folder",
+    ):
         trusted_folder(environ)
     folder.parent.chmod(mode | 0o1000)
     assert trusted_folder(environ) == folder.parent

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.owners import make_place
 from slowpath.core.resources import data_folder
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.blas import blas_in_sight, processor_features
@@ -36,7 +37,6 @@ from slowpath.run.engine.whole import (
     built_for,
     discard,
     kept_now,
-    make_folder,
     seal,
     standard_engines,
     trusted_folder,
@@ -182,7 +182,7 @@ def _kept_or_built(mpi: Mpi, environ: Mapping[str, str], tell: Tell, source: Pat
     )
     more = ("-DSLOWPATH_MPI_IN_COMPILER=ON",) if mpi.is_compiler else ()
     with _kept_in(folder.parent):
-        make_folder(folder.parent)
+        make_place(folder.parent)
         if not rebuild:
             discard(folder, environ)
         return _build_into(folder, source, mpi.mpicxx, BuildTools(compiler, blas, environ, tell, more), note)

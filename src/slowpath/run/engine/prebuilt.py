@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from slowpath.core.owners import make_place
 from slowpath.core.resources import data_folder
 from slowpath.mpi.libraries import STANDARD_SONAME, sonames_of
 from slowpath.mpi.library_file import library_file
@@ -36,7 +37,7 @@ from slowpath.run.engine.elf import dynamic
 from slowpath.run.engine.fit import why_unfit
 from slowpath.run.engine.meter import Tell
 from slowpath.run.engine.runpath import write_library_folder
-from slowpath.run.engine.whole import discard, kept_now, make_folder, seal, usable_engine, why_damaged
+from slowpath.run.engine.whole import discard, kept_now, seal, usable_engine, why_damaged
 from slowpath.run.engine.workplace import workplace
 
 WORD = "prebuilt"  # SLOWPATH_ENGINE: take the wheel's engine, or fail
@@ -89,7 +90,7 @@ def take(fit: Fitting, mpi: Mpi, environ: Mapping[str, str], tell: Tell = lambda
     folder = engines_folder(environ) / key
     if (ready := usable_engine(folder, environ, tell)) is not None:
         return ready
-    make_folder(folder.parent)
+    make_place(folder.parent)
     discard(folder, environ)
     with workplace(folder) as work:
         staged = work / "staged"

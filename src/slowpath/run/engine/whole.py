@@ -6,15 +6,13 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.core.owners import VARIABLE as TRUST
-from slowpath.core.owners import why_not_trusted
+from slowpath.core.owners import require_place, shut, why_not_trusted
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import (
     NOTE,
@@ -28,7 +26,6 @@ from slowpath.run.engine.cache import (
 )
 
 Tell = Callable[[str], None]
-_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def seal(folder: Path, note: EngineNote) -> None:
@@ -36,33 +33,14 @@ def seal(folder: Path, note: EngineNote) -> None:
     sums = {path.name: checksum(path) for path in sorted(folder.iterdir()) if path.name != NOTE}
     (folder / NOTE).write_bytes(msgspec.json.encode(msgspec.structs.replace(note, files=sums)))
     for path in (folder, *folder.iterdir()):
-        path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_WRITABLE_BY_OTHERS)
+        shut(path)
 
 
 def trusted_folder(environ: Mapping[str, str]) -> Path:
     """Folder of the engines, which need not be there.  Raises: EnvironmentFailure: others could change what is run."""
     folder = engines_folder(environ)
-    for place in (folder.parent, folder):
-        try:
-            reason = why_not_trusted(place.stat(), environ)
-        except OSError:
-            continue
-        if reason:
-            raise EnvironmentFailure(
-                f"engines kept in {place} are not run, since {reason}; take another folder with {VARIABLE}, or if you "
-                f"trust it: its owner in {TRUST}, and chmod go-w for what others can write"
-            )
+    require_place(folder, "engines", VARIABLE, environ)
     return folder
-
-
-def make_folder(folder: Path) -> None:
-    """The folder of the engines and the one that it lies in, where they are missing: nobody else writes there.
-
-    Raises: OSError.
-    """
-    folder.parent.parent.mkdir(parents=True, exist_ok=True)
-    for place in (folder.parent, folder):
-        place.mkdir(mode=0o755, exist_ok=True)
 
 
 def usable_engine(folder: Path, environ: Mapping[str, str], tell: Tell = lambda _: None) -> Engine | None:
