@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 
 from slowpath.compare.comparison import Row
-from slowpath.compare.facts import engine_build, hardware
+from slowpath.compare.facts import engine_build
 from slowpath.compare.gate import Again
+from slowpath.compare.hardware import alike, hardware
 from slowpath.compare.read import Source, environment_of, mpi_of
 from slowpath.compare.remeasure_plan import BASELINE, NOW, confirm, mpi_name, remeasure_plan
 from slowpath.core.cell_results import CellResult
@@ -62,7 +63,7 @@ def find_sides(
             f"{run.path}: cannot be measured again: name the run folder of a run that slowpath made itself"
         )
     here = machine_facts(environ)
-    if hardware(here) != hardware(run.run.machine):
+    if not alike(here, run.run.machine):
         raise EnvironmentFailure(
             f"{run.path}: was measured on another machine ({_words(run.run.machine)}) than this one ({_words(here)}); "
             "measure again there"

@@ -223,7 +223,7 @@ def launch_folders(run: Path) -> list[Path]:
         raise RecordError(f"{parent}: cannot be read: {error.strerror or error}; check its permissions") from error
     if len(names) > MOST_LAUNCHES:
         raise RecordError(f"{parent}: holds more than {MOST_LAUNCHES} launches; restore the folder from a copy")
-    return [inside(run, parent / name) for name in sorted(names)]
+    return [inside(run, Path("launches") / name) for name in sorted(names)]
 
 
 def read_launch_info(folder: Path) -> LaunchInfo | None:
