@@ -31,7 +31,7 @@ from slowpath.run.measure import create, measure_prepared
 from slowpath.run.prepare import new_seed, prepare_plan
 from slowpath.run.progress import Progress
 from slowpath.run.reopen import recorded_plan
-from slowpath.run.trust import choosing_code, require_hosts, require_no_code, require_whole
+from slowpath.run.trust import choosing_code, require_hosts, require_names, require_no_code
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def refusal(plan: Plan, environ: Mapping[str, str]) -> str | None:
     """Why this plan is not carried out: it comes from files, and would choose what is run here; None: it is."""
     where = "not measured again"
     try:
-        require_whole(plan, where)
+        require_names(plan, where)
         require_hosts(plan, environ, where)
         require_no_code(
             choosing_code(plan.environments, {}), where, "measure it by its campaign: slowpath run CAMPAIGN"
