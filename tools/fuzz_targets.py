@@ -119,7 +119,7 @@ def _read_table(name: str) -> Callable[[bytes, Path], None]:
         text = content.decode("utf-8", errors="replace")
         if not one.recognises(text):
             return
-        found = one.parse(folder / "log.txt", content, text)
+        found = one.parse(folder / "log.txt", content, text, None)
         for table in found.tables:
             for row in table.rows:
                 sample = table.sample(row)
@@ -212,8 +212,10 @@ def _launches() -> list[bytes]:
 
 
 def _read_launch(content: bytes, folder: Path) -> None:
-    (folder / "launch.json").write_bytes(content)
-    read_launch_info(folder)
+    own = folder / "launches" / "000001"
+    own.mkdir(parents=True, exist_ok=True)
+    (own / "launch.json").write_bytes(content)
+    read_launch_info(own)
 
 
 TARGETS: tuple[Target, ...] = (

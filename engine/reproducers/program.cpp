@@ -126,8 +126,8 @@ int run(int argc, char** argv, std::string_view usage, Program (*make)(Words wor
     const std::string_view name = base_name(argc > 0 ? argv[0] : "reproducer");
     const std::vector<std::string_view> words(argv + (argc > 0 ? 1 : 0), argv + argc);
     if (words.size() == 1 && (words[0] == "--help" || words[0] == "-h")) {
-        if (first_process()) std::cout << usage_of(name, usage);
-        return 0;
+        if (first_process()) std::cout << usage_of(name, usage) << std::flush;
+        return std::cout ? 0 : exit_environment;
     }
     try {
         return run_in_mpi(name, make(words));

@@ -71,8 +71,10 @@ int run_with_mpi(const Arguments& arguments) {
 }
 
 int print_and_leave(const std::string& text) {
-    std::fputs(text.c_str(), stdout);
-    return std::fflush(stdout) == 0 ? exit_ok : exit_environment;
+    // A text longer than the buffer fails in fputs already, and the flush of what is left then succeeds.
+    if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return exit_ok;
+    complain("can't write to stdout");
+    return exit_environment;
 }
 
 /// The plan on stdin or in a file.  @throws UsageError: it can't be read.

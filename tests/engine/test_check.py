@@ -66,3 +66,10 @@ def test_what_is_no_plan_is_refused_as_a_whole(engine: Engine) -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert "plan line 1" in done.stderr
+
+
+def test_a_description_that_can_not_be_written_is_no_success(engine: Engine) -> None:
+    for action in (["describe", "--json"], ["describe"], ["--help"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([engine.program, *action], stdout=full, stderr=subprocess.PIPE, check=False)
+        assert (done.returncode, done.stderr) == (4, b"slowpath-engine: error: can't write to stdout\n")

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from slowpath.analyse.about import run_entry
+from slowpath.analyse.beyond import beyond_notes
 from slowpath.analyse.cells import cell_entry
 from slowpath.analyse.contrasts import build_contrasts, offers
 from slowpath.analyse.first_allocation import first_allocation_lines
@@ -49,9 +50,10 @@ def build_results(run: Path) -> Results:
     sections: dict[str, Any] = {study.section: study.build(given) for study in studies}
     pairs = node_pairs(plan, measurements.by_series, {cell.cell: cell.label for cell in cells}, skipped)
     about = run_entry(recorded, run)
+    beyond = [] if info.imported else beyond_notes(launches)
     more = [line for study in studies for line in study.lines(sections[study.section], cells)]
     more += [*pair_lines(pairs), *placement_lines(about.placements), *library_lines(about.mpis)]
-    more += first_allocation_lines(plan.cells, measurements.by_series)
+    more += [*first_allocation_lines(plan.cells, measurements.by_series), *recorded.lines]
     results = Results(
         schema=RESULTS_SCHEMA,
         run=about,
@@ -62,7 +64,13 @@ def build_results(run: Path) -> Results:
         **sections,
         node_pairs=pairs,
         skipped=skipped,
-        notes=[*info.notes, *(note for launch in launches for note in launch.notes), *_noted(launches, info.notes)],
+        notes=[
+            *beyond,
+            *info.notes,
+            *recorded.notes,
+            *(note for launch in launches for note in launch.notes),
+            *_noted(launches, info.notes),
+        ],
     )
     results = msgspec.structs.replace(results, notes=[*results.notes, *absent_notes(results)])
     found = findings(results, ROLES)

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from slowpath.core.errors import RecordError
+from slowpath.core.files import open_regular
 from slowpath.core.plan import Plan
 from slowpath.core.results import SkippedRow
 from slowpath.experiments.measured.load import LaunchRecord
@@ -65,14 +68,22 @@ def _last_words(launch: LaunchRecord, run: Path) -> tuple[str | None, str | None
     ranks stood.
     """
     stacks = launch.folder / "stacks"
-    if launch.info.ended == "hung" and stacks.is_file():
-        head = stacks.read_text(encoding="utf-8", errors="replace")[:LAST_BYTES].partition("\n\n")[0]
-        return str(stacks.relative_to(run)), "\n".join(head.splitlines()[:LAST_LINES])
+    if launch.info.ended == "hung" and (head := _part(stacks, last=False)):
+        return str(stacks.relative_to(run)), "\n".join(head.partition("\n\n")[0].splitlines()[:LAST_LINES])
     for name in ("stderr", "stdout"):
-        path = launch.folder / name
-        if path.is_file() and path.stat().st_size:
-            with path.open("rb") as file:
-                file.seek(max(0, path.stat().st_size - LAST_BYTES))
-                lines = file.read().decode(errors="replace").splitlines()
-            return str(path.relative_to(run)), "\n".join(lines[-LAST_LINES:])
+        if text := _part(launch.folder / name, last=True):
+            return str((launch.folder / name).relative_to(run)), "\n".join(text.splitlines()[-LAST_LINES:])
     return None, None
+
+
+def _part(path: Path, last: bool) -> str | None:
+    """The last or the first LAST_BYTES of a file of the launch, however long it is; None: there is none to read."""
+    if not path.is_file():
+        return None
+    try:
+        with os.fdopen(open_regular(path, None, within=path.parent), "rb") as file:
+            if last:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - LAST_BYTES))
+            return file.read(LAST_BYTES).decode(errors="replace")
+    except (RecordError, OSError):
+        return None

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from slowpath.cli.options import openmetrics_option
+from slowpath.cli.options import openmetrics_option, take_over_option
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION
 
@@ -36,6 +37,12 @@ if TYPE_CHECKING:
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda.  [default: PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/diagnosis-DATE]")
 @click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue the diagnosis in this folder.")
+@take_over_option()
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="With --resume: variables of the folder that choose what is run are fine.",
+)
 @click.option(
     "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
 )
@@ -50,6 +57,8 @@ def command(
     mpi: str | None,
     out: Path | None,
     resumed: Path | None,
+    trust: bool,
+    take_over: bool,
     cell_timeout: float,
     name_only: bool,
     dry_run: bool,
@@ -63,40 +72,48 @@ def command(
     separated, remedies tried one by one in interleaved pairs. Your own environment variables are examined as well.
     With --only the survey is as short as the question, and the whole budget goes there.
     """
-    from slowpath.cli.finish import write_openmetrics
+    from slowpath.cli.finish import exit_code_of, write_openmetrics
     from slowpath.core.errors import UsageError
     from slowpath.diagnose.page.files import write_derived
     from slowpath.diagnose.page.text import render
     from slowpath.diagnose.records import FILE
-    from slowpath.diagnose.start import begin, resume
+    from slowpath.diagnose.start import begin, require_resumable, resume
     from slowpath.diagnose.start import dry_run as planned
+    from slowpath.run.ownership import owned
 
     if resumed is not None and out is not None:
         raise UsageError("--out and --resume exclude each other; name the folder once")
-    bench = _bench(mpi, cell_timeout, quiet, dry_run)
+    if trust and resumed is None:
+        raise UsageError("--trust is about a folder of --resume; without one there is nothing to trust")
+    if resumed is not None:
+        require_resumable(resumed, take_over)  # at once, before anything is compiled
+    bench = _bench(mpi, cell_timeout, quiet, dry_run, trust)
     if dry_run:
         for line in planned(bench, only):
             click.echo(line)
         return 0
     explicit = click.get_current_context().get_parameter_source("budget") != click.core.ParameterSource.DEFAULT
-    if resumed:
-        session = resume(resumed, bench, budget if explicit else None, budget, name_only, only)
-    else:
-        session = begin(bench, budget, out, name_only, only)
-    try:
-        diagnosis = session.run()
-    finally:
-        write_derived(session.folder, session.diagnosis)
+    with ExitStack() as held:
+        if resumed:
+            held.enter_context(owned(resumed, "slowpath diagnose", bench.tell, take_over))
+            session = resume(resumed, bench, budget if explicit else None, budget, name_only, only)
+        else:
+            session = begin(bench, budget, out, name_only, only)
+            held.enter_context(owned(session.folder, "slowpath diagnose"))
+        try:
+            diagnosis = session.run()
+        finally:
+            write_derived(session.folder, session.diagnosis)
     if openmetrics is not None:
         write_openmetrics(openmetrics, session.folder, diagnosis.findings)
     if as_json:
-        click.echo((session.folder / FILE).read_text().rstrip("\n"))
+        click.echo((session.folder / FILE).read_text(encoding="utf-8").rstrip("\n"))
     else:
         click.echo(render(diagnosis, str(session.folder)).rstrip("\n"))
-    return 0
+    return exit_code_of(*session.results)
 
 
-def _bench(mpi: str | None, cell_timeout: float, quiet: bool, dry: bool) -> Bench:
+def _bench(mpi: str | None, cell_timeout: float, quiet: bool, dry: bool, trust: bool) -> Bench:
     """The MPI, its engine and what this machine has."""
     from slowpath.diagnose.bench import Bench
     from slowpath.doctor.gpu import gpu_count
@@ -117,4 +134,5 @@ def _bench(mpi: str | None, cell_timeout: float, quiet: bool, dry: bool) -> Benc
         progress=lambda: choose(quiet),
         cell_timeout_s=cell_timeout,
         command=["slowpath", *sys.argv[1:]],
+        trust=trust,
     )

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RemeasureOptions:
-    """out: run folder of the fresh launches.  budget, cell_timeout: seconds."""
+    """mpi: as --mpi.  out: run folder of the fresh launches.  budget, cell_timeout: seconds."""
 
     remeasure: bool
+    mpi: str | None
     out: Path | None
     budget: float | None
     cell_timeout: float
@@ -36,6 +37,9 @@ def remeasure_options(name: str) -> Decorator:
         name,
         RemeasureOptions,
         click.option("--remeasure", is_flag=True, help="Measure flagged cells again before the gate fails."),
+        click.option(
+            "--mpi", help="MPIs of --remeasure that no search finds: as slowpath run takes them; several by commas."
+        ),
         click.option(
             "--out",
             type=click.Path(path_type=Path),
@@ -55,18 +59,23 @@ def remeasure_options(name: str) -> Decorator:
 
 def measured_again(found: Gate, run: Source, baseline: Source, options: RemeasureOptions) -> Gate:
     """The gate after its flagged rows were measured again."""
-    from slowpath.compare.gate import flagged, with_again
-    from slowpath.compare.remeasure import find_sides, judge_again, measure_again
+    from slowpath.compare.gate import flagged, not_again, with_again
+    from slowpath.compare.remeasure import find_sides, judge_again, measure_again, plan_again, refusal
     from slowpath.report.rebuild import rebuild
     from slowpath.run.execute import RunLimits
     from slowpath.run.progress import choose
 
     tell = teller(options.quiet)
     rows, least = flagged(found), found.comparison.minimum_effect
-    sides = find_sides(rows, run, baseline, os.environ, tell)
+    sides = find_sides(rows, run, baseline, os.environ, tell, options.mpi)
+    if sides.refused:
+        return not_again(found, sides.refused)
+    plan = plan_again(rows, run, baseline, sides, least)
+    if (why := refusal(plan, os.environ)) is not None:
+        return not_again(found, why)
     tell(f"measuring {len(rows)} flagged comparisons again, under {', '.join(sides.libraries)}")
     limits, progress = RunLimits(options.cell_timeout, options.budget), choose(options.quiet)
-    folder = measure_again(rows, run, baseline, sides, options.out, least, limits, progress, os.environ)
+    folder = measure_again(plan, run, baseline, sides, options.out, limits, progress, os.environ)
     fresh = judge_again(rows, rebuild(folder), baseline, sides.baseline, least)
     notes = [sides.note] if sides.note else []
     if missing := len(rows) - len(fresh):

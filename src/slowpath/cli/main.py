@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 import sys
 import traceback
@@ -11,8 +12,10 @@ from collections.abc import Sequence
 
 import click
 
-from slowpath.core.errors import SlowpathError
+from slowpath.cli.outputs import EXIT_NO_READER, EXIT_REFUSED, guarded
+from slowpath.core.errors import SlowpathError, UsageError
 from slowpath.core.version import __version__
+from slowpath.run.interrupt import stop_signals
 
 # By use. A command's module is imported only when it is called, so that --help stays fast.
 COMMANDS: tuple[tuple[str, str, str], ...] = (
@@ -44,6 +47,11 @@ DEVELOPER_COMMANDS: tuple[tuple[str, str, str], ...] = (
 )
 EXIT_INTERRUPTED = 130
 EXIT_DEFECT = 70  # EX_SOFTWARE of sysexits.h
+# What a disk, a limit or a file server refuses, wherever it strikes; any other OSError is a defect.
+_REFUSALS = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG, errno.ESTALE, errno.EACCES, errno.EPERM),
+    *(errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN),
+)
 
 
 class LazyGroup(click.Group):
@@ -95,18 +103,25 @@ def slowpath() -> None:
 
     Results go to stdout, progress to stderr. Each option can be set by a variable, too: --rounds of run by
     SLOWPATH_RUN_ROUNDS. Exit codes: 0 done, 1 a message arrived with wrong bytes, 2 wrong usage, 4 the
-    machine or a file refused, 130 interrupted.
+    machine or a file refused, or nothing was measured, 130 interrupted, 141 the reader of stdout went away.
     """
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
-    sys.exit(exit_code(list(sys.argv[1:] if argv is None else argv)))
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        with stop_signals():
+            code = guarded(lambda: exit_code(words))
+    except KeyboardInterrupt:  # before the first line of the command, or after its last
+        code = EXIT_INTERRUPTED
+    sys.exit(code)
 
 
 def exit_code(argv: list[str]) -> int:
     """Run the command line; what a user can meet becomes one line, anything else a traceback."""
     try:
+        _require_utf8(argv)
         result = slowpath.main(args=argv, prog_name="slowpath", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
@@ -123,13 +138,24 @@ def exit_code(argv: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         _tell("interrupted")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()  # else Python complains once more when it flushes stdout at exit
-        return 0
-    except Exception:
+    except SystemExit:  # click's answer to a broken pipe, which can only be a file that the user named
+        _tell("the reader of a pipe went away; what was written there is not whole")
+        return EXIT_NO_READER
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _REFUSALS:
+            _tell(f"{error.filename or 'the system refused'}: {error.strerror}; make room or name another place")
+            return EXIT_REFUSED
         traceback.print_exc()
         _tell(f"this is a defect of slowpath {__version__}, please report it with the lines above")
         return EXIT_DEFECT
+
+
+def _require_utf8(argv: Sequence[str]) -> None:
+    """Every word may be recorded, and the record is UTF-8: refused before anything is started.  Raises: UsageError."""
+    for word in argv:
+        shown = word.encode(errors="backslashreplace").decode()
+        if shown != word:
+            raise UsageError(f"'{shown}': is not UTF-8, which records are written in; rename it")
 
 
 def _tell(message: str) -> None:

@@ -55,6 +55,12 @@ def minimum_effect_option(default: str, words: str) -> Decorator:
     return click.option("--minimum-effect", type=EFFECT, default=default, show_default=True, help=words)
 
 
+def take_over_option() -> Decorator:
+    """--take-over, for commands that go on in a folder."""
+    words = "Go on though another host or container seems to measure there; say so only if you know that it is gone."
+    return click.option("--take-over", is_flag=True, help=words)
+
+
 def format_option(*names: str) -> Decorator:
     """--format, the first name by default; the command gets `format`."""
     words = "What to print on stdout."

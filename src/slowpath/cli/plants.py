@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from slowpath.cli.options import take_over_option
 from slowpath.cli.telling import teller
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Folder; goes on where one of this --seed stopped.  [default: slowpath-plants-SEED]",
 )
+@take_over_option()
 @click.option("--dry-run", is_flag=True, help="Print what would be planted, start nothing.")
 def command(
     count: int,
@@ -39,6 +41,7 @@ def command(
     mpi: str | None,
     budget: str | None,
     out: Path | None,
+    take_over: bool,
     dry_run: bool,
 ) -> int:
     """Plant slow paths by known laws, and count how many are named.
@@ -61,7 +64,7 @@ def command(
             click.echo(f"{trial.name:24} {trial.plant.text if trial.plant else 'nothing'}")
         return 0
     folder = out or Path(f"slowpath-plants-{seed}")
-    scored = run(ground, trials, folder, seed, lambda one: click.echo(line(one)))
+    scored = run(ground, trials, folder, seed, lambda one: click.echo(line(one)), take_over)
     click.echo(table(scored))
     click.echo(f"all of it: {folder / 'plants.json'}")
     found = counts(scored)

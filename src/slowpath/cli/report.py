@@ -36,12 +36,15 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
     from slowpath.cli.finish import exit_code_of, show
     from slowpath.core.diagnosis_folder import is_diagnosis
     from slowpath.report.rebuild import rebuild
+    from slowpath.run.ownership import measured_by
 
     def tell(line: str) -> None:
         click.echo(line, err=True)
 
     if redact_also and redact is None:
         raise click.UsageError("--redact-also needs --redact FOLDER: where the copy without names goes")
+    if (busy := measured_by(run)) is not None:
+        click.echo(f"{busy}; this reports what is there so far", err=True)
     if is_diagnosis(run):
         return _diagnosis(run, format, redact, redact_also, tell)
     if redact is not None:
@@ -58,6 +61,7 @@ def _diagnosis(
     folder: Path, format: str, redact: Path | None, redact_also: tuple[str, ...], tell: Callable[[str], None]
 ) -> int:
     """The report of a diagnosis, and those of its steps."""
+    from slowpath.cli.finish import exit_code_of
     from slowpath.diagnose.page.text import render
     from slowpath.diagnose.rebuild import contrasts_csv, rebuild
     from slowpath.report.redact import redact_run
@@ -73,4 +77,4 @@ def _diagnosis(
         name = {"html": "report.html", "json": "diagnosis.json"}[format]
         click.echo((folder / name).read_text(encoding="utf-8").rstrip("\n"))
     click.echo(f"report: {folder / 'report.html'}", err=True)
-    return int(any(cell.wrong_bytes for one in results for cell in one.cells))
+    return exit_code_of(*results)

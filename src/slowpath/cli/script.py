@@ -53,7 +53,6 @@ def command(
 
     found = campaign_named(campaign)
     script = script_for(scheduler) if scheduler else script_here(lambda name: shutil.which(name) is not None)
-    options = [word for name, value in (("--mpi", mpi), ("--budget", budget)) if value for word in (name, value)]
     budget_s = DURATION.convert(budget, None, None) if budget else None
     if limit_s is None:
         limit_s, why = _time_for(campaign, nodes or most_nodes(found.placements), mpi, ranks, budget_s)
@@ -64,7 +63,8 @@ def command(
         minutes=max(1, math.ceil(limit_s / 60)),
         nodes=nodes,
         ranks=ranks,
-        options=options,
+        mpi=mpi,
+        options=["--budget", budget] if budget else [],
         modules=[name for name in os.environ.get("LOADEDMODULES", "").split(":") if name],
     )
     if nodes and (note := too_few_nodes(found, nodes)):

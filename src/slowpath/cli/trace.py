@@ -31,12 +31,13 @@ def command(run: Path, cell: int | None, launch: int | None, format: str, out: P
     One launch: every interval that was recorded of every rank, with its step and repetition. Cells of cannon and of
     p2p pattern=one_way have start times; other cells record durations alone.
     """
+    from slowpath.core.files import inside
     from slowpath.report.trace.read import read_trace
     from slowpath.report.trace.write import FORMATS, write_trace
 
     trace = read_trace(run, cell, launch)
     name = ("all" if cell is None else f"cell-{cell}") + ("" if launch is None else f"-launch-{launch}")
-    folder = out or run / "traces" / (name if format == "both" else f"{name}-{format}")
+    folder = out or inside(run, Path("traces") / (name if format == "both" else f"{name}-{format}"))
     for note in trace.notes:
         click.echo(f"note: {note}", err=True)
     for path, how in write_trace(trace, folder, list(FORMATS) if format == "both" else [format]):

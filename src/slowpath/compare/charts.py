@@ -55,7 +55,7 @@ def figures(found: Comparison, a: Results, b: Results) -> list[Figure]:
     for row in found.rows:
         cell = cells[id(b)][row.b_cell]
         swept = SWEPT.get(row.experiment)
-        if row.phase == "steady" and swept and cell.parameters.get(swept.parameter, "").isdigit():
+        if row.phase == "steady" and swept and cell.parameters.get(swept.parameter, "").isdecimal():
             curves.setdefault(_key(row, cell, swept.parameter), []).append(row)
     titles = _titles([(cells[id(b)][rows[0].b_cell], rows[0]) for rows in curves.values()])
     made = [

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
+from slowpath.analyse.results_file import read_results
 from slowpath.core.cell_results import CellResult
 from slowpath.core.diagnosis_folder import is_diagnosis, step_folders
 from slowpath.core.errors import RecordError
+from slowpath.core.nothing_measured import nothing_measured
 from slowpath.core.results import (
-    RESULTS_SCHEMA,
     EnvironmentResult,
     MpiResult,
     PlacementResult,
@@ -20,13 +20,20 @@ from slowpath.core.results import (
     RunResult,
 )
 
+READY = "results.json"
+_OTHER = "{} is not what its launches give: it is older, edited, damaged or of another version. It was not used"
+
 
 class Source(msgspec.Struct, frozen=True):
-    """Results and where they are from. folder: the run folder; None: a results.json that stands alone."""
+    """Results and where they are from. folder: the run folder; None: a results.json that stands alone.
+
+    notes: what the reader is to know of where they are from.
+    """
 
     path: Path
     results: Results
     folder: Path | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def run(self) -> RunResult:
@@ -54,64 +61,53 @@ def read_source(path: Path) -> Source:
     """Results of a run folder, of a diagnosis or of a results.json wherever it stands.
 
     A diagnosis stands for its survey: the other steps of two diagnoses measure what each found, and not the same. A run
-    folder whose results.json is missing or older than the end of its run is analysed anew; nothing is written.
+    folder is analysed anew, whatever results.json lies in it: that may be older than the launches, or edited. Only one
+    that stands alone, without launches next to it, is taken as it is. Nothing is written.
     Raises: RecordError: nothing there, damaged, no results, or of another schema.
     """
-    if path.is_file():
-        whole = (path.parent / "run.json").is_file() and path.name == "results.json"
-        return Source(path, decode(_content(path), path), path.parent if whole else None)
-    if not path.exists():
-        raise RecordError(f"{path}: does not exist; name a run folder or a results.json")
+    if not path.is_dir():
+        if not path.exists():
+            raise RecordError(f"{path}: does not exist; name a run folder or a results.json")
+        if path.name == READY and _has_launches(path.parent):
+            return _analysed(path, path.parent)
+        return Source(path, read_results(path))
     if is_diagnosis(path):
         return read_source(step_folders(path)[0])
-    ready, run = path / "results.json", path / "run.json"
-    folder = path if run.is_file() else None
-    if ready.is_file() and (folder is None or ready.stat().st_mtime >= run.stat().st_mtime):
-        return Source(path, decode(_content(ready), ready), folder)
-    return Source(path, _analysed(path), folder)
+    ready = path / READY
+    if ready.exists() and not _has_launches(path):
+        return Source(path, read_results(ready))
+    return _analysed(path, path)
 
 
-def decode(content: bytes, path: Path) -> Results:
-    """Results from the bytes of a results.json; `path` names it in errors.  Raises: RecordError."""
-    try:
-        schema = msgspec.json.decode(content, type=_Versioned).schema
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RecordError(f"{path}: is not a results.json: {error}; name a run folder or its results.json") from error
-    if schema < RESULTS_SCHEMA:
-        raise RecordError(
-            f"{path}: has results of the old schema {schema}, this slowpath reads {RESULTS_SCHEMA}; "
-            "build them anew from the run folder: slowpath report RUN"
-        )
-    if schema > RESULTS_SCHEMA:
-        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
-    try:
-        return msgspec.convert(_completed(msgspec.json.decode(content)), type=Results)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RecordError(
-            f"{path}: is damaged: {error}; build it anew from the run folder: slowpath report RUN"
-        ) from error
+def require_measured(source: Source) -> Source:
+    """Raises: RecordError: nothing was measured in it, so that nothing can be concluded from it."""
+    reason = nothing_measured(source.results)
+    if reason is not None:
+        raise RecordError(f"{source.path}: nothing was measured: {reason}; measure again")
+    return source
 
 
-def _completed(document: Any) -> Any:
-    """A results.json with what later versions of slowpath added to its schema, and what it lacks is null."""
-    run = document.get("run") if isinstance(document, dict) else None
-    if isinstance(run, dict) and isinstance(run.get("mpi"), dict):
-        run["mpi"] = {"mpi": None, "unavailable": None, **run["mpi"]}
-    return document
+def _has_launches(folder: Path) -> bool:
+    """Whether there is a record that results can be made from."""
+    if (folder / "run.json").exists():
+        return (folder / "launches").is_dir()
+    from slowpath.experiments.ipc.folder import ipc_folders
+
+    return bool(ipc_folders(folder))
 
 
-class _Versioned(msgspec.Struct):
-    schema: int
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be read: {error.strerror or error}; check its permissions") from error
-
-
-def _analysed(folder: Path) -> Results:
+def _analysed(path: Path, folder: Path) -> Source:
+    """From the record.  Args: path: what the user named."""
     from slowpath.analyse.build import build_results  # numpy and scipy: only where there are no results yet
 
-    return build_results(folder)
+    results, ready = build_results(folder), folder / READY
+    notes = (_OTHER.format(ready),) if ready.exists() and not _agrees(ready, results) else ()
+    return Source(path, results, folder if (folder / "run.json").is_file() else None, notes)
+
+
+def _agrees(ready: Path, results: Results) -> bool:
+    """Whether a results.json holds the values that its launches give."""
+    try:
+        return read_results(ready).cells == results.cells
+    except RecordError:
+        return False

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -11,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from slowpath.compare.read import Source, read_source
+from slowpath.compare.read import Source, read_source, require_measured
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
-from slowpath.core.files import write_atomically
+from slowpath.core.files import create_once, write_atomically
 
 VARIABLE = "SLOWPATH_DATA_DIR"
 
@@ -28,22 +29,44 @@ def references_folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def add(run: Source, folder: Path) -> Path:
-    """Keep the run's results as a reference; the same run twice is one.
+    """Keep the run's results as a reference; the same run twice is one, another run of the same name gets a number.
 
-    Raises: UsageError: it is imported, not complete or had wrong bytes.  EnvironmentFailure: the disk refuses.
+    Raises: UsageError: it is imported, not complete or had wrong bytes.  RecordError: nothing was measured.
+            EnvironmentFailure: the disk refuses.
     """
+    require_measured(run)
     if run.run.imported or run.run.status != "complete":
         problem = "it was imported" if run.run.imported else f"its status is {run.run.status}"
         raise UsageError(f"{run.path}: is no reference: {problem}; add a whole run of slowpath run")
     if any(cell.wrong_bytes for cell in run.results.cells):
         raise UsageError(f"{run.path}: is no reference: messages arrived with wrong bytes")
-    target = folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', run.run.id)}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise EnvironmentFailure(f"cannot make {folder}: {error.strerror or error}; name another folder") from error
-    write_atomically(target, json.dumps(msgspec.to_builtins(run.results), ensure_ascii=False) + "\n")
-    return target
+    content = (json.dumps(msgspec.to_builtins(run.results), ensure_ascii=False) + "\n").encode()
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", run.run.id)
+    for number in itertools.count(1):
+        target = folder / (f"{name}.json" if number == 1 else f"{name}-{number}.json")
+        if create_once(target, content):
+            return target
+        if _holds(target, run):
+            write_atomically(target, content)
+            return target
+    raise AssertionError
+
+
+def _holds(path: Path, run: Source) -> bool:
+    """Whether a reference is this very run. Two nodes may begin runs of one name in the same second."""
+    try:
+        other = read_source(path)
+    except RecordError:
+        return True  # damaged: to be replaced
+    return _which(other) == _which(run)
+
+
+def _which(run: Source) -> tuple[object, ...]:
+    return run.run.id, run.run.started, run.run.seed, run.run.machine.get("host")
 
 
 def read_references(folder: Path) -> tuple[list[Source], list[str]]:
@@ -52,7 +75,7 @@ def read_references(folder: Path) -> tuple[list[Source], list[str]]:
     left_out: list[str] = []
     for path in sorted(folder.glob("*.json")):
         try:
-            found.append(read_source(path))
+            found.append(require_measured(read_source(path)))
         except RecordError as error:
             left_out.append(str(error))
     return found, left_out

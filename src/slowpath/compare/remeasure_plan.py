@@ -95,8 +95,8 @@ def _set(side: str, results: Results, wanted: set[int]) -> list[Environment]:
     for cell in results.cells:
         if cell.cell in wanted:
             under, given = mpi_name(side, cell.mpi), environment_of(results.run, cell)
-            variables = dict(given.variables) if given else {}
-            found[cell.environment, under] = Environment(cell.environment, variables, mpi=under)
+            variables, unset = (dict(given.variables), list(given.unset)) if given else ({}, [])
+            found[cell.environment, under] = Environment(cell.environment, variables, mpi=under, unset=unset)
     return list(found.values())
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from slowpath.core.result import AtLeastOne, Count, Interval, NotNegative, Positive, Result, Share, Text, means
+from slowpath.core.result import AtLeastOne, Count, Interval, NotNegative, Number, Positive, Result, Share, Text, means
 
 CannonPart = Annotated[str, Meta(pattern="^(dgemm|issue|test|wait|copy|synchronise|skew|distribute|gather|generate)$")]
 ScalingKind = Annotated[str, Meta(pattern="^(strong|weak)$")]
@@ -63,7 +63,7 @@ class CannonPoint(Result, frozen=True, kw_only=True):
     ]
     generate_ratio_reason: Annotated[str | None, means("why it is null")]
     hidden_ratio: Annotated[
-        float | None, means("of what the reference exposes, the part that it does not; of two values, so no interval")
+        Number | None, means("of what the reference exposes, the part that it does not; of two values, so no interval")
     ] = None
     hidden_ratio_reason: Annotated[str | None, means("why it is null")] = None
     moved_ratio: Annotated[
@@ -122,8 +122,8 @@ class TimelineInterval(Result, frozen=True, kw_only=True):
     rank: Annotated[Count, means("0, 1, ...")]
     part: Annotated[str, means("as in parts_s, and `total`")]
     step: Annotated[Count, means("of the algorithm, 0-based")]
-    begin_s: Annotated[float, means("when it began")]
-    end_s: Annotated[float, means("when it ended")]
+    begin_s: Annotated[Number, means("when it began")]
+    end_s: Annotated[Number, means("when it ended")]
 
 
 class TimelineWait(Result, frozen=True, kw_only=True):
@@ -132,8 +132,8 @@ class TimelineWait(Result, frozen=True, kw_only=True):
     rank: Annotated[Count, means("that waited")]
     last: Annotated[Count, means("rank that it waited for, the one that came last")]
     step: Annotated[Count, means("of the algorithm, 0-based")]
-    begin_s: Annotated[float, means("when it began to wait")]
-    until_s: Annotated[float, means("when the other rank came")]
+    begin_s: Annotated[Number, means("when it began to wait")]
+    until_s: Annotated[Number, means("when the other rank came")]
 
 
 class CannonTimeline(Result, frozen=True, kw_only=True):

@@ -15,13 +15,16 @@ from slowpath.core.result import (
     Calls,
     Count,
     Interval,
+    Name,
     NotNegative,
+    Number,
     Phase,
     Positive,
     Result,
     Role,
     Share,
     Text,
+    Whole,
     means,
     optional,
 )
@@ -40,7 +43,7 @@ class Outliers(Result, frozen=True, kw_only=True):
 class Mode(Result, frozen=True, kw_only=True):
     """A group of launches that lie apart from the others."""
 
-    value: Annotated[float, means("of the group, in the metric's unit")]
+    value: Annotated[Number, means("of the group, in the metric's unit")]
     launches: Annotated[Count, means("in the group")]
     share_interval: Annotated[Interval, means("share of launches that lie in the group")]
 
@@ -64,17 +67,17 @@ class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
     location: Annotated[
         float, Meta(gt=0, lt=1), means("quantile of its samples that stands for a launch: 0.5, in `put` 0.25")
     ]
-    launch_values: Annotated[list[float], Meta(min_length=1), means("of each launch")]
+    launch_values: Annotated[list[Number], Meta(min_length=1), means("of each launch")]
     by_repetitions: Annotated[ByCleanness | None, means("experiment cannon alone")] = None
     samples: Annotated[AtLeastOne, means("over all launches")]
     cut_samples: Annotated[Count, means("at the head, before the steady state; not in the value")]
-    p50: Annotated[float, means("median of the samples of a launch; median over launches, like the next three")]
-    p90: Annotated[float | None, means("quantile; null: too few samples")]
-    p99: Annotated[float | None, means("quantile; null: too few samples")]
-    p999: Annotated[float | None, means("quantile; null: too few samples")]
+    p50: Annotated[Number, means("median of the samples of a launch; median over launches, like the next three")]
+    p90: Annotated[Number | None, means("quantile; null: too few samples")]
+    p99: Annotated[Number | None, means("quantile; null: too few samples")]
+    p999: Annotated[Number | None, means("quantile; null: too few samples")]
     p999_reason: Annotated[str | None, means("why p999, or any other quantile, is null")]
-    min: Annotated[float, means("least sample")]
-    max: Annotated[float, means("largest sample")]
+    min: Annotated[Number, means("least sample")]
+    max: Annotated[Number, means("largest sample")]
     outliers: Annotated[Outliers, means("samples far from the others")]
     steady_class: Annotated[
         Literal["flat", "warm-up", "slowdown", "no steady state"] | None,
@@ -99,8 +102,8 @@ class FirstSlow(Result, frozen=True, kw_only=True):
     """In how many launches the first message lies far outside the later ones (docs/internals/statistics.md)."""
 
     slow: Annotated[bool, means("in 3 of 4 launches")]
-    launches_slow: Annotated[int, means("in which it does")]
-    launches: Annotated[int, means("that measured both")]
+    launches_slow: Annotated[Whole, means("in which it does")]
+    launches: Annotated[Whole, means("that measured both")]
 
 
 class ByRepetition(Result, frozen=True, kw_only=True):
@@ -117,7 +120,7 @@ class ByRepetition(Result, frozen=True, kw_only=True):
 class MetricResult(Result, frozen=True, kw_only=True):
     """One metric of a cell."""
 
-    unit: Annotated[str, means("s, or what the metric has")]
+    unit: Annotated[Name, means("s, or what the metric has")]
     better: Annotated[Literal["lower", "higher"], means("which values are good")]
     phases: Annotated[dict[Phase, MetricEstimate], means("of the first message, and of later ones")]
     first_slow: Annotated[FirstSlow | None, means("null: one of the phases is missing")]
@@ -137,10 +140,10 @@ class WhoPays(Result, frozen=True, kw_only=True):
     sender_s: Annotated[NotNegative, means("the sender is in its call: its share of one_way_s")]
     receiver_s: Annotated[NotNegative, means("the receiver is in its call: its share of one_way_s")]
     receiver_early_s: Annotated[
-        float, means("median; MPI_Recv begins before MPI_Send; negative: after. In receive_s, not in one_way_s")
+        Number, means("median; MPI_Recv begins before MPI_Send; negative: after. In receive_s, not in one_way_s")
     ]
     sender_after_s: Annotated[
-        float, means("median; MPI_Send outlasts MPI_Recv; negative: it returned before. In send_s, not in one_way_s")
+        Number, means("median; MPI_Send outlasts MPI_Recv; negative: it returned before. In send_s, not in one_way_s")
     ]
     launches: Annotated[AtLeastOne, means("that measured it")]
     text: Annotated[Text, means("one sentence")]
@@ -157,9 +160,9 @@ class CallCounts(Result, frozen=True, kw_only=True):
 class RoleWitness(Result, frozen=True, kw_only=True, omit_defaults=True):
     """What the kernel did for one rank, per operation. Null: the rank stores no times."""
 
-    minor_faults_per_op: Annotated[float | None, means("page faults that need no disk")]
-    major_faults_per_op: Annotated[float | None, means("page faults that do")]
-    system_time_s_per_op: Annotated[float | None, means("time in the kernel")]
+    minor_faults_per_op: Annotated[Number | None, means("page faults that need no disk")]
+    major_faults_per_op: Annotated[Number | None, means("page faults that do")]
+    system_time_s_per_op: Annotated[Number | None, means("time in the kernel")]
     involuntary_switches: Annotated[Count | None, means("how often it was switched out, in all")]
     operations: Annotated[Count | None, means("over which this was counted")] = None
     calls: Annotated[dict[str, CallCounts] | None, means("by kind; docs/internals/witnesses.md")] = None
@@ -168,10 +171,10 @@ class RoleWitness(Result, frozen=True, kw_only=True, omit_defaults=True):
 class Distribution(Result, frozen=True, kw_only=True):
     """Instructions of one call, over calls."""
 
-    median: Annotated[float, means("instructions")]
+    median: Annotated[Number, means("instructions")]
     min: Annotated[Count, means("instructions")]
     max: Annotated[Count, means("instructions")]
-    mean: Annotated[float, means("instructions")]
+    mean: Annotated[Number, means("instructions")]
     counts: Annotated[Calls, means("instructions -> how many calls")]
 
 
@@ -216,7 +219,7 @@ class InstructionRegion(Result, frozen=True, kw_only=True):
     per_call: Annotated[PerCall, means("over the calls of all launches")]
     total: Annotated[InstructionTotal, means("over the region")]
     loop_per_put: Annotated[
-        float | None,
+        Number | None,
         means(
             "instructions of the program itself for each call: call site and loop, inlined code included; null: not "
             "reported"
@@ -260,16 +263,16 @@ class CellResult(Result, frozen=True, kw_only=True):
     """One experiment at one point."""
 
     cell: Annotated[Count, means("number")]
-    key: Annotated[str, means("hash of experiment, parameters, environment, placement and MPI")]
-    label: Annotated[str, means("short, unique in the run")]
-    group: Annotated[str, means("of the campaign")]
-    experiment: Annotated[str, means("name")]
+    key: Annotated[Name, means("hash of experiment, parameters, environment, placement and MPI")]
+    label: Annotated[Name, means("short, unique in the run")]
+    group: Annotated[Name, means("of the campaign")]
+    experiment: Annotated[Name, means("name")]
     parameters: Annotated[
         dict[str, str], means("as the engine takes them; of p2p `blocks` in place of the `block_bytes` it follows from")
     ]
     mpi: Annotated[str | None, means("short name as in run.mpis; null: imported and old runs")] = None
-    environment: Annotated[str, means("as in run.environments")]
-    placement: Annotated[str, means("as in run.placements")]
+    environment: Annotated[Name, means("as in run.environments")]
+    placement: Annotated[Name, means("as in run.placements")]
     copy: Annotated[AtLeastOne, means("2 and more: the same again, for a control")] = 1
     status: Annotated[Literal["ok", "partial", "skipped", "failed"], means("partial: not in every round")]
     reason: Annotated[str | None, means("why status is not ok")] = None
@@ -292,6 +295,11 @@ class CellResult(Result, frozen=True, kw_only=True):
     reproduce: Annotated[str | None, means("the exact command line, environment included; null: an imported log")] = (
         None
     )
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether any launch gave a time or a count."""
+        return bool(self.metrics or self.instructions or (self.witnessed and self.witness))
 
     def estimate(self, metric: str, phase: str) -> MetricEstimate | None:
         """Of a metric and phase; None where the cell has none."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from slowpath.core.result import Count, Interval, NotNegative, Phase, Result, Share, means
+from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Phase, Result, Share, Whole, means
 
 VerdictWord = Literal["faster", "slower", "same", "undecided"]
 
@@ -17,8 +17,8 @@ class ContrastSide(Result, frozen=True, kw_only=True):
 
     cell: Annotated[Count, means("number of the cell")]
     phase: Annotated[Phase, means("of its messages")]
-    label: Annotated[str, means("of the cell")]
-    value: Annotated[str, means("what the axis is set to")]
+    label: Annotated[Name, means("of the cell")]
+    value: Annotated[Name, means("what the axis is set to")]
 
 
 class Reproduce(Result, frozen=True, kw_only=True):
@@ -31,10 +31,10 @@ class Reproduce(Result, frozen=True, kw_only=True):
 class ContrastResult(Result, frozen=True, kw_only=True, rename={"default_side": "usual"}):
     """Two cells, or two phases of one, that differ in one thing. ratio is b over a: above 1, b takes longer."""
 
-    id: Annotated[str, means("unique in the run; the same when the campaign runs again")]
-    group: Annotated[str, means("the contrast's name in the campaign")]
+    id: Annotated[Name, means("unique in the run; the same when the campaign runs again")]
+    group: Annotated[Name, means("the contrast's name in the campaign")]
     question: Annotated[str, means("what it answers")]
-    axis: Annotated[str, means("the one thing that differs: a parameter, mpi, environment, placement, copy or phase")]
+    axis: Annotated[Name, means("the one thing that differs: a parameter, mpi, environment, placement, copy or phase")]
     a: Annotated[ContrastSide, means("what b is compared with")]
     b: Annotated[ContrastSide, means("what is compared")]
     where: Annotated[str, means("what both sides have in common, in words")]
@@ -45,7 +45,7 @@ class ContrastResult(Result, frozen=True, kw_only=True, rename={"default_side": 
             "message); null: neither"
         ),
     ] = None
-    metric: Annotated[str, means("name of a metric, in seconds")]
+    metric: Annotated[Name, means("name of a metric, in seconds")]
     control: Annotated[bool, means("nothing differs (A/A): expected same")]
     explains: Annotated[bool, means("states what something costs; never a slow path")]
     minimum_effect: Annotated[float, Meta(ge=0, lt=1), means("a smaller relative difference is called same, as 0.03")]
@@ -76,11 +76,13 @@ class NodePair(Result, frozen=True, kw_only=True):
 
     a: Annotated[str, means("name of a node")]
     b: Annotated[str, means("name of the other")]
-    cell: Annotated[int, means("number of its cell")]
-    launches: Annotated[int, means("that measured it")]
-    value_s: Annotated[float | None, means("over launches; null: not measured")]
+    cell: Annotated[Whole, means("number of its cell")]
+    launches: Annotated[Whole, means("that measured it")]
+    value_s: Annotated[Number | None, means("over launches; null: not measured")]
     interval: Annotated[Interval | None, means("of value_s, seconds")]
-    ratio: Annotated[float | None, means("over the other pairs: above 1, it takes longer; null: fewer than two others")]
+    ratio: Annotated[
+        Number | None, means("over the other pairs: above 1, it takes longer; null: fewer than two others")
+    ]
     ratio_interval: Annotated[Interval | None, means("of the ratio")]
     interval_kind: Annotated[str | None, means("how the intervals were made, or why there is none")]
     verdict: Annotated[VerdictWord | None, means("null: not compared")]
@@ -98,10 +100,10 @@ class FailedNode(Result, frozen=True, kw_only=True):
 class NodePairs(Result, frozen=True, kw_only=True, omit_defaults=True):
     """Cells that differ in their pair of nodes alone."""
 
-    label: Annotated[str, means("what they have in common")]
-    group: Annotated[str, means("of the campaign")]
+    label: Annotated[Name, means("what they have in common")]
+    group: Annotated[Name, means("of the campaign")]
     metric: Annotated[str | None, means("null: no pair was measured")]
     nodes: Annotated[list[str], means("names")]
-    minimum_effect: Annotated[float, means("a smaller relative difference is called same")]
+    minimum_effect: Annotated[Number, means("a smaller relative difference is called same")]
     pairs: Annotated[list[NodePair], means("every pair")]
     failed_nodes: Annotated[list[FailedNode] | None, means("no pair of theirs was measured; absent: none")] = None

@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+from slowpath.core.limits import MOST_CPUS
+
+_NUMBER = re.compile("[0-9]{1,9}")
 
 
 def parse_cpu_list(text: str | None) -> frozenset[int]:
@@ -11,7 +16,9 @@ def parse_cpu_list(text: str | None) -> frozenset[int]:
     found: set[int] = set()
     for part in (text or "").split(","):
         first, dash, last = part.strip().partition("-")
-        if not (first.isdecimal() and (last if dash else first).isdecimal()):
+        if not (_NUMBER.fullmatch(first) and _NUMBER.fullmatch(last if dash else first)):
+            return frozenset()
+        if int(last or first) >= MOST_CPUS:
             return frozenset()
         found.update(range(int(first), int(last if dash else first) + 1))
     return frozenset(found)

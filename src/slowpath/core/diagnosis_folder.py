@@ -4,31 +4,37 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
+from slowpath.core.decoding import decoded
 from slowpath.core.errors import RecordError
-from slowpath.core.files import read_bytes
+from slowpath.core.files import inside, read_bytes
+from slowpath.core.limits import FILE_BYTES, LONGEST_ID, MOST_STEPS, Name, Text, Whole
 
 DIAGNOSIS_FILE = "diagnosis.json"
+# One folder of the diagnosis itself: nothing hidden, no way up, no way elsewhere.
+StepFolder = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", max_length=LONGEST_ID)]
 
 
 class StepInfo(msgspec.Struct, frozen=True):
     """One run of a diagnosis. folder: within the diagnosis.  why: it was made."""
 
-    number: int
-    folder: str
-    why: str
+    number: Whole
+    folder: StepFolder
+    why: Text
 
 
 class DiagnosisInfo(msgspec.Struct, frozen=True):
     """started: local time, ISO 8601.  mpi: identity."""
 
-    schema: int
-    started: str
-    mpi: str | None = None
-    status: str = "running"
-    steps: list[StepInfo] = []
+    schema: Whole
+    started: Name
+    mpi: Name | None = None
+    status: Name = "running"
+    steps: Annotated[list[StepInfo], Meta(max_length=MOST_STEPS)] = []
 
 
 def is_diagnosis(folder: Path) -> bool:
@@ -39,15 +45,17 @@ def is_diagnosis(folder: Path) -> bool:
 def read_info(folder: Path) -> DiagnosisInfo:
     """Of any schema.  Raises: RecordError: it is missing or damaged."""
     path = folder / DIAGNOSIS_FILE
-    try:
-        return msgspec.json.decode(read_bytes(path), type=DiagnosisInfo)
-    except msgspec.DecodeError as error:
-        raise RecordError(f"{path}: is not a diagnosis: {error}; name a folder that slowpath diagnose wrote") from error
+    content = read_bytes(path, FILE_BYTES[DIAGNOSIS_FILE], within=folder)
+    return decoded(content, DiagnosisInfo, path, "name a folder that slowpath diagnose wrote", "is not a diagnosis")
 
 
 def step_folders(folder: Path) -> list[Path]:
-    """Run folders of its steps that are there, the survey first.  Raises: RecordError: damaged, or none is there."""
-    found = [folder / one.folder for one in read_info(folder).steps if (folder / one.folder / "run.json").is_file()]
+    """Run folders of its steps that are there, the survey first.
+
+    Raises: RecordError: damaged, none is there, or one leads out of the diagnosis.
+    """
+    steps = [inside(folder, one.folder) for one in read_info(folder).steps]
+    found = [step for step in steps if (step / "run.json").is_file()]
     if not found:
         raise RecordError(f"{folder}: no step of this diagnosis is there; its survey was not measured, or was moved")
     return found

@@ -142,7 +142,7 @@ def _spell_one(parameter: Parameter, value: str) -> str:
     if parameter.type == "flag":
         words = words or ["on", "off"]
     # A word may stand for a number, such as buffer_bytes=message; a numeric default is spelled below.
-    if (value in words or value == parameter.default) and not value[:1].isdigit():
+    if (value in words or value == parameter.default) and not value[:1].isdecimal():
         return value
     if parameter.type in ("choice", "flag"):
         raise UsageError(f"'{value}' is not one of {', '.join(words)}{nearest(value, words) if value else ''}")

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import secrets
 import stat
 from pathlib import Path
 
-from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 
 FILE_LIMIT_BYTES = 256 * 2**20  # of a file that is read whole; the largest plan.json on record has 9 MB
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV, errno.EINVAL)
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a FIFO"),
@@ -26,9 +29,11 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     Raises: EnvironmentFailure if the disk is full, read-only or gone; `path` is then as it was before.
     """
     data = content.encode() if isinstance(content, str) else content
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    # Two containers or nodes may give their processes the same number.
+    part = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}.part")
     try:
-        with part.open("wb") as file:
+        _drop(part)  # of a process that was killed; or a link that somebody put there, which must not be followed
+        with part.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -39,6 +44,60 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     except BaseException:
         _drop(part)
         raise
+
+
+def create_once(path: Path, content: bytes) -> bool:
+    """Make a file whole or not at all, unless it is there: of several that try at once, on any node, one succeeds.
+
+    Over NFS the answer to a link may be lost although the link was made: the count of links tells (open(2), O_EXCL).
+    Returns: whether this call made it.  Raises: EnvironmentFailure: the disk refuses.
+    """
+    unique = path.with_name(f".take-{secrets.token_hex(16)}")
+    try:
+        unique.write_bytes(content)
+        try:
+            os.link(unique, path)
+        except FileExistsError:
+            return unique.stat().st_nlink == 2
+        except OSError as error:
+            if unique.stat().st_nlink == 2:
+                return True
+            if error.errno not in _NO_LINKS:
+                raise
+            return _create_exclusively(path, content)
+        return True
+    except OSError as error:
+        raise cannot("write", path, error) from error
+    finally:
+        _drop(unique)
+
+
+def _create_exclusively(path: Path, content: bytes) -> bool:
+    """Where a file system has no hard links. Another may see half of it for a moment."""
+    try:
+        file = path.open("xb")
+    except FileExistsError:
+        return False
+    try:
+        with file:
+            file.write(content)
+    except OSError:
+        _drop(path)
+        raise
+    return True
+
+
+def append_at_once(path: Path, text: str) -> None:
+    """Add to a local file in one write, so that what others add at the same time stands before or after it (write(2),
+    O_APPEND).  Raises: OSError.
+    """
+    data = memoryview(text.encode())
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    finally:
+        os.close(descriptor)
 
 
 def _drop(path: Path) -> None:
@@ -70,7 +129,7 @@ def open_regular(path: Path, limit_bytes: int | None = FILE_LIMIT_BYTES, within:
     more after it is open, since it may have been replaced.
     """
     if within is not None:
-        inside(within, path)
+        inside(within, path.absolute())  # `path` is no name within the folder, which `inside` would put below it
     try:
         _require_regular(path, path.stat())
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -115,6 +174,15 @@ def _too_large(path: Path, size_bytes: int, limit_bytes: int) -> RecordError:
     return RecordError(
         f"{path}: has {size_bytes} bytes, more than the {limit_bytes} that are read; restore the file from a copy"
     )
+
+
+def require_utf8(path: Path) -> None:
+    """Raises: UsageError: the path cannot be written into a record, which is UTF-8."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        shown = str(path).encode(errors="backslashreplace").decode()
+        raise UsageError(f"{shown}: is not UTF-8, which the record is written in; rename it") from error
 
 
 def cannot(action: str, path: Path, error: OSError) -> EnvironmentFailure:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from slowpath.core.contrast_results import VerdictWord
-from slowpath.core.result import Count, Interval, NotNegative, Phase, Positive, Result, Text, means, optional
+from slowpath.core.result import Count, Interval, NotNegative, Number, Phase, Positive, Result, Text, means, optional
 
 
 class LawCoefficient(Result, frozen=True, kw_only=True):
@@ -17,7 +17,7 @@ class LawCoefficient(Result, frozen=True, kw_only=True):
     name: Annotated[str, means("of the term")]
     per: Annotated[str | None, means("for each what it is paid; null: once")]
     unit: Annotated[str, means("of its value")]
-    value: Annotated[float, means("in that unit")]
+    value: Annotated[Number, means("in that unit")]
     interval: Annotated[Interval | None, means("in that unit")]
     interval_kind: Annotated[str, means("how the interval was made, or why there is none")]
 
@@ -26,8 +26,8 @@ class LimitBracket(Result, frozen=True, kw_only=True, omit_defaults=True):
     """A limit of a law: it lies above `above` and not above `up_to`. What has a default only a diagnosis finds out."""
 
     covariate: Annotated[str, means("in which the limit lies")]
-    above: Annotated[float, means("last value that is known to lie before it")]
-    up_to: Annotated[float, means("first value that is known to lie beyond it")]
+    above: Annotated[Number, means("last value that is known to lie before it")]
+    up_to: Annotated[Number, means("first value that is known to lie beyond it")]
     rising: Annotated[bool | None, means("whether it takes longer beyond it; absent: not measured")] = None
     unclear: Annotated[bool, means("points inside show no limit")] = False
     first_seen: Annotated[Interval | None, means("above and up_to before it was refined")] = None
@@ -41,12 +41,12 @@ class LimitBracket(Result, frozen=True, kw_only=True, omit_defaults=True):
 class LawPoint(Result, frozen=True, kw_only=True):
     """One point of the sweep that a law was fitted to."""
 
-    place: Annotated[dict[str, float], means("what was varied -> its value here")]
+    place: Annotated[dict[str, Number], means("what was varied -> its value here")]
     value_s: Annotated[NotNegative, means("centre over launches, seconds")]
     interval: Annotated[
         Interval, means("95 % of the centre, seconds: two standard errors, with 1 % for the law itself")
     ]
-    fitted_s: Annotated[float | None, means("by the law, seconds; null: no law is named")]
+    fitted_s: Annotated[Number | None, means("by the law, seconds; null: no law is named")]
     page_bytes: Annotated[
         Count | None, means("law `granules`: pages with which the length is mapped; null: not by the page")
     ] = None
@@ -63,7 +63,7 @@ class LawResult(Result, frozen=True, kw_only=True):
     left_out_ratio: Annotated[NotNegative | None, means("relative error at points left out of the fit")]
     runner_up: Annotated[str | None, means("the next best law")]
     refused: Annotated[str | None, means("why no law is named")]
-    separating: Annotated[list[dict[str, float]], means("points (covariate -> value) that would separate candidates")]
+    separating: Annotated[list[dict[str, Number]], means("points (covariate -> value) that would separate candidates")]
     points: Annotated[Count, means("that were fitted")]
     launches: Annotated[Count, means("at each point")]
     text: Annotated[Text, means("one line")]
@@ -94,7 +94,7 @@ class Legs(Result, frozen=True, kw_only=True):
 class RemovedRatio(Result, frozen=True, kw_only=True):
     """The share of the gap that a remedy removed."""
 
-    value: Annotated[float, means("1: all of it; negative: the gap grew")]
+    value: Annotated[Number, means("1: all of it; negative: the gap grew")]
     interval: Annotated[Interval | None, means("of the value")]
 
 
@@ -110,7 +110,7 @@ class SideEffect(Result, frozen=True, kw_only=True):
     """A cell that a remedy made slower or faster."""
 
     where: Annotated[str, means("the cell, in words")]
-    ratio: Annotated[float, means("with the remedy over without")]
+    ratio: Annotated[Number, means("with the remedy over without")]
     interval: Annotated[Interval | None, means("of the ratio")]
     verdict: Annotated[VerdictWord, means("what the remedy made it")]
 
@@ -157,7 +157,7 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
     ]
     ratio: Annotated[Positive | None, means("slow over usual; null: nothing usual was measured")]
     interval: Annotated[Interval | None, means("of the ratio")]
-    excess_s: Annotated[float | None, means("slow minus usual, for each operation; null: nothing usual was measured")]
+    excess_s: Annotated[Number | None, means("slow minus usual, for each operation; null: nothing usual was measured")]
     metric: Annotated[str, means("of the strongest member")]
     phase: Annotated[Phase, means("of the strongest member")]
     law: Annotated[LawResult | None, means("null: nothing to fit")]

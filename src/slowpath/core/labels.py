@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from slowpath.core.engine_description import DescribedExperiment
 from slowpath.core.units import format_bytes
+from slowpath.core.whole import whole_number
 
 # Words that a parameter's name needs no help with when its value stands alone.
 _SELF_EVIDENT = ("message_bytes", "pattern", "environment", "placement")
@@ -18,7 +19,12 @@ def readable_value(experiment: DescribedExperiment, axis: str, value: str) -> st
     kind = next((p.type for p in experiment.parameters if p.name == axis), None)
     if kind != "bytes":
         return value
-    return ":".join(format_bytes(int(side)) if side.isdigit() else side for side in value.split(":"))
+    return ":".join(_readable_side(side) for side in value.split(":"))
+
+
+def _readable_side(side: str) -> str:
+    count = whole_number(side)
+    return side if count is None else format_bytes(count)
 
 
 def group_labels(group: str, experiment: DescribedExperiment, points: Sequence[Mapping[str, str]]) -> list[str]:

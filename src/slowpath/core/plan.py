@@ -6,9 +6,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
+
+from slowpath.core.limits import LARGEST, MOST_LAUNCHES, MOST_RANKS, Name, Text, Whole
+from slowpath.core.result import Phase
 
 PLAN_SCHEMA = 1
 WITNESSED_ROUNDS = 2  # two, so that a count which is not the same each time is seen
@@ -24,14 +28,18 @@ LIBRARIES = (
     "spectrummpi",
 )
 ALL = "all"  # in place of names: every MPI that is found
+Count = Annotated[int, Meta(ge=0, le=LARGEST)]
+CellNumber = Annotated[int, Meta(ge=0, le=2**32 - 1)]  # of a cell or a launch: what a block's header holds
+RankNumber = Annotated[int, Meta(ge=0, lt=MOST_RANKS)]
+Ranks = Annotated[int, Meta(ge=1, le=MOST_RANKS)]
 
 
 class PlannedMpi(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One MPI of the run."""
 
-    name: str  # short, unique in the run; what Cell.mpi, Launch.mpi and Environment.mpi refer to
-    identity: str  # library and version; part of each cell's key, so unique in the run, too
-    unavailable: str | None = None  # why it is not there; its cells are skipped
+    name: Name  # short, unique in the run; what Cell.mpi, Launch.mpi and Environment.mpi refer to
+    identity: Name  # library and version; part of each cell's key, so unique in the run, too
+    unavailable: Text | None = None  # why it is not there; its cells are skipped
 
 
 class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,28 +49,28 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name. `Plan.environment` finds the right one.
     """
 
-    name: str
-    variables: dict[str, str] = {}
-    setting: str | None = None  # the library-neutral name that the variables came from, e.g. "single_copy_off"
-    unavailable: str | None = None  # why this MPI can't be put into this state; its cells are skipped
-    mpi: str | None = None  # the MPI for which this holds; None: for every MPI of the run
-    unset: list[str] = []  # names that are taken out of the user's own variables
+    name: Name
+    variables: dict[Name, Text] = {}
+    setting: Name | None = None  # the library-neutral name that the variables came from, e.g. "single_copy_off"
+    unavailable: Text | None = None  # why this MPI can't be put into this state; its cells are skipped
+    mpi: Name | None = None  # the MPI for which this holds; None: for every MPI of the run
+    unset: list[Name] = []  # names that are taken out of the user's own variables
     witness: bool = False  # its launches count calls (docs/internals/witnesses.md), and their times stand for nothing
-    stated: dict[str, str] = {}  # of an imported log: what the user states of its launch (nodes, transport, bind)
+    stated: dict[Name, Text] = {}  # of an imported log: what the user states of its launch (nodes, transport, bind)
 
 
 class Placement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where ranks go: how the launcher is asked to bind them, and on which nodes it is asked to put them."""
 
-    name: str
-    bind: str = "core"  # core | socket | numa | none; unknown: an imported run
-    spread: str | None = None  # core | core_group | numa | socket: what each next rank is moved on by
-    nodes: int | None = None  # None: as the launcher has it
-    ranks_per_node: int | None = None
-    hosts: list[str] = []  # names of the nodes, where a placement is about certain ones
-    of: str | None = None  # the campaign's name for all placements that one [[placement]] stands for
-    ranks: int | None = None  # of its launches, where the run has several numbers of ranks; None: Plan.ranks
-    unavailable: str | None = None  # why ranks can't be put there; its cells are skipped
+    name: Name
+    bind: Name = "core"  # core | socket | numa | none; unknown: an imported run
+    spread: Name | None = None  # core | core_group | numa | socket: what each next rank is moved on by
+    nodes: Ranks | None = None  # None: as the launcher has it
+    ranks_per_node: Ranks | None = None
+    hosts: list[Name] = []  # names of the nodes, where a placement is about certain ones
+    of: Name | None = None  # the campaign's name for all placements that one [[placement]] stands for
+    ranks: Ranks | None = None  # of its launches, where the run has several numbers of ranks; None: Plan.ranks
+    unavailable: Text | None = None  # why ranks can't be put there; its cells are skipped
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -83,65 +91,65 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     integers. An imported cell has only those that its log states.
     """
 
-    cell: int
-    key: str
-    group: str
-    label: str
-    experiment: str
-    parameters: dict[str, str]
-    environment: str
-    placement: str
-    copy: int = 1  # 1, 2, ...: the same cell again, for A/A contrasts
-    skip: str | None = None  # why it is not run at all
-    mpi: str | None = None  # PlannedMpi.name; None: an imported run, or a plan from before there could be several
+    cell: CellNumber
+    key: Name
+    group: Name
+    label: Name
+    experiment: Name
+    parameters: dict[Name, Text]
+    environment: Name
+    placement: Name
+    copy: Annotated[int, Meta(ge=1, le=LARGEST)] = 1  # 1, 2, ...: the same cell again, for A/A contrasts
+    skip: Text | None = None  # why it is not run at all
+    mpi: Name | None = None  # PlannedMpi.name; None: an imported run, or a plan from before there could be several
 
 
 class Side(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One side of a contrast: a phase of a cell, and what the axis is set to there."""
 
-    cell: int
-    phase: str  # first | steady
-    value: str
+    cell: CellNumber
+    phase: Phase
+    value: Name
 
 
 class Contrast(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Two cells (or two phases of one) that differ in one thing. The claim is b over a."""
 
-    id: str
-    group: str
-    question: str
-    axis: str  # a parameter's name, mpi, environment, placement, copy, or phase
-    metric: str
+    id: Name
+    group: Name
+    question: Text
+    axis: Name  # a parameter's name, mpi, environment, placement, copy, or phase
+    metric: Name
     a: Side
     b: Side
     control: bool = False  # nothing differs: expected "same"
-    remedy: str | None = None  # id of a remedy; in plans of earlier versions the sentence itself
+    remedy: Text | None = None  # id of a remedy; in plans of earlier versions the sentence itself
     explains: bool = False  # says what something costs and where time goes; never a slow path in itself
 
 
 class Launch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One planned start of the MPI job: one MPI, environment and placement, its cells in shuffled order."""
 
-    launch: int
-    round: int
-    environment: str
-    placement: str
-    cells: list[int]
-    seed: int
-    mpi: str | None = None  # as Cell.mpi
-    turn: int | None = None  # launches of one round and turn have no node in common and run at once; None: alone
+    launch: CellNumber
+    round: Count
+    environment: Name
+    placement: Name
+    cells: list[CellNumber]
+    seed: Whole
+    mpi: Name | None = None  # as Cell.mpi
+    turn: Count | None = None  # launches of one round and turn have no node in common and run at once; None: alone
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A campaign fully expanded for the MPIs in use. Launches stand in the order in which they are to run."""
 
-    schema: int
-    campaign: str
-    title: str
-    ranks: int  # the most that a launch has
-    rounds: int
-    seed: int
-    minimum_effect: float  # ratio below which a difference is called "same", e.g. 0.03
+    schema: Whole
+    campaign: Name
+    title: Name
+    ranks: Ranks  # the most that a launch has
+    rounds: Annotated[int, Meta(ge=0, le=MOST_LAUNCHES)]
+    seed: Whole
+    minimum_effect: Annotated[float, Meta(ge=0, le=1)]  # ratio below which a difference is called "same", e.g. 0.03
     environments: list[Environment]
     placements: list[Placement]
     cells: list[Cell]

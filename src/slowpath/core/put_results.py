@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from slowpath.core.result import Count, Interval, NotNegative, Positive, Result, means
+from slowpath.core.result import Count, Interval, NotNegative, Number, Positive, Result, means
 
 
 class RateShare(Result, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class PutRow(Result, frozen=True, kw_only=True):
     cell: Annotated[Count, means("number")]
     rung: Annotated[Count, means("of the ladder; 0 for any other design")]
     instructions_with_loop: Annotated[
-        float | None, means("of a put: inside the call (median), call site and loop; null: not counted")
+        Number | None, means("of a put: inside the call (median), call site and loop; null: not counted")
     ]
     of_empty: Annotated[RateShare | None, means("null: it is the empty call, or none was measured")]
 
@@ -35,12 +35,12 @@ class PutRung(Result, frozen=True, kw_only=True):
     rung: Annotated[Count, means("number, from 0")]
     mpi: Annotated[str | None, means("short name as in run.mpis")]
     cell: Annotated[Count, means("number")]
-    instructions: Annotated[float | None, means("median inside the call; null: not counted")]
+    instructions: Annotated[Number | None, means("median inside the call; null: not counted")]
     instructions_added: Annotated[
-        float | None, means("over the rung below; null: none is below, or one was not counted")
+        Number | None, means("over the rung below; null: none is below, or one was not counted")
     ]
     time_s: Annotated[NotNegative, means("of one put")]
-    time_added_s: Annotated[float | None, means("over the rung below; null: none is below")]
+    time_added_s: Annotated[Number | None, means("over the rung below; null: none is below")]
 
 
 class PutCondition(Result, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class PutPart(Result, frozen=True, kw_only=True):
     library: Annotated[str, means("file that holds the function")]
     function: Annotated[str, means("name, or place in the library")]
     per_call: Annotated[NotNegative, means("instructions")]
-    ratio: Annotated[float | None, means("share of the call; null: nothing was counted")]
+    ratio: Annotated[Number | None, means("share of the call; null: nothing was counted")]
 
 
 class PutSplit(Result, frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ from slowpath.core.finding_results import (
     Snippet,
 )
 from slowpath.core.put_results import PutResults
-from slowpath.core.result import Count, Result, Text, means, optional
+from slowpath.core.result import Count, Name, Result, Text, means, optional
 from slowpath.core.run_results import (
     EnvironmentResult,
     LaunchCounts,
@@ -127,7 +127,7 @@ class SkippedRow(Result, frozen=True, kw_only=True):
     """What was not measured, and why."""
 
     cell: Annotated[Count | None, means("its number; null: a whole launch")]
-    label: Annotated[str, means("of the cell, or of the launch")]
+    label: Annotated[Name, means("of the cell, or of the launch")]
     status: Annotated[SkippedStatus, means("how it ended")]
     reason: Annotated[Text, means("why")]
     launches: Annotated[Count, means("in how many")]

@@ -16,6 +16,7 @@ from slowpath.core.cannon_results import CannonBest, CannonGroup, CannonTimeline
 from slowpath.core.cell_results import CellResult
 from slowpath.core.contrast_results import ContrastResult, NodePair
 from slowpath.core.finding_results import Finding
+from slowpath.core.limits import LARGEST, LARGEST_NUMBER, LONGEST_NAME, LONGEST_TEXT, SMALLEST_NUMBER
 from slowpath.core.result import Result
 from slowpath.core.results import Results
 from slowpath.core.run_results import LibraryVariable
@@ -118,12 +119,21 @@ def _simple(node: Any) -> Any:
     found = {key: _simple(value) for key, value in node.items() if not (words and key in ("pattern", "type"))}
     if words:
         found["enum"] = words[1].split("|")
+    found = _without_limits(found)
     match found.get("anyOf"):
         case [{"type": str(kind), **rest}, {"type": "null"}]:
             return _without_choice(found) | {"type": [kind, "null"], **rest}
         case [{"enum": list(choices), **rest}, {"type": "null"}]:
             return _without_choice(found) | {"enum": [*choices, None], **rest}
     return found
+
+
+def _without_limits(node: Schema) -> Schema:
+    """Bounds that keep numbers finite say nothing about the field: docs/internals/record.md has them once."""
+    smallest = {"exclusiveMinimum": 0} if node.get("minimum") == SMALLEST_NUMBER else {}
+    limits = (LARGEST, -LARGEST, LARGEST_NUMBER, -LARGEST_NUMBER, SMALLEST_NUMBER, LONGEST_NAME, LONGEST_TEXT)
+    bounds = ("minimum", "maximum", "maxLength")
+    return {key: value for key, value in node.items() if not (key in bounds and value in limits)} | smallest
 
 
 def _without_choice(node: Schema) -> Schema:

@@ -7,20 +7,24 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from slowpath.core.result import Count, NotNegative, Result, Text, means, optional
+from slowpath.core.limits import LONGEST_ID, Name
+from slowpath.core.machine import require_engine, require_machine
+from slowpath.core.result import Count, NotNegative, Number, Result, Text, Whole, means, optional
+
+VariableValue = bool | int | float | str | list[int | float] | None
 
 
 class LibraryVariable(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"kind": "class"}):
     """A variable of the MPI tool information interface (MPI-4.1 chapter 15), as rank 0 read it."""
 
-    name: Annotated[str, means("as the library spells it")]
-    value: Annotated[bool | int | float | str | list[int | float] | None, means("what it holds; null: see reason")]
+    name: Annotated[Name, means("as the library spells it")]
+    value: Annotated[VariableValue, means("what it holds; null: see reason")]
     type: Annotated[str, means("its MPI datatype")]
     description: Annotated[str, means("by the library itself")]
     reason: Annotated[Text | None, means("why value is null")] = None
     kind: Annotated[str | None, means("class of a performance variable")] = None
     by_environment: Annotated[
-        dict[str, Any] | None, means("environment -> its value, where that is not the first environment's")
+        dict[str, VariableValue] | None, means("environment -> its value, where that is not the first environment's")
     ] = None
 
 
@@ -30,8 +34,8 @@ class UcxProtocol(Result, frozen=True, kw_only=True):
     environment: Annotated[str, means("of the launch that printed it")]
     scope: Annotated[str, means("which endpoints it is about, as UCX words it")]
     operation: Annotated[str, means("what is sent, as UCX words it")]
-    first_bytes: Annotated[float, means("shortest message of this protocol")]
-    last_bytes: Annotated[float | None, means("longest message; null: no upper end")]
+    first_bytes: Annotated[Number, means("shortest message of this protocol")]
+    last_bytes: Annotated[Number | None, means("longest message; null: no upper end")]
     how: Annotated[str, means("the protocol")]
     transports: Annotated[str, means("what carries it")]
 
@@ -65,11 +69,15 @@ class MpiResult(Result, frozen=True, kw_only=True, omit_defaults=True):
     env: Annotated[dict[str, str] | None, means("variables that its launcher and ranks get")] = None
     engine: Annotated[dict[str, Any] | None, means("its engine: compiler, flags, path")] = None
 
+    def __post_init__(self) -> None:
+        if self.engine is not None:
+            require_engine(self.engine)
+
 
 class EnvironmentResult(Result, frozen=True, kw_only=True, omit_defaults=True):
     """Variables that launches get on top of the user's own. One entry holds for one MPI, or for all."""
 
-    name: Annotated[str, means("as cells have it")]
+    name: Annotated[Name, means("as cells have it")]
     mpi: Annotated[str | None, means("the MPI for which this entry holds; null: every MPI of the run")]
     setting: Annotated[str | None, means("name of the state in words of no library, as single_copy_off")]
     variables: Annotated[dict[str, str], means("that are set")]
@@ -90,22 +98,22 @@ class EnvironmentResult(Result, frozen=True, kw_only=True, omit_defaults=True):
 class RankPlace(Result, frozen=True, kw_only=True):
     """Where one rank of the first launch was."""
 
-    rank: Annotated[int, means("0, 1, ...")]
-    host: Annotated[str, means("name of its node")]
+    rank: Annotated[Whole, means("0, 1, ...")]
+    host: Annotated[Name, means("name of its node")]
     cpus_allowed: Annotated[str | None, means("processors that it may use, as 0-3,8; null: not reported")]
-    cpu: Annotated[int | None, means("processor on which it was; null: not reported")]
+    cpu: Annotated[Whole | None, means("processor on which it was; null: not reported")]
 
 
 class PlacementResult(Result, frozen=True, kw_only=True, omit_defaults=True):
     """Where ranks were asked to go, and where they were found."""
 
-    name: Annotated[str, means("as cells have it")]
-    bind: Annotated[str, means("what each rank is bound to: core, socket, none, ...")]
+    name: Annotated[Name, means("as cells have it")]
+    bind: Annotated[Name, means("what each rank is bound to: core, socket, none, ...")]
     spread: Annotated[str | None, means("how ranks share a node, as one_per_socket")] = None
-    nodes: Annotated[int | None, means("how many are asked for")] = None
-    ranks_per_node: Annotated[int | None, means("how many are asked for")] = None
+    nodes: Annotated[Whole | None, means("how many are asked for")] = None
+    ranks_per_node: Annotated[Whole | None, means("how many are asked for")] = None
     hosts: Annotated[list[str] | None, means("nodes asked for by name")] = None
-    ranks: Annotated[int | None, means("of each launch, where the run has several numbers of ranks")] = None
+    ranks: Annotated[Whole | None, means("of each launch, where the run has several numbers of ranks")] = None
     observed: Annotated[list[RankPlace], means("ranks of its first launch")]
     differs: Annotated[list[str], means("what of it the ranks of any launch did not find")]
 
@@ -121,14 +129,14 @@ class LaunchCounts(Result, frozen=True, kw_only=True):
 class RunResult(Result, frozen=True, kw_only=True):
     """Who, when, where, with what."""
 
-    id: Annotated[str, means("unique name of the run")]
+    id: Annotated[str, Meta(max_length=LONGEST_ID), means("unique name of the run")]
     folder: Annotated[str, means("path of the run folder, as it was named on the command line")]
-    campaign: Annotated[str, means("short name of the campaign")]
-    title: Annotated[str, means("of the campaign")]
+    campaign: Annotated[Name, means("short name of the campaign")]
+    title: Annotated[Name, means("of the campaign")]
     started: Annotated[str | None, means("ISO 8601; null: an imported run whose logs do not state it")]
     finished: Annotated[str | None, means("ISO 8601; null: it did not end, or logs do not state it")]
     wall_s: Annotated[NotNegative | None, means("from start to end")]
-    seed: Annotated[int | None, means("of the order of launches; null: imported")]
+    seed: Annotated[Whole | None, means("of the order of launches; null: imported")]
     engine: Annotated[str | None, means("version of the engine; null: an imported log")]
     slowpath: Annotated[str, means("version that measured or imported")]
     imported: Annotated[bool, means("it comes from logs of other programs")]
@@ -142,3 +150,6 @@ class RunResult(Result, frozen=True, kw_only=True):
     environments: Annotated[list[EnvironmentResult], means("in the campaign's order")]
     placements: Annotated[list[PlacementResult], means("in the campaign's order")]
     quantum_ns: Annotated[NotNegative | None, means("coarsest clock of any rank; null: not known")]
+
+    def __post_init__(self) -> None:
+        require_machine(self.machine)

@@ -10,6 +10,7 @@ from typing import Any
 
 from slowpath.analyse.build import build_results
 from slowpath.core.cell_check import CheckCells
+from slowpath.core.errors import UsageError
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, State
@@ -19,6 +20,8 @@ from slowpath.run.libraries import Library as Built
 from slowpath.run.measure import create, measure_prepared, resume
 from slowpath.run.prepare import Prepared, checker_of, prepare_text
 from slowpath.run.progress import Progress
+from slowpath.run.reopen import Terms, require_machine_of
+from slowpath.run.trust import choosing_code
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Bench:
     """What does not change during a diagnosis: the MPI and its engine, the user's variables, GPUs, how to report.
 
     description: of the engine, as it describes itself.  cores: that ranks can have here.  tell: one line for the user.
-    command: how to run it again.
+    command: how to run it again.  trust: what a resumed folder would choose to start is fine.
     """
 
     built: Built
@@ -38,6 +41,7 @@ class Bench:
     progress: Callable[[], Progress]
     cell_timeout_s: float
     command: list[str]
+    trust: bool = False
 
     @property
     def library(self) -> LibraryFacts:
@@ -66,9 +70,14 @@ class Bench:
     def prepare(self, text: str, kind: str) -> Prepared:
         """A campaign as it would run here.
 
+        What a resumed diagnosis proposes follows from its folder: variables that choose what is run are refused there.
+
         Args: text: TOML.  kind: of the step, for messages.  Raises: UsageError: this engine can't measure it.
         """
-        return prepare_text(text, f"{kind} campaign", self.built, self.description, self.environ)
+        prepared = prepare_text(text, f"{kind} campaign", self.built, self.description, self.environ)
+        if not self.trust and (found := choosing_code(prepared.plan.environments, {})):
+            raise UsageError(f"{kind} campaign: sets {found[0].words}; look at it, then add --trust")
+        return prepared
 
     def create(self, prepared: Prepared, folder: Path) -> None:
         """The run's folder, with its plan.  Raises: EnvironmentFailure."""
@@ -80,7 +89,12 @@ class Bench:
 
     def resume(self, folder: Path) -> None:
         """Launch what is left of a run that was cut off.  Raises: as `measure`."""
-        resume(folder, self.environ, self.tell, RunLimits(self.cell_timeout_s), self.progress())
+        terms = Terms(str(self.built.mpi.mpiexec), self.trust)
+        resume(folder, self.environ, self.tell, RunLimits(self.cell_timeout_s), self.progress, terms)
+
+    def require_machine_of(self, folder: Path) -> None:
+        """Raises: EnvironmentFailure: a run was made on another machine, whose times must not stand with new ones."""
+        require_machine_of(folder, self.environ, self.tell, "resume there, or begin a new diagnosis")
 
     def results(self, folder: Path) -> Results:
         """What is concluded from a run; its report is written next to the record.  Raises: RecordError."""

@@ -5,13 +5,17 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
-from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE
+from slowpath.core.decoding import DAMAGE, Versioned, decoded, why
+from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE, StepFolder
 from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes, write_atomically
+from slowpath.core.limits import FILE_BYTES, MOST_STEPS, Name, Text
+from slowpath.core.result import Count, Interval, NotNegative, Number, Whole
 from slowpath.core.results import Finding, SideEffect, Snippet, Verdict
 from slowpath.diagnose.schema_1 import upgraded
 from slowpath.diagnose.tasks import LeftOut, Task
@@ -26,13 +30,13 @@ Status = Literal["running", "settled", "named", "budget", "interrupted"]
 class DiagnosisStep(msgspec.Struct, frozen=True, kw_only=True):
     """One run of the diagnosis. wall_s, summary (what came out, one line): None until it is over."""
 
-    number: int
-    folder: str
-    why: str
-    estimate_s: float
+    number: Whole
+    folder: StepFolder
+    why: Text
+    estimate_s: NotNegative
     task: Task
-    wall_s: float | None = None
-    summary: str | None = None
+    wall_s: NotNegative | None = None
+    summary: Text | None = None
 
 
 class CombinedFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,12 +48,12 @@ class CombinedFinding(msgspec.Struct, frozen=True, kw_only=True):
     others: list[str]
     verdict: Literal["keeps", "loses", "undecided"]
     text: str
-    ratio: float | None = None
-    interval: tuple[float, float] | None = None
-    pairs: int = 0
-    as_it_is_s: float | None = None
-    alone_s: float | None = None
-    combined_s: float | None = None
+    ratio: Number | None = None
+    interval: Interval | None = None
+    pairs: Count = 0
+    as_it_is_s: Number | None = None
+    alone_s: Number | None = None
+    combined_s: Number | None = None
 
 
 class CombinedOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,17 +78,17 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     only: rules and questions that were asked for; empty: all.  not_tried: remedies that can't help on this machine.
     """
 
-    schema: int
-    slowpath: str
-    command: list[str]
-    started: str
-    budget_s: float
-    mpi: str | None
+    schema: Whole
+    slowpath: Name
+    command: list[Text]
+    started: Name
+    budget_s: NotNegative
+    mpi: Name | None
     status: Status = "running"
-    finished: str | None = None
-    spent_s: float = 0.0
+    finished: Name | None = None
+    spent_s: NotNegative = 0.0
     forced: list[Forced] = []
-    steps: list[DiagnosisStep] = []
+    steps: Annotated[list[DiagnosisStep], Meta(max_length=MOST_STEPS)] = []
     findings: list[Finding] = []
     next: list[str] = []
     name_only: bool = False
@@ -107,17 +111,14 @@ def write_diagnosis(folder: Path, diagnosis: Diagnosis) -> None:
 def read_diagnosis(folder: Path) -> Diagnosis:
     """Of this schema or an older one.  Raises: RecordError: it is missing, damaged or from a newer version."""
     path = folder / FILE
-    content = read_bytes(path)
+    content = read_bytes(path, FILE_BYTES[FILE], within=folder)
+    advice = "name a folder that slowpath diagnose wrote"
+    schema = decoded(content, Versioned, path, advice, "is not a diagnosis").schema
+    if schema > SCHEMA:
+        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
+    if schema == SCHEMA:
+        return decoded(content, Diagnosis, path, advice, "is not a diagnosis")
     try:
-        schema = msgspec.json.decode(content, type=_Header).schema
-        if schema > SCHEMA:
-            raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
-        if schema < SCHEMA:
-            return msgspec.convert(upgraded(msgspec.json.decode(content)), Diagnosis)
-        return msgspec.json.decode(content, type=Diagnosis)
-    except (msgspec.DecodeError, KeyError, TypeError, AttributeError) as error:
-        raise RecordError(f"{path}: is not a diagnosis: {error}; name a folder that slowpath diagnose wrote") from error
-
-
-class _Header(msgspec.Struct):
-    schema: int
+        return msgspec.convert(upgraded(msgspec.json.decode(content)), Diagnosis)
+    except (*DAMAGE, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise RecordError(f"{path}: is not a diagnosis: {why(error)}; {advice}") from error

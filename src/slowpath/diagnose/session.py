@@ -11,6 +11,8 @@ from msgspec.structs import replace
 
 from slowpath.analyse.build import build_results
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
+from slowpath.core.files import inside
+from slowpath.core.results import Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.conclusion import advance
@@ -23,6 +25,7 @@ from slowpath.diagnose.steps.trial import cannot_help
 from slowpath.diagnose.verdict import verdict_of
 from slowpath.findings.order import by_cost
 from slowpath.run.measure import measured_s
+from slowpath.run.ownership import Taken, keep_held
 from slowpath.run.prepare import Prepared
 
 
@@ -37,13 +40,17 @@ class Session:
         self._refused: set[str] = set()  # proposals that this engine can't measure
 
     def load(self) -> None:
-        """Take in the steps that were made before; one that was cut off is continued."""
+        """Take in the steps that were made before; one that was cut off is continued.
+
+        Raises: EnvironmentFailure: they were made on another machine.
+        """
         for step in self.diagnosis.steps:
+            self._bench.require_machine_of(self.folder / step.folder)
             if step.wall_s is None:
-                self._bench.resume(self.folder / step.folder)
+                self._bench.resume(inside(self.folder, step.folder))
                 self._conclude(step)
             else:
-                self._measured.append(MeasuredStep(step, build_results(self.folder / step.folder)))
+                self._measured.append(MeasuredStep(step, build_results(inside(self.folder, step.folder))))
 
     def run(self) -> Diagnosis:
         """Go on until all is settled or the budget is spent.
@@ -61,6 +68,11 @@ class Session:
         status = "budget" if unmeasured else "named" if name_only and left else "settled"
         self._write(status=status, next=left, finished=now())
         return self.diagnosis
+
+    @property
+    def results(self) -> list[Results]:
+        """Of the steps that were measured, the survey first."""
+        return [one.results for one in self._measured]
 
     def _next(self) -> tuple[Proposal, Prepared] | None:
         """The most valuable run that fits what is left of the budget; a required one whatever is left."""
@@ -82,6 +94,7 @@ class Session:
 
     def _take(self, proposal: Proposal, prepared: Prepared) -> None:
         """Measure one campaign into its folder and conclude from it."""
+        keep_held()
         number, required = len(self.diagnosis.steps) + 1, kind_of(proposal.task).required
         estimate_s = prepared.cost.wall_s * self._scale
         folder = f"{number:02d}-{proposal.task.kind}"
@@ -96,7 +109,7 @@ class Session:
             self._write(spent_s=self.diagnosis.spent_s + time.monotonic() - begun)
             raise
         except EnvironmentFailure as error:
-            if required:
+            if required or isinstance(error, Taken):
                 raise
             self._bench.tell(f"{folder}: {error}")
         self._conclude(step)
@@ -104,10 +117,10 @@ class Session:
     def _conclude(self, step: DiagnosisStep) -> None:
         """Take in a step that is over."""
         kind, before = kind_of(step.task), StepConclusion(self.diagnosis.findings, self.diagnosis.combined)
-        done = replace(step, wall_s=measured_s(self.folder / step.folder))
+        done = replace(step, wall_s=measured_s(inside(self.folder, step.folder)))
         if kind.required and step.estimate_s > 0:
             self._scale = max(0.2, (done.wall_s or 0.0) / step.estimate_s)
-        self._measured.append(MeasuredStep(done, self._bench.results(self.folder / step.folder)))
+        self._measured.append(MeasuredStep(done, self._bench.results(inside(self.folder, step.folder))))
         forced = self._bench.library.forced(self._bench.environ)
         after = advance(before, self._measured, forced)
         done = replace(done, summary=kind.summary(step.task, before, after))
@@ -134,5 +147,6 @@ class Session:
         return self._bench.state(self.diagnosis.findings, self._measured, self.asked)
 
     def _write(self, **changed: Any) -> None:
+        keep_held()
         self.diagnosis = replace(self.diagnosis, **changed)
         write_diagnosis(self.folder, self.diagnosis)

@@ -19,6 +19,7 @@ from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.survey import whole_survey
 from slowpath.diagnose.tasks import SurveyTask
 from slowpath.run.measure import new_folder
+from slowpath.run.ownership import require_free
 
 
 def begin(
@@ -43,6 +44,12 @@ def begin(
     )
     write_diagnosis(folder, diagnosis)
     return Session(folder, bench, diagnosis, asked)
+
+
+def require_resumable(folder: Path, take_over: bool = False) -> None:
+    """Raises: RecordError: the folder holds no diagnosis.  Taken: somebody measures into it, see `run.ownership`."""
+    read_diagnosis(folder)
+    require_free(folder, take_over=take_over)
 
 
 def resume(

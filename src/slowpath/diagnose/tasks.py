@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from slowpath.core.limits import Name, Number, Whole
 from slowpath.core.results import Snippet
 
 # How a trial has the fast side: the remedied cell is on it; the remedy changes nothing there; it is measured with the
@@ -42,13 +43,13 @@ class RepeatTask(TaskBase, frozen=True, kw_only=True, tag="repeat"):
 class SuspectTask(TaskBase, frozen=True, kw_only=True, tag="suspect"):
     """Look for a protocol switch where a variable of the user's has its value: between `above` and `up_to`."""
 
-    variable: str
-    value_bytes: int
-    covariate: str
-    above: float
-    up_to: float
-    metric: str
-    phase: str
+    variable: Name
+    value_bytes: Whole
+    covariate: Name
+    above: Number
+    up_to: Number
+    metric: Name
+    phase: Name
 
 
 class WitnessTask(TaskBase, frozen=True, kw_only=True, tag="witness"):
@@ -58,19 +59,19 @@ class WitnessTask(TaskBase, frozen=True, kw_only=True, tag="witness"):
 class SeparateTask(TaskBase, frozen=True, kw_only=True, tag="separate"):
     """Measure the points that tell two laws apart."""
 
-    finding: str
+    finding: Name
 
 
 class RefineTask(TaskBase, frozen=True, kw_only=True, tag="refine"):
     """Narrow a limit between `above` and `up_to`. exact_limit: known to the byte, and measured a second time."""
 
-    finding: str
-    covariate: str
-    above: float
-    up_to: float
-    metric: str
-    phase: str
-    exact_limit: float | None = None
+    finding: Name
+    covariate: Name
+    above: Number
+    up_to: Number
+    metric: Name
+    phase: Name
+    exact_limit: Number | None = None
 
 
 class AttributeTask(TaskBase, frozen=True, kw_only=True, tag="attribute"):
@@ -83,21 +84,21 @@ class AttributeTask(TaskBase, frozen=True, kw_only=True, tag="attribute"):
     moved_bytes.  also: variables that were seen to move the same limit, and what the trial sets them to.
     """
 
-    finding: str
-    variable: str
+    finding: Name
+    variable: Name
     effect: str
-    value_bytes: int
+    value_bytes: Whole
     value_source: str
-    moved_bytes: int
-    limit_bytes: int
-    expected_bytes: int
+    moved_bytes: Whole
+    limit_bytes: Whole
+    expected_bytes: Whole
     rising: bool
-    metric: str
-    phase: str
+    metric: Name
+    phase: Name
     is_main_limit: bool
     set_by_user: bool
-    remedy_bytes: int | None = None
-    also: dict[str, int] = {}
+    remedy_bytes: Whole | None = None
+    also: dict[Name, Whole] = {}
 
     @property
     def remedy_variables(self) -> dict[str, str]:
@@ -114,15 +115,15 @@ class TrialTask(TaskBase, frozen=True, kw_only=True, tag="trial"):
     change.  uncontrolled: why there is no control.
     """
 
-    finding: str
+    finding: Name
     remedy: str
-    axis: str
+    axis: Name
     slow: str
     remedied: str
-    metric: str
-    phase: str
+    metric: Name
+    phase: Name
     fast_side: FastSide | None = None
-    constant_s: float | None = None
+    constant_s: Number | None = None
     control: str | None = None
     uncontrolled: str | None = None
 
@@ -130,8 +131,8 @@ class TrialTask(TaskBase, frozen=True, kw_only=True, tag="trial"):
 class CombinedCase(msgspec.Struct, frozen=True, kw_only=True):
     """One finding with all remedies. others: those added to its own.  links: the axes on which they are added."""
 
-    finding: str
-    rule: str
+    finding: Name
+    rule: Name
     remedy: str
     others: list[str]
     links: list[str]
@@ -140,8 +141,8 @@ class CombinedCase(msgspec.Struct, frozen=True, kw_only=True):
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     """A remedy that is not measured, and why: not tried, or proven and not measured with the others."""
 
-    finding: str
-    rule: str
+    finding: Name
+    rule: Name
     remedy: str
     why: str
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.whole import whole_number
 from slowpath.mpi.hostlist import expand_hostlist, names_in_file
 from slowpath.mpi.probe import output_of
 
@@ -160,4 +161,4 @@ def of_host_file(around: Surroundings) -> NodeAllocation | None:
 
 def _number(environ: Mapping[str, str], name: str) -> int | None:
     text = environ.get(name, "")
-    return int(text) if text.isdigit() else None
+    return whole_number(text)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 
 from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.whole import whole_number
 
 MAX_HOSTS = 100_000  # a list that expands to more is damaged
 _PART = re.compile(r"[^\[\]]+|\[[^\[\]]*\]")
@@ -48,11 +49,10 @@ def _choices(part: str, text: str) -> list[str]:
     found: list[str] = []
     for item in part[1:-1].split(","):
         first, dash, last = item.partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()) or (dash and int(last) < int(first)):
+        begin, end = whole_number(first), whole_number(last if dash else first)
+        if begin is None or end is None or not 0 <= end - begin < MAX_HOSTS:
             raise _damaged(text)
-        if dash and int(last) - int(first) >= MAX_HOSTS:
-            raise _damaged(text)
-        found += [str(n).zfill(len(first)) for n in range(int(first), int(last or first) + 1)]
+        found += [str(n).zfill(len(first)) for n in range(begin, end + 1)]
     return found
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from slowpath.core.whole import whole_number
 from slowpath.mpi.applies import AppliesTo
 
 
@@ -36,7 +37,7 @@ class SwitchVariable:
     def value(self, environ: Mapping[str, str]) -> int | None:
         """Bytes that hold now: the user's own, else the default; None: not known."""
         given = environ.get(self.variable, "")
-        return int(given) if given.isdigit() else self.default_bytes if not given else None
+        return whole_number(given) if given else self.default_bytes
 
 
 SWITCHES: tuple[SwitchVariable, ...] = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.core.errors import RecordError
+from slowpath.core.files import open_regular
+from slowpath.core.limits import FILE_BYTES
 from slowpath.record.layout import COLUMN_START, Layout, columns_in, layout
 from slowpath.record.walk import Header, as_array, damaged_note, damaged_payloads, walk
 from slowpath.record.writing import Block, Witness, write_blocks
@@ -64,6 +66,10 @@ class BlockIndex:
         positions: NDArray[np.intp] = np.flatnonzero(chosen)
         return positions
 
+    def only(self, kept: NDArray[np.bool_], notes: Sequence[str] = ()) -> BlockIndex:
+        """The same with those blocks alone for which `kept` holds, shape (blocks,), and further notes."""
+        return BlockIndex(self.path, self.headers[kept], self.payload_offsets[kept], (*self.notes, *notes))
+
     def phase(self, i: int) -> str:
         """Name of the phase of block i."""
         number = int(self.headers["phase"][i])
@@ -86,10 +92,7 @@ class Samples:
 @contextmanager
 def opened(path: Path) -> Iterator[int]:
     """File descriptor for `read_from`. Raises: RecordError when the file cannot be opened."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be read: {error.strerror}; is this the folder of a launch?") from None
+    descriptor = open_regular(path, FILE_BYTES["samples.blk"], within=path.parent)
     try:
         yield descriptor
     finally:

@@ -6,14 +6,18 @@ line.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import BinaryIO, TypeAlias, TypeVar
 
 import msgspec
 
+from slowpath.core.decoding import DAMAGE, why
 from slowpath.core.errors import RecordError
+from slowpath.core.files import open_regular
+from slowpath.core.limits import FILE_BYTES, LONGEST_LINE_BYTES
 from slowpath.record.events_cell import Allocation, CellBegin, CellEnd, Intervals, Repetitions
 from slowpath.record.events_counted import CallCount, Calls, Instructions, Share
 from slowpath.record.events_launch import Blas, Grid, LaunchBegin, LaunchEnd, Note, ProgressMade, ThreadLevel
@@ -42,6 +46,9 @@ __all__ = [
     "ThreadLevel",
     "read_events",
 ]
+
+MOST_NOTES = 20  # on lines of one file; a spoilt file has one on each line
+_ADVICE = "restore the file from a copy"
 
 Event: TypeAlias = (
     LaunchBegin
@@ -148,24 +155,34 @@ def read_events(path: str | os.PathLike[str]) -> LaunchEvents:
     """Read events.jsonl as far as it can be read.
 
     Returns: a line that is damaged, of an unknown kind or cut short is left out and noted.
-    Raises:  RecordError: no such file, or it cannot be opened.
+    Raises:  RecordError: no such file, it cannot be opened, or it is beyond the limits.
     """
     path = Path(path)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be read: {error.strerror}; did the engine start?") from None
     decoder = msgspec.json.Decoder(Event)
     events: list[Event] = []
     notes: list[str] = []
-    lines = data.split(b"\n")
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            events.append(decoder.decode(line))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            unfinished = number == len(lines)
-            why = "is unfinished (was the job killed?)" if unfinished else f"cannot be read: {error}"
-            notes.append(f"{path.name}: line {number} {why}; left out")
+    with os.fdopen(open_regular(path, FILE_BYTES["events.jsonl"], within=path.parent), "rb") as file:
+        for number, line in enumerate(_lines(file, path), start=1):
+            if not line.strip():
+                continue
+            if len(line) > LONGEST_LINE_BYTES:
+                raise RecordError(f"{path}: line {number} has more than {LONGEST_LINE_BYTES} bytes; {_ADVICE}")
+            try:
+                events.append(decoder.decode(line))
+            except DAMAGE as error:
+                unfinished = not line.endswith(b"\n")
+                said = "is unfinished (was the job killed?)" if unfinished else f"cannot be read: {why(error)}"
+                notes.append(f"{path.name}: line {number} {said}; left out")
+    if len(notes) > MOST_NOTES:
+        more = f"{path.name}: {len(notes) - MOST_NOTES} more lines cannot be read; left out"
+        notes = [*notes[:MOST_NOTES], more]
     return LaunchEvents(tuple(events), tuple(notes))
+
+
+def _lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
+    """Lines with their ends, as far as one may be long.  Raises: RecordError: the disk refuses."""
+    try:
+        while line := file.readline(LONGEST_LINE_BYTES + 1):
+            yield line
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read: {error.strerror or error}; {_ADVICE}") from error

@@ -8,46 +8,49 @@ from __future__ import annotations
 
 import msgspec
 
+from slowpath.core.limits import Name, Number, Text, Whole
+from slowpath.core.plan import CellNumber, Count, RankNumber
+
 
 class CellBegin(msgspec.Struct, frozen=True, tag_field="event", tag="cell_begin"):
     """The engine starts a cell. slowpath-ipc, which is told by no plan, says here what the cell is."""
 
-    t_ns: int
-    cell: int
-    experiment: str | None = None
-    parameters: dict[str, str] | None = None
+    t_ns: Whole
+    cell: CellNumber
+    experiment: Name | None = None
+    parameters: dict[Name, Text] | None = None
 
 
 class Allocation(msgspec.Struct, frozen=True, tag_field="event", tag="allocation"):
     """A fresh allocation of one rank: what was asked for and what the kernel gave."""
 
-    t_ns: int
-    cell: int
-    rank: int
-    index: int
-    role: str | None = None
-    memory: str | None = None
-    mpi_memory_kind: str | None = None
-    pages_asked: str | None = None
-    pages_observed: str | None = None
-    huge_bytes: int | None = None
-    page_bytes: int | None = None
-    base: int | str | None = None
-    address: int | str | None = None
-    allocation_bytes: int | None = None
-    offset_bytes: int | None = None
+    t_ns: Whole
+    cell: CellNumber
+    rank: RankNumber
+    index: Count
+    role: Text | None = None
+    memory: Text | None = None
+    mpi_memory_kind: Text | None = None
+    pages_asked: Text | None = None
+    pages_observed: Text | None = None
+    huge_bytes: Count | None = None
+    page_bytes: Count | None = None
+    base: Whole | Text | None = None
+    address: Whole | Text | None = None
+    allocation_bytes: Count | None = None
+    offset_bytes: Count | None = None
     reused_address: bool | None = None
-    device: int | None = None
+    device: Whole | None = None
 
 
 class Intervals(msgspec.Struct, frozen=True, tag_field="event", tag="intervals"):
     """Which step of one repetition each interval of a part belongs to; the same in every repetition."""
 
-    t_ns: int
-    cell: int
-    rank: int
-    part: int
-    steps: tuple[int, ...]
+    t_ns: Whole
+    cell: CellNumber
+    rank: RankNumber
+    part: Count
+    steps: tuple[Count, ...]
 
 
 class Repetitions(msgspec.Struct, frozen=True, tag_field="event", tag="repetitions"):
@@ -58,24 +61,24 @@ class Repetitions(msgspec.Struct, frozen=True, tag_field="event", tag="repetitio
     clock_from: cpufreq | counted loop, or why there is no frequency.
     """
 
-    t_ns: int
-    cell: int
-    rank: int
-    involuntary_switches: tuple[int, ...]
-    other_cpu_s: tuple[float | None, ...] = ()
-    clock_hz: tuple[float | None, ...] = ()
-    clock_from: str | None = None
+    t_ns: Whole
+    cell: CellNumber
+    rank: RankNumber
+    involuntary_switches: tuple[Count, ...]
+    other_cpu_s: tuple[Number | None, ...] = ()
+    clock_hz: tuple[Number | None, ...] = ()
+    clock_from: Text | None = None
 
 
 class CellEnd(msgspec.Struct, frozen=True, tag_field="event", tag="cell_end"):
     """The engine is done with a cell."""
 
-    t_ns: int
-    cell: int
-    status: str
-    reason: str | None = None
-    batch: int | None = None
-    steady_samples: int | None = None
-    stopped_because: str | None = None
-    validated_bytes: int | None = None
-    wrong_bytes: int | None = None
+    t_ns: Whole
+    cell: CellNumber
+    status: Name
+    reason: Text | None = None
+    batch: Count | None = None
+    steady_samples: Count | None = None
+    stopped_because: Text | None = None
+    validated_bytes: Count | None = None
+    wrong_bytes: Count | None = None

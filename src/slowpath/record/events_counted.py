@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import msgspec
 
+from slowpath.core.limits import Name, Text, Whole
+from slowpath.core.plan import CellNumber, Count, RankNumber
+
 
 class Share(msgspec.Struct, frozen=True):
     """Instructions of one function of one library, over all counted calls."""
 
-    library: str
-    function: str
-    instructions: int
+    library: Name
+    function: Name
+    instructions: Count
 
 
 class Instructions(msgspec.Struct, frozen=True, tag_field="event", tag="instructions"):
@@ -24,17 +27,17 @@ class Instructions(msgspec.Struct, frozen=True, tag_field="event", tag="instruct
     instruction as one. region_instructions: calls, call sites and loop.
     """
 
-    t_ns: int
-    cell: int
-    rank: int
-    region: str  # put | synchronisation
-    calls: int | None = None
-    method: str | None = None
-    stepped: tuple[int, ...] = ()
-    retired: tuple[int, ...] = ()
-    region_instructions: int | None = None
+    t_ns: Whole
+    cell: CellNumber
+    rank: RankNumber
+    region: Name  # put | synchronisation
+    calls: Count | None = None
+    method: Text | None = None
+    stepped: tuple[Count, ...] = ()
+    retired: tuple[Count, ...] = ()
+    region_instructions: Count | None = None
     shares: tuple[Share, ...] = ()
-    reason: str | None = None
+    reason: Text | None = None
 
     @property
     def counted(self) -> bool:
@@ -44,17 +47,17 @@ class Instructions(msgspec.Struct, frozen=True, tag_field="event", tag="instruct
 class CallCount(msgspec.Struct, frozen=True):
     """Calls of one kind. bytes: moved or mapped by those that did not fail; None: such calls have no length."""
 
-    calls: int
-    bytes: int | None = None
-    failed: int = 0
+    calls: Count
+    bytes: Count | None = None
+    failed: Count = 0
 
 
 class Calls(msgspec.Struct, frozen=True, tag_field="event", tag="calls"):
     """What a witnessed rank called in all blocks of one phase; operations: of the blocks, its peer's included."""
 
-    t_ns: int
-    cell: int
-    rank: int
-    phase: str  # init | first | warmup | steady
-    operations: int
-    counts: dict[str, CallCount]
+    t_ns: Whole
+    cell: CellNumber
+    rank: RankNumber
+    phase: Name  # init | first | warmup | steady
+    operations: Count
+    counts: dict[Name, CallCount]

@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import msgspec
 
+from slowpath.core.limits import Name, Number, Text, Whole
+from slowpath.core.plan import CellNumber, Count, Ranks
 from slowpath.record.events_ranks import NodeRanks, Rank, ranks_of
 
 
 class ThreadLevel(msgspec.Struct, frozen=True):
     """MPI's support for threads: single, funneled, serialized or multiple. asked: null where MPI_Init was called."""
 
-    asked: str | None = None
-    provided: str | None = None
+    asked: Text | None = None
+    provided: Text | None = None
 
 
 class LaunchBegin(msgspec.Struct, frozen=True, tag_field="event", tag="launch_begin"):
     """First line of a launch. ranks: written one by one by slowpath-ipc and older engines; else made of `nodes`."""
 
-    t_ns: int
-    launch: int
-    size: int
-    seed: int | None = None
-    engine: str | None = None
-    mpi_library: str | None = None
-    mpi_standard: str | None = None
+    t_ns: Whole
+    launch: Count
+    size: Ranks
+    seed: Whole | None = None
+    engine: Text | None = None
+    mpi_library: Text | None = None
+    mpi_standard: Text | None = None
     thread_level: ThreadLevel | None = None
     ranks: tuple[Rank, ...] = ()
     witnessed: bool = False  # libslowpath-witness.so was there: its times stand for nothing
@@ -36,49 +38,51 @@ class LaunchBegin(msgspec.Struct, frozen=True, tag_field="event", tag="launch_be
     def __post_init__(self) -> None:
         if self.nodes:
             msgspec.structs.force_setattr(self, "ranks", ranks_of(self.nodes, self.size))
+        elif len({one.rank for one in self.ranks if one.rank < self.size}) < len(self.ranks):
+            raise ValueError(f"ranks names one twice, or one that is not below {self.size}")
 
 
 class Blas(msgspec.Struct, frozen=True):
     """The library that multiplies."""
 
-    name: str
-    core: str | None = None  # what it took the processor for
-    threads: int | None = None
-    file: str | None = None
-    compiled_for: str | None = None  # flags of the engine's own code around it
+    name: Name
+    core: Text | None = None  # what it took the processor for
+    threads: Count | None = None
+    file: Text | None = None
+    compiled_for: Text | None = None  # flags of the engine's own code around it
 
 
 class Grid(msgspec.Struct, frozen=True):
     """How the ranks lie on the matrices."""
 
-    rows: int
-    columns: int
-    steps: int
+    rows: Count
+    columns: Count
+    steps: Count
 
 
 class Note(msgspec.Struct, frozen=True, tag_field="event", tag="note"):
     """Something that a reader should know."""
 
-    t_ns: int
-    text: str
-    cell: int | None = None
+    t_ns: Whole
+    text: Text
+    cell: CellNumber | None = None
     blas: Blas | None = None
     grid: Grid | None = None
-    interval_ns: float | None = None
-    remark: str | None = None
+    interval_ns: Number | None = None
+    remark: Text | None = None
 
 
 class ProgressMade(msgspec.Struct, frozen=True, tag_field="event", tag="progress"):
     """What runs now, of several cells that run in turns."""
 
-    t_ns: int
-    cell: int
+    t_ns: Whole
+    cell: CellNumber
 
 
 class LaunchEnd(msgspec.Struct, frozen=True, tag_field="event", tag="launch_end"):
     """Last line of a launch that ended by itself."""
 
-    t_ns: int
-    cells_ok: int
-    cells_skipped: int
-    cells_failed: int
+    t_ns: Whole
+    cells_ok: Count
+    cells_skipped: Count
+    cells_failed: Count

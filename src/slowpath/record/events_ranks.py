@@ -5,38 +5,43 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias, TypeVar
 
 import msgspec
 
+from slowpath.core.limits import Name, Number, Text, Whole
+from slowpath.core.plan import Count, RankNumber
+
 _Value = TypeVar("_Value")
+_NUMBER = re.compile("[0-9]{1,18}")
 # One value that all ranks of a node share, or one for each of them.
-Texts: TypeAlias = str | tuple[str | None, ...] | None
-Integers: TypeAlias = int | tuple[int | None, ...] | None
-Numbers: TypeAlias = float | tuple[float | None, ...] | None
+Texts: TypeAlias = Text | tuple[Text | None, ...] | None
+Integers: TypeAlias = Whole | tuple[Whole | None, ...] | None
+Numbers: TypeAlias = Number | tuple[Number | None, ...] | None
 
 
 class Clock(msgspec.Struct, frozen=True):
     """Calibration of one rank's clock."""
 
-    quantum_ns: float | None = None
-    overhead_ns: float | None = None
-    max_gap_ns: float | None = None
-    getres_ns: float | None = None
-    wtick_s: float | None = None
-    source: str | None = None
+    quantum_ns: Number | None = None
+    overhead_ns: Number | None = None
+    max_gap_ns: Number | None = None
+    getres_ns: Number | None = None
+    wtick_s: Number | None = None
+    source: Text | None = None
 
 
 class Rank(msgspec.Struct, frozen=True):
     """Where one rank ran."""
 
-    rank: int
-    host: str
-    pid: int | None = None
-    cpus_allowed: str | None = None  # kernel list format, "0-1"
-    cpu: int | None = None
-    numa_node: int | None = None
+    rank: RankNumber
+    host: Name
+    pid: Count | None = None
+    cpus_allowed: Text | None = None  # kernel list format, "0-1"
+    cpu: Count | None = None
+    numa_node: Whole | None = None
     clock: Clock | None = None
 
 
@@ -54,9 +59,9 @@ class NodeClocks(msgspec.Struct, frozen=True):
 class NodeRanks(msgspec.Struct, frozen=True):
     """`Rank` of the ranks of one node. ranks: "0-3,8".  pid: always one for each, and so what says how many."""
 
-    host: str
-    ranks: str
-    pid: tuple[int, ...]
+    host: Name
+    ranks: Text
+    pid: tuple[Count, ...]
     cpus_allowed: Texts = None
     cpu: Integers = None
     numa_node: Integers = None
@@ -99,7 +104,7 @@ def _numbers(text: str, count: int) -> list[int]:
     found: list[int] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
+        if not _NUMBER.fullmatch(first) or (dash and not _NUMBER.fullmatch(last)):
             raise ValueError(f"ranks '{text[:40]}' is not a list such as 0-3,8")
         begin, end = int(first), int(last or first)
         if not 0 <= end - begin < count - len(found):

@@ -6,72 +6,108 @@ wrong.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import re
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
+from slowpath.core.decoding import Versioned, decoded
 from slowpath.core.errors import EnvironmentFailure, RecordError
-from slowpath.core.files import cannot, read_bytes, write_atomically
+from slowpath.core.files import cannot, inside, read_bytes, require_utf8, write_atomically
+from slowpath.core.limits import FILE_BYTES, LONGEST_ID, MOST_LAUNCHES, Name, Text, Whole
+from slowpath.core.machine import require_machine, require_mpi
+from slowpath.core.plan import CellNumber, Count, Ranks
 
 RUN_SCHEMA = 1
 DEFAULT_PARENT = Path("slowpath-runs")
 # Marks a launch folder that does not count: cut off before its end was recorded, or damaged since.
 SUPERSEDED = "superseded"
+MOST_MACHINES = 200  # that a run is resumed on
+Ended = Annotated[str, Meta(pattern="^(ok|failed|crashed|hung|interrupted|not started)$")]
+CellEnded = Annotated[str, Meta(pattern="^(skipped|failed|hung|crashed)$")]
+Seconds = Annotated[float, Meta(ge=0, le=1e12)]
+_LAUNCH = re.compile(r"[0-9]{6}|[1-9][0-9]{6,9}")  # as launch_folder has it
+_ADVICE = "measure again, or restore the file from a copy"
 
 
 class RunInfo(msgspec.Struct, frozen=True):
     """run.json: who, when, where, with what. Times are ISO 8601 with the offset from UTC."""
 
-    schema: int
-    id: str
-    campaign: str
-    title: str
-    campaign_sha256: str
-    slowpath: str  # version
-    started: str | None = None  # None: an imported run, whose logs do not say
-    finished: str | None = None
-    wall_s: float | None = None
+    schema: Whole
+    id: Annotated[str, Meta(max_length=LONGEST_ID)]
+    campaign: Name
+    title: Name
+    campaign_sha256: Name
+    slowpath: Name  # version
+    started: Name | None = None  # None: an imported run, whose logs do not say
+    finished: Name | None = None
+    wall_s: Seconds | None = None
     status: Literal["running", "complete", "interrupted", "partial"] = "running"
-    engine: str | None = None  # version; None for an imported run
-    seed: int | None = None
-    ranks: int | None = None
+    engine: Name | None = None  # version; None for an imported run
+    seed: Whole | None = None
+    ranks: Ranks | None = None
     imported: bool = False
-    command: list[str] = []  # how to run it again
+    command: list[Text] = []  # how to run it again
     mpi: dict[str, Any] = {}  # the first of them
     mpis: list[dict[str, Any]] = []  # each MPI of the run, with its short_name and engine; []: an old run, with one
     machine: dict[str, Any] = {}
-    notes: list[str] = []
+    notes: list[Text] = []
+    # Further ones, on which it was resumed; LaunchInfo.machine counts from 1.
+    machines: Annotated[list[dict[str, Any]], Meta(max_length=MOST_MACHINES)] = []
+
+    def __post_init__(self) -> None:
+        for machine in (self.machine, *self.machines):
+            require_machine(machine)
+        for mpi in (self.mpi, *self.mpis):
+            require_mpi(mpi)
+
+    @property
+    def measured_on(self) -> list[dict[str, Any]]:
+        """Every machine that launches may name, its own first; `engines`: key of the engine by the MPI's name."""
+        stated = self.mpis or [{**self.mpi, "engine": self.machine.get("engine")}]
+        engines = {str(one.get("short_name")): engine_key_of(one) for one in stated}
+        return [{**self.machine, "engines": {name: key for name, key in engines.items() if key}}, *self.machines]
+
+
+def engine_key_of(mpi: dict[str, Any]) -> str | None:
+    """Key of the engine in what run.json states of an MPI; None: it states none."""
+    engine = mpi.get("engine")
+    key = engine.get("key") if isinstance(engine, dict) else None
+    return key if isinstance(key, str) else None
 
 
 class FailedCell(msgspec.Struct, frozen=True):
     """A cell that gave no usable samples in one launch."""
 
-    cell: int
-    status: str  # skipped | failed | hung | crashed
-    reason: str
+    cell: CellNumber
+    status: CellEnded
+    reason: Text
 
 
 class LaunchInfo(msgspec.Struct, frozen=True):
     """launch.json: one start of the MPI job, written when it is over."""
 
-    launch: int
-    round: int
-    environment: str
-    placement: str
-    argv: list[str] = []
-    variables: dict[str, str] = {}
-    started: str | None = None
-    finished: str | None = None
-    wall_s: float | None = None
-    return_code: int | None = None
-    ended: str = "ok"  # ok | failed | crashed | hung | interrupted | not started
-    reason: str | None = None
+    launch: CellNumber
+    round: Count
+    environment: Name
+    placement: Name
+    argv: list[Text] = []
+    variables: dict[Name, Text] = {}
+    started: Name | None = None
+    finished: Name | None = None
+    wall_s: Seconds | None = None
+    return_code: Whole | None = None
+    ended: Ended = "ok"
+    reason: Text | None = None
     failed_cells: list[FailedCell] = []
-    continues: int | None = None  # the launch whose remaining cells this one measures
-    mpi: str | None = None  # short name of its MPI; None: from before there could be several
+    continues: CellNumber | None = None  # the launch whose remaining cells this one measures
+    mpi: Name | None = None  # short name of its MPI; None: from before there could be several
+    machine: Count = 0  # on which it ran: 0: run.json's machine; 1, 2, ...: one of its further machines
 
 
 def create_run_folder(campaign: str, out: Path | None = None, now: datetime | None = None) -> Path:
@@ -94,6 +130,7 @@ def _claim(path: Path) -> Path:
     """Of two runs that want one folder at the same time, the one whose mkdir of `launches` succeeds gets
     it.
     """
+    require_utf8(path.absolute())
     taken = f"{path}: is not empty; a run needs its own folder: name a new one, or continue with: slowpath resume"
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -152,11 +189,11 @@ def read_run(run: Path) -> RunInfo:
     if not run.is_dir():
         raise RecordError(f"{run}: {'is not a folder' if run.exists() else 'does not exist'}; name a run folder")
     path = run / "run.json"
-    content = read_bytes(path)
-    schema = _decoded(content, _Versioned, path).schema
+    content = read_bytes(path, FILE_BYTES["run.json"], within=run)
+    schema = decoded(content, Versioned, path, _ADVICE).schema
     if schema > RUN_SCHEMA:
         raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
-    return _decoded(content, RunInfo, path)
+    return decoded(content, RunInfo, path, _ADVICE)
 
 
 def read_launches(run: Path) -> list[LaunchInfo]:
@@ -170,11 +207,23 @@ def read_launches(run: Path) -> list[LaunchInfo]:
 
 
 def launch_folders(run: Path) -> list[Path]:
-    """The folders of all launches, by name.  Raises: RecordError if the run has no `launches`."""
-    parent = run / "launches"
+    """The folders of all launches, by name; what is called otherwise is none.
+
+    Raises: RecordError: the run has no `launches`, or too many, or one leads out of the run.
+    """
+    parent = inside(run, "launches")
     if not parent.is_dir():
         raise RecordError(f"{parent}: is missing; is {run} a run folder?")
-    return [folder for folder in sorted(parent.iterdir()) if folder.name.isdigit()]
+    try:
+        with os.scandir(parent) as entries:
+            names = list(
+                itertools.islice((one.name for one in entries if _LAUNCH.fullmatch(one.name)), MOST_LAUNCHES + 1)
+            )
+    except OSError as error:
+        raise RecordError(f"{parent}: cannot be read: {error.strerror or error}; check its permissions") from error
+    if len(names) > MOST_LAUNCHES:
+        raise RecordError(f"{parent}: holds more than {MOST_LAUNCHES} launches; restore the folder from a copy")
+    return [inside(run, Path("launches") / name) for name in sorted(names)]
 
 
 def read_launch_info(folder: Path) -> LaunchInfo | None:
@@ -183,20 +232,9 @@ def read_launch_info(folder: Path) -> LaunchInfo | None:
     if not path.exists():
         return None
     try:
-        return _decoded(read_bytes(path), LaunchInfo, path)
+        info = decoded(read_bytes(path, FILE_BYTES["launch.json"], within=folder), LaunchInfo, path, _ADVICE)
+        if folder.name != launch_folder(folder, info.launch).name:
+            raise RecordError(f"{path}: is of launch {info.launch}, not of this folder; {_ADVICE}")
     except RecordError as error:
         raise RecordError(f"{error}; or set it aside with: slowpath resume") from error
-
-
-class _Versioned(msgspec.Struct):
-    schema: int
-
-
-Decoded = TypeVar("Decoded")
-
-
-def _decoded(content: bytes, kind: type[Decoded], path: Path) -> Decoded:
-    try:
-        return msgspec.json.decode(content, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RecordError(f"{path}: is damaged: {error}; measure again, or restore the file from a copy") from error
+    return info

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
+from slowpath.core.decoding import Versioned, decoded
 from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes, write_atomically
+from slowpath.core.limits import FILE_BYTES
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Launch, Plan
+from slowpath.record.plan_check import require_consistent
 
 ENGINE_PLAN_VERSION = 1
 
@@ -23,18 +25,18 @@ def write_plan(path: Path, plan: Plan) -> None:
 
 
 def read_plan(path: Path) -> Plan:
-    """Reads plan.json.  Raises: RecordError if it is missing, damaged or from a newer version."""
-    content = read_bytes(path)
-    try:
-        schema = json.loads(content)["schema"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RecordError(f"{path}: is not a plan; the run folder is damaged") from error
-    if not isinstance(schema, int) or schema > PLAN_SCHEMA:
+    """Reads plan.json.  Raises: RecordError: missing, damaged, beyond the limits, or from a newer version."""
+    content = read_bytes(path, FILE_BYTES["plan.json"])
+    advice = "measure again, or restore the file from a copy"
+    schema = decoded(content, Versioned, path, advice, "is not a plan").schema
+    if schema > PLAN_SCHEMA:
         raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
+    plan = decoded(content, Plan, path, advice, "is not a valid plan")
     try:
-        return msgspec.json.decode(content, type=Plan)
-    except msgspec.DecodeError as error:
-        raise RecordError(f"{path}: is not a valid plan: {error}; the run folder is damaged") from error
+        require_consistent(plan)
+    except ValueError as error:
+        raise RecordError(f"{path}: is damaged: {error}; {advice}") from error
+    return plan
 
 
 def engine_plan_text(plan: Plan, launch: Launch, cells: Iterable[int] | None = None) -> str:
@@ -64,5 +66,5 @@ def _cell_line(cell: Cell) -> str:
     words = ["cell", str(cell.cell), cell.experiment, *(f"{k}={v}" for k, v in cell.parameters.items())]
     for word in words:
         if not word or word.split() != [word]:
-            raise ValueError(f"cell {cell.cell}: '{word}' holds a blank, which plan.txt cannot express")
+            raise ValueError(f"cell {cell.cell}: {word!r} holds a blank, which plan.txt cannot express")
     return " ".join(words)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from slowpath.core.errors import RecordError
+from slowpath.core.limits import LARGEST_GAP_BYTES, MOST_SAMPLES_BYTES
 from slowpath.record.layout import COLUMN_DURATION, COLUMN_START, Layout, columns_in
 
 _CHUNK_BYTES = 1 << 20
@@ -64,6 +65,9 @@ class _File:
         if length != len(raw) or version < 1 or zlib.crc32(raw[:-4]) != int(values["header_crc"]):
             return None
         columns, count = int(values["columns"]), int(values["n"])
+        if count > MOST_SAMPLES_BYTES // 8:
+            self.notes.append(f"{self.path.name}: the block at byte {offset} is said to hold {count} samples; left out")
+            return None
         if not columns & COLUMN_DURATION or columns & ~(COLUMN_DURATION | COLUMN_START) or values["batch"] < 1:
             self.notes.append(
                 f"{self.path.name}: the block at byte {offset} has columns {columns} and "
@@ -81,9 +85,10 @@ class _File:
         return length >= 8 and len(raw) == length and zlib.crc32(raw[:-4]) == int.from_bytes(raw[-4:], "little")
 
     def next_header(self, start: int) -> Header | None:
-        """First verified header at or after `start`."""
+        """First verified header at or after `start`, as far as is looked: LARGEST_GAP_BYTES."""
         magic = self.layout.magic
-        while start < self.size:
+        end = start + LARGEST_GAP_BYTES
+        while start < min(self.size, end):
             chunk = os.pread(self.descriptor, min(_CHUNK_BYTES, self.size - start), start)
             at = chunk.find(magic)
             while at >= 0:

@@ -3,10 +3,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
+
+from slowpath.core.decoding import decoded
+from slowpath.core.errors import RecordError
+from slowpath.core.files import read_bytes
+from slowpath.core.limits import FILE_BYTES, LOG_BYTES, Name, Number, Text
 
 CONTROL_VARIABLES = "control_variables.json"
 PERFORMANCE_VARIABLES = "performance_variables.json"
@@ -19,12 +25,12 @@ class Variable(msgspec.Struct, frozen=True, rename={"kind": "class"}):
     kind: what MPI-4.1 section 15.3.7 calls the class of a performance variable.
     """
 
-    name: str
-    value: bool | int | float | str | list[int | float] | None
-    type: str
-    description: str = ""
-    reason: str | None = None
-    kind: str | None = None
+    name: Name
+    value: bool | int | Number | Text | list[int | Number] | None
+    type: Name
+    description: Text = ""
+    reason: Text | None = None
+    kind: Name | None = None
 
 
 class Variables(msgspec.Struct, frozen=True):
@@ -36,24 +42,19 @@ class Variables(msgspec.Struct, frozen=True):
 
 def read_variables(path: Path) -> tuple[Variables | None, str | None]:
     """The file's variables, or why there are none."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
+    if not path.exists():
         return None, f"{path.name}: is missing"
-    except OSError as error:
-        return None, f"{path.name}: cannot be read: {error.strerror}"
     try:
-        return msgspec.json.decode(content, type=Variables), None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return None, f"{path.name}: cannot be read: {error}"
+        content = read_bytes(path, FILE_BYTES[CONTROL_VARIABLES], within=path.parent)
+        return decoded(content, Variables, path, "restore it from a copy"), None
+    except RecordError as error:
+        return None, f"{path.name}: cannot be read: {str(error).removeprefix(f'{path}: ')}"
 
 
 def read_logs(paths: Iterable[Path]) -> str:
     """The text of all logs that can be read, one after the other."""
     texts = []
     for path in sorted(paths):
-        try:
-            texts.append(path.read_text(encoding="utf-8", errors="replace"))
-        except OSError:
-            continue
+        with contextlib.suppress(RecordError):
+            texts.append(read_bytes(path, LOG_BYTES, within=path.parent).decode(errors="replace"))
     return "\n".join(texts)

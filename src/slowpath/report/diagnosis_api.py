@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
+from slowpath.core.decoding import decoded
 from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE, DiagnosisInfo, read_info, step_folders
-from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes
+from slowpath.core.limits import FILE_BYTES
 from slowpath.core.results import Finding
 from slowpath.report.api import Run
 from slowpath.report.rows import Row
@@ -41,11 +42,10 @@ class Diagnosis(Run):
     def findings(self) -> list[Finding]:
         """Slow paths by name, with what all steps showed of them.  Raises: RecordError: of an older schema."""
         path = self.folder / DIAGNOSIS_FILE
-        try:
-            return msgspec.json.decode(read_bytes(path), type=_Findings).findings
-        except msgspec.DecodeError as error:
-            problem = f"{path}: its findings can't be read: {error}"
-            raise RecordError(f"{problem}; an older slowpath wrote it: slowpath diagnose --resume") from error
+        advice = "if an older slowpath wrote it: slowpath diagnose --resume"
+        return decoded(
+            read_bytes(path, FILE_BYTES[DIAGNOSIS_FILE], within=self.folder), _Findings, path, advice
+        ).findings
 
     def rows(self) -> list[Row]:
         """Rows of all steps, each with its step's folder."""
@@ -57,5 +57,6 @@ class Diagnosis(Run):
 
     def to_diagnosis_dict(self) -> dict[str, Any]:
         """diagnosis.json."""
-        found: dict[str, Any] = msgspec.json.decode(read_bytes(self.folder / DIAGNOSIS_FILE))
-        return found
+        path = self.folder / DIAGNOSIS_FILE
+        content = read_bytes(path, FILE_BYTES[DIAGNOSIS_FILE], within=self.folder)
+        return decoded(content, dict[str, Any], path, "name a folder that slowpath diagnose wrote")

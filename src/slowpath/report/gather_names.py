@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slowpath.core.known_secrets import KnownSecrets
+from slowpath.core.whole import whole_number
 from slowpath.report.stand_ins import FILE, PATH, STAND_IN, Redactor
 
 _HOME = re.compile(r"/(?:home|users|people|Users|u)/([\w.-]+)")
@@ -115,6 +116,7 @@ def expanded(nodelist: str) -> Iterator[str]:
             continue
         for part in found[2].split(","):
             first, _, last = part.partition("-")
-            if first.isdigit() and (last or first).isdigit():
-                end = min(int(last or first), int(first) + _MOST_NODES)
-                yield from (f"{found[1]}{n:0{len(first)}d}" for n in range(int(first), end + 1))
+            begin, end = whole_number(first), whole_number(last or first)
+            if begin is not None and end is not None:
+                numbers = range(begin, min(end, begin + _MOST_NODES) + 1)
+                yield from (f"{found[1]}{n:0{len(first)}d}" for n in numbers)

@@ -27,6 +27,7 @@ from slowpath.core.errors import RecordError
 from slowpath.core.files import cannot, read_bytes
 from slowpath.core.results import Results
 from slowpath.record.folder import SUPERSEDED, create_run_folder, read_run
+from slowpath.record.owner import OWNER_FOLDER
 from slowpath.record.witness import CONTROL_VARIABLES, PERFORMANCE_VARIABLES
 from slowpath.report.gather_names import Names
 from slowpath.report.stand_ins import Redactor
@@ -44,8 +45,18 @@ _VALUES = frozenset(
 _TEXT = frozenset(("stdout", "stderr", "plan.txt", "campaign.toml", SUPERSEDED))
 _BLOCKS = "samples.blk"
 _BLOCK_MAGIC = b"SPB1"
-_DERIVED = frozenset(
-    ("results.json", "cells.csv", "contrasts.csv", "report.txt", "report.html", "put-table.csv", "put-table.md")
+# Derived files are made anew; who measures a run now is nobody of the copy's.
+_NOT_COPIED = frozenset(
+    (
+        "results.json",
+        "cells.csv",
+        "contrasts.csv",
+        "report.txt",
+        "report.html",
+        "put-table.csv",
+        "put-table.md",
+        OWNER_FOLDER,
+    )
 )
 _FOLDER = re.compile(r"launches|\d{1,12}|\d\d+-[a-z]+(?:-\d+)?")  # of launches and of a diagnosis' steps
 _MOST_LEVELS = 64  # of JSON; a record has about ten
@@ -111,12 +122,14 @@ def _files(run: Path, tell: Tell) -> list[Path]:
     found, unknown = [], []
     for entry in _entries(run):
         path = Path(entry.path)
+        if entry.name in _NOT_COPIED:
+            continue
         if not entry.is_file(follow_symlinks=False):
             kind = "a symbolic link" if entry.is_symlink() else "a folder" if entry.is_dir() else "no regular file"
             tell(f"left out: {path}: is {kind}; only files of a run are copied")
         elif entry.name in _VALUES | _TEXT or (entry.name == _BLOCKS and _holds_blocks(run, path)):
             found.append(path)
-        elif entry.name not in _DERIVED:
+        else:
             unknown.append(path)
     if unknown:
         many = f"{len(unknown)} files, {unknown[0]} among them: they" if len(unknown) > 1 else f"{unknown[0]}: it"

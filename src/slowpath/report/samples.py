@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from slowpath.core.errors import RecordError
 from slowpath.record import blocks
+from slowpath.record.folder import launch_folders
 
 FINEST = 400  # intervals of samples that one series can show: the explorer is about that many pixels wide
 COARSEST = 8
@@ -50,9 +51,9 @@ def read_series(folder: Path) -> Iterator[Series]:
 
     The samples of several allocations follow one another in the order of the file.
     """
-    for path in sorted(folder.glob("launches/*/samples.blk")):
+    for launch in launch_folders(folder) if (folder / "launches").is_dir() else ():
         try:
-            yield from _launch_series(path)
+            yield from _launch_series(launch / "samples.blk")
         except RecordError:
             continue  # the verdict's notes name it; the explorer only shows what can be read
 

@@ -17,11 +17,12 @@ from slowpath.core.files import write_atomically
 from slowpath.core.known_secrets import KnownSecrets
 from slowpath.core.plan import Launch, Plan
 from slowpath.plan.cost import TimeLeft
-from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, settle, write_launch
+from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, launch_folders, settle, write_launch
 from slowpath.record.plan_files import engine_plan_text
 from slowpath.run.account import Account, read_account
 from slowpath.run.commands import Commands
 from slowpath.run.hide import hide_secrets, without_secrets
+from slowpath.run.ownership import keep_held
 from slowpath.run.process import Job, JobLimits, Outcome, run_jobs
 from slowpath.run.progress import Progress
 from slowpath.run.schedule import Schedule, Task
@@ -72,7 +73,10 @@ class Execution:
         progress: Progress,
         schedule: Schedule | None = None,
         run_all: Callable[[list[Job]], list[Outcome]] = run_jobs,
+        machine: int = 0,
     ) -> None:
+        """machine: as LaunchInfo.machine."""
+        self._machine = machine
         self._run, self._plan, self._commands, self._run_all = run, plan, commands, run_all
         self._limits, self._progress = limits, progress
         self._schedule = schedule or Schedule(plan)
@@ -112,13 +116,18 @@ class Execution:
         return RunResult(status, *done, self._first_reason, tuple(self._notes))
 
     def _together(self, tasks: list[Task]) -> list[Outcome]:
-        """Run the launches at the same time, and record each."""
+        """Run the launches at the same time, and record each.
+
+        Raises: Taken: another process measures into this folder now; what was launched here is not recorded.
+        """
+        keep_held(now=True)
         begun = [self._begin(task) for task in tasks]
         started = datetime.now(UTC)
         try:
             outcomes = self._run_all([one.job for one in begun])
         except OSError as error:
             raise disk_failure(error, self._run) from error
+        keep_held(now=True)
         known, now = dict(self._schedule.quarantined), datetime.now(UTC)
         for one, outcome in zip(begun, outcomes, strict=True):
             # Of several at the same time only the last ended now.
@@ -130,13 +139,8 @@ class Execution:
         return outcomes
 
     def _begin(self, task: Task) -> _Begun:
-        number = self._number_for(task.planned)
-        folder = launch_folder(self._run, number)
+        number, folder = self._new_folder(task.planned)
         numbered = msgspec.structs.replace(task.planned, launch=number)
-        try:
-            folder.mkdir(parents=True)
-        except OSError as error:
-            raise disk_failure(error, self._run) from error
         write_atomically(folder / "plan.txt", engine_plan_text(self._plan, numbered, task.cells))
         made = self._commands.command(self._plan, task.planned, folder.absolute())
         job = Job(
@@ -175,6 +179,7 @@ class Execution:
             failed_cells=failed,
             continues=task.continues,
             mpi=task.planned.mpi,
+            machine=self._machine,
         )
         info = without_secrets(info, self._secrets)
         write_launch(self._run, info)
@@ -183,12 +188,25 @@ class Execution:
         self._spent[task.planned.launch] = self._spent.get(task.planned.launch, 0.0) + outcome.wall_s
         self._report(info, failed)
 
+    def _new_folder(self, planned: Launch) -> tuple[int, Path]:
+        """A launch folder that no other process has made, whatever happens at the same time."""
+        while True:
+            number = self._number_for(planned)
+            folder = launch_folder(self._run, number)
+            try:
+                folder.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise disk_failure(error, self._run) from error
+            return number, folder
+
     def _number_for(self, planned: Launch) -> int:
         """The planned number for a first try, else the next that neither plan nor folder knows."""
         if not launch_folder(self._run, planned.launch).exists():
             return planned.launch
         highest = max(launch.launch for launch in self._plan.launches)
-        folders = [int(path.name) for path in (self._run / "launches").iterdir() if path.name.isdigit()]
+        folders = [int(folder.name) for folder in launch_folders(self._run)]
         return max([highest, *folders]) + 1
 
     def _report(self, info: LaunchInfo, failed: list[FailedCell]) -> None:

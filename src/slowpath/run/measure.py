@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, Interrupted
-from slowpath.core.files import write_atomically
+from slowpath.core.files import require_utf8, write_atomically
 from slowpath.core.plan import Plan
 from slowpath.core.secrets import clean_words
 from slowpath.core.version import __version__
@@ -26,9 +27,10 @@ from slowpath.run.execute import Execution, RunLimits, RunResult
 from slowpath.run.interrupt import stop_signals
 from slowpath.run.libraries import mpi_facts, require_job
 from slowpath.run.machine import machine_facts
+from slowpath.run.ownership import owned, require_free
 from slowpath.run.prepare import Prepared
 from slowpath.run.progress import Progress
-from slowpath.run.reopen import reopen
+from slowpath.run.reopen import Terms, end_leftovers, reopen, what_is_left
 from slowpath.run.schedule import Schedule
 
 
@@ -59,13 +61,31 @@ def measure(
     limits: RunLimits,
     progress: Progress,
     schedule: Schedule | None = None,
+    machine: int = 0,
 ) -> RunResult:
     """Run all that is left of `plan`, then write how the run ended into run.json.
 
-    Raises: Interrupted, EnvironmentFailure (every launch failed, or the disk refuses); all that was measured is kept.
+    Args: machine: as LaunchInfo.machine.
+    Raises: Interrupted, EnvironmentFailure (every launch failed, or the disk refuses; Taken: another process measures
+            into the folder); all that was measured is kept.
+            UsageError, before the first launch: the folder's path can't be recorded.
     """
+    require_utf8(run.absolute())
+    with owned(run, "slowpath run"):
+        return _measure(run, plan, commands, limits, progress, schedule, machine)
+
+
+def _measure(
+    run: Path,
+    plan: Plan,
+    commands: Commands,
+    limits: RunLimits,
+    progress: Progress,
+    schedule: Schedule | None,
+    machine: int,
+) -> RunResult:
     begun = time.monotonic()
-    execution = Execution(run, plan, commands, limits, progress, schedule)
+    execution = Execution(run, plan, commands, limits, progress, schedule, machine=machine)
     with stop_signals():
         result = execution.execute()
     info = read_run(run)
@@ -80,7 +100,7 @@ def measure(
         ),
     )
     if result.status == "interrupted":
-        raise Interrupted(f"stopped; what was measured is kept. Continue with: slowpath resume {run}")
+        raise Interrupted(f"stopped; what was measured is kept. Continue with: slowpath resume {run}{_named(info)}")
     if result.launches and not result.launches_ok and not result.cells_ok:
         raise EnvironmentFailure(
             f"no launch succeeded: {result.first_reason or 'see the launches'}; output is kept in {run / 'launches'}; "
@@ -94,13 +114,27 @@ def measure_prepared(run: Path, prepared: Prepared, limits: RunLimits, progress:
     return measure(run, prepared.plan, prepared.commands, limits, progress)
 
 
-def resume(run: Path, environ: Mapping[str, str], tell: Tell, limits: RunLimits, progress: Progress) -> RunResult:
+def resume(
+    run: Path,
+    environ: Mapping[str, str],
+    tell: Tell,
+    limits: RunLimits,
+    progress: Callable[[], Progress],
+    terms: Terms | None = None,
+) -> RunResult:
     """Measure what is left of a run that was cut off, with the same MPIs and engines.
 
+    Args:   progress: made when the first launch is near.  take_over: an owner that can't be seen from here is gone.
     Raises: RecordError, EnvironmentFailure: as `reopen`; else as `measure`.
     """
-    plan, commands, schedule = reopen(run, environ, tell)
-    return measure(run, plan, commands, limits, progress, schedule)
+    terms = terms or Terms()
+    require_free(run, take_over=terms.take_over)  # at once, before anything is compiled
+    found = reopen(run, environ, tell, terms)
+    with owned(run, "slowpath resume", tell, terms.take_over):
+        end_leftovers(run, tell)
+        schedule, machine = what_is_left(run, found)  # only now does nobody else add launches
+        tell(f"{len(schedule.launches_left())} of {len(found.plan.launches)} launches are left")
+        return measure(run, found.plan, found.commands, limits, progress(), schedule, machine)
 
 
 def measured_s(run: Path) -> float:
@@ -129,6 +163,13 @@ def _run_info(run: Path, prepared: Prepared, command: list[str]) -> RunInfo:
         notes=list(prepared.notes),
         mpis=every,
     )
+
+
+def _named(info: RunInfo) -> str:
+    """` --mpi PATH` where the user named the MPIs so, and a search would not find them."""
+    mpis = info.mpis or [info.mpi]
+    paths = [str(one.get("mpiexec")) for one in mpis if one.get("source") == "option" and one.get("mpiexec")]
+    return f" --mpi {shlex.quote(','.join(paths))}" if paths and len(paths) == len(mpis) else ""
 
 
 def _now() -> str:

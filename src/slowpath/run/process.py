@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running one job: its own session, its output in files, a watchdog, and an end that leaves nothing behind.
 
-Nothing here runs while the job does, but a wait that wakes once a second: the cores belong to the measurement.
+Nothing here runs while the job does, but a wait that wakes once a second, and then renews the stamp of the folder's
+owner where it is time: the cores belong to the measurement.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import BinaryIO
 
 from slowpath.mpi.failure_line import failure_line, signal_in
 from slowpath.run.leftovers import MARKER, end_job
+from slowpath.run.ownership import keep_held
 from slowpath.run.stacks import save_stacks
 
 WAKE_S = 1.0
@@ -94,6 +96,7 @@ def run_jobs(jobs: Sequence[Job]) -> list[Outcome]:
     """Start all jobs, which have no node in common, and wait until each has ended or was ended, as `run_job` does.
 
     Ctrl-C ends all that still run. Returns: how each ended, in the order of the jobs.
+    Raises: Taken: a folder that this process holds was taken over; the jobs are ended.
     """
     running: list[_Running] = []
     try:
@@ -101,6 +104,7 @@ def run_jobs(jobs: Sequence[Job]) -> list[Outcome]:
             running.append(_Running(job))
         while any(one.still_runs() for one in running):
             _sleep_until_one_ends(running)
+            keep_held()
     except KeyboardInterrupt:
         return [*(one.interrupted() for one in running), *(_never_started(job) for job in jobs[len(running) :])]
     except BaseException:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opening a run again: its plan, its MPIs, its engines, and what is left to do."""
+"""Opening a run again: its plan, its MPIs and engines as this machine has them, and what is left to do.
+
+The folder states what was measured; what is started is this machine's (slowpath.run.find_again, slowpath.run.trust).
+"""
 
 from __future__ import annotations
 
@@ -8,40 +11,104 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.machine_kind import Machine, differing, host_of, in_words
 from slowpath.core.plan import Plan
-from slowpath.mpi.find import find_mpi
-from slowpath.mpi.mpi import Mpi
-from slowpath.record.folder import RunInfo, read_run
+from slowpath.mpi.network import network_is_up
+from slowpath.mpi.settings import resolver
+from slowpath.record.folder import MOST_MACHINES, RunInfo, engine_key_of, read_run, write_run
 from slowpath.record.plan_files import read_plan
 from slowpath.run.commands import RunCommands, commands_for
 from slowpath.run.engine.build import engine_for
 from slowpath.run.engine.meter import Tell
+from slowpath.run.find_again import Stated, mpi_again, stated
 from slowpath.run.leftovers import end_job, leftovers_of
 from slowpath.run.libraries import Library
+from slowpath.run.machine import machine_facts
 from slowpath.run.process import GRACE_S
 from slowpath.run.resume import schedule_after
 from slowpath.run.schedule import Schedule
+from slowpath.run.trust import choosing_code, require_hosts, require_names, require_no_code
+
+# Of variables that differ from when the run began those are not worth a line that differ from job to job.
+_OF_JOBS = ("SLURM_", "PBS_", "FLUX_")
+_RESUMED = "resumed with variables that steer MPI unlike those of its beginning: {}"
+_NEW_RUN = "start a new run, or add launches of this machine with --trust (a report uses those of one machine alone)"
 
 
-def reopen(run: Path, environ: Mapping[str, str], tell: Tell) -> tuple[Plan, RunCommands, Schedule]:
-    """What `resume` needs: the plan, the same MPIs and engines as before, and what is left.
+@dataclass(frozen=True)
+class Terms:
+    """What the user says of a folder.
 
-    Raises: RecordError: no run, or an imported one.  EnvironmentFailure: an MPI or engine is not what it was.
+    mpi        as --mpi
+    trust      what differs, and what the folder would have started, is fine
+    take_over  an owner that can't be seen from here is gone
     """
+
+    mpi: str | None = None
+    trust: bool = False
+    take_over: bool = False
+
+
+@dataclass(frozen=True)
+class Reopened:
+    """What `resume` needs. here: this machine's facts, and its engines.  notes: for run.json."""
+
+    plan: Plan
+    commands: RunCommands
+    here: dict[str, Any]
+    notes: list[str]
+
+
+def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | None = None) -> Reopened:
+    """The plan of a run with this machine's MPIs and engines of the same names, versions and builds. Writes nothing.
+
+    Raises: RecordError: no run, an imported or a damaged one.  EnvironmentFailure: an MPI, engine or the machine is not
+            what it was, or the folder would choose what is run, and `terms` does not say that it may.
+    """
+    terms = terms or Terms()
     info = read_run(run)
     if info.imported:
         raise RecordError(f"{run}: was imported from logs, so there is nothing to resume")
     plan = read_plan(run / "plan.json")
-    end_leftovers(run, tell)
-    libraries = [_same_library(run, facts, environ, tell) for facts in _recorded(info)]
-    return plan, commands_for(libraries, environ), schedule_after(run, plan)
+    require_names(plan, str(run))
+    of_run = [stated(facts, str(run)) for facts in _recorded(info)]
+    _require_every_mpi(run, plan, of_run)
+    _require_no_code(run, plan, of_run, tell, terms.trust)
+    require_hosts(plan, environ, str(run))
+    here = machine_facts(environ)
+    _require_same_machine(run, info, here, tell, terms.trust, _NEW_RUN)
+    if other := _other_variables(info.machine, here):
+        tell(_RESUMED.format(", ".join(other)))
+    libraries = [_same_library(run, was, environ, tell, terms) for was in of_run]
+    here["engines"] = {one.name: key for one in libraries if (key := engine_key_of({"engine": one.engine.facts}))}
+    notes = [_RESUMED.format(", ".join(other))] if other else []
+    return Reopened(plan, commands_for(libraries, environ), here, notes)
+
+
+def what_is_left(run: Path, found: Reopened) -> tuple[Schedule, int]:
+    """What is left to do, and the number of this machine, as LaunchInfo.machine, which run.json then has.
+
+    Raises: RecordError, EnvironmentFailure: run.json can't be read or written.
+    """
+    schedule = schedule_after(run, found.plan)
+    if not schedule.launches_left():
+        return schedule, 0
+    info = read_run(run)
+    machine = _number_of(info, found.here)
+    machines = [*info.machines, dict(found.here)] if machine > len(info.machines) else info.machines
+    if len(machines) > MOST_MACHINES:
+        raise EnvironmentFailure(f"{run}: was resumed on {MOST_MACHINES} machines before; start a new run")
+    write_run(run, msgspec.structs.replace(info, machines=machines, notes=[*info.notes, *found.notes]))
+    return schedule, machine
 
 
 def end_leftovers(run: Path, tell: Tell) -> None:
     """End what a slowpath that was killed left running on this node; it would disturb what is measured now.
 
-    Raises: EnvironmentFailure: the run is still going on.
+    Raises: EnvironmentFailure: the run is still going on, under a slowpath that knew no record of its owner.
     """
     for left in leftovers_of(run):
         if left.owner is not None:
@@ -53,51 +120,9 @@ def end_leftovers(run: Path, tell: Tell) -> None:
         tell(f"ended processes that an earlier launch left behind: {len(left.processes)}")
 
 
-def _recorded(info: RunInfo) -> list[dict[str, Any]]:
-    """What run.json states of each MPI; a run from before there could be several has one, without a short name."""
-    if info.mpis:
-        return info.mpis
-    return [{**info.mpi, "short_name": info.mpi.get("name"), "engine": info.machine.get("engine", {})}]
-
-
-def _same_library(run: Path, facts: Mapping[str, Any], environ: Mapping[str, str], tell: Tell) -> Library:
-    mpi = _same_mpi(str(run), facts, environ, "; start a new run")
-    engine = engine_for(mpi, environ, tell)
-    if engine.note.key != facts.get("engine", {}).get("key"):
-        raise EnvironmentFailure(
-            f"{run}: was measured with another build of the engine for {mpi.identity}; times of two builds don't mix: "
-            "start a new run"
-        )
-    return Library(str(facts.get("short_name")), mpi.identity, mpi, engine)
-
-
-@dataclass(frozen=True)
-class RecordedEngine:
-    """The engine of an earlier run, which another version of Slowpath may have built. facts: as run.json has them."""
-
-    program: Path
-    facts: Mapping[str, Any]
-
-
-def recorded_library(
-    where: str, name: str, facts: Mapping[str, Any], engine: Mapping[str, Any], environ: Mapping[str, str], tell: Tell
-) -> Library:
-    """The MPI and engine of an earlier run, found again; the engine at its recorded path, else the same one built anew.
-
-    Args: where: the run, for errors.  name: what the library is to be called.  facts, engine: as run.json has them.
-    Raises: EnvironmentFailure, UsageError: one of them is not there any more.
-    """
-    if not facts.get("mpiexec"):
-        raise EnvironmentFailure(f"{where}: doesn't state which MPI it was measured with; measure it anew")
-    mpi = _same_mpi(where, facts, environ)
-    path = Path(str(engine.get("path", "")))
-    if engine.get("path") and path.is_file():
-        return Library(name, f"{name}: {mpi.identity}", mpi, RecordedEngine(path, engine))
-    built = engine_for(mpi, environ, tell)
-    if built.note.key != engine.get("key"):
-        raise EnvironmentFailure(f"{where}: the engine {engine.get('key')} that it was measured with is gone")
-    found = RecordedEngine(built.program, {**engine, "path": str(built.program)})
-    return Library(name, f"{name}: {mpi.identity}", mpi, found)
+def require_machine_of(run: Path, environ: Mapping[str, str], tell: Tell, what_to_do: str) -> None:
+    """Raises: RecordError: no run.  EnvironmentFailure: it was measured on a machine of another kind than this one."""
+    _require_same_machine(run, read_run(run), machine_facts(environ), tell, False, what_to_do)
 
 
 def recorded_plan(run: Path) -> Plan:
@@ -105,9 +130,76 @@ def recorded_plan(run: Path) -> Plan:
     return read_plan(run / "plan.json")
 
 
-def _same_mpi(where: str, facts: Mapping[str, Any], environ: Mapping[str, str], hint: str = "") -> Mpi:
-    mpi = find_mpi(facts.get("mpiexec"), environ)
-    if (mpi.name, mpi.version) != (facts.get("name"), facts.get("version")):
-        before = " ".join(str(facts[key]) for key in ("name", "version") if facts.get(key))
-        raise EnvironmentFailure(f"{where}: was measured with {before}, but {mpi.mpiexec} is now {mpi.identity}{hint}")
-    return mpi
+def _recorded(info: RunInfo) -> list[dict[str, Any]]:
+    """What run.json states of each MPI; a run from before there could be several has one, without a short name."""
+    if info.mpis:
+        return info.mpis
+    return [{**info.mpi, "short_name": info.mpi.get("name"), "engine": info.machine.get("engine", {})}]
+
+
+def _require_no_code(run: Path, plan: Plan, of_run: list[Stated], tell: Tell, trust: bool) -> None:
+    """Variables of the plan that this machine's tables don't give."""
+    network = network_is_up()
+    by_name = {was.short_name: resolver(was.name or "", was.version, None, network) for was in of_run}
+    resolve = {**by_name, None: by_name[of_run[0].short_name]}
+    found = choosing_code(plan.environments, resolve)
+    if trust:
+        for one in found:
+            tell(f"trusted: {one.words}")
+        return
+    require_no_code(found, str(run), "a folder must not choose what is run here: look at it, then add --trust")
+
+
+def _require_same_machine(run: Path, info: RunInfo, here: Machine, tell: Tell, trust: bool, what_to_do: str) -> None:
+    """Shows what differs. Another host of the same kind is fine in a job, whose nodes the batch system chooses."""
+    known = [one for one in info.measured_on if not differing(one, here)]
+    differ = [] if known else differing(info.machine, here)
+    for one in differ:
+        tell(f"differs: {one.what}: {one.there} in {run}, {one.here} here")
+    moved = not any(host_of(one) in (host_of(here), "unknown") for one in known or [info.machine])
+    if moved:
+        tell(f"differs: host: {host_of(info.machine)} in {run}, {host_of(here)} here")
+    if trust or not (differ or (moved and not here.get("allocation"))):
+        return
+    what = ", ".join(one.what for one in differ) or "host, and no batch system chose it"
+    raise EnvironmentFailure(
+        f"{run}: was measured on {in_words(info.machine)}, this is {in_words(here)}; it differs in: {what}; "
+        f"{what_to_do}"
+    )
+
+
+def _other_variables(there: Machine, here: Machine) -> list[str]:
+    """Names of the user's variables that differ from those at the start of the run."""
+    before, now = there.get("variables"), here.get("variables")
+    if not isinstance(before, Mapping) or not isinstance(now, Mapping):
+        return []
+    names = sorted({*before, *now})
+    return [one for one in names if before.get(one) != now.get(one) and not str(one).startswith(_OF_JOBS)]
+
+
+def _same_library(run: Path, was: Stated, environ: Mapping[str, str], tell: Tell, terms: Terms) -> Library:
+    mpi = mpi_again(was, str(run), environ, terms.mpi, terms.trust)
+    engine = engine_for(mpi, environ, tell)
+    if engine.note.key != was.engine.key:
+        if not terms.trust:
+            raise EnvironmentFailure(
+                f"{run}: was measured with another build of the engine for {mpi.identity}; times of two builds don't "
+                "mix: start a new run, or add launches with this build by --trust (a report uses those of one alone)"
+            )
+        tell(f"differs: engine for {mpi.identity}: {was.engine.key} in {run}, {engine.note.key} here")
+    return Library(str(was.short_name), mpi.identity, mpi, engine)
+
+
+def _require_every_mpi(run: Path, plan: Plan, of_run: list[Stated]) -> None:
+    names = {was.short_name for was in of_run}
+    for launch in plan.launches:
+        if launch.mpi is not None and launch.mpi not in names:
+            raise RecordError(f"{run}: run.json does not state the MPI {launch.mpi!r} of launch {launch.launch}")
+
+
+def _number_of(info: RunInfo, here: Machine) -> int:
+    """This machine's number in run.json; the next one for a new machine."""
+    for number, one in enumerate(info.measured_on):
+        if not differing(one, here) and host_of(one) in (host_of(here), "unknown"):
+            return number
+    return len(info.machines) + 1

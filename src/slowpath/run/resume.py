@@ -6,8 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from slowpath.core.errors import RecordError
-from slowpath.core.files import write_atomically
+from slowpath.core.files import read_bytes, write_atomically
+from slowpath.core.limits import FILE_BYTES
 from slowpath.core.plan import Launch, Plan
+from slowpath.core.whole import whole_number
 from slowpath.record.blocks import scan
 from slowpath.record.folder import SUPERSEDED, LaunchInfo, launch_folders, read_launch_info
 from slowpath.run.account import read_account
@@ -71,13 +73,16 @@ def _told(folder: Path, plan: Plan, number: int) -> tuple[tuple[int, ...], Launc
     """
     by_seed = {launch.seed: launch for launch in plan.launches}
     by_number = {launch.launch: launch for launch in plan.launches}
+    path = folder / "plan.txt"
     try:
-        words = [line.split() for line in (folder / "plan.txt").read_text().splitlines()]
-    except (OSError, UnicodeDecodeError):
+        words = [line.split() for line in read_bytes(path, FILE_BYTES["plan.txt"], within=folder).decode().splitlines()]
+    except (RecordError, UnicodeDecodeError):
         return (), by_number.get(number)
-    seeds = [int(line[1]) for line in words if len(line) == 2 and line[0] == "seed" and line[1].isdigit()]
-    cells = tuple(int(line[1]) for line in words if len(line) > 2 and line[0] == "cell" and line[1].isdigit())
-    return cells, by_seed.get(seeds[0]) if seeds else by_number.get(number)
+    seeds = [seed for line in words if line[:1] == ["seed"] and len(line) == 2 for seed in (whole_number(line[1]),)]
+    cells = [cell for line in words if line[:1] == ["cell"] and len(line) > 2 for cell in (whole_number(line[1]),)]
+    planned = by_seed.get(seeds[0]) if seeds and seeds[0] is not None else by_number.get(number)
+    known = {cell.cell for cell in plan.cells}
+    return tuple(cell for cell in cells if cell in known), planned
 
 
 def _mark(folder: Path) -> None:

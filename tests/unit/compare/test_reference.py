@@ -62,7 +62,7 @@ def test_too_few_runs_say_nothing() -> None:
 
 @pytest.mark.parametrize("field", ["processor", "processors", "memory_bytes"])
 def test_another_machine_is_no_reference(field: str) -> None:
-    other = {**planted.MACHINE, field: 2**36 if field == "memory_bytes" else 64}
+    other = {**planted.MACHINE, field: {"processor": "Q", "processors": 64, "memory_bytes": 2**36}[field]}
     found = hold(run_at("new", 1.0, machine=other), REFERENCES, 0.05)
     assert found.rows == []
     assert "no reference for this processor" in render_reference(found)
@@ -102,6 +102,14 @@ def test_kept_listed_and_shown(tmp_path: Path, capfd: pytest.CaptureFixture[str]
     assert len(read_references(folder)[0]) == 6
     assert exit_code(["reference", "show", str(new), "--in", str(tmp_path / "none"), "--json"]) == 0
     assert json.loads(capfd.readouterr().out.partition("{")[2].join(["{", ""]))["rows"] == []
+
+
+def test_runs_of_one_name_from_two_nodes_are_two_references(tmp_path: Path) -> None:
+    here, there = (run_at("new", 1.0, machine={**planted.MACHINE, "host": host}) for host in ("n1", "n2"))
+    assert [add(one, tmp_path).name for one in (here, there, here)] == ["new.json", "new-2.json", "new.json"]
+    (tmp_path / "new-2.json").write_text("{")
+    assert add(there, tmp_path).name == "new-2.json"
+    assert len(read_references(tmp_path)[0]) == 2
 
 
 def test_what_is_no_reference(tmp_path: Path) -> None:

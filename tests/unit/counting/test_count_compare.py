@@ -128,7 +128,7 @@ def test_what_was_printed_is_read_back(tmp_path: Path) -> None:
         ('{"schema": 2, "function": "MPI_Put", "processes": []}', RecordError, "schema 2"),
         ('{"schema": 1, "function": "MPI_Get", "processes": []}', UsageError, "it counted MPI_Get"),
         ('{"schema": 1, "function": "MPI_Put", "processes": []}', RecordError, "no counted call"),
-        (None, RecordError, "can't be read"),
+        (None, RecordError, "is missing"),
     ],
 )
 def test_what_is_no_earlier_count_is_refused(tmp_path: Path, text: str | None, kind: type, words: str) -> None:

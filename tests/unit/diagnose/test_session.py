@@ -71,6 +71,9 @@ class Bench:
         if self.fails is not None:
             raise self.fails("no")
 
+    def require_machine_of(self, folder: Path) -> None:
+        pass
+
     def resume(self, folder: Path) -> None:
         self.resumed.append(folder.name)
 

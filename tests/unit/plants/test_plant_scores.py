@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from slowpath.core.errors import UsageError
 from slowpath.core.results import Finding, LawCoefficient, LawResult, LimitBracket
 from slowpath.mpi.mpi import Mpi
+from slowpath.run.engine.planned import UnbuiltEngine
 from slowpath.run.libraries import Library
-from slowpath.run.reopen import RecordedEngine
 from slowpath.stats.modes import wilson
 from slowpath.studies.plants.classes import CLASSES
 from slowpath.studies.plants.harness import run
@@ -146,7 +146,7 @@ def test_shares_against_published_values() -> None:
 
 def ground(folder: Path) -> Ground:
     mpi = Mpi("mpich", "5.0.2", "option", folder, folder / "mpiexec", None, "hydra", False, "hydra", "")
-    library = Library("mpich", mpi.identity, mpi, RecordedEngine(folder / "engine", {}))
+    library = Library("mpich", mpi.identity, mpi, UnbuiltEngine(folder / "engine"))
     return Ground(library, folder / "library.so", ["diagnose"])
 
 

@@ -104,7 +104,7 @@ def test_fields_of_a_later_engine_are_ignored(tmp_path: Path) -> None:
 
 def test_empty_and_missing(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
-    with pytest.raises(RecordError, match=r"events\.jsonl: cannot be read: No such file"):
+    with pytest.raises(RecordError, match=r"events\.jsonl: is missing"):
         read_events(path)
     path.touch()
     found = read_events(path)

@@ -18,7 +18,7 @@ from slowpath.core.plan import Environment, Launch, Plan, PlannedMpi
 from slowpath.mpi.mpi import Mpi
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, launch_folder, read_launches, read_run, write_run
 from slowpath.record.plan_files import write_plan
-from slowpath.run import libraries, measure, reopen
+from slowpath.run import find_again, libraries, measure, reopen
 from slowpath.run.choose import Chosen
 from slowpath.run.commands import MpiCommands, RunCommands, command_lines
 from slowpath.run.engine.cache import Engine, EngineNote
@@ -156,17 +156,17 @@ def test_what_becomes_of_an_mpi_without_an_engine(build: Build, fake_commands: M
 
 @pytest.fixture
 def recorded(run_folder: Path, plan: Plan, fake_commands: MpiCommands, monkeypatch: pytest.MonkeyPatch) -> RunInfo:
-    """A run of two MPIs that was begun, on a machine that has both."""
-    mpis = {f"/{name}/mpiexec": mpi_called(name, fake_commands.mpi) for name in ("mpich", "openmpi")}
+    """A run of two MPIs that was begun, on a machine whose search finds both."""
+    mpis = [mpi_called(name, fake_commands.mpi, mpiexec=Path(f"/{name}/mpiexec")) for name in ("mpich", "openmpi")]
     used = [
-        libraries.Library(short, mpi.identity, dataclasses.replace(mpi, mpiexec=Path(path)), engine_of(mpi, Path("e")))
-        for short, (path, mpi) in zip("ab", mpis.items(), strict=True)
+        libraries.Library(short, mpi.identity, mpi, engine_of(mpi, Path("e")))
+        for short, mpi in zip("ab", mpis, strict=True)
     ]
     facts = [library.facts for library in used]
     info = RunInfo(RUN_SCHEMA, "id", "c", "C", "0", "0.1.0", mpi=libraries.mpi_facts(used[0].mpi), mpis=facts)
     write_run(run_folder, info)
     write_plan(run_folder / "plan.json", plan)
-    monkeypatch.setattr(reopen, "find_mpi", lambda path, environ: mpis[path])
+    monkeypatch.setattr(find_again, "find_all", lambda environ: mpis)
     monkeypatch.setattr(reopen, "engine_for", lambda mpi, environ, tell: engine_of(mpi, Path("e")))
     return info
 
@@ -189,9 +189,10 @@ def test_the_end_of_a_run_keeps_all_mpis(run_folder: Path, plan: Plan, pair: Run
 
 
 def test_resume_finds_every_mpi_again(run_folder: Path, recorded: RunInfo) -> None:
-    plan, commands, schedule = reopen.reopen(run_folder, {}, lambda line: None)
-    assert list(commands.by_mpi) == ["a", "b"]
-    assert len(schedule.launches_left()) == len(plan.launches)
+    found = reopen.reopen(run_folder, {}, lambda line: None)
+    schedule, _ = reopen.what_is_left(run_folder, found)
+    assert list(found.commands.by_mpi) == ["a", "b"]
+    assert len(schedule.launches_left()) == len(found.plan.launches)
 
 
 def test_resume_wants_every_engine_as_it_was(
@@ -211,5 +212,5 @@ def test_resume_of_a_run_from_before_there_could_be_several(
     machine = {"engine": {"key": "key mpich"}}
     write_run(run_folder, msgspec.structs.replace(recorded, mpis=[], machine=machine))
     write_plan(run_folder / "plan.json", make_plan(["ok"]))
-    plan, commands, _ = reopen.reopen(run_folder, {}, lambda line: None)
-    assert commands.of(plan.launches[0]).mpi.name == "mpich"
+    found = reopen.reopen(run_folder, {}, lambda line: None)
+    assert found.commands.of(found.plan.launches[0]).mpi.name == "mpich"

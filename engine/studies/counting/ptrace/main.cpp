@@ -14,8 +14,8 @@ int main(int count, char** arguments) {
     const std::vector<std::string> words(arguments + 1, arguments + count);
     try {
         if (words == std::vector<std::string>{"--help"}) {
-            std::cout << usage;
-            return 0;
+            std::cout << usage << std::flush;
+            return std::cout ? 0 : 4;
         }
         const Options options = parse_options(words);
         return Tracer(options).run();

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from slowpath.compare.export import action_benchmark, bencher, github, junit, openmetrics
 from slowpath.core.errors import EnvironmentFailure, UsageError
+from slowpath.core.files import append_at_once
 
 if TYPE_CHECKING:
     from slowpath.compare.gate import Gate
@@ -55,8 +56,10 @@ def write_exports(wanted: Sequence[tuple[Format, Path]], found: Gate, run: Sourc
     for export, path in wanted:
         text = export.render(found, run)
         try:
-            with path.open("a" if export.append else "w", encoding="utf-8") as file:
-                file.write(text)
+            if export.append:
+                append_at_once(path, text)
+            else:
+                path.write_text(text, encoding="utf-8")
         except OSError as error:
             raise EnvironmentFailure(
                 f"{path}: cannot be written: {error.strerror or error}; name another file"

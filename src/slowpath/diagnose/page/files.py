@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
-import msgspec
-
 from slowpath.analyse.build import build_results
+from slowpath.analyse.results_file import read_results
 from slowpath.core.errors import RecordError
-from slowpath.core.files import write_atomically
+from slowpath.core.files import inside, write_atomically
 from slowpath.core.results import Results
 from slowpath.diagnose.page.html import page
 from slowpath.diagnose.page.text import render
@@ -26,16 +26,14 @@ def _runs(folder: Path, diagnosis: Diagnosis) -> dict[str, Results]:
     """Results of the steps that pictures are drawn from, where they can be read."""
     shown = {one.run for one in diagnosis.findings}
     wanted = [one for one in diagnosis.steps if one.number == 1 or one.task.kind == "trial" or one.folder in shown]
-    found = {one.folder: _results(folder / one.folder) for one in wanted}
+    found = {one.folder: _results(inside(folder, one.folder)) for one in wanted}
     return {name: results for name, results in found.items() if results is not None}
 
 
 def _results(folder: Path) -> Results | None:
     """As the step has written them, else analysed anew; None where its record is damaged or missing."""
-    try:
-        return msgspec.json.decode((folder / "results.json").read_bytes(), type=Results)
-    except (OSError, msgspec.DecodeError):
-        pass
+    with contextlib.suppress(RecordError):
+        return read_results(folder / "results.json")
     try:
         return build_results(folder)
     except RecordError:

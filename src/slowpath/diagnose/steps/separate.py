@@ -110,7 +110,7 @@ def placed(parameters: Mapping[str, str], place: Mapping[str, float]) -> dict[st
     """A cell's parameters moved to a place of a sweep; None: no parameter sets what the place asks for."""
     found = dict(parameters)
     base = place.get("buffer_bytes")
-    if base is not None and parameters.get("buffer_bytes", "message").isdigit():
+    if base is not None and parameters.get("buffer_bytes", "message").isdecimal():
         found["buffer_bytes"] = str(round(base))
     for name, value in place.items():
         if name in _LENGTHS:

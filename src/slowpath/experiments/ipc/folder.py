@@ -8,13 +8,17 @@ a run of as many launches. What would stand in the plan is in the events: each c
 from __future__ import annotations
 
 import hashlib
+import itertools
+import os
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
 from slowpath.core.engine_description import DescribedExperiment, Parameter
 from slowpath.core.errors import RecordError
+from slowpath.core.files import inside, read_bytes
 from slowpath.core.labels import group_labels, readable_value
+from slowpath.core.limits import FILE_BYTES, MOST_LAUNCHES
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
 from slowpath.core.version import __version__
 from slowpath.experiments.measured.load import LaunchRecord, read_launch
@@ -43,7 +47,11 @@ def ipc_folders(folder: Path) -> list[Path]:
     """The folders that hold a record of slowpath-ipc: this one, or those in it; none if it is something else."""
     if not folder.is_dir():
         return []
-    return [folder] if _is_record(folder) else [one for one in sorted(folder.iterdir()) if _is_record(one)]
+    if _is_record(folder):
+        return [folder]
+    with os.scandir(folder) as entries:
+        names = sorted(one.name for one in itertools.islice(entries, MOST_LAUNCHES) if one.is_dir())
+    return [inside(folder, name) for name in names if _is_record(folder / name)]
 
 
 def _is_record(folder: Path) -> bool:
@@ -85,7 +93,7 @@ def _check_same(folder: Path, sweep: Sweep, other: Path, whole: Sweep) -> None:
 
 def _run_info(launches: Sequence[LaunchRecord]) -> RunInfo:
     events = [launch.events for launch in launches]
-    content = b"".join((launch.folder / "events.jsonl").read_bytes() for launch in launches)
+    content = b"".join(read_bytes(launch.folder / "events.jsonl", FILE_BYTES["events.jsonl"]) for launch in launches)
     begin = next((one.begin for one in events if one.begin), None)
     spans = [one.end.t_ns - one.begin.t_ns for one in events if one.begin and one.end]
     return RunInfo(

@@ -107,11 +107,23 @@ def read_launch(folder: Path, info: LaunchInfo) -> LaunchRecord:
     if (folder / "events.jsonl").exists():
         events = read_events(folder / "events.jsonl")
     if (folder / "samples.blk").exists():
-        blocks = scan(folder / "samples.blk")
+        blocks = _of_ranks(scan(folder / "samples.blk"), events.size)
     notes = [*events.notes, *(blocks.notes if blocks else ())]
     if blocks is None and info.ended == "ok":
         notes.append("samples.blk: is missing; the launch counts as not measured")
     return LaunchRecord(info, folder, events, blocks, tuple(f"launch {info.launch}: {note}" for note in notes))
+
+
+def _of_ranks(blocks: BlockIndex, size: int | None) -> BlockIndex:
+    """Without blocks of ranks that the launch does not have, which is noted."""
+    if size is None or not len(blocks):
+        return blocks
+    known = blocks.headers["rank"] < size
+    if known.all():
+        return blocks
+    others = int((~known).sum())
+    note = f"{blocks.path.name}: {others} blocks are of ranks beyond the {size} of the launch; left out"
+    return blocks.only(known, [note])
 
 
 def load_launches(run: Path) -> list[LaunchRecord]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from slowpath.core.whole import whole_number
+
 SAMPLE_BYTES = 16  # duration_ns and start_ns
 BLOCK_BYTES = 128  # schema/block.json, header_bytes
 EVENT_BYTES = 512
@@ -23,4 +25,4 @@ def recorded_bytes(parameters: Mapping[str, str], ranks: int, parts: int = 1) ->
 
 def _number(parameters: Mapping[str, str], name: str) -> int:
     text = parameters.get(name, "1")
-    return int(text) if text.isdigit() else 1
+    return 1 if (found := whole_number(text)) is None else found

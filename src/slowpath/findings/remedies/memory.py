@@ -29,7 +29,7 @@ def _padded(parameters: Parameters) -> Mapping[str, str] | None:
     base = parameters.get("message_bytes", "") if length == "message" else length
     if (
         "overalloc_bytes" not in parameters
-        or not (base.isdigit() and extra.isdigit())
+        or not (base.isdecimal() and extra.isdecimal())
         or (int(base) + int(extra)) % HUGE_PAGE_BYTES == 0
     ):
         return None
@@ -45,7 +45,7 @@ def _packed(parameters: Parameters) -> Mapping[str, str] | None:
 
 def _fewer_buffers(parameters: Parameters) -> Mapping[str, str] | None:
     live = parameters.get("live_buffers", "1")
-    return {**parameters, "live_buffers": "1"} if live.isdigit() and int(live) > 1 else None
+    return {**parameters, "live_buffers": "1"} if live.isdecimal() and int(live) > 1 else None
 
 
 REMEDIES = (

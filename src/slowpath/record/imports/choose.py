@@ -8,63 +8,86 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowpath.core.errors import RecordError
-from slowpath.record.imports import field, imb, nccl, osu
+from slowpath.record.imports import field, imb, log, nccl, osu
 from slowpath.record.imports.conditions import read_conditions
-from slowpath.record.imports.source import labels_of, read_content, refuse_twice
+from slowpath.record.imports.limits import check_rows
+from slowpath.record.imports.source import labels_of, read_contents
 from slowpath.record.imports.table import TableLog
 from slowpath.record.imports.tables import write_tables
-
-MAX_ROWS = 100_000  # of one log; a table has tens
 
 
 @dataclass(frozen=True)
 class Format:
-    """One benchmark's output: how to tell it, and how to read it."""
+    """One benchmark's output: where it begins, and how to read it.
+
+    first_line: (text) -> line number.  parse: (file, its bytes, its text, unit that the user states).
+    """
 
     name: str
-    recognises: Callable[[str], bool]
-    parse: Callable[[Path, bytes, str], TableLog]
+    first_line: Callable[[str], int | None]
+    parse: Callable[[Path, bytes, str, str | None], TableLog]
+
+    def recognises(self, text: str) -> bool:
+        """Whether the log holds such output."""
+        return self.first_line(text) is not None
 
 
 FORMATS: tuple[Format, ...] = (
-    Format("OSU", osu.GRAMMAR.recognises, osu.parse),
-    Format("IMB", imb.GRAMMAR.recognises, imb.GRAMMAR.parse),
-    Format("nccl-tests", nccl.recognises, nccl.parse),
+    Format("OSU", osu.GRAMMAR.first_line, osu.parse),
+    Format("IMB", imb.GRAMMAR.first_line, imb.GRAMMAR.parse),
+    Format("nccl-tests", nccl.first_line, nccl.parse),
 )
+_REPRODUCER = "a reproducer"
 
 
-def import_files(paths: Sequence[Path | str], out: Path | None = None, conditions: Sequence[str] = ()) -> Path:
+def import_files(
+    paths: Sequence[Path | str], out: Path | None = None, conditions: Sequence[str] = (), unit: str | None = None
+) -> Path:
     """Reads every log, then writes a run folder: tables of other benchmarks, else output of the two reproducers.
 
+    unit: of the times of tables that don't print it, one of heading.UNITS.
     Returns: the run folder, `out` or one made under slowpath-runs.
-    Raises: RecordError if a log can't be read, or tables and reproducers are mixed, before anything is written;
-            EnvironmentFailure if the folder can't be made; UsageError if a condition can't be understood.
+    Raises: RecordError if a log can't be read or holds output of several programs, or tables and reproducers are mixed,
+            before anything is written; EnvironmentFailure if the folder can't be made; UsageError if a condition can't
+            be understood.
     """
     files = [Path(path) for path in paths]
-    contents = [(file, read_content(file, "the tables")) for file in files]
-    chosen = [(file, content, _format_of(content)) for file, content in contents]
-    tables = [entry for entry in chosen if entry[2]]
-    if not tables:
-        return field.import_logs(files, out, conditions)
-    if len(tables) < len(chosen):
-        other = next(file for file, _, found in chosen if found is None)
-        raise RecordError(f"{other}: holds no table, but {tables[0][0]} does; import logs of the reproducers apart")
-    refuse_twice(files)
-    logs = [_parsed(file, content, found) for file, content, found in tables if found]
+    contents = read_contents(files, "the benchmark's lines")
+    chosen = [_format_of(file, content) for file, content in zip(files, contents, strict=True)]
+    table = next((file for file, found in zip(files, chosen, strict=True) if found), None)
+    if table is None:
+        return field.write_logs(files, contents, out, conditions)
+    logs: list[TableLog] = []
+    rows = 0
+    for file, content, found in zip(files, contents, chosen, strict=True):
+        if found is None:
+            raise RecordError(f"{file}: holds no table, but {table} does; import logs of the reproducers apart")
+        logs.append(_parsed(file, content, found, unit))
+        rows += sum(len(one.rows) for one in logs[-1].tables)
+        check_rows(file, rows)
     labels = labels_of(files)
     return write_tables(logs, labels, out, read_conditions(conditions, files, labels))
 
 
-def _parsed(file: Path, content: bytes, found: Format) -> TableLog:
-    log = found.parse(file, content, content.decode("utf-8", errors="replace"))
-    rows = sum(len(table.rows) for table in log.tables)
-    if not rows:
+def _parsed(file: Path, content: bytes, found: Format, unit: str | None) -> TableLog:
+    read = found.parse(file, content, content.decode("utf-8", errors="replace"), unit)
+    if not read.tables:
         raise RecordError(f"{file}: is output of {found.name} without a single row; did the benchmark end early?")
-    if rows > MAX_ROWS:
-        raise RecordError(f"{file}: holds {rows} rows, over {MAX_ROWS}; split the log")
-    return log
+    for table in read.tables:
+        table.resolve()
+    return read
 
 
-def _format_of(content: bytes) -> Format | None:
+def _format_of(file: Path, content: bytes) -> Format | None:
+    """None: no table; a log of a reproducer, or none at all.
+
+    Raises: RecordError for output of several programs: what separates them, no format says.
+    """
     text = content.decode("utf-8", errors="replace")
-    return next((one for one in FORMATS if one.recognises(text)), None)
+    there = [(line, one.name, one) for one in FORMATS if (line := one.first_line(text)) is not None]
+    also = log.first_line(text)
+    begun = sorted([(line, name) for line, name, _ in there] + ([(also, _REPRODUCER)] if there and also else []))
+    if len(begun) > 1:
+        which = " and ".join(f"{name} (line {line})" for line, name in begun)
+        raise RecordError(f"{file}: holds output of {which}; split it into one file for each")
+    return there[0][2] if there else None

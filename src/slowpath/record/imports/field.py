@@ -4,24 +4,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 
-from slowpath.core.errors import RecordError
 from slowpath.core.files import write_atomically
 from slowpath.core.plan import Cell, Plan
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
 from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
 from slowpath.record.imports.conditions import condition_words, read_conditions
-from slowpath.record.imports.log import Log, Section, Time, read_log
+from slowpath.record.imports.limits import check_rows
+from slowpath.record.imports.log import Log, Section, Time, parse_log
 from slowpath.record.imports.log_campaign import campaign_text
 from slowpath.record.imports.plan import PLACEMENT, build_plan
-from slowpath.record.imports.source import cannot_write, labels_of, refuse_twice, run_info
+from slowpath.record.imports.source import cannot_write, labels_of, read_contents, run_info
 from slowpath.record.imports.suspect import suspects
 from slowpath.record.plan_files import write_plan
 from slowpath.record.writing import Block, write_blocks
 
+_LISTED = 8  # missing times of an allocation
 _NO_CLOCK_NS = 0  # a log says how long things took, never when
 _CONDITIONS = (
     "Imported from logs, which do not state how they were launched: each condition is called by its file's name."
@@ -38,10 +40,17 @@ def import_logs(paths: Sequence[Path | str], out: Path | None = None, conditions
             can't be made; UsageError if a condition can't be understood.
     """
     files = [Path(path) for path in paths]
-    if not files:
-        raise RecordError("no log to import; name at least one file")
-    refuse_twice(files)
-    logs = [read_log(file) for file in files]
+    return write_logs(files, read_contents(files, "the reproducer's lines"), out, conditions)
+
+
+def write_logs(files: Sequence[Path], contents: Sequence[bytes], out: Path | None, conditions: Sequence[str]) -> Path:
+    """`import_logs` of files whose contents were read."""
+    logs: list[Log] = []
+    times = 0
+    for file, content in zip(files, contents, strict=True):
+        logs.append(parse_log(file, content))
+        times += sum(len(section.times) for section in logs[-1].sections)
+        check_rows(file, times)
     labels = labels_of(files)
     stated = read_conditions(conditions, files, labels)
     plan = build_plan(logs, labels, stated)
@@ -132,10 +141,17 @@ def _events(
 
 
 def _missing(section: Section) -> Iterator[str]:
-    """A log that was cut short lacks messages of its last allocation."""
+    """A log that was cut short lacks messages of its last allocation. Goes through gaps alone: indices may be large."""
     messages = max(time.message for time in section.times) + 1
-    for allocation in range(max(time.allocation for time in section.times) + 1):
-        have = {time.message for time in section.times if time.allocation == allocation}
-        lack = [f"[{allocation}:{message}]" for message in range(messages) if message not in have]
-        if lack:
-            yield f"the section at line {section.line} lacks the times {', '.join(lack)}"
+    have: dict[int, set[int]] = {}
+    for time in section.times:
+        have.setdefault(time.allocation, set()).add(time.message)
+    absent = max(have) + 1 - len(have)
+    if absent:
+        yield f"the section at line {section.line} lacks all times of {absent} allocations below [{max(have)}:0]"
+    for allocation, there in sorted(have.items()):
+        lacking = messages - len(there)
+        if lacking:
+            first = islice((f"[{allocation}:{m}]" for m in range(messages) if m not in there), _LISTED)
+            more = f" and {lacking - _LISTED} more" if lacking > _LISTED else ""
+            yield f"the section at line {section.line} lacks the times {', '.join(first)}{more}"

@@ -11,17 +11,17 @@ import re
 from decimal import Decimal
 from pathlib import Path
 
+from slowpath.record.imports.heading import Heading, read_heading
 from slowpath.record.imports.scan import Grammar
 from slowpath.record.imports.table import (
     MEAN_ONLY,
-    US,
     Measure,
     Row,
     Table,
     by_header,
     count,
     decimal,
-    time_s,
+    wrong,
 )
 
 _NAME = re.compile(r"# Benchmarking (\S+)")
@@ -29,7 +29,8 @@ _RANKS = re.compile(r"# #processes = ([0-9]{1,9})(?!\d)")
 _GROUPS = re.compile(r"# \( ?([0-9]{1,9}) groups? of ([0-9]{1,9}) processes each")
 _HEADER = re.compile(r"(?:#bytes\s+)?#repetitions(?:\s+\S+)+")
 _MODE = re.compile(r"#\s+MODE: (.+)")
-_TIMES = ("t[usec]", "t_max[usec]")
+_TIMES = ("t", "t_max", "t_ovrl")
+_NOT_MEASURED = ("out-of-mem.", "time-out.", "int-overflow")
 # Patterns of the engine's own; everything else is an operation by itself.
 _KINDS: dict[str, Measure] = {"PingPong": "ping_pong"}
 _OVER_RANKS = "t_min, t_max and t_avg are over ranks, each a mean over the repetitions; t_max is taken"
@@ -46,16 +47,18 @@ def _begin(line: int, own: str) -> Table | None:
     return Table(line, "IMB", f"IMB {name}", "", measure, parameters, None, dict(MEAN_ONLY))
 
 
-def _header(table: Table, own: str) -> list[str] | None:
+def _header(path: Path, line: int, table: Table, own: str, unit: str | None) -> Heading | None:
+    if own.startswith("Group") and "#repetitions" in own:
+        raise wrong(path, line, "a table with a row for each group (-multi 1) isn't read; measure with -multi 0")
     if not _HEADER.fullmatch(own):
         return None
-    header = own.split()
-    if "t_max[usec]" in header:
+    columns = own.split()
+    if any(column.startswith("t_max[") for column in columns):
         table.missing["ranks"] = _OVER_RANKS
-    return header
+    return read_heading(path, line, columns, _TIMES, (), unit)
 
 
-def _setting(table: Table, own: str) -> None:
+def _setting(_path: Path, _line: int, table: Table, own: str) -> None:
     if ranks := _RANKS.match(own):
         table.ranks = int(ranks[1])
         table.variant = f"{ranks[1]} ranks"
@@ -68,8 +71,11 @@ def _setting(table: Table, own: str) -> None:
         table.variant += f", {mode[1].strip().lower()}"
 
 
-def _row(path: Path, line: int, header: list[str], own: str) -> Row:
-    cells = dict(zip(header, by_header(path, line, header, own), strict=True))
+def _row(path: Path, line: int, heading: Heading, own: str) -> Row:
+    words = own.split()
+    if len(words) > 1 and words[1].startswith(_NOT_MEASURED):
+        return Row(line, count(path, line, words[0]), None, None, {}, f"IMB: {words[1].rstrip(';.')}")
+    cells = dict(zip(heading.columns, by_header(path, line, heading.columns, own), strict=True))
     size = count(path, line, cells.pop("#bytes")) if "#bytes" in cells else None
     repetitions = count(path, line, cells.pop("#repetitions"))
     defects = cells.pop("defects", None)
@@ -78,11 +84,8 @@ def _row(path: Path, line: int, header: list[str], own: str) -> Row:
     failed = (
         f"the benchmark found {defects} defects in the data" if defects and decimal(path, line, defects) > 0 else None
     )
-    for name in _TIMES:
-        if name in values:
-            mean, why = time_s(values[name], US)
-            return Row(line, size, mean, repetitions or None, columns, why and f"{name} {why}", failed)
-    return Row(line, size, None, repetitions or None, columns, "the table has no column of times", failed)
+    mean, why = heading.mean(values, size)
+    return Row(line, size, mean, repetitions or None, columns, why, failed)
 
 
-GRAMMAR = Grammar(_begin, _header, _setting, _row)
+GRAMMAR = Grammar(_begin, _header, _setting, _row, ascending=False)

@@ -16,7 +16,8 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from slowpath.core.errors import RecordError
-from slowpath.record.imports.source import read_content
+from slowpath.record.imports.limits import CUT, MAX_ROWS, few_notes
+from slowpath.record.imports.source import read_contents
 
 OVERALLOC = "gpudirect_p2p_overalloc"
 PINNED_HOST = "intranode_pinned_host_comm"
@@ -28,6 +29,7 @@ _SECTION = re.compile(
 )
 _TIME = re.compile(r"\[(\d+):(\d+)\] time: (\S+)")
 _RANK_PREFIX = re.compile(r"^\s*\d+: ")  # srun --label
+_BEGINS = ("[", "Doing MPI_Send/Recv")
 _MEMORY_KINDS = ("host", "pinned_host", "device", "managed")
 _NS_PER_S = 10**9
 
@@ -85,7 +87,16 @@ class Log:
 
 def read_log(path: Path) -> Log:
     """Reads one log.  Raises: RecordError if it can't be read or isn't the output of a reproducer."""
-    return parse_log(path, read_content(path, "the reproducer's lines"))
+    return parse_log(path, read_contents([path], "the reproducer's lines")[0])
+
+
+def first_line(text: str) -> int | None:
+    """Number of the first line that only a reproducer prints; None: there is none."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        own = _own(line)
+        if own.startswith(_BEGINS) and any(mark.fullmatch(own) for mark in (_WARM_UP, _SECTION, _TIME)):
+            return number
+    return None
 
 
 def parse_log(path: Path, content: bytes) -> Log:
@@ -98,10 +109,27 @@ def parse_log(path: Path, content: bytes) -> Log:
         raise _not_text(path)
     log = Log(path, content)
     # Not splitlines(): it also splits at form feeds and the like, and line numbers would not be the editor's.
-    for number, line in enumerate(text.split("\n"), start=1):
+    *whole, last = text.split("\n")
+    for number, line in enumerate(whole, start=1):
         _read_line(log, number, line.rstrip("\r"))
+    if last.strip():
+        _read_cut(log, len(whole) + 1, last)
+    log.notes = few_notes(log.notes)
     _check_complete(log)
     return log
+
+
+def _read_cut(log: Log, number: int, line: str) -> None:
+    """A last line without a line end: a number in it may have lost digits, or its exponent."""
+    own = _own(line)
+    if own.startswith("[") or _HEADER.fullmatch(own):
+        log.notes.append((number, CUT.format(text=own)))
+    else:
+        _read_line(log, number, line)
+
+
+def _own(line: str) -> str:
+    return _RANK_PREFIX.sub("", line, count=1).strip()
 
 
 def _not_text(path: Path) -> RecordError:
@@ -109,25 +137,42 @@ def _not_text(path: Path) -> RecordError:
 
 
 def _read_line(log: Log, number: int, line: str) -> None:
-    own = _RANK_PREFIX.sub("", line, count=1).strip()
+    own = _own(line)
     if header := _HEADER.fullmatch(own):
         if header[1] in log.header:
             raise _wrong(log, number, f"a second '{header[1]}': two outputs in one file; split it")
         log.header[header[1]] = header[2]
     elif warm_up := _WARM_UP.fullmatch(own):
+        if log.warm_up is not None:
+            raise _wrong(log, number, "a second '[-1] time:': two outputs in one file; split it")
         log.warm_up = _time(log, number, 0, 0, warm_up[1])
     elif section := _SECTION.fullmatch(own):
         size = _whole(log, number, section[3])
         buffer = _whole(log, number, section[4]) if section[4] else size
         ranks = max(_whole(log, number, section[1], 9), _whole(log, number, section[2], 9)) + 1
-        log.sections.append(Section(number, ranks, size, buffer, section[5] == "with"))
+        _begin(log, Section(number, ranks, size, buffer, section[5] == "with"), of_two=section[5] is not None)
     elif time := _TIME.fullmatch(own):
         if not log.sections:
             raise _wrong(log, number, "a time before the heading 'Doing MPI_Send/Recv ...'; restore the missing lines")
-        indices = _whole(log, number, time[1], 9), _whole(log, number, time[2], 9)
+        indices = _index(log, number, time[1]), _index(log, number, time[2])
         _add(log, number, _time(log, number, *indices, time[3]))
     elif line.strip():
         log.notes.append((number, line.strip()))
+
+
+def _begin(log: Log, section: Section, *, of_two: bool) -> None:
+    """Adds a section.  Raises: RecordError: a reproducer prints each of its sections once."""
+    if any(not of_two or one.overallocated == section.overallocated for one in log.sections):
+        raise _wrong(log, section.line, "a section for the second time: two outputs in one file; split it")
+    log.sections.append(section)
+
+
+def _index(log: Log, number: int, text: str) -> int:
+    """Number of an allocation or a message, of which no log has more than it may have times."""
+    found = _whole(log, number, text, 9)
+    if found >= MAX_ROWS:
+        raise _wrong(log, number, f"index {found} is over the {MAX_ROWS} times that a log may hold; restore the line")
+    return found
 
 
 def _whole(log: Log, number: int, text: str, digits: int = 19) -> int:
@@ -163,7 +208,10 @@ def _wrong(log: Log, number: int, problem: str) -> RecordError:
 def _check_complete(log: Log) -> None:
     log.sections = [section for section in log.sections if section.times]
     if not log.sections:
-        raise RecordError(f"{log.path}: holds no '[i:j] time:' line; name the output of {OVERALLOC} or {PINNED_HOST}")
+        raise RecordError(
+            f"{log.path}: holds no '[i:j] time:' line of {OVERALLOC} or {PINNED_HOST}, and no table of OSU, IMB or "
+            "nccl-tests; name what one of them printed"
+        )
     sizes = {"buffer_size", "overalloc_size"} & set(log.header)
     needed = {"p2p_size", *(("buffer_size", "overalloc_size") if sizes else ("mem_type",))}
     for name in sorted(needed - set(log.header)):

@@ -2,21 +2,20 @@
 """Tables of the OSU Micro-Benchmarks: a title `# OSU ... Test v7.4`, settings, `# Size ...`, rows.
 
 The latencies are means over all iterations, of both directions halved in osu_latency; bandwidths are bytes over
-the mean time, in 10^6 bytes per second. Neither window size (but in osu_mbw_mr) nor iterations are printed.
-Read from versions 5.3 to 7.4.
+the mean time. Units are those of the heading: us and 10^6 bytes per second in OSU's own builds. Neither window size
+(but in osu_mbw_mr) nor iterations are printed. Read from versions 5.3 to 7.4.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 
+from slowpath.record.imports.heading import Heading, read_heading, unknown_columns
 from slowpath.record.imports.scan import Grammar
 from slowpath.record.imports.table import (
     MEAN_ONLY,
-    US,
     Measure,
     Row,
     Table,
@@ -24,16 +23,17 @@ from slowpath.record.imports.table import (
     by_header,
     count,
     decimal,
-    time_s,
+    wrong,
 )
 
-_TITLE = re.compile(r"# (OSU .+?) v(\d[\w.]*)")
+_TITLE = re.compile(r"# (OSU .{1,200}? Test)(?: v(\d[\w.-]*))?")
 _SETTING = re.compile(r"# (Window creation|Synchronization|Datatype): (.+?)\.?")
 _PAIRS = re.compile(r"# \[ pairs: ([0-9]{1,9}) \] \[ window size: ([0-9]{1,9}|varied) \]")
 _BUFFERS = re.compile(r"# (?:Send Buffer|Rank 0 Memory) on (\S+) .*and (?:Receive Buffer|Rank 1 Memory) on (\S+)")
+_UNIT = r"(?: ?\([^()]{0,20}\))?"
 _COLUMN = re.compile(
-    r"P\d+(?:\.\d+)? Tail (?:BW|Lat) ?\((?:MB/s|us)\)|(?:Bandwidth|(?:Avg |Min |Max )?Latency|Coll\. Init|MPI_Test"
-    r"|MPI_Wait|(?:Pure|Min|Max) Comm\.|Overall|Compute|Overlap) ?\((?:MB/s|us|%)\)|MB/s|Messages/s|Iterations"
+    rf"P\d+(?:\.\d+)? Tail (?:BW|Lat){_UNIT}|(?:(?:Avg |Min |Max )?(?:Latency|Bandwidth)|Coll\. Init|MPI_Test|MPI_Wait"
+    rf"|(?:Pure|Min|Max) Comm\.|Overall|Compute|Overlap){_UNIT}|[KMGT]i?B/s|[KMGT]i?b(?:ps|/s)|Messages/s|Iterations"
     r"|Validation|Transmit Size"
 )
 _WINDOWS = {"MPI_Win_allocate": "allocate", "MPI_Win_create": "create", "MPI_Win_create_dynamic": "dynamic"}
@@ -45,10 +45,11 @@ _SYNCHRONISATIONS = {
     "MPI_Win_fence": "fence",
 }
 _MEMORY = {"HOST": "host", "DEVICE": "device", "MANAGED": "managed"}
+_USUAL_DATATYPE = "MPI_CHAR"
 _NO_ITERATIONS = "the number of iterations is not printed; the sample is the mean itself, as a batch of one"
-_MB = Decimal(10**6)
-_TIMES = ("Avg Latency(us)", "Latency (us)", "Latency(us)", "Overall(us)")
-_RATES = ("Bandwidth (MB/s)", "MB/s")
+_TIMES = ("Avg Latency", "Latency", "Overall")
+_RATES = ("Bandwidth", *(f"{p}{b}" for p in ("K", "M", "G", "Ki", "Mi", "Gi") for b in ("B/s", "bps", "b/s")))
+_BOTH_WAYS = "both directions were printed as one bandwidth; the time is that of one message of either direction"
 
 
 @dataclass(frozen=True)
@@ -79,71 +80,83 @@ def _begin(line: int, own: str) -> Table | None:
     missing = {**MEAN_ONLY, "repetitions": _NO_ITERATIONS}
     if plain != title:
         missing["memory"] = "a build without GPU support takes D D, too, and then prints times of host memory"
-    return Table(line, "OSU", kind.benchmark, f"v{version}", kind.measure, dict(kind.parameters), None, missing)
+    if "bi-directional" in plain.lower():
+        missing["direction"] = _BOTH_WAYS
+    variant = f"v{version}" if version else ""
+    return Table(line, "OSU", kind.benchmark, variant, kind.measure, dict(kind.parameters), None, missing)
 
 
-def _header(_: Table, own: str) -> list[str] | None:
-    """Names of the columns behind the size; None if this is no header."""
-    found = re.match(r"#\s*(Size|Avg Latency|Overall|Bandwidth|MB/s)", own)
+def _header(path: Path, line: int, table: Table, own: str, unit: str | None) -> Heading | None:
+    """The heading of the columns; None if this is none."""
+    found = re.match(r"#\s*(Size\b|(?=Avg Latency|Latency|Overall|Bandwidth|[KMG]i?B/s))", own)
     if not found:
         return None
-    return (["Size"] if found[1] == "Size" else []) + [match[0] for match in _COLUMN.finditer(own)]
+    rest = own[found.end() :]
+    if left := _COLUMN.sub("", rest).strip():
+        if not found[1]:
+            return None
+        raise unknown_columns(path, line, left)
+    columns = (["Size"] if found[1] else []) + [match[0] for match in _COLUMN.finditer(rest)]
+    if len(columns) == len(set(columns)) and len(columns) > bool(found[1]):
+        return read_heading(path, line, columns, _TIMES, _RATES, unit)
+    raise wrong(path, line, "the heading names no column, or one twice; restore it")
 
 
-def _setting(table: Table, own: str) -> None:
+def _setting(path: Path, line: int, table: Table, own: str) -> None:
     if pairs := _PAIRS.match(own):
-        table.parameters |= {"pairs": pairs[1]} | ({"in_flight": pairs[2]} if pairs[2].isdigit() else {})
+        if not pairs[2].isdecimal():
+            raise wrong(path, line, "a table over window sizes (-V) isn't read; measure with one of them, as -W 64")
+        table.parameters |= {"pairs": pairs[1], "in_flight": pairs[2]}
         table.ranks = 2 * int(pairs[1])
     elif buffers := _BUFFERS.match(own):
         kinds = [_MEMORY.get(side, side.lower()) for side in buffers.groups()]
-        table.parameters["memory"] = kinds[0] if kinds[0] == kinds[1] else ":".join(kinds)
+        memory = kinds[0] if kinds[0] == kinds[1] else ":".join(kinds)
+        if table.measure == "put":
+            if memory == "host":  # the engine's put has no other
+                return
+            _no_put(table)
+        table.parameters["memory"] = memory
     elif setting := _SETTING.fullmatch(own):
         if setting[1] == "Datatype":
+            table.datatype = setting[2]
             return
         name, known = {"Window creation": ("window", _WINDOWS)}.get(setting[1], ("synchronise", _SYNCHRONISATIONS))
         if table.measure == "put" and setting[2] not in known:
-            table.measure = "operation"  # the engine has no such way: nothing of its own to compare with
+            _no_put(table)
         table.parameters[name] = known.get(setting[2], setting[2])
         table.variant += f", {setting[2]}"
 
 
-def _row(path: Path, line: int, header: list[str], own: str) -> Row:
-    cells = dict(zip(header, by_header(path, line, header, own), strict=True))
+def _no_put(table: Table) -> None:
+    """The engine has no such put: an operation, and nothing of its own to compare with."""
+    table.measure = "operation"
+    for key, _ in _PUT:
+        table.parameters.pop(key, None)
+
+
+def _row(path: Path, line: int, heading: Heading, own: str) -> Row:
+    cells = dict(zip(heading.columns, by_header(path, line, heading.columns, own), strict=True))
     size = count(path, line, cells.pop("Size")) if "Size" in cells else None
     status = cells.pop("Validation", None)
     values = {name: decimal(path, line, text) for name, text in cells.items()}
     columns: dict[str, float | None] = {name: float(value) for name, value in values.items()}
     repetitions = int(values["Iterations"]) if values.get("Iterations") else None
     failed = "the benchmark's own validation failed" if status not in (None, "Pass") else None
-    mean, why = _mean(values, size)
+    mean, why = heading.mean(values, size)
     return Row(line, size, mean, repetitions, columns, why, failed)
 
 
-def _mean(values: dict[str, Decimal], size: int | None) -> tuple[Decimal | None, str | None]:
-    """Mean time of one operation. MB/s are of all pairs together, as is the message rate."""
-    for name in _TIMES:
-        if name in values:
-            mean, why = time_s(values[name], US)
-            return mean, why and f"{name} {why}"
-    if values.get("Messages/s"):  # more digits than the bandwidth of short messages has
-        return 1 / values["Messages/s"], None
-    for name in _RATES:
-        if name in values and size:
-            if values[name] == 0:
-                return None, f"{name} is printed as {values[name]}, below the digits of the table"
-            return Decimal(size) / (values[name] * _MB), None
-    return None, "the table has no column of times or bandwidths that is understood"
-
-
-def parse(path: Path, content: bytes, text: str) -> TableLog:
-    """All tables of a log.  Raises: RecordError for a row that its header doesn't explain."""
-    found = GRAMMAR.parse(path, content, text)
+def parse(path: Path, content: bytes, text: str, unit: str | None = None) -> TableLog:
+    """All tables of a log.  Raises: RecordError for a row that its heading doesn't explain."""
+    found = GRAMMAR.parse(path, content, text, unit)
     for table in found.tables:
         _finish(table)
     return found
 
 
 def _finish(table: Table) -> None:
+    if table.datatype not in ("", _USUAL_DATATYPE):
+        table.variant = ", ".join(part for part in (table.variant, table.datatype) if part)
     if all(row.repetitions for row in table.rows):
         table.missing.pop("repetitions", None)
     if table.measure == "windowed" and "in_flight" not in table.parameters:
@@ -152,4 +165,4 @@ def _finish(table: Table) -> None:
         table.ranks = 2
 
 
-GRAMMAR = Grammar(_begin, _header, _setting, _row)
+GRAMMAR = Grammar(_begin, _header, _setting, _row, ascending=True, divides=("# Datatype:",))

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import msgspec
 
+from slowpath.core.decoding import decoded
 from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes, write_atomically
+from slowpath.core.limits import FILE_BYTES
 from slowpath.record.imports.table_plan import Planned
 
 PRINTED_SCHEMA = 1
@@ -76,10 +78,7 @@ def read_printed(folder: Path) -> list[PrintedTable]:
     path = folder / FILE
     if not path.exists():
         return []
-    try:
-        found = msgspec.json.decode(read_bytes(path), type=Printed)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RecordError(f"{path}: is damaged: {error}; import the log again") from error
+    found = decoded(read_bytes(path, FILE_BYTES[FILE], within=folder), Printed, path, "import the log again")
     if found.schema > PRINTED_SCHEMA:
         raise RecordError(f"{path}: was written by a newer slowpath (schema {found.schema}); update slowpath")
     return found.tables

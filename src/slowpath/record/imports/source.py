@@ -4,19 +4,20 @@
 from __future__ import annotations
 
 import hashlib
+import stat
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.files import read_bytes
 from slowpath.core.plan import Plan
 from slowpath.core.secrets import clean_words
 from slowpath.core.toml import table_text
 from slowpath.core.version import __version__
 from slowpath.record.folder import RUN_SCHEMA, RunInfo
-
-MAX_LOG_BYTES = 64 * 2**20
+from slowpath.record.imports.limits import MAX_LOG_BYTES, MAX_TOTAL_BYTES, check_files, check_lines
 
 
 class Imported(Protocol):
@@ -29,23 +30,50 @@ class Imported(Protocol):
     def content(self) -> bytes: ...
 
 
-def read_content(path: Path, down_to: str) -> bytes:
-    """The bytes of a log.  Raises: RecordError: unreadable, or too long. down_to: what to cut it down to."""
+def read_contents(files: Sequence[Path], down_to: str) -> list[bytes]:
+    """The bytes of each log, within the limits of an import. down_to: what a log that is too long is cut down to.
+
+    Raises: RecordError: no file, one that is unreadable or is none, one twice, or more than a limit allows.
+    """
+    if not files:
+        raise RecordError("no log to import; name at least one file")
+    check_files(files)
+    refuse_twice(files)
+    contents: list[bytes] = []
+    for file in files:
+        contents.append(_content(file, down_to))
+        if sum(map(len, contents)) > MAX_TOTAL_BYTES:
+            raise RecordError(
+                f"{file}: brings the logs to over {MAX_TOTAL_BYTES // 2**20} MiB together; import fewer at a time"
+            )
+    return contents
+
+
+def _content(path: Path, down_to: str) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_LOG_BYTES + 1)
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be read: {error.strerror or error}; name a log file") from error
-    if len(content) > MAX_LOG_BYTES:
+        status = path.stat()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise RecordError(f"{path}: cannot be read: {reason}; name a log file") from error
+    if stat.S_ISDIR(status.st_mode):
+        raise RecordError(f"{path}: cannot be read: Is a directory; name a log file")
+    if not stat.S_ISREG(status.st_mode):
+        raise RecordError(f"{path}: is no regular file; write the log into one and name that")
+    if status.st_size > MAX_LOG_BYTES:
         raise RecordError(f"{path}: is larger than {MAX_LOG_BYTES // 2**20} MiB; cut it down to {down_to}")
+    content = read_bytes(path, MAX_LOG_BYTES)
+    check_lines(path, content)
     return content
 
 
 def refuse_twice(files: Sequence[Path]) -> None:
     """Raises: RecordError: a log is named more than once."""
+    seen: set[Path] = set()
     for file in files:
-        if sum(file.resolve() == other.resolve() for other in files) > 1:
+        real = file.resolve()
+        if real in seen:
             raise RecordError(f"{file}: is named twice; name each log once")
+        seen.add(real)
 
 
 def labels_of(files: Sequence[Path]) -> list[str]:

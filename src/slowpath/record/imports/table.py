@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Literal
@@ -14,8 +14,8 @@ from slowpath.core.errors import RecordError
 
 Measure = Literal["ping_pong", "windowed", "put", "operation"]
 NS_PER_S = 10**9
-US = Decimal("1e-6")
 LARGEST_BATCH = 2**32 - 1  # schema/block.json: batch is a 32-bit field
+_ROUNDING_RATIO = Decimal("0.01")  # most that whole nanoseconds may change a time by
 _RANK_PREFIX = re.compile(r"^\d+: ")
 _ROW = re.compile(r"[\d.]+(?:\s.*)?")
 
@@ -47,7 +47,10 @@ class Row:
 
 @dataclass
 class Table:
-    """One table of a log. `operations`: of the engine's, in one repetition of the benchmark's own operation."""
+    """One table of a log. `operations`: of the engine's, in one repetition of the benchmark's own operation.
+
+    datatype: as printed; empty where none is.
+    """
 
     line: int
     program: str  # OSU | IMB | nccl-tests
@@ -58,6 +61,11 @@ class Table:
     ranks: int | None
     missing: dict[str, str] = field(default_factory=lambda: dict(MEAN_ONLY))
     rows: list[Row] = field(default_factory=list)
+    datatype: str = ""
+
+    def again(self, line: int) -> Table:
+        """A table below the same title, still without rows."""
+        return replace(self, line=line, parameters=dict(self.parameters), missing=dict(self.missing), rows=[])
 
     @property
     def operations(self) -> int:
@@ -67,6 +75,21 @@ class Table:
         if self.measure == "windowed":
             return int(self.parameters.get("in_flight", "64")) * int(self.parameters.get("pairs", "1"))
         return 1
+
+    def resolve(self) -> None:
+        """Rows whose time the record's whole nanoseconds would change become rows without one, with the reason."""
+        self.rows = [self._resolved(row) for row in self.rows]
+
+    def _resolved(self, row: Row) -> Row:
+        sample = self.sample(row)
+        if sample is None or row.operation_s is None:
+            return row
+        exact_ns = row.operation_s * sample[1] * self.operations * NS_PER_S
+        if abs(sample[0] - exact_ns) <= _ROUNDING_RATIO * exact_ns:
+            return row
+        time_ns = float(row.operation_s) * NS_PER_S
+        why = f"a time of {time_ns:.3g} ns, which the record's whole nanoseconds don't resolve"
+        return replace(row, operation_s=None, reason=why)
 
     def sample(self, row: Row) -> tuple[int, int] | None:
         """(nanoseconds, batch): the whole loop as the one batch that it was; None where the row has no time.

@@ -128,7 +128,7 @@ def _between_files(cells: Sequence[Sequence[Planned]], stated: Mapping[str, Cond
             if not planned.measured:
                 continue
             base = first.setdefault((planned.cell.group, planned.row.message_bytes), planned)
-            if base is not planned:
+            if base.cell.environment != planned.cell.environment:  # rows of one log are no two sides
                 made.append(_contrast(len(made) + 1, base, planned, stated))
     return made
 

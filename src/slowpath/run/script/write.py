@@ -27,7 +27,7 @@ export SLOWPATH_CACHE_DIR="${{SLOWPATH_CACHE_DIR:-$PWD/.slowpath-cache}}"
 
 {slowpath} doctor
 if [[ -f $out/run.json ]]; then # the job was started anew: what has been measured is kept
-    {slowpath} resume "$out"
+    {slowpath} resume "$out"{again}
 else
     {slowpath} run "$campaign" --out "$out" --quiet{options}
 fi
@@ -40,7 +40,8 @@ class Asked:
     """What a script is for.
 
     campaign: name or absolute path, as the job is to call it.  slowpath: words that start it.  nodes: None: what the
-    campaign's placements need.  options: further words for `slowpath run`.  modules: those that are loaded now.
+    campaign's placements need.  mpi: as --mpi.  options: further words for `slowpath run`.  modules: those that are
+    loaded now.
     """
 
     campaign: str
@@ -49,6 +50,7 @@ class Asked:
     nodes: int | None = None
     ranks: Sequence[int] | None = None
     options: Sequence[str] = ()
+    mpi: str | None = None
     modules: Sequence[str] = ()
 
 
@@ -65,7 +67,8 @@ def job_script(campaign: Campaign, script: JobScript, asked: Asked) -> str:
         "minutes": asked.minutes,
         "hours_minutes": f"{asked.minutes // 60:02d}:{asked.minutes % 60:02d}",
     }
-    options = [*asked.options, *(["--ranks", ",".join(map(str, asked.ranks))] if asked.ranks else [])]
+    mpi = ["--mpi", asked.mpi] if asked.mpi else []
+    options = [*mpi, *asked.options, *(["--ranks", ",".join(map(str, asked.ranks))] if asked.ranks else [])]
     head = [
         "#!/bin/bash",
         f"# {campaign.title}",
@@ -79,9 +82,14 @@ def job_script(campaign: Campaign, script: JobScript, asked: Asked) -> str:
         before="\n".join(["", *script.before, ""]) if script.before else "",
         modules=f"module load {shlex.join(asked.modules)}" if asked.modules else "# module load ...",
         slowpath=shlex.join(asked.slowpath),
-        options="".join(f" {shlex.quote(word)}" for word in options),
+        options=_words(options),
+        again=_words(mpi),
     )
     return "\n".join(head) + "\n\n" + body
+
+
+def _words(words: Sequence[str]) -> str:
+    return "".join(f" {shlex.quote(word)}" for word in words)
 
 
 def ranks_on_a_node(placements: Sequence[PlacementTable], ranks: int, nodes: int) -> int:

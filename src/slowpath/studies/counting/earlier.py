@@ -7,7 +7,9 @@ from pathlib import Path
 
 import msgspec
 
+from slowpath.core.decoding import DAMAGE, why
 from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.files import read_bytes
 from slowpath.studies.counting.model import ProcessCount
 
 KEPT = "counts.json"  # in the folder of --out
@@ -29,12 +31,12 @@ def read_earlier(path: Path, function: str) -> list[ProcessCount]:
     """
     file = path / KEPT if path.is_dir() else path
     try:
-        lines = [line for line in file.read_bytes().splitlines() if line.strip()]
+        lines = [line for line in read_bytes(file).splitlines() if line.strip()]
         documents = [msgspec.json.decode(line, type=Document) for line in lines]
-    except OSError as error:
-        raise RecordError(f"--compare {file}: it can't be read: {error.strerror or error}") from error
-    except msgspec.DecodeError as error:
-        raise RecordError(f"--compare {file}: not what slowpath count --json prints: {error}") from error
+    except RecordError as error:
+        raise RecordError(f"--compare {error}") from error
+    except DAMAGE as error:
+        raise RecordError(f"--compare {file}: not what slowpath count --json prints: {why(error)}") from error
     newer = [one.schema for one in documents if one.schema != SCHEMA]
     if newer:
         raise RecordError(f"--compare {file}: schema {newer[0]}, and this slowpath reads schema {SCHEMA}")

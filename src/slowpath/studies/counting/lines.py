@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from slowpath.core.decoding import DAMAGE
 from slowpath.studies.counting.model import Mapping
 
 VERSION = 1
@@ -76,7 +77,7 @@ def decode_lines(data: bytes) -> tuple[list[Line], int]:
     for text in filter(None, data.split(b"\n")):
         try:
             lines.append(_DECODER.decode(text))
-        except (msgspec.DecodeError, msgspec.ValidationError):
+        except DAMAGE:
             damaged += 1
     return lines, damaged
 

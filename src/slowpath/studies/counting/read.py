@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from slowpath.core.errors import RecordError
+from slowpath.core.files import read_bytes
 from slowpath.studies.counting import lines as kinds
 from slowpath.studies.counting.model import Call, FunctionShare, ProcessCount, Trouble
 from slowpath.studies.counting.model import Mapping as AddressRange
@@ -24,10 +25,7 @@ def read_folder(folder: Path, name_all: NameAll) -> list[ProcessCount]:
     name_all: the function at each place.
     Raises: RecordError: the folder can't be read, or is of another version.
     """
-    try:
-        data = [(path, path.read_bytes()) for path in sorted(folder.glob("*.jsonl"))]
-    except OSError as error:
-        raise RecordError(f"{folder}: the counts can't be read: {error.strerror or error}") from error
+    data = [(path, read_bytes(path, within=folder)) for path in sorted(folder.glob("*.jsonl"))]
     counts = [made for path, text in data if (made := process_count(path, text, name_all)) is not None]
     return sorted(counts, key=_order)
 

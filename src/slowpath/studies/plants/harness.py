@@ -12,6 +12,7 @@ import msgspec
 from slowpath.core.errors import Interrupted, SlowpathError, UsageError
 from slowpath.core.files import write_atomically
 from slowpath.core.secrets import clean_words
+from slowpath.run.ownership import Taken, holds_nothing, keep_held, owned
 from slowpath.studies.plants.measure import Ground
 from slowpath.studies.plants.plant import Measured
 from slowpath.studies.plants.score import Baseline, false_alarms, score
@@ -22,25 +23,40 @@ FILE = "plants.json"
 
 
 def run(
-    ground: Ground, trials: Sequence[PlantTrial], out: Path, seed: int, tell: Callable[[Scored], None]
+    ground: Ground,
+    trials: Sequence[PlantTrial],
+    out: Path,
+    seed: int,
+    tell: Callable[[Scored], None],
+    take_over: bool = False,
 ) -> list[Scored]:
     """Measure every trial and score it; plants.json is written anew after each: an interrupted run keeps what it has.
     A trial that fails is reported and counted, and the others go on.
 
-    Raises: UsageError: the folder holds something else than the beginning of these trials.
+    Raises: UsageError: the folder holds something else than the beginning of these trials.  Taken: another process
+    goes on in it.
     """
     _check_folder(out, ground, trials)
+    out.mkdir(parents=True, exist_ok=True)
+    with owned(out, "slowpath plants", take_over=take_over):
+        return _run(ground, trials, out, seed, tell)
+
+
+def _run(
+    ground: Ground, trials: Sequence[PlantTrial], out: Path, seed: int, tell: Callable[[Scored], None]
+) -> list[Scored]:
     clean: list[Measured] = []
     scored: list[Scored] = []
     _write(out, seed, ground, Baseline(clean), scored, trials)
     for trial in trials:
+        keep_held()
         begun = time.monotonic()
         try:
             measured = ground.measured(trial.plant, out / trial.name)
             if trial.purpose == "baseline":
                 clean.append(measured)
             one = _judged(trial, measured, Baseline(clean), time.monotonic() - begun)
-        except Interrupted:
+        except (Interrupted, Taken):
             raise
         except SlowpathError as error:
             one = Scored(trial, time.monotonic() - begun, failure=str(error))
@@ -63,7 +79,7 @@ def _drawn(trials: Sequence[PlantTrial]) -> dict[str, str | None]:
 
 def _check_folder(out: Path, ground: Ground, trials: Sequence[PlantTrial]) -> None:
     """Folders of another draw have the same names, and would be scored against plants that they never had."""
-    if not out.exists() or not any(out.iterdir()):
+    if not out.exists() or holds_nothing(out):
         return
     try:
         begun = msgspec.json.decode((out / FILE).read_bytes())
@@ -78,7 +94,6 @@ def _check_folder(out: Path, ground: Ground, trials: Sequence[PlantTrial]) -> No
 def _write(
     out: Path, seed: int, ground: Ground, baseline: Baseline, scored: Sequence[Scored], trials: Sequence[PlantTrial]
 ) -> None:
-    out.mkdir(parents=True, exist_ok=True)
     content = {
         "schema": 1,
         "seed": seed,

@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from slowpath.diagnose import concluded as diagnoses
 from slowpath.diagnose.records import FILE as DIAGNOSIS
 from slowpath.run.engine.meter import Tell
 from slowpath.run.libraries import Library, one_library
+from slowpath.run.ownership import BEAT_S, keep_held
 from slowpath.run.prepare import varied_parameters
 from slowpath.studies.plants.classes import PlantClass
 from slowpath.studies.plants.plant import Measured, Plant
@@ -70,15 +72,33 @@ class Ground:
         ]
         environ = {**os.environ, **self.variables(plant)}
         try:
-            done = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+            code, said = _run_to_its_end(argv, environ)
         except subprocess.TimeoutExpired:
             raise EnvironmentFailure(f"{' '.join(argv)}: took over {LIMIT_S:g} s") from None
-        if done.returncode != 0:
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise EnvironmentFailure(f"{' '.join(argv)}: exit code {done.returncode}: {last}")
+        if code != 0:
+            last = (said.strip().splitlines() or ["no message"])[-1]
+            raise EnvironmentFailure(f"{' '.join(argv)}: exit code {code}: {last}")
         if (made := concluded(folder)) is None:
             raise EnvironmentFailure(f"{folder}: holds no whole diagnosis; look at {folder / DIAGNOSIS}")
         return made
+
+
+def _run_to_its_end(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[int, str]:
+    """Exit code and stderr.  Raises: subprocess.TimeoutExpired, after LIMIT_S; it is ended then."""
+    end = time.monotonic() + LIMIT_S
+    with subprocess.Popen(argv, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            while True:
+                try:
+                    _, said = process.communicate(timeout=BEAT_S)
+                    return process.returncode, said
+                except subprocess.TimeoutExpired:
+                    keep_held()
+                    if time.monotonic() > end:
+                        raise
+        except BaseException:
+            process.kill()
+            raise
 
 
 def concluded(folder: Path) -> Measured | None:

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Outputs that nobody takes: closed, full, non-blocking, gone with their terminal. Real pipes, real processes.
+
+Each command of `slowpath` goes through the same `main`, so commands of a toy module stand for those that measure.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from watchdog import WATCHDOG_S
+
+TOY = '''
+import os, sys, time
+from pathlib import Path
+import click
+from slowpath.cli.telling import teller
+from slowpath.run.progress import choose
+
+@click.command()
+@click.argument("what")
+@click.argument("path", default="kept")
+def command(what, path):
+    """Stands for commands that measure."""
+    if what == "measure":  # progress, then the result and an exit code of its own
+        tell, progress = teller(), choose(False)
+        for i in range(3000):
+            tell(f"preparing, step {i} of many that are told")
+            progress.note(f"launch {i} of many that are told")
+        progress.close()
+        Path(path).write_text("measured")
+        return 3
+    if what == "print":
+        for i in range(20000):
+            click.echo(f"line {i} of a table that is longer than a pipe")
+        Path(path).write_text("printed all")
+    if what == "text":
+        click.echo("3.5 µs → 2×, … 日")
+        print("µ by print", file=sys.stderr)
+    if what == "json":
+        print('{"text": "3.5 µs → 日 \U0001f600"}')
+    if what == "name":
+        click.echo(os.fsdecode(b"run-\\xff"))
+    if what == "fail":
+        print("a line that is written at the end only")
+        from slowpath.core.errors import EnvironmentFailure
+        raise EnvironmentFailure("no MPI here")
+    if what == "full":
+        with open("/dev/full", "w") as file:
+            file.write("x")
+    if what == "wait":
+        Path("begun").touch()
+        try:
+            time.sleep(60)
+        except KeyboardInterrupt:
+            time.sleep(0.2)  # saving what was measured
+            Path(path).write_text("kept")
+            raise
+    return 0
+'''
+RUN = """
+import sys
+from slowpath.cli import main
+main.COMMANDS = (*main.COMMANDS, ("toy", "toy_command", "Stands for commands that measure."))
+main.main()
+"""
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Start:
+    """Starts `slowpath ARGUMENTS` in an empty folder, with `toy` among its commands; `shell` is put behind it."""
+    (tmp_path / "toy_command.py").write_text(TOY, encoding="utf-8")
+
+    def call(*arguments: str, shell: str = "", **more: object) -> subprocess.Popen[bytes]:
+        environ = {**os.environ, "PYTHONPATH": str(tmp_path), **more.pop("env", {})}  # type: ignore[dict-item]
+        argv = [sys.executable, "-c", RUN, *arguments]
+        if shell:
+            argv = ["sh", "-c", f'exec "$@" {shell}', "sh", *argv]
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+        return subprocess.Popen(argv, cwd=tmp_path, env=environ, **streams)  # type: ignore[call-overload,no-any-return]
+
+    return call
+
+
+def ended(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
+    """Exit code, stdout, stderr."""
+    out, err = process.communicate(timeout=WATCHDOG_S)
+    return process.returncode, (out or b"").decode("utf-8", "replace"), (err or b"").decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("arguments", [["toy", "print"], ["--help"], ["toy", "--help"], ["explain"]])
+def test_reader_that_goes_away_ends_the_command_quietly(start: Start, arguments: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = start(*arguments, stdout=writer)
+    os.close(writer)
+    assert ended(process) == (141, "", "")
+
+
+def test_head_takes_a_line_of_a_long_table(start: Start, tmp_path: Path) -> None:
+    process = start("toy", "print")
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"line 0 of a table that is longer than a pipe\n"
+    process.stdout.close()
+    process.stdout = None
+    assert ended(process) == (141, "", "")
+    assert not (tmp_path / "kept").exists(), "it printed on for nobody"
+
+
+@pytest.mark.parametrize("shell", ["2>&-", "2>/dev/full", "2>&- <&-"])
+def test_lost_progress_changes_nothing(start: Start, tmp_path: Path, shell: str) -> None:
+    assert ended(start("toy", "measure", shell=shell)) == (3, "", "")
+    assert (tmp_path / "kept").read_text() == "measured"
+
+
+def test_progress_reader_that_goes_away_changes_nothing(start: Start, tmp_path: Path) -> None:
+    process = start("toy", "measure")
+    assert process.stderr is not None
+    process.stderr.readline()
+    process.stderr.close()
+    process.stderr = None
+    assert ended(process)[0] == 3
+    assert (tmp_path / "kept").read_text() == "measured"
+
+
+def test_progress_into_a_full_pipe_that_does_not_block_is_dropped(start: Start, tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    for piece in (b"x" * 65536, b"x"):
+        while True:
+            try:
+                os.write(writer, piece)
+            except BlockingIOError:
+                break
+    process = start("toy", "fail", stderr=writer)
+    os.close(writer)
+    assert ended(process)[0] == 4
+    os.close(reader)
+
+
+def test_results_wait_for_the_reader_of_a_pipe_that_does_not_block(start: Start) -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    process = start("toy", "print", stdout=writer)
+    os.close(writer)
+    time.sleep(0.3)  # it fills the pipe meanwhile
+    with os.fdopen(reader, "rb") as file:
+        assert len(file.read().splitlines()) == 20000
+    assert ended(process)[::2] == (0, "")
+
+
+@pytest.mark.parametrize(("shell", "why"), [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")])
+@pytest.mark.parametrize("arguments", [["toy", "print"], ["--help"], ["--version"]])
+def test_results_that_can_not_be_written_are_one_line(start: Start, shell: str, why: str, arguments: list[str]) -> None:
+    code, _, said = ended(start(*arguments, shell=shell))
+    assert code == 4
+    assert said.startswith(f"slowpath: error: stdout can't be written: {why}; the output is not whole")
+    assert said.count("\n") == 1
+
+
+def test_all_closed_at_once(start: Start, tmp_path: Path) -> None:
+    assert ended(start("toy", "measure", shell="<&- >&- 2>&-")) == (3, "", ""), "nothing was to be printed"
+    assert ended(start("toy", "print", shell="<&- >&- 2>&-")) == (4, "", "")
+
+
+def test_another_failure_goes_before_a_lost_reader(start: Start) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = start("toy", "fail", stdout=writer)
+    os.close(writer)
+    assert ended(process) == (4, "", "slowpath: error: no MPI here\n")
+
+
+def test_a_full_disk_is_one_line_wherever_it_strikes(start: Start) -> None:
+    code, _, said = ended(start("toy", "full"))
+    assert code == 4
+    assert said == "slowpath: error: the system refused: No space left on device; make room or name another place\n"
+
+
+def test_characters_that_the_encoding_lacks(start: Start) -> None:
+    ascii_only = {"PYTHONIOENCODING": "ascii"}
+    assert ended(start("toy", "text", env=ascii_only)) == (0, "3.5 us -> 2x, ... \\u65e5\n", "u by print\n")
+    code, out, _ = ended(start("toy", "text", env={"PYTHONIOENCODING": "latin-1"}))
+    assert (code, out) == (0, "3.5 \ufffds -> 2\ufffd, ... \\u65e5\n"), "µ and × are of Latin-1, read as UTF-8 here"
+    for encoding in ("ascii", "latin-1:strict"):
+        assert '\\u65e5 \\ud83d\\ude00"}' in ended(start("toy", "json", env={"PYTHONIOENCODING": encoding}))[1]
+    process = start("toy", "name")
+    assert process.communicate(timeout=WATCHDOG_S) == (b"run-\xff\n", b"")
+
+
+@pytest.mark.parametrize("numbers", [[signal.SIGHUP, signal.SIGTERM], [signal.SIGTERM], [signal.SIGINT]])
+def test_stopped_by_signals(start: Start, tmp_path: Path, numbers: list[int]) -> None:
+    process = start("toy", "wait")
+    _until_exists(tmp_path / "begun")
+    for number in numbers:  # a session that closes sends two
+        process.send_signal(number)
+        time.sleep(0.05)
+    code, _, said = ended(process)
+    assert (code, said.strip()) == (130, "slowpath: error: interrupted")
+    assert (tmp_path / "kept").read_text() == "kept"
+
+
+def test_terminal_that_goes_away(start: Start, tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = start("toy", "wait", shell="", stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+    os.close(theirs)
+    _until_exists(tmp_path / "begun")
+    os.close(ours)  # not its controlling terminal: writing to it is EIO
+    process.send_signal(signal.SIGHUP)
+    assert ended(process)[0] == 130
+    assert (tmp_path / "kept").read_text() == "kept"
+
+
+def test_nohup_is_respected(start: Start, tmp_path: Path) -> None:
+    process = start("toy", "wait", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    _until_exists(tmp_path / "begun")
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.2)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    assert ended(process)[0] == 130
+
+
+def _until_exists(path: Path) -> None:
+    end = time.monotonic() + WATCHDOG_S
+    while not path.exists():
+        assert time.monotonic() < end
+        time.sleep(0.01)

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Folders that would choose what is run: a planted launcher leaves a mark where it is started, and none may be."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import planted_runs as planted
+import pytest
+from msgspec.structs import replace
+
+from slowpath.cli.gate_remeasure import RemeasureOptions, measured_again
+from slowpath.compare import remeasure
+from slowpath.compare.gate import gate
+from slowpath.compare.read import Source
+from slowpath.core.cell_results import CellResult
+from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.plan import PLAN_SCHEMA, Cell, Environment, Launch, Placement, Plan
+from slowpath.core.results import EnvironmentResult, MpiResult
+from slowpath.mpi.mpi import Mpi
+from slowpath.record.folder import RUN_SCHEMA, RunInfo, write_run
+from slowpath.record.plan_files import write_plan
+from slowpath.run import find_again, reopen
+from slowpath.run.engine.cache import Engine, EngineNote
+from slowpath.run.find_again import engine_again, mpi_again, stated
+from slowpath.run.reopen import Terms
+
+VERSION = "9.9.9"  # of no MPI that may be here
+Refused = Callable[..., str]
+
+
+def launcher(folder: Path, marks: Path, version: str = VERSION) -> Path:
+    """A program that answers as MPICH's launcher does, and leaves a mark each time it is started."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "mpiexec"
+    path.write_text(
+        f"#!/bin/sh\necho started >> '{marks}'\nprintf 'HYDRA build details:\\n    Version: {version}\\n'\n"
+    )
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def marks(tmp_path: Path) -> Path:
+    return tmp_path / "marks"
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    return {"PATH": f"/usr/bin:{tmp_path / 'path'}", "SLOWPATH_CACHE_DIR": str(tmp_path / "cache")}
+
+
+def facts(mpiexec: Path, **more: Any) -> dict[str, Any]:
+    mpi = {"name": "mpich", "version": VERSION, "launcher": "hydra", "mpiexec": str(mpiexec), "short_name": "mpich"}
+    return {**mpi, "engine": {"key": "key", "path": str(mpiexec)}, **more}
+
+
+@pytest.fixture
+def stranger(tmp_path: Path, marks: Path) -> Path:
+    """A run folder that names a planted launcher, which is its engine as well, and was cut off before it began."""
+    run = tmp_path / "stranger" / "run"
+    (run / "launches").mkdir(parents=True)
+    write_run(run, RunInfo(RUN_SCHEMA, "id", "c", "C", "0", "0", mpis=[facts(launcher(run.parent / "bin", marks))]))
+    write_plan(run / "plan.json", plan())
+    return run
+
+
+def plan(**changes: Any) -> Plan:
+    cell = Cell(0, "k", "g", "l", "p2p", {"pattern": "ping_pong"}, "default", "bound", mpi="mpich")
+    launch = Launch(1, 1, "default", "bound", [0], 1, mpi="mpich")
+    made = Plan(
+        PLAN_SCHEMA, "c", "C", 2, 1, 1, 0.03, [Environment("default")], [Placement("bound")], [cell], [], [launch]
+    )
+    return replace(made, **changes)
+
+
+@pytest.fixture
+def refused(stranger: Path, environ: dict[str, str], marks: Path) -> Refused:
+    """The one line with which `resume` refuses the folder; nothing of it was started."""
+
+    def call(kind: type[Exception] = EnvironmentFailure, **terms: Any) -> str:
+        with pytest.raises(kind) as caught:
+            reopen.reopen(stranger, environ, lambda _: None, Terms(**terms))
+        assert not marks.exists()
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+    return call
+
+
+def test_resume_does_not_start_the_launcher_that_a_folder_names(refused: Refused, stranger: Path) -> None:
+    said = refused()
+    assert f"was measured with mpich {VERSION} ({stranger.parent / 'bin/mpiexec'})" in said
+    assert "name that MPI with --mpi PATH, or use what the folder names with --trust" in said
+
+
+def test_with_trust_or_by_name_it_is_started(
+    stranger: Path, environ: dict[str, str], marks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def engine_for(mpi: Mpi, environ: Any, tell: Any) -> Engine:
+        return Engine(Path("e"), EngineNote("key", mpi.identity, "", "", "", "", ""))
+
+    monkeypatch.setattr(reopen, "engine_for", engine_for)
+    for terms in (Terms(trust=True), Terms(mpi=str(stranger.parent / "bin/mpiexec"))):
+        marks.unlink(missing_ok=True)
+        found = reopen.reopen(stranger, environ, lambda _: None, terms)
+        assert found.commands.by_mpi["mpich"].mpi.mpiexec == stranger.parent / "bin/mpiexec"
+        assert found.commands.by_mpi["mpich"].engine == Path("e")  # never the path in run.json
+        assert marks.exists()  # so the plant works
+
+
+def test_the_same_library_of_this_machine_is_taken(
+    tmp_path: Path, stranger: Path, environ: dict[str, str], marks: Path
+) -> None:
+    mine = launcher(tmp_path / "path", tmp_path / "mine")
+    was = stated(facts(stranger.parent / "bin/mpiexec"), "run")
+    assert mpi_again(was, "run", environ).mpiexec == mine
+    assert not marks.exists()
+
+
+def test_of_two_the_one_at_the_stated_place_is_taken(tmp_path: Path, environ: dict[str, str]) -> None:
+    launcher(tmp_path / "path", tmp_path / "mine")
+    other = launcher(tmp_path / "other", tmp_path / "mine")
+    environ |= {"PATH": f"{environ['PATH']}:{other.parent}"}
+    assert mpi_again(stated(facts(other), "run"), "run", environ).mpiexec == other
+
+
+def test_an_mpi_that_an_engine_was_built_for_here_is_known(
+    tmp_path: Path, stranger: Path, environ: dict[str, str], marks: Path
+) -> None:
+    """Begun with --mpi PATH, resumed without: the cache tells where its wrapper lies, whatever the folder says."""
+    mine = launcher(tmp_path / "mine/bin", tmp_path / "started")
+    built(tmp_path / "cache/engines/key", "key", mpicxx=str(mine.parent / "mpicxx"))
+    assert mpi_again(stated(facts(stranger.parent / "bin/mpiexec"), "run"), "run", environ).mpiexec == mine
+    assert not marks.exists()
+
+
+def built(folder: Path, key: str, **note: str) -> None:
+    """What looks like an engine of the cache."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "slowpath-engine").touch(mode=0o755)
+    fields = dict.fromkeys(("mpi", "abi", "mpicxx", "compiler", "source", "built"), "")
+    (folder / "engine.json").write_text(json.dumps({**fields, "key": key, **note}))
+
+
+def test_an_engine_is_this_machines_by_its_key(
+    tmp_path: Path, environ: dict[str, str], marks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mpi = mpi_again(stated(facts(launcher(tmp_path / "path", tmp_path / "mine")), "run"), "run", environ)
+    kept = Engine(Path("kept"), EngineNote("key", mpi.identity, "", "", "", "", ""))
+    monkeypatch.setattr(find_again, "kept_engine", lambda mpi, environ: kept)
+    planted_engine = launcher(tmp_path / "evil", marks)
+    (tmp_path / "cache/engines").mkdir(parents=True)
+    built(tmp_path / "evil", "../../evil", mpi=mpi.identity)
+    for key, engine in (("key", kept), ("other", None), ("../../evil", None), ("..", None), (None, None)):
+        was = stated(facts(mpi.mpiexec, engine={"key": key, "path": str(planted_engine)}), "run")
+        assert engine_again(was, mpi, environ, lambda _: None) == engine
+    assert not marks.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("LD_PRELOAD", "/tmp/evil.so"),
+        ("LD_AUDIT", "evil.so"),
+        ("UCX_MODULE_DIR", "evil"),
+        ("OMPI_MCA_mca_base_env_list", "LD_PRELOAD=x"),
+        ("HYDRA_LAUNCHER_EXEC", "evil"),
+        ("PYTHONSTARTUP", "evil.py"),
+        ("SLOWPATH_CUDA_DRIVER", "evil.so"),
+        ("NOBODY_KNOWS_IT", "/tmp/evil"),
+    ],
+)
+def test_variables_that_load_code_are_refused(refused: Refused, stranger: Path, name: str, value: str) -> None:
+    write_plan(stranger / "plan.json", plan(environments=[Environment("default", {"UCX_TLS": "^sm", name: value})]))
+    assert f"sets {name}={value} (environment 'default')" in refused()
+    # A setting stands for this machine's own table, which has no such variable.
+    setting = Environment("default", {name: value}, "network_path")
+    write_plan(stranger / "plan.json", plan(environments=[setting]))
+    assert "then add --trust" in refused()
+
+
+def test_trusted_variables_are_shown(stranger: Path, environ: dict[str, str]) -> None:
+    write_plan(stranger / "plan.json", plan(environments=[Environment("default", {"LD_PRELOAD": "/x.so"})]))
+    told: list[str] = []
+    with pytest.raises(EnvironmentFailure, match="mpicxx"):
+        reopen.reopen(stranger, environ, told.append, Terms(trust=True))
+    assert told == ["trusted: LD_PRELOAD=/x.so (environment 'default'): the dynamic linker loads libraries, or looks "
+                    "for them, where it says"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"placements": [Placement("bound", hosts=["-oProxyCommand=evil", "n1"])]}, "is no name of a node"),
+        ({"environments": [Environment("default", unset=["A=B"])]}, "is no name of a variable"),
+        ({"environments": [Environment("default", {"A": "1\nB"})]}, "line break"),
+        ({"cells": [replace(plan().cells[0], parameters={"a": "1\ncell 2 p2p"})]}, "holds a blank"),
+    ],
+)
+def test_plans_that_no_campaign_makes_are_refused(
+    refused: Refused, stranger: Path, changes: dict[str, Any], said: str
+) -> None:
+    write_plan(stranger / "plan.json", plan(**changes))
+    assert said in refused(RecordError, trust=True)
+
+
+def test_ranks_go_to_no_node_outside_of_the_job(refused: Refused, stranger: Path) -> None:
+    write_plan(stranger / "plan.json", plan(placements=[Placement("bound", nodes=2, ranks_per_node=1, hosts=["n1"])]))
+    assert "puts ranks on n1, which is no node of this job" in refused(trust=True)
+
+
+def test_a_launch_of_an_mpi_that_run_json_does_not_state(stranger: Path, environ: dict[str, str], marks: Path) -> None:
+    mpis = [facts(stranger.parent / "bin/mpiexec", short_name="other")]
+    write_run(stranger, RunInfo(RUN_SCHEMA, "id", "c", "C", "0", "0", mpis=mpis))
+    with pytest.raises(RecordError, match="does not state the MPI 'mpich' of launch 1"):
+        reopen.reopen(stranger, environ, lambda _: None, Terms(trust=True))
+    assert not marks.exists()
+
+
+@pytest.fixture
+def now(tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Source:
+    """A run of this machine, with an MPI on the PATH and its engine in the cache; it is slow against its baseline."""
+    mine = launcher(tmp_path / "path", tmp_path / "mine")
+    monkeypatch.setattr(remeasure, "machine_facts", lambda environ: planted.MACHINE)
+    kept = Engine(Path("kept"), EngineNote("key", f"mpich {VERSION}", "", "", "", "", ""))
+    monkeypatch.setattr(find_again, "kept_engine", lambda mpi, environ: kept)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    run = tmp_path / "now"
+    run.mkdir()
+    write_plan(run / "plan.json", plan())
+    return Source(run, planted.results([cell(2.0)], id="now", **about(facts(mine))), run)
+
+
+def cell(factor: float) -> CellResult:
+    return planted.cell(0, [factor * (1e-5 + 1e-8 * i) for i in range(8)])
+
+
+def about(mpi: dict[str, Any], variables: dict[str, str] | None = None) -> dict[str, Any]:
+    stated = MpiResult(name=mpi["name"], version=VERSION, mpiexec=mpi["mpiexec"], engine=mpi["engine"])
+    given = EnvironmentResult(
+        name="default", mpi=None, setting=None, variables=variables or {}, unset=[], witness=False, unavailable=None
+    )
+    return {"mpi": stated, "mpis": [stated], "environments": [given]}
+
+
+OPTIONS = RemeasureOptions(True, None, None, None, 60.0, True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"version": "1.1"}, "the baseline's side is not here"),
+        (
+            {"engine": {"key": "other", "path": "{evil}"}},
+            "was measured with the engine other, which is not in this machine's cache",
+        ),
+        ({"variables": {"LD_PRELOAD": "/tmp/evil.so"}}, "sets LD_PRELOAD=/tmp/evil.so"),
+    ],
+)
+def test_a_baseline_can_t_have_its_own_programs_run(
+    tmp_path: Path, now: Source, marks: Path, changes: dict[str, Any], said: str
+) -> None:
+    """A changed baseline in a pull request: undecided in one line, exit code 3, and nothing of it was started."""
+    evil = launcher(tmp_path / "evil", marks, "1.1")
+    mpi = facts(evil)
+    if "engine" in changes:
+        mpi["engine"] = {"key": "other", "path": str(evil)}
+    made = about(mpi, changes.get("variables"))
+    if "version" in changes:
+        made["mpi"] = made["mpis"][0] = replace(made["mpi"], version="1.1")
+    base = Source(tmp_path / "base", planted.results([cell(1.0)], id="base", **made))
+    assert gate(now, base).outcome == "undecided"  # under another MPI, engine or other settings nothing is judged
+    before = gate(now, base, accept=["mpi", "engine", "settings"])
+    assert before.outcome == "regression"
+    found = measured_again(before, now, base, OPTIONS)
+    assert (found.outcome, found.exit_code, found.remeasured) == ("undecided", 3, None)
+    assert said in found.notes[-1]
+    assert not marks.exists()
+    assert not os.path.exists("slowpath-runs")
