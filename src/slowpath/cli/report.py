@@ -55,6 +55,7 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
 
 def _diagnosis(folder: Path, format: str, redact: Path | None, redact_also: tuple[str, ...]) -> int:
     """The report of a diagnosis, and those of its steps."""
+    from slowpath.cli.finish import exit_code_of
     from slowpath.diagnose.page.text import render
     from slowpath.diagnose.rebuild import contrasts_csv, rebuild
     from slowpath.report.redact import redact_run
@@ -70,4 +71,4 @@ def _diagnosis(folder: Path, format: str, redact: Path | None, redact_also: tupl
         name = {"html": "report.html", "json": "diagnosis.json"}[format]
         click.echo((folder / name).read_text(encoding="utf-8").rstrip("\n"))
     click.echo(f"report: {folder / 'report.html'}", err=True)
-    return int(any(cell.wrong_bytes for one in results for cell in one.cells))
+    return exit_code_of(*results)

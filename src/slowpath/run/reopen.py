@@ -18,7 +18,7 @@ from slowpath.core.machine_kind import Machine, differing, host_of, in_words
 from slowpath.core.plan import Plan
 from slowpath.mpi.network import network_is_up
 from slowpath.mpi.settings import resolver
-from slowpath.record.folder import RunInfo, engine_key_of, read_run, write_run
+from slowpath.record.folder import MOST_MACHINES, RunInfo, engine_key_of, read_run, write_run
 from slowpath.record.plan_files import read_plan
 from slowpath.run.commands import RunCommands, commands_for
 from slowpath.run.engine.build import engine_for
@@ -30,7 +30,7 @@ from slowpath.run.machine import machine_facts
 from slowpath.run.process import GRACE_S
 from slowpath.run.resume import schedule_after
 from slowpath.run.schedule import Schedule
-from slowpath.run.trust import choosing_code, require_hosts, require_no_code, require_whole
+from slowpath.run.trust import choosing_code, require_hosts, require_names, require_no_code
 
 # Of variables that differ from when the run began those are not worth a line that differ from job to job.
 _OF_JOBS = ("SLURM_", "PBS_", "FLUX_")
@@ -73,8 +73,9 @@ def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | Non
     if info.imported:
         raise RecordError(f"{run}: was imported from logs, so there is nothing to resume")
     plan = read_plan(run / "plan.json")
-    require_whole(plan, str(run))
+    require_names(plan, str(run))
     of_run = [stated(facts, str(run)) for facts in _recorded(info)]
+    _require_every_mpi(run, plan, of_run)
     _require_no_code(run, plan, of_run, tell, terms.trust)
     require_hosts(plan, environ, str(run))
     here = machine_facts(environ)
@@ -82,7 +83,6 @@ def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | Non
     if other := _other_variables(info.machine, here):
         tell(_RESUMED.format(", ".join(other)))
     libraries = [_same_library(run, was, environ, tell, terms) for was in of_run]
-    _require_every_mpi(run, plan, libraries)
     here["engines"] = {one.name: key for one in libraries if (key := engine_key_of({"engine": one.engine.facts}))}
     notes = [_RESUMED.format(", ".join(other))] if other else []
     return Reopened(plan, commands_for(libraries, environ), here, notes)
@@ -99,6 +99,8 @@ def what_is_left(run: Path, found: Reopened) -> tuple[Schedule, int]:
     info = read_run(run)
     machine = _number_of(info, found.here)
     machines = [*info.machines, dict(found.here)] if machine > len(info.machines) else info.machines
+    if len(machines) > MOST_MACHINES:
+        raise EnvironmentFailure(f"{run}: was resumed on {MOST_MACHINES} machines before; start a new run")
     write_run(run, msgspec.structs.replace(info, machines=machines, notes=[*info.notes, *found.notes]))
     return schedule, machine
 
@@ -198,8 +200,8 @@ def _same_library(run: Path, was: Stated, environ: Mapping[str, str], tell: Tell
     return Library(str(was.short_name), mpi.identity, mpi, engine)
 
 
-def _require_every_mpi(run: Path, plan: Plan, libraries: list[Library]) -> None:
-    names = {library.name for library in libraries}
+def _require_every_mpi(run: Path, plan: Plan, of_run: list[Stated]) -> None:
+    names = {was.short_name for was in of_run}
     for launch in plan.launches:
         if launch.mpi is not None and launch.mpi not in names:
             raise RecordError(f"{run}: run.json does not state the MPI {launch.mpi!r} of launch {launch.launch}")

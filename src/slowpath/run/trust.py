@@ -42,8 +42,8 @@ class Chosen:
         return f"{self.name}={value} (environment '{self.environment}'): {self.why}"
 
 
-def require_whole(plan: Plan, where: str) -> None:
-    """Raises: RecordError: the plan refers to what it does not hold, or holds names that no campaign can have."""
+def require_names(plan: Plan, where: str) -> None:
+    """Raises: RecordError: names of nodes or variables, or parameters of cells, are such as no campaign makes."""
     problem = next(_problems(plan), None)
     if problem is not None:
         raise RecordError(f"{where}: {problem}; the plan is damaged: restore it from a copy, or start a new run")
@@ -91,21 +91,12 @@ def _own(environment: Environment, resolve: Mapping[str | None, Resolve]) -> Map
 
 def _problems(plan: Plan) -> Iterator[str]:
     """In the order in which they are looked for."""
-    placements, cells = {one.name for one in plan.placements}, {cell.cell for cell in plan.cells}
-    names = {one.name for one in plan.mpis}
     for environment in plan.environments:
         yield from _of_environment(environment)
     for placement in plan.placements:
         for host in placement.hosts:
             if not _HOST.fullmatch(host):
                 yield f"placement '{placement.name}': {host!r} is no name of a node"
-    for launch in plan.launches:
-        if launch.launch < 0 or launch.placement not in placements or not cells >= set(launch.cells):
-            yield f"launch {launch.launch}: its placement or a cell is not in the plan"
-        if launch.mpi is not None and names and launch.mpi not in names:
-            yield f"launch {launch.launch}: its MPI {launch.mpi!r} is not in the plan"
-        if not any(one.name == launch.environment and one.mpi in (None, launch.mpi) for one in plan.environments):
-            yield f"launch {launch.launch}: its environment {launch.environment!r} is not in the plan"
     try:
         engine_cells_text(plan.cells)
     except ValueError as error:

@@ -92,5 +92,5 @@ def test_another_build_of_the_engine_is_another_machine() -> None:
 def test_a_number_that_run_json_does_not_have_is_the_first_machine(tmp_path: Path) -> None:
     run = planted.make_run(tmp_path / "r")
     for info in read_launches(run):
-        write_launch(run, replace(info, machine=7 if info.round else -1))
+        write_launch(run, replace(info, machine=7 if info.round else 1))
     assert launches(build_results(run)) == planted.ROUNDS

@@ -223,9 +223,10 @@ def test_names_that_are_no_utf8_are_refused_before_anything_is_done(capfd: pytes
         require_utf8(Path("a\udcff"))
 
 
-def test_a_link_in_the_place_of_a_part_is_not_written_through(tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_a_part_is_not_written_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slowpath.core.files.secrets.token_hex", lambda size: "known")
     (tmp_path / "victim").write_text("mine")
-    (tmp_path / f".out.{os.getpid()}.part").symlink_to("victim")
+    (tmp_path / ".out.known.part").symlink_to("victim")
     write_atomically(tmp_path / "out", "new")
     assert (tmp_path / "victim").read_text() == "mine"
     assert (tmp_path / "out").read_text() == "new"

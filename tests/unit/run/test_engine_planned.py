@@ -16,10 +16,11 @@ from slowpath.mpi.find import find_mpi
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.commands import command_lines
 from slowpath.run.engine.blas import processor_features
-from slowpath.run.engine.cache import NOTE, PROGRAM, Engine, EngineNote, engines_folder, source_hash
+from slowpath.run.engine.cache import PROGRAM, Engine, EngineNote, engines_folder, source_hash
 from slowpath.run.engine.check import checker
 from slowpath.run.engine.describe import describe
 from slowpath.run.engine.planned import PLACE, UnbuiltEngine, planned_engine
+from slowpath.run.engine.whole import seal
 from slowpath.run.prepare import prepare
 
 # Each call but a question is a line in $STARTED.
@@ -68,7 +69,7 @@ def keep_engine(mpi: Mpi, environ: dict[str, str], built: str = "2026", /, **mor
     folder.mkdir(parents=True)
     (folder / PROGRAM).write_text("#!/bin/sh\n")
     (folder / PROGRAM).chmod(0o755)
-    (folder / NOTE).write_bytes(msgspec.json.encode(note))
+    seal(folder, note)
     return folder / PROGRAM
 
 

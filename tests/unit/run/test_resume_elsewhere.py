@@ -22,7 +22,7 @@ from slowpath.run.commands import MpiCommands
 from slowpath.run.engine.cache import Engine, EngineNote
 from slowpath.run.execute import RunLimits
 from slowpath.run.progress import Quiet
-from slowpath.run.reopen import Reopened, Terms
+from slowpath.run.reopen import Reopened, Terms, what_is_left
 
 HERE = {"host": "here", "processor": "P", "processors": 4, "processors_allowed": "0-3", "kernel": "6.1"}
 OTHER = {**HERE, "host": "there", "processor": "Q"}
@@ -68,6 +68,11 @@ def resume(
     return call
 
 
+def number(run: Path, found: Reopened) -> int:
+    """Of this machine, as the launches that are left will state it."""
+    return what_is_left(run, found)[1]
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -87,33 +92,34 @@ def test_another_machine_is_refused_in_one_line(resume: Resume, change: dict[str
 
 
 def test_with_trust_each_launch_states_its_machine(resume: Resume, told: list[str], run_folder: Path) -> None:
-    left = resume(OTHER, HERE, trust=True)
+    found = resume(OTHER, HERE, trust=True)
     assert told == [
         f"differs: processor: Q in {run_folder}, P here",
         f"differs: host: there in {run_folder}, here here",
     ]
     limits = RunLimits(cell_timeout_s=30)
-    measure.measure(run_folder, left.plan, left.commands, limits, Quiet(io.StringIO()), left.schedule, left.machine)
+    schedule, machine = what_is_left(run_folder, found)
+    measure.measure(run_folder, found.plan, found.commands, limits, Quiet(io.StringIO()), schedule, machine)
     kept = read_run(run_folder)
     assert [info.machine for info in read_launches(run_folder)] == [1, 1]
     assert (kept.machine, kept.machines) == (OTHER, [{**HERE, "engines": {"mpich": "key"}}])
 
 
 def test_a_machine_that_was_trusted_once_is_known(resume: Resume, run_folder: Path) -> None:
-    assert resume(OTHER, HERE, trust=True).machine == 1
-    assert resume(OTHER, HERE).machine == 1
+    assert number(run_folder, resume(OTHER, HERE, trust=True)) == 1
+    assert number(run_folder, resume(OTHER, HERE)) == 1
     assert len(read_run(run_folder).machines) == 1
 
 
 def test_on_the_machine_that_began_nothing_is_said(resume: Resume, told: list[str], run_folder: Path) -> None:
-    assert resume(HERE, HERE).machine == 0
+    assert number(run_folder, resume(HERE, HERE)) == 0
     assert told == []
     assert read_run(run_folder).machines == []
 
 
 def test_another_node_of_the_same_kind_is_fine_in_a_job(resume: Resume, told: list[str], run_folder: Path) -> None:
     job = {"scheduler": "slurm", "job": "7", "nodes": 1, "names": ["here"]}
-    assert resume({**HERE, "host": "n1"}, {**HERE, "allocation": job}).machine == 1
+    assert number(run_folder, resume({**HERE, "host": "n1"}, {**HERE, "allocation": job})) == 1
     assert told == [f"differs: host: n1 in {run_folder}, here here"]
 
 
@@ -122,13 +128,15 @@ def test_variables_that_steer_mpi_are_named_where_they_differ(
 ) -> None:
     before = {"UCX_TLS": "sm", "FI_PROVIDER": "tcp", "SLURM_JOB_ID": "1"}
     now = {"UCX_TLS": "tcp", "FI_PROVIDER": "tcp", "SLURM_JOB_ID": "2"}
-    resume({**HERE, "variables": before}, {**HERE, "variables": now})
+    number(run_folder, resume({**HERE, "variables": before}, {**HERE, "variables": now}))
     assert told == ["resumed with variables that steer MPI unlike those of its beginning: UCX_TLS"]
     assert read_run(run_folder).notes == told
 
 
-def test_another_build_of_the_engine_needs_trust_and_is_a_machine_of_its_own(resume: Resume, told: list[str]) -> None:
+def test_another_build_of_the_engine_needs_trust_and_is_a_machine_of_its_own(
+    resume: Resume, told: list[str], run_folder: Path
+) -> None:
     with pytest.raises(EnvironmentFailure, match="another build of the engine for mpich 1"):
         resume(HERE, HERE, "other")
-    assert resume(HERE, HERE, "other", trust=True).machine == 1
+    assert number(run_folder, resume(HERE, HERE, "other", trust=True)) == 1
     assert told[-1].startswith("differs: engine for mpich 1: key in ")
