@@ -1,89 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which machines' times may stand together: processor, processors, kernel, builds of the engine. Pure.
+"""Which machines' launches may stand together in one run: hardware, kernel, builds of the engine. Pure.
 
 `machine` is what run.json states of one (docs/internals/record.md). What either side does not state is not compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
-Machine = Mapping[str, Any]
+from slowpath.core.hardware import Machine, Unlike, described, unlike
+
 UNKNOWN = "unknown"
-
-
-class Differs(NamedTuple):
-    """One thing in which two machines differ, as each states it."""
-
-    what: str
-    there: str
-    here: str
 
 
 def host_of(machine: Machine) -> str:
     """Its name."""
-    return _text(machine.get("host"))
+    return machine.get("host") or UNKNOWN
 
 
 def in_words(machine: Machine) -> str:
     """`node1 (AMD EPYC 9654, 96 processors, kernel 6.1.0)`."""
-    count = machine.get("processors")
-    kernel = machine.get("kernel")
+    count, kernel = machine.get("processors"), machine.get("kernel")
+    facts = [machine.get("processor"), f"{count} processors" if count else None, f"kernel {kernel}" if kernel else None]
+    return f"{host_of(machine)} ({', '.join(filter(None, facts)) or 'nothing else stated'})"
+
+
+def differing(there: Machine, here: Machine) -> list[Unlike]:
+    """In what their kinds differ; empty: launches of both may stand together, whatever the hosts are called."""
     facts = [
-        _text(machine.get("processor")),
-        f"{count} processors" if isinstance(count, int) else "",
-        f"kernel {kernel}" if isinstance(kernel, str) else "",
+        Unlike("kernel", there.get("kernel"), here.get("kernel")),
+        Unlike("engine", _engines(there), _engines(here)),
     ]
-    return f"{host_of(machine)} ({', '.join(one for one in facts if one and one != UNKNOWN) or 'nothing else stated'})"
-
-
-def kind_of(machine: Machine) -> tuple[str, ...]:
-    """What launches must have in common to stand together; another host of the same kind has the same."""
-    return tuple(_facts(machine).values())
-
-
-def differing(there: Machine, here: Machine) -> list[Differs]:
-    """In what their kinds differ; empty: times of both may stand together."""
-    one, other = _facts(there), _facts(here)
-    return [
-        Differs(what, one[what], other[what])
-        for what in one
-        if UNKNOWN not in (one[what], other[what]) and one[what] != other[what]
-    ]
+    return [*unlike(there, here), *(one for one in facts if one.a and one.b and one.a != one.b)]
 
 
 def groups(machines: Sequence[Machine]) -> list[int]:
-    """For each machine the first one whose times may stand together with its own."""
-    first: dict[tuple[str, ...], int] = {}
+    """For each machine the first one whose launches may stand together with its own."""
+    first: dict[tuple[str | None, ...], int] = {}
     for i, one in enumerate(machines):
         known = (j for j in dict.fromkeys(first.values()) if not differing(machines[j], one))
-        first.setdefault(kind_of(one), next(known, i))
-    return [first[kind_of(one)] for one in machines]
+        first.setdefault(_kind(one), next(known, i))
+    return [first[_kind(one)] for one in machines]
 
 
-def _facts(machine: Machine) -> dict[str, str]:
+def _kind(machine: Machine) -> tuple[str | None, ...]:
+    return *described(machine), str(machine.get("memory_bytes")), machine.get("kernel"), _engines(machine)
+
+
+def _engines(machine: Machine) -> str | None:
     engines = machine.get("engines")
-    builds = sorted(map(str, engines.values())) if isinstance(engines, Mapping) else []
-    return {
-        "processor": _text(machine.get("processor")),
-        "processors": _text(machine.get("processors")),
-        "processors allowed": _allowed(machine.get("processors_allowed")),
-        "kernel": _text(machine.get("kernel")),
-        "engine": ", ".join(builds) or UNKNOWN,
-    }
-
-
-def _allowed(ranges: Any) -> str:
-    """How many processors `0-2,5` names: another allocation on a node has others, and as many."""
-    count = 0
-    for part in str(ranges or "").split(","):
-        first, dash, last = part.strip().partition("-")
-        if not (first.isdecimal() and (last if dash else first).isdecimal() and len(first + last) < 20):
-            return UNKNOWN
-        count += max(0, int(last if dash else first) - int(first) + 1)
-    return str(count)
-
-
-def _text(value: Any) -> str:
-    return str(value) if isinstance(value, str | int) and value != "" else UNKNOWN
+    return ", ".join(sorted(map(str, engines.values()))) if isinstance(engines, dict) else None

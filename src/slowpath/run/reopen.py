@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
-from slowpath.core.machine_kind import Machine, differing, host_of, in_words
+from slowpath.core.hardware import Machine
+from slowpath.core.machine_kind import differing, host_of, in_words
 from slowpath.core.plan import Plan
 from slowpath.mpi.network import network_is_up
 from slowpath.mpi.settings import resolver
@@ -166,7 +167,7 @@ def _require_same_machine(run: Path, info: RunInfo, here: Machine, tell: Tell, t
     known = [one for one in info.measured_on if not differing(one, here)]
     differ = [] if known else differing(info.machine, here)
     for one in differ:
-        tell(f"differs: {one.what}: {one.there} in {run}, {one.here} here")
+        tell(f"differs: {one.what}: {one.a} in {run}, {one.b} here")
     moved = not any(host_of(one) in (host_of(here), "unknown") for one in known or [info.machine])
     if moved:
         tell(f"differs: host: {host_of(info.machine)} in {run}, {host_of(here)} here")

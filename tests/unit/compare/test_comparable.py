@@ -15,11 +15,11 @@ from slowpath.compare.comparable import ACCEPTABLE, REDACTED
 from slowpath.compare.comparison import compare
 from slowpath.compare.export import FORMATS
 from slowpath.compare.gate import Gate, flagged, gate
-from slowpath.compare.hardware import alike, count_cpus, described, unlike
 from slowpath.compare.read import Source, read_source
 from slowpath.compare.text import render_comparison, render_gate
 from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import RecordError
+from slowpath.core.hardware import alike, count_cpus, described, unlike
 from slowpath.core.results import LaunchCounts
 from slowpath.report.redact import NOTE, redact_run
 from support.results import a_placement, a_skipped_row, an_environment, an_mpi
