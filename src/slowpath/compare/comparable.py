@@ -19,11 +19,11 @@ from typing import Final, TypeVar
 import msgspec
 
 from slowpath.compare.facts import engine_build, mpi_identity
-from slowpath.compare.hardware import count_cpus, gpus, is_stated, unlike
 from slowpath.compare.match import Pair
 from slowpath.compare.read import environment_of, mpi_of, placement_of
 from slowpath.compare.uncompared import Uncompared
 from slowpath.core.cell_results import CellResult
+from slowpath.core.hardware import count_cpus, gpus, is_stated, unlike
 from slowpath.core.results import EnvironmentResult, PlacementResult, Results, RunResult
 
 ACCEPTABLE: Final = ("hardware", "mpi", "engine", "placement", "settings", "incomplete")

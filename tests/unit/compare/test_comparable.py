@@ -15,11 +15,11 @@ from slowpath.compare.comparable import ACCEPTABLE, REDACTED
 from slowpath.compare.comparison import compare
 from slowpath.compare.export import FORMATS
 from slowpath.compare.gate import Gate, flagged, gate
-from slowpath.compare.hardware import alike, count_cpus, described, unlike
 from slowpath.compare.read import Source, read_source
 from slowpath.compare.text import render_comparison, render_gate
 from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import RecordError
+from slowpath.core.hardware import alike, count_cpus, described, unlike
 from slowpath.core.results import LaunchCounts
 from slowpath.report.redact import NOTE, redact_run
 from support.results import a_placement, a_skipped_row, an_environment, an_mpi
@@ -302,5 +302,6 @@ def test_the_same_kind_of_machine(a: dict[str, Any], b: dict[str, Any], same: bo
 def test_a_range_of_processors_is_counted_by_its_ends() -> None:
     assert count_cpus("0-2,5") == 4
     assert count_cpus("0-999999") == 10**6
-    assert count_cpus("0-999999999") is None
+    assert count_cpus("0-999999999") == 10**9
+    assert count_cpus("0-" + 30 * "9") is None
     assert count_cpus(None) is count_cpus("") is count_cpus("a") is count_cpus("1-") is None
