@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from slowpath.compare.gate import Gate, flagged, gate
 from slowpath.compare.read import Source, read_source
 from slowpath.compare.text import render_comparison, render_gate
 from slowpath.core.cell_results import CellResult
-from slowpath.core.errors import RecordError
+from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.hardware import alike, count_cpus, described, unlike
 from slowpath.core.results import LaunchCounts
 from slowpath.report.redact import NOTE, redact_run
@@ -213,9 +214,21 @@ def test_values_that_are_no_times_decide_nothing(value: float) -> None:
 
 
 def test_launches_without_any_spread_are_no_pass() -> None:
-    flat = [planted.cell(i, [1e-5] * 8) for i in range(3)]
-    found = gate(planted.source("new", flat), planted.source("base", flat))
+    flat, faster = ([planted.cell(i, [value] * 8) for i in range(3)] for value in (1e-5, 0.9e-5))
+    found = gate(planted.source("new", faster), planted.source("base", flat))
     assert found.outcome == "undecided"
+    assert {one.reason for one in found.rows} == {"no interval"}
+
+
+def test_a_copy_of_a_run_is_no_baseline_of_it(tmp_path: Path) -> None:
+    """It would always pass. Copies are known by their start, and by their values whatever they are called."""
+    run = read_source(planted.folder(tmp_path / "run", 1))
+    shutil.copytree(tmp_path / "run", tmp_path / "copy")
+    with pytest.raises(UsageError, match="is a copy of"):
+        gate(read_source(tmp_path / "copy"), run)
+    renamed = replace(run.run, id="other", started="2026-05-05T00:00:00+00:00")
+    with pytest.raises(UsageError, match="is a copy of"):
+        gate(Source(Path("x.json"), replace(run.results, run=renamed)), run)
 
 
 def test_a_redacted_baseline_is_as_good_as_it_was(tmp_path: Path) -> None:
