@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
-from slowpath.core.machine_kind import Machine, differing, host_of, in_words
+from slowpath.core.hardware import Machine
+from slowpath.core.machine_kind import differing, host_of, in_words
 from slowpath.core.plan import Plan
 from slowpath.mpi.network import network_is_up
 from slowpath.mpi.settings import resolver
