@@ -54,7 +54,10 @@ def create_once(path: Path, content: bytes) -> bool:
     """
     unique = path.with_name(f".take-{secrets.token_hex(16)}")
     try:
-        unique.write_bytes(content)
+        with unique.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         try:
             os.link(unique, path)
         except FileExistsError:

@@ -24,7 +24,7 @@ from slowpath.run.commands import RunCommands, commands_for
 from slowpath.run.engine.build import engine_for
 from slowpath.run.engine.meter import Tell
 from slowpath.run.find_again import Stated, mpi_again, stated
-from slowpath.run.leftovers import end_job, leftovers_of
+from slowpath.run.leftovers import Leftover, end_job, leftovers_of
 from slowpath.run.libraries import Library
 from slowpath.run.machine import machine_facts
 from slowpath.run.process import GRACE_S
@@ -105,17 +105,27 @@ def what_is_left(run: Path, found: Reopened) -> tuple[Schedule, int]:
     return schedule, machine
 
 
-def end_leftovers(run: Path, tell: Tell) -> None:
-    """End what a slowpath that was killed left running on this node; it would disturb what is measured now.
+def require_no_other(run: Path) -> list[Leftover]:
+    """What a slowpath that is gone left running on this node.
 
-    Raises: EnvironmentFailure: the run is still going on, under a slowpath that knew no record of its owner.
+    Raises: EnvironmentFailure: the slowpath that waits for it lives, whatever the record of the folder's owner says.
     """
-    for left in leftovers_of(run):
+    left_over = leftovers_of(run)
+    for left in left_over:
         if left.owner is not None:
             raise EnvironmentFailure(
                 f"{run}: is still being measured, by process {left.owner}; wait for its end, or stop it with: "
                 f"kill {left.owner}"
             )
+    return left_over
+
+
+def end_leftovers(run: Path, tell: Tell) -> None:
+    """End what a slowpath that was killed left running on this node; it would disturb what is measured now.
+
+    Raises: as `require_no_other`.
+    """
+    for left in require_no_other(run):
         end_job(None, left.job, GRACE_S)
         tell(f"ended processes that an earlier launch left behind: {len(left.processes)}")
 
