@@ -97,7 +97,9 @@ class Redactor:
         self._done: dict[tuple[str, bool], str] = {}
         words = self._words(set(hosts), set(users), set(also), set(files))
         every = any_of(name.lower() for name in words)
-        self._names = re.compile(rf"(?<![A-Za-z0-9])(?:{every})(?![A-Za-z0-9])", re.IGNORECASE) if words else None
+        self._names = (
+            re.compile(rf"(?<![A-Za-z0-9])(?<!process_)(?:{every})(?![A-Za-z0-9])", re.IGNORECASE) if words else None
+        )
 
     def _words(self, hosts: set[str], users: set[str], also: set[str], files: set[str]) -> set[str]:
         """Give each word its stand-in; a host's short name, where it is one host's, has that of its full name."""
