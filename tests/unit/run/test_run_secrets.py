@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from slowpath.core.known_secrets import KnownSecrets
 from slowpath.core.plan import Plan
 from slowpath.core.secrets import HIDDEN
-from slowpath.record.folder import RunInfo, read_launch_info, write_run
+from slowpath.record.folder import FailedCell, LaunchInfo, RunInfo, read_launch_info, write_run
 from slowpath.record.plan_files import write_plan
 from slowpath.run import hide
 from slowpath.run.commands import MpiCommands
@@ -107,6 +108,26 @@ def test_a_launch_that_was_cut_off_is_cleaned_when_the_run_goes_on(
     schedule_after(run_folder, make_plan(["ok"]))
     assert (launch / "superseded").is_file()
     assert (launch / "stdout").read_text() == f"the key is {HIDDEN}\n"
+
+
+def test_launch_json_has_the_command_line_and_the_reasons_without_secrets() -> None:
+    secrets = KnownSecrets({"OMPI_MCA_secret_key": "s3cr3t-of-a-job"})
+    given = LaunchInfo(
+        *(1, 1, "e", "p"),
+        argv=["mpiexec", "-genv", "SLURM_JWT", "abc", "/e/slowpath-engine", "s3cr3t-of-a-job", "-n", "2"],
+        variables={"X_TOKEN": "abc", "UCX_TLS": "tcp", "ENABLE_MR_PROV_KEY": "1"},
+        reason="s3cr3t-of-a-job",
+        failed_cells=[FailedCell(0, "failed", "MY_PASS=abc in s3cr3t-of-a-job")],
+    )
+    made = hide.without_secrets(given, secrets)
+    assert made.argv == ["mpiexec", "-genv", "SLURM_JWT", HIDDEN, "/e/slowpath-engine", HIDDEN, "-n", "2"]
+    assert made.variables == {
+        "X_TOKEN": "(its name says that it is a secret)",
+        "UCX_TLS": "tcp",
+        "ENABLE_MR_PROV_KEY": "1",
+    }
+    assert made.reason == HIDDEN
+    assert made.failed_cells == [FailedCell(0, "failed", f"MY_PASS={HIDDEN} in {HIDDEN}")]
 
 
 def test_launches_without_secrets_are_not_rewritten(
