@@ -222,6 +222,8 @@ class Redactor:
     def _entry(self, key: str, value: Any, names: bool) -> Any:
         if isinstance(value, str) and _is_hidden(key):
             return "redacted"
+        if key == "variables_not_recorded" and isinstance(value, dict):
+            return {name: self.value(reason, names) for name, reason in value.items()}
         if key == "id" and isinstance(value, str) and value in self._exact:
             return self._stand_in("path", value)
         if key == "command" and isinstance(value, list):
