@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +25,7 @@ from slowpath.record.folder import RUN_SCHEMA, RunInfo, write_run
 from slowpath.record.plan_files import write_plan
 from slowpath.run import find_again, reopen
 from slowpath.run.engine.cache import Engine, EngineNote
+from slowpath.run.engine.whole import seal
 from slowpath.run.find_again import engine_again, mpi_again, stated
 from slowpath.run.reopen import Terms
 
@@ -144,7 +144,7 @@ def built(folder: Path, key: str, **note: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "slowpath-engine").touch(mode=0o755)
     fields = dict.fromkeys(("mpi", "abi", "mpicxx", "compiler", "source", "built"), "")
-    (folder / "engine.json").write_text(json.dumps({**fields, "key": key, **note}))
+    seal(folder, EngineNote(**{**fields, "key": key, **note}))
 
 
 def test_an_engine_is_this_machines_by_its_key(

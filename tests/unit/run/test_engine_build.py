@@ -196,6 +196,21 @@ def test_a_damaged_engine_is_built_anew_and_said(mpi: Mpi, environ: dict[str, st
         engine_for(mpi, named)
 
 
+def test_one_that_can_not_be_replaced_is_refused_before_a_build(
+    mpi: Mpi, environ: dict[str, str], source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = engine_for(mpi, environ, source=source)
+    engine.program.write_bytes(b"")
+
+    def forbidden(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")  # it is another's, in a sticky folder
+
+    monkeypatch.setattr(Path, "rename", forbidden)
+    with pytest.raises(EnvironmentFailure, match="Operation not permitted; set SLOWPATH_CACHE_DIR to a folder"):
+        engine_for(mpi, environ, source=source)
+    assert builds(environ) == 1
+
+
 def test_several_build_at_once(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
     first = engine_for(mpi, environ, source=source)
     first.program.write_bytes(b"")  # all of them find it damaged

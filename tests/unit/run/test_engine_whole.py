@@ -15,7 +15,7 @@ import pytest
 from slowpath.core import owners as trust
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.owners import make_place, why_not_trusted
-from slowpath.run.engine.cache import NOTE, PROGRAM, Engine, EngineNote, cached_engine
+from slowpath.run.engine.cache import NOTE, PROGRAM, EngineNote
 from slowpath.run.engine.whole import (
     built_for,
     discard,
@@ -198,13 +198,14 @@ def test_one_that_is_replaced_while_it_is_read_is_read_again(
     truncate(folder)
     from slowpath.run.engine import whole
 
-    def replaced_meanwhile(at: Path) -> Engine | None:
+    def replaced_afterwards(at: Path, environ: dict[str, str]) -> str | None:
+        reason = why_not_usable(at, environ)
         if folder.with_name("new").exists():
             shutil.rmtree(folder)
             folder.with_name("new").rename(folder)
-        return cached_engine(at)
+        return reason
 
-    monkeypatch.setattr(whole, "cached_engine", replaced_meanwhile)
+    monkeypatch.setattr(whole, "why_not_usable", replaced_afterwards)
     told: list[str] = []
     assert usable_engine(folder, environ, told.append) is not None
     assert told == []
