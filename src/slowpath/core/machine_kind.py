@@ -1,52 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which machines' launches may stand together in one run: hardware, kernel, builds of the engine. Pure.
+"""Which machines' times may stand together in one run: the same hardware, kernel and builds of the engine. Pure.
 
 `machine` is what run.json states of one (docs/internals/record.md). What either side does not state is not compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from slowpath.core.hardware import Machine, Unlike, described, unlike
+from slowpath.core.hardware import Machine, described, unlike
 
 UNKNOWN = "unknown"
 
 
+class Differs(NamedTuple):
+    """One thing in which two machines differ, as each states it."""
+
+    what: str
+    there: str
+    here: str
+
+
 def host_of(machine: Machine) -> str:
     """Its name."""
-    return machine.get("host") or UNKNOWN
+    return _text(machine.get("host"))
 
 
 def in_words(machine: Machine) -> str:
     """`node1 (AMD EPYC 9654, 96 processors, kernel 6.1.0)`."""
-    count, kernel = machine.get("processors"), machine.get("kernel")
-    facts = [machine.get("processor"), f"{count} processors" if count else None, f"kernel {kernel}" if kernel else None]
-    return f"{host_of(machine)} ({', '.join(filter(None, facts)) or 'nothing else stated'})"
-
-
-def differing(there: Machine, here: Machine) -> list[Unlike]:
-    """In what their kinds differ; empty: launches of both may stand together, whatever the hosts are called."""
+    count = machine.get("processors")
+    kernel = machine.get("kernel")
     facts = [
-        Unlike("kernel", there.get("kernel"), here.get("kernel")),
-        Unlike("engine", _engines(there), _engines(here)),
+        _text(machine.get("processor")),
+        f"{count} processors" if isinstance(count, int) else "",
+        f"kernel {kernel}" if isinstance(kernel, str) else "",
     ]
-    return [*unlike(there, here), *(one for one in facts if one.a and one.b and one.a != one.b)]
+    return f"{host_of(machine)} ({', '.join(one for one in facts if one and one != UNKNOWN) or 'nothing else stated'})"
+
+
+def kind_of(machine: Machine) -> tuple[str, ...]:
+    """What launches must have in common to stand together; another host of the same kind has the same."""
+    return (*(one or UNKNOWN for one in described(machine)), *_facts(machine).values())
+
+
+def differing(there: Machine, here: Machine) -> list[Differs]:
+    """In what their kinds differ; empty: times of both may stand together."""
+    one, other = _facts(there), _facts(here)
+    hardware = [Differs(each.what, each.a, each.b) for each in unlike(there, here)]
+    return hardware + [
+        Differs(what, one[what], other[what])
+        for what in one
+        if UNKNOWN not in (one[what], other[what]) and one[what] != other[what]
+    ]
 
 
 def groups(machines: Sequence[Machine]) -> list[int]:
-    """For each machine the first one whose launches may stand together with its own."""
-    first: dict[tuple[str | None, ...], int] = {}
+    """For each machine the first one whose times may stand together with its own."""
+    first: dict[tuple[str, ...], int] = {}
     for i, one in enumerate(machines):
         known = (j for j in dict.fromkeys(first.values()) if not differing(machines[j], one))
-        first.setdefault(_kind(one), next(known, i))
-    return [first[_kind(one)] for one in machines]
+        first.setdefault(kind_of(one), next(known, i))
+    return [first[kind_of(one)] for one in machines]
 
 
-def _kind(machine: Machine) -> tuple[str | None, ...]:
-    return *described(machine), str(machine.get("memory_bytes")), machine.get("kernel"), _engines(machine)
-
-
-def _engines(machine: Machine) -> str | None:
+def _facts(machine: Machine) -> dict[str, str]:
+    """In addition to the hardware."""
     engines = machine.get("engines")
-    return ", ".join(sorted(map(str, engines.values()))) if isinstance(engines, dict) else None
+    builds = sorted(map(str, engines.values())) if isinstance(engines, Mapping) else []
+    return {"kernel": _text(machine.get("kernel")), "engine": ", ".join(builds) or UNKNOWN}
+
+
+def _text(value: Any) -> str:
+    return str(value) if isinstance(value, str | int) and value != "" else UNKNOWN

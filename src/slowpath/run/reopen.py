@@ -167,7 +167,7 @@ def _require_same_machine(run: Path, info: RunInfo, here: Machine, tell: Tell, t
     known = [one for one in info.measured_on if not differing(one, here)]
     differ = [] if known else differing(info.machine, here)
     for one in differ:
-        tell(f"differs: {one.what}: {one.a} in {run}, {one.b} here")
+        tell(f"differs: {one.what}: {one.there} in {run}, {one.here} here")
     moved = not any(host_of(one) in (host_of(here), "unknown") for one in known or [info.machine])
     if moved:
         tell(f"differs: host: {host_of(info.machine)} in {run}, {host_of(here)} here")
