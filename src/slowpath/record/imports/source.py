@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from slowpath.core.clean import line
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.files import read_bytes
 from slowpath.core.plan import Plan
@@ -80,10 +81,11 @@ def labels_of(files: Sequence[Path]) -> list[str]:
     """Stems; one that occurs again gets a number."""
     labels: list[str] = []
     for file in files:
-        label, again = file.stem, 1
+        stem = line(file.stem)
+        label, again = stem, 1
         while label in labels:
             again += 1
-            label = f"{file.stem} ({again})"
+            label = f"{stem} ({again})"
         labels.append(label)
     return labels
 
