@@ -72,17 +72,17 @@ class Faults:
         self.expected = signature(world.run)
 
     def one(self, fault: Fault, chance: random.Random) -> Told:
-        """Do one fault at a random time; again if it came too late to hit anything."""
-        for _ in range(MOST_TRIES):
-            told = self._once(fault, chance)
+        """Do one fault at a random time; again, and earlier, if it came too late to hit anything."""
+        for attempt in range(MOST_TRIES):
+            told = self._once(fault, chance, self.usual_s / 2**attempt)
             if told.hit:
                 break
         return told
 
-    def _once(self, fault: Fault, chance: random.Random) -> Told:
+    def _once(self, fault: Fault, chance: random.Random, within_s: float) -> Told:
         world = self._world()
         world.start_run(SEED)
-        time.sleep(chance.uniform(0, self.usual_s))
+        time.sleep(chance.uniform(0, within_s))
         hit = fault.inject(world, chance)
         code = world.finish()
         wall_s = time.monotonic() - world.begun
