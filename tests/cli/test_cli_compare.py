@@ -10,9 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import planted_runs as planted
 import pytest
 
+from slowpath.analyse.build import build_results
 from slowpath.mpi.find import find_mpi
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
@@ -104,6 +106,7 @@ def test_history_of_a_folder(slowpath: Slowpath, runs: Path) -> None:
         (["compare", "base", "old.json"], 4, "old schema 0"),
         (["compare", "base", "bad.json"], 4, "not a results.json"),
         (["gate", "equal"], 2, "--baseline"),
+        (["gate", "equal", "--baseline", "base", "--accept", "hardware,luck"], 2, "'luck': is none of hardware, mpi"),
         (["gate", "equal", "--baseline", "base", "--export", "pdf=x"], 2, "junit"),
         (["gate", "equal", "--baseline", "base", "--export", "junit=no/x"], 4, "cannot be written"),
         (["gate", "slow.json", "--baseline", "base", "--remeasure"], 2, "name the run folder"),
@@ -118,8 +121,7 @@ def test_wrong_input(
         (tmp_path / name).symlink_to(runs / name)
     (tmp_path / "old.json").write_text('{"schema": 0}')
     (tmp_path / "bad.json").write_text("no")
-    (tmp_path / "slow.json").write_text(slowpath("report", str(runs / "slow"), "--format", "json").stdout)
-    (runs / "slow" / "results.json").unlink(missing_ok=True)
+    (tmp_path / "slow.json").write_bytes(msgspec.json.encode(build_results(runs / "slow")))
     done = slowpath(*arguments)
     assert done.returncode == code, done.stderr
     first = done.stderr.splitlines()[0]
@@ -181,7 +183,8 @@ def test_remeasured_with_another_library_the_launches_are_interleaved(
         pytest.skip("SLOWPATH_TEST_MPIS names no second MPI")
     measured(slowpath, env, tmp_path, "now", mpi)
     base = faster(measured(slowpath, env, tmp_path, "old", other), tmp_path / "base.json", 1e3)
-    done = slowpath("gate", "now", "--baseline", str(base), "--remeasure", "--out", "again", "--json", env=env)
+    words = ["--remeasure", "--out", "again", "--json", "--accept", "mpi,placement"]
+    done = slowpath("gate", "now", "--baseline", str(base), *words, env=env)
     assert done.returncode in (0, 1, 3), done.stderr
     found = json.loads(done.stdout)
     again = [row["again"] for row in found["rows"]]

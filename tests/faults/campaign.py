@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from faults.check import Signature, differences, doubled, signature, unreadable
+from faults.check import Signature, at_once, differences, doubled, signature, unreadable
 from faults.kinds import FAULTS, Fault
 from faults.world import World
 from watchdog import WATCHDOG_S
@@ -21,6 +23,7 @@ HERE = Path(__file__).parent
 SEED = 7  # of all runs: the same plan
 ORPHANS_S = 120.0  # the launcher's own way of ending a job that lost its parent takes a few seconds on a quiet machine
 MOST_TRIES = 5
+TELL_EVERY = 50
 Tell = Callable[[str], None]
 
 
@@ -54,7 +57,7 @@ class Faults:
         self._folder = folder
         self._environ = {**environ, "LD_PRELOAD": str(preload(folder))}
         self._cell_timeout_s = cell_timeout_s
-        self._made = 0
+        self._numbers = itertools.count(1)
         self.expected: Signature = {}
         self.usual_s = 0.0
 
@@ -69,21 +72,21 @@ class Faults:
         self.expected = signature(world.run)
 
     def one(self, fault: Fault, chance: random.Random) -> Told:
-        """Do one fault at a random time; again if it came too late to hit anything."""
-        for _ in range(MOST_TRIES):
-            told = self._once(fault, chance)
+        """Do one fault at a random time; again, and earlier, if it came too late to hit anything."""
+        for attempt in range(MOST_TRIES):
+            told = self._once(fault, chance, self.usual_s / 2**attempt)
             if told.hit:
                 break
         return told
 
-    def _once(self, fault: Fault, chance: random.Random) -> Told:
+    def _once(self, fault: Fault, chance: random.Random, within_s: float) -> Told:
         world = self._world()
         world.start_run(SEED)
-        time.sleep(chance.uniform(0, self.usual_s))
+        time.sleep(chance.uniform(0, within_s))
         hit = fault.inject(world, chance)
         code = world.finish()
         wall_s = time.monotonic() - world.begun
-        wrong = []
+        wrong = list(world.wrong)
         if code is None:
             wrong.append(f"hang: {wall_s:.0f} s")
         if not world.gone_within(ORPHANS_S):
@@ -111,14 +114,13 @@ class Faults:
         try:
             status = _status(world.run)
             found = [] if status == "complete" else [f"status {status}"]
-            found += differences(self.expected, signature(world.run)) + doubled(world.run)
+            found += differences(self.expected, signature(world.run)) + doubled(world.run) + at_once(world.run)
         except Exception as error:
             return [f"{type(error).__name__}: {error}"]
         return found
 
     def _world(self) -> World:
-        self._made += 1
-        folder = self._folder / f"{self._made:04d}"
+        folder = self._folder / f"{next(self._numbers):04d}"
         folder.mkdir()
         return World(folder, self._environ, self._cell_timeout_s)
 
@@ -130,17 +132,27 @@ def _status(run: Path) -> str:
         return "unknown"
 
 
-def campaign(faults: Faults, count: int, seed: int, tell: Tell, kinds: Sequence[Fault] = FAULTS) -> list[Told]:
-    """`count` faults, kinds in turn, times by chance."""
-    chance = random.Random(seed)
+def campaign(
+    faults: Faults, count: int, seed: int, tell: Tell, kinds: Sequence[Fault] = FAULTS, workers: int = 1
+) -> list[Told]:
+    """`count` faults, kinds in turn, times and choices by chance: the same for a seed, however many workers do them."""
     told: list[Told] = []
+
+    def one(number: int) -> Told:
+        return faults.one(kinds[number % len(kinds)], random.Random(f"{seed} {number}"))
+
+    pool = ThreadPoolExecutor(workers)
     try:
-        for number in range(count):
-            told.append(faults.one(kinds[number % len(kinds)], chance))
-            for text in told[-1].faults:
-                tell(f"{told[-1].kind}: {text}")
+        for done in pool.map(one, range(count)):
+            told.append(done)
+            for text in done.faults:
+                tell(f"{done.kind}: {text}")
+            if len(told) % TELL_EVERY == 0:
+                tell(f"{len(told)} of {count} done, {sum(bool(one.faults) for one in told)} wrong")
     except KeyboardInterrupt:
         tell(f"stopped after {len(told)} of {count}")
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
     return told
 
 

@@ -7,7 +7,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from slowpath.analyse.beyond import beyond_notes
 from slowpath.analyse.build import build_results
+from slowpath.experiments.measured.load import load_launches
 from slowpath.record.blocks import scan
 from slowpath.record.events import read_events
 from slowpath.record.folder import launch_folder, read_launches, read_run
@@ -58,6 +60,11 @@ def doubled(run: Path) -> list[str]:
         found += [f"launch {info.launch}: block {key} is there {n} times" for key, n in blocks.items() if n > 1]
     found += [f"cell {cell} in round {round_}: {n} launches" for (cell, round_), n in measured.items() if n > 1]
     return found
+
+
+def at_once(run: Path) -> list[str]:
+    """Notes on launches that two processes measured at the same time, or beyond the plan."""
+    return beyond_notes(load_launches(run))
 
 
 def differences(expected: Signature, got: Signature) -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from faults.world import ENGINE, LAUNCHER, PROXY, World
 
 LEAVE = signal.SIGRTMIN + 3  # preload.c
+Inject = Callable[[World, random.Random], bool]
 ATOMIC = ("run.json", "plan.json", "launch.json", "plan.txt", "campaign.toml")
 
 
@@ -23,11 +24,11 @@ class Fault:
     """inject: does it, returns whether it hit.  mend: undoes what lasts, before the run is resumed."""
 
     name: str
-    inject: Callable[[World, random.Random], bool]
+    inject: Inject
     mend: Callable[[World], None] = lambda world: None
 
 
-def _to(program: str, number: int) -> Callable[[World, random.Random], bool]:
+def _to(program: str, number: int) -> Inject:
     """A signal to one process of this program, as soon as there is one."""
 
     def inject(world: World, chance: random.Random) -> bool:
@@ -78,7 +79,7 @@ def _set_clock(world: World, chance: random.Random) -> bool:
     return world.running()
 
 
-def _interrupt(times: int) -> Callable[[World, random.Random], bool]:
+def _interrupt(times: int) -> Inject:
     def inject(world: World, chance: random.Random) -> bool:
         assert world.process is not None
         hit = world.running() and world.send(world.process.pid, signal.SIGINT)
@@ -101,7 +102,8 @@ def _power_cut(world: World, chance: random.Random) -> bool:
     hit = world.running()
     world.kill_all()
     world.gone_within(5)
-    files = [path for path in world.run.rglob("*") if path.is_file()]
+    # The record of the owner is on the disk before it has its name; its stamp is nothing that could be lost.
+    files = [path for path in world.run.rglob("*") if path.is_file() and path.parent.name != "owner"]
     last = max(files, key=lambda path: path.stat().st_mtime_ns)
     data = last.read_bytes()
     if last.name in ATOMIC:

@@ -6,6 +6,8 @@
  *   step  holds seconds: the clock of the day has been set by so many. CLOCK_MONOTONIC is not touched, as
  *         clock_gettime(2) has it.
  *
+ * $SLOWPATH_FAULTS_KILL_AT_LINK is "before" or "after": SIGKILL right there, at the first link(2).
+ *
  * SIGRTMIN+3 ends the process with code 0 at once: a rank that leaves without MPI_Finalize.
  */
 #define _GNU_SOURCE
@@ -53,6 +55,14 @@ ssize_t write(int descriptor, const void* data, size_t bytes) {
         bytes /= 2;
     }
     return syscall(SYS_write, descriptor, data, bytes);
+}
+
+int link(const char* old_path, const char* new_path) {
+    const char* when = getenv("SLOWPATH_FAULTS_KILL_AT_LINK");
+    if (when != NULL && strcmp(when, "before") == 0) raise(SIGKILL);
+    const long result = syscall(SYS_linkat, AT_FDCWD, old_path, AT_FDCWD, new_path, 0);
+    if (when != NULL) raise(SIGKILL);
+    return (int)result;
 }
 
 static long step_s(void) {

@@ -6,19 +6,21 @@ from __future__ import annotations
 import os
 import random
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
-from faults.campaign import Faults, Told, table
+from faults.campaign import Faults, Told, campaign, table
 from faults.check import differences
-from faults.kinds import FAULTS
+from faults.kinds import FAULTS, Fault
+from faults.writers import WRITERS
 from slowpath.core.errors import SlowpathError
 from slowpath.mpi.find import find_mpi
 from slowpath.run.engine.build import engine_for
 
-# One that the run mends itself, and one that takes the whole of it down.
-KINDS = ("rank: SIGKILL", "power cut in a write")
+# One that the run mends itself, one that takes the whole of it down, and one of several that want its folder.
+KINDS = ("rank: SIGKILL", "power cut in a write", "several resumes at once")
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +39,30 @@ def faults(engine_cache: Path, blankless_of_session: Path) -> Faults:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_that_was_hit_is_resumed_and_equals_another(kind: str, faults: Faults) -> None:
-    fault = next(fault for fault in FAULTS if fault.name == kind)
+    fault = next(fault for fault in (*FAULTS, *WRITERS) if fault.name == kind)
     told = faults.one(fault, random.Random(kind))
     assert told.hit
     assert told.faults == ()
+
+
+class Drawing(Faults):
+    """Does nothing but draw."""
+
+    def __init__(self) -> None:
+        pass
+
+    def one(self, fault: Fault, chance: random.Random) -> Told:
+        time.sleep(0.02 * random.random())
+        return Told(fault.name, True, False, chance.random(), ())
+
+
+def test_the_faults_of_a_seed_are_the_same_however_many_are_done_at_the_same_time() -> None:
+    alone, together, other = (
+        campaign(Drawing(), 20, seed, lambda line: None, FAULTS, workers) for seed, workers in ((1, 1), (1, 7), (2, 7))
+    )
+    assert alone == together
+    assert alone != other
+    assert [one.kind for one in alone][: len(FAULTS)] == [fault.name for fault in FAULTS]
 
 
 def test_a_difference_is_told() -> None:

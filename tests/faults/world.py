@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,6 +41,22 @@ messages = 10
 """
 
 
+@dataclass(frozen=True)
+class Other:
+    """A slowpath beside the one that is hit, and the file that takes what it says."""
+
+    process: subprocess.Popen[bytes]
+    said: Path
+
+    def ended(self) -> tuple[int | None, str]:
+        """Its exit code and what it said; None: it went on past LIMIT_S."""
+        try:
+            code = self.process.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            code = None
+        return code, self.said.read_text(errors="replace").strip()
+
+
 @dataclass
 class World:
     """Where a run happens: its folder, with the flags that the preloaded library reads, its environment, and after how
@@ -52,7 +68,8 @@ class World:
     cell_timeout_s: int
     process: subprocess.Popen[bytes] | None = None
     begun: float = 0.0
-    _codes: list[int] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)  # what a fault saw that is not as it must be
+    _others: int = 0
 
     @property
     def run(self) -> Path:
@@ -60,25 +77,29 @@ class World:
 
     def start(self, *arguments: str) -> None:
         """Start slowpath; its output goes into a file beside the run folder."""
-        flags = {"SLOWPATH_FAULTS_FOLDER": str(self.folder), "SLOWPATH_FAULTS_RUN": str(self.run)}
-        with (self.folder / "said").open("ab") as said:
-            self.process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "slowpath.cli",
-                    *arguments,
-                    "--quiet",
-                    "--cell-timeout",
-                    f"{self.cell_timeout_s}s",
-                ],
+        self.process = self._slowpath(arguments, "said")
+        self.begun = time.monotonic()
+
+    def beside(self, *arguments: str, within: Sequence[str] = (), **flags: str) -> Other:
+        """Start another slowpath at the same time. within: words before it, as those of unshare(1)."""
+        self._others += 1
+        said = f"said-{self._others}"
+        return Other(self._slowpath(arguments, said, within, flags), self.folder / said)
+
+    def _slowpath(
+        self, arguments: Sequence[str], said: str, within: Sequence[str] = (), flags: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
+        places = {"SLOWPATH_FAULTS_FOLDER": str(self.folder), "SLOWPATH_FAULTS_RUN": str(self.run), **(flags or {})}
+        slowpath = [sys.executable, "-m", "slowpath.cli", *arguments, "--quiet"]
+        with (self.folder / said).open("ab") as file:
+            return subprocess.Popen(
+                [*within, *slowpath, "--cell-timeout", f"{self.cell_timeout_s}s"],
                 cwd=self.folder,
-                env={**self.environ, **flags},
+                env={**self.environ, **places},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=file,
             )
-        self.begun = time.monotonic()
 
     def start_run(self, seed: int) -> None:
         """Begin the run, and come back when its folder says who it is."""
@@ -87,6 +108,13 @@ class World:
         self.start("run", "faults.toml", "--out", str(self.run), "--seed", str(seed), "--mpi", mpi)
         self.wait_until(lambda: (self.run / "run.json").exists())
         self.begun = time.monotonic()
+
+    def kill(self) -> bool:
+        """SIGKILL to slowpath, and wait until all of its job is gone. Whether it still ran."""
+        assert self.process is not None
+        hit = self.running() and self.send(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        return hit and self.gone_within(LIMIT_S)
 
     def running(self) -> bool:
         return self.process is not None and self.process.poll() is None

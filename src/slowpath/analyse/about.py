@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -27,6 +28,11 @@ from slowpath.mpi.recorded_variables import clean_machine
 _FACTS = frozenset(field.name for field in msgspec.structs.fields(MpiResult))  # of run.json that are carried over
 
 
+def without_secrets(machine: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record states of its machine, without values of variables that would not be recorded now."""
+    return clean_machine(machine)
+
+
 def run_entry(recorded: Recorded, run: Path) -> RunResult:
     """Facts of the run, from run.json, the plan and what the engine observed."""
     info, plan, launches = recorded.info, recorded.plan, recorded.launches
@@ -46,7 +52,7 @@ def run_entry(recorded: Recorded, run: Path) -> RunResult:
         imported=info.imported,
         mpi=_first_there(mpis),
         mpis=mpis,
-        machine=clean_machine(info.machine),
+        machine=without_secrets(info.machine),
         launches=LaunchCounts(planned=len(plan.launches), done=len(launches) - failed, failed=failed),
         rounds=plan.rounds,
         status=info.status,

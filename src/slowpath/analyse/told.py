@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from slowpath.core.nothing_measured import nothing_measured
 from slowpath.core.results import Results, RunResult
 from slowpath.findings.tally import Told
 
@@ -16,6 +17,9 @@ def told_of(results: Results) -> Told:
         rounds=0 if run.imported else run.rounds,
         round_s=run.wall_s / run.rounds if measured and run.wall_s else None,
         failed=sum(cell.status == "failed" for cell in results.cells),
+        cells=len(results.cells),
+        measured=sum(cell.is_measured for cell in results.cells),
+        nothing=nothing_measured(results),
     )
 
 

@@ -44,7 +44,8 @@ def command(
     """Compare two runs cell by cell.
 
     A and B are run folders or results.json files: two dates, two libraries, two machines. B is judged against A. The
-    runs were not interleaved, and all that differs between them is listed first.
+    runs were not interleaved, and all that differs between them is listed first. Exit codes: 0 whatever comes out, 2
+    wrong usage, 4 a file refused or nothing measured. To fail a job on a slowdown: slowpath gate.
     """
     import msgspec
 
@@ -68,6 +69,8 @@ def command(
     elif format == "csv":
         from slowpath.compare.table import render_csv
 
+        for doubt in found.doubts:
+            click.echo(f"not alike: {doubt.kind}: {doubt.reason}", err=True)
         click.echo(render_csv(found).rstrip("\n"))
     else:
         from slowpath.compare.text import render_comparison

@@ -72,7 +72,7 @@ def command(
     separated, remedies tried one by one in interleaved pairs. Your own environment variables are examined as well.
     With --only the survey is as short as the question, and the whole budget goes there.
     """
-    from slowpath.cli.finish import write_openmetrics
+    from slowpath.cli.finish import exit_code_of, write_openmetrics
     from slowpath.core.errors import UsageError
     from slowpath.diagnose.page.files import write_derived
     from slowpath.diagnose.page.text import render
@@ -110,7 +110,7 @@ def command(
         click.echo((session.folder / FILE).read_text(encoding="utf-8").rstrip("\n"))
     else:
         click.echo(render(diagnosis, str(session.folder)).rstrip("\n"))
-    return 0
+    return exit_code_of(*session.results)
 
 
 def _bench(mpi: str | None, cell_timeout: float, quiet: bool, dry: bool, trust: bool) -> Bench:

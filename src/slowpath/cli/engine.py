@@ -26,7 +26,9 @@ def command() -> None:
 def list_() -> int:
     """List the engines in the cache."""
     from slowpath.run.engine.cache import engines_folder, list_engines
+    from slowpath.run.engine.whole import trusted_folder, why_not_usable
 
+    trusted_folder(os.environ)
     engines = list_engines()
     if not engines:
         click.echo(f"no engine in {engines_folder()}; build one: slowpath engine build", err=True)
@@ -34,6 +36,8 @@ def list_() -> int:
         note = engine.note
         origin = "prebuilt, from the wheel" if note.origin == "wheel" else "compiled here"
         click.echo(f"{engine.program}\n  {note.mpi}, {note.abi} ABI, {note.compiler}, built {note.built}, {origin}")
+        if reason := why_not_usable(engine.program.parent, os.environ):
+            click.echo(f"  not used: {reason}")
     return 0
 
 

@@ -26,14 +26,29 @@ def show(run: Path, results: Results, format_name: str) -> None:
     click.echo(f"report: {run / WRITTEN['html']}   results: {run / WRITTEN['json']}", err=True)
 
 
-def write_openmetrics(file: Path, folder: Path, findings: Sequence[Finding]) -> None:
-    """Values of a run, or of a diagnosis' survey, and its findings.  Raises: EnvironmentFailure."""
+def write_openmetrics(file: Path, folder: Path, findings: Sequence[Finding], results: Results | None = None) -> None:
+    """Values of a run, or of a diagnosis' survey, and its findings.
+
+    Args: results: of the run; None: they are made from the folder.  Raises: EnvironmentFailure.
+    """
     from slowpath.compare.export.openmetrics import render_run, write
-    from slowpath.compare.read import read_source
+    from slowpath.compare.read import Source, read_source
 
-    write(file, render_run(read_source(folder), findings))
+    write(file, render_run(Source(folder, results, folder) if results else read_source(folder), findings))
 
 
-def exit_code_of(results: Results) -> int:
-    """1 if any message arrived with wrong bytes, else 0: a slow path is a result, not a failure."""
-    return int(any(cell.wrong_bytes for cell in results.cells))
+def exit_code_of(*every: Results) -> int:
+    """1 if any message arrived with wrong bytes, else 0: a slow path is a result, not a failure.
+
+    Args:   every: results of a run, or of all steps of a diagnosis.
+    Raises: RecordError: nothing was measured in any, which is no answer to any question.
+    """
+    from slowpath.core.errors import RecordError
+    from slowpath.core.nothing_measured import nothing_measured
+
+    if any(cell.wrong_bytes for one in every for cell in one.cells):
+        return 1
+    reasons = [nothing_measured(one) for one in every]
+    if reasons and reasons[0] is not None and None not in reasons:
+        raise RecordError(f"{every[0].run.folder}: nothing was measured: {reasons[0]}; see also: slowpath doctor")
+    return 0

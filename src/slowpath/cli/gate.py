@@ -37,6 +37,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="Exit code of an undecided gate: 3, 0 or 1.",
 )
+@click.option(
+    "--accept",
+    multiple=True,
+    metavar="KINDS",
+    help="Judge although the runs differ in these, with commas: hardware, mpi, engine, placement, settings, "
+    "incomplete.",
+)
 @format_option("text", "json", "markdown", "github")
 @json_option()
 @click.option(
@@ -55,6 +62,7 @@ def command(
     metrics: tuple[str, ...],
     phase: str,
     undecided: str,
+    accept: tuple[str, ...],
     format: str,
     as_json: bool,
     exports: tuple[str, ...],
@@ -66,12 +74,15 @@ def command(
     A regression is a cell that is slower beyond the minimum effect, corrected for the number of cells. A pass means
     that such a slowdown is excluded for every cell; both runs need 8 launches a cell for it.
 
-    Exit codes: 0 pass, 1 regression, 2 wrong usage, 3 undecided, 4 the machine or a file refused.
+    First the two runs have to be comparable: the same kind of machine, MPI, engine, placement and settings, and each
+    cell of both measured and compared. What is not so is named, and the gate is undecided; --accept judges anyway.
+
+    Exit codes: 0 pass, 1 regression, 2 wrong usage, 3 undecided, 4 the machine or a file refused, or nothing measured.
     """
     format = "json" if as_json else format
     if trial.self_test:
-        if baseline or again.remeasure or exports or metrics or format not in ("text", "json"):
-            raise UsageError("--self-test takes a run alone: leave out baseline, remeasure, export and metric")
+        if baseline or again.remeasure or exports or metrics or accept or format not in ("text", "json"):
+            raise UsageError("--self-test takes a run alone: leave out baseline, remeasure, export, accept and metric")
         return run_self_test(run, trial, minimum_effect, format == "json")
     if baseline is None:
         raise UsageError("a gate needs --baseline, a run folder or its results.json")
@@ -79,15 +90,25 @@ def command(
     from slowpath.compare.gate import flagged, gate
     from slowpath.compare.read import read_source
 
-    wanted = parse_exports(exports)
+    wanted, accepted = parse_exports(exports), _kinds(accept)
     new, old = read_source(run), read_source(baseline)
-    found = gate(new, old, minimum_effect, metrics, phases_of(phase))
+    found = gate(new, old, minimum_effect, metrics, phases_of(phase), accepted)
     if again.remeasure and flagged(found):
         found = measured_again(found, new, old, again)
     write_exports(wanted, found, new)
     _print(found, format)
     chosen = {"undecided": found.exit_code, "pass": 0, "fail": 1}[undecided]
     return chosen if found.outcome == "undecided" else found.exit_code
+
+
+def _kinds(words: tuple[str, ...]) -> list[str]:
+    """`hardware,mpi`, several times.  Raises: UsageError."""
+    from slowpath.compare.comparable import ACCEPTABLE
+
+    kinds = [kind.strip() for word in words for kind in word.split(",")]
+    if wrong := [kind for kind in kinds if kind not in ACCEPTABLE]:
+        raise UsageError(f"--accept '{wrong[0]}': is none of {', '.join(ACCEPTABLE)}")
+    return kinds
 
 
 def _print(found: Gate, format: str) -> None:

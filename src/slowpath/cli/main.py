@@ -105,7 +105,7 @@ def slowpath() -> None:
 
     Results go to stdout, progress to stderr. Each option can be set by a variable, too: --rounds of run by
     SLOWPATH_RUN_ROUNDS. Exit codes: 0 done, 1 a message arrived with wrong bytes, 2 wrong usage, 4 the
-    machine or a file refused, 130 interrupted, 141 the reader of stdout went away.
+    machine or a file refused, or nothing was measured, 130 interrupted, 141 the reader of stdout went away.
     """
 
 

@@ -50,7 +50,8 @@ def add(runs: tuple[Path, ...], folder: Path | None) -> int:
 @_IN
 def list_(folder: Path | None) -> int:
     """List the references: when, which campaign, under which MPI, on which machine."""
-    from slowpath.compare.facts import hardware, mpi_identity
+    from slowpath.compare.facts import mpi_identity
+    from slowpath.core.hardware import hardware
 
     for one in _read(folder):
         mpis = ", ".join(mpi_identity(mpi) for mpi in one.run.mpis if mpi.unavailable is None)
@@ -67,15 +68,16 @@ def list_(folder: Path | None) -> int:
 def show(run: Path, folder: Path | None, minimum_effect: float, as_json: bool) -> int:
     """Hold RUN against the references of this kind of machine.
 
-    Exit codes: 0 whatever comes out, 2 wrong usage, 4 a file refused. To fail a job on a slowdown: slowpath gate.
+    Exit codes: 0 whatever comes out, 2 wrong usage, 4 a file refused or nothing measured. To fail a job on a slowdown:
+    slowpath gate.
     """
     import msgspec
 
-    from slowpath.compare.read import read_source
+    from slowpath.compare.read import read_source, require_measured
     from slowpath.compare.reference import hold
     from slowpath.compare.reference_text import render_reference
 
-    found = hold(read_source(run), _read(folder), minimum_effect)
+    found = hold(require_measured(read_source(run)), _read(folder), minimum_effect)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
     else:

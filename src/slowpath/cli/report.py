@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -37,30 +38,36 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
     from slowpath.report.rebuild import rebuild
     from slowpath.run.ownership import measured_by
 
+    def tell(line: str) -> None:
+        click.echo(line, err=True)
+
     if redact_also and redact is None:
         raise click.UsageError("--redact-also needs --redact FOLDER: where the copy without names goes")
     if (busy := measured_by(run)) is not None:
         click.echo(f"{busy}; this reports what is there so far", err=True)
     if is_diagnosis(run):
-        return _diagnosis(run, format, redact, redact_also)
+        return _diagnosis(run, format, redact, redact_also, tell)
     if redact is not None:
         from slowpath.report.redact import redact_and_report
 
-        run, results = redact_and_report(run, redact, redact_also)
+        run, results = redact_and_report(run, redact, redact_also, tell)
     else:
         results = rebuild(run)
     show(run, results, format)
     return exit_code_of(results)
 
 
-def _diagnosis(folder: Path, format: str, redact: Path | None, redact_also: tuple[str, ...]) -> int:
+def _diagnosis(
+    folder: Path, format: str, redact: Path | None, redact_also: tuple[str, ...], tell: Callable[[str], None]
+) -> int:
     """The report of a diagnosis, and those of its steps."""
+    from slowpath.cli.finish import exit_code_of
     from slowpath.diagnose.page.text import render
     from slowpath.diagnose.rebuild import contrasts_csv, rebuild
     from slowpath.report.redact import redact_run
 
     if redact is not None:
-        folder, _ = redact_run(folder, redact, redact_also)
+        folder, _ = redact_run(folder, redact, redact_also, tell)
     diagnosis, results = rebuild(folder)
     if format == "csv":
         click.echo(contrasts_csv(folder).rstrip("\n"))
@@ -70,4 +77,4 @@ def _diagnosis(folder: Path, format: str, redact: Path | None, redact_also: tupl
         name = {"html": "report.html", "json": "diagnosis.json"}[format]
         click.echo((folder / name).read_text(encoding="utf-8").rstrip("\n"))
     click.echo(f"report: {folder / 'report.html'}", err=True)
-    return int(any(cell.wrong_bytes for one in results for cell in one.cells))
+    return exit_code_of(*results)

@@ -90,7 +90,7 @@ def command(
     measure_prepared(run, prepared, RunLimits(cell_timeout, budget), choose(quiet))
     results = rebuild(run)
     if openmetrics is not None:
-        write_openmetrics(openmetrics, run, results.findings)
+        write_openmetrics(openmetrics, run, results.findings, results)
     show(run, results, "json" if as_json else "text")
     return exit_code_of(results) or int(any(_is_there(what, results) for what in fail_on))
 

@@ -32,12 +32,12 @@ def command(run: Path, kind: str, mpi: str | None, format: str, as_json: bool) -
     """
     import json
 
-    from slowpath.compare.read import read_source
+    from slowpath.compare.read import read_source, require_measured
     from slowpath.core.errors import UsageError
     from slowpath.report.csv import rows_as_csv
     from slowpath.report.osu_table import KINDS, as_records, as_text, tables_of
 
-    results = read_source(run).results
+    results = require_measured(read_source(run)).results
     tables = tables_of(results, [one for one in KINDS if kind in (one.name, "all")])
     if mpi is not None:
         names = dict.fromkeys(table.where["mpi"] for table in tables)

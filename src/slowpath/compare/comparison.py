@@ -12,10 +12,13 @@ from dataclasses import dataclass
 
 import msgspec
 
+from slowpath.compare.chosen import chosen_metrics, has_ratio, why_no_pair
+from slowpath.compare.comparable import Doubt, doubts
 from slowpath.compare.facts import Difference, differences
 from slowpath.compare.match import Matching, Pair, Unmatched, match
-from slowpath.compare.read import Source
-from slowpath.core.cell_results import CellResult, MetricEstimate
+from slowpath.compare.read import Source, require_measured
+from slowpath.compare.uncompared import Uncompared, coverage
+from slowpath.core.cell_results import MetricEstimate
 from slowpath.core.errors import UsageError
 from slowpath.stats import multiplicity
 from slowpath.stats.contrast import ContrastEstimate, unpaired
@@ -24,7 +27,6 @@ from slowpath.stats.verdict import judge
 SCHEMA = 1
 FEWEST_LAUNCHES = 3  # on each side: two values show their spread too badly to decide (docs/internals/statistics.md)
 PHASES = ("first", "steady")
-ALL = "all"
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -86,6 +88,10 @@ class Comparison(msgspec.Struct, frozen=True):
     rows: list[Row]
     only_a: list[Unmatched]
     only_b: list[Unmatched]
+    doubts: list[Doubt]  # what the runs do not share, so that a ratio holds more than the code
+    uncompared: list[Uncompared]
+    set_aside: int  # cells that neither run was asked to compare: skipped in both, or without the asked metrics
+    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -113,16 +119,20 @@ def compare(
 
     Args:   minimum_effect: smallest relative difference that counts, 0 < x < 1.  metrics: names, or "all"; (): of each
             cell the first one in seconds that both runs have.  phases: of PHASES.
-    Raises: UsageError: a and b are one run, no cell is in both, or no cell has such a metric.
+    Raises: UsageError: a and b are one run or copies of it, no cell is in both, or no cell has such a metric.
+            RecordError: in one of them nothing was measured.
     """
     _check(a, b)
+    require_measured(a)
+    require_measured(b)
     matching = match(a.results, b.results)
     if not matching.pairs:
         raise UsageError(_nothing_shared(a, b, matching))
     found = [one for pair in matching.pairs for one in _pair(pair, minimum_effect, metrics, phases)]
     if not found and metrics:
         raise UsageError(_no_metric(matching.pairs, metrics, phases))
-    rows = _judged(found)
+    compared = list({id(one.pair): one.pair for one in found}.values())
+    rows, lacking = _judged(found), coverage(a.results, b.results, matching, metrics, phases)
     return Comparison(
         schema=SCHEMA,
         kind="comparison",
@@ -139,28 +149,27 @@ def compare(
         rows=rows,
         only_a=matching.only_a,
         only_b=matching.only_b,
+        doubts=doubts(a.results, b.results, compared, lacking.uncompared),
+        uncompared=lacking.uncompared,
+        set_aside=lacking.set_aside,
+        notes=[*a.notes, *b.notes],
     )
-
-
-def chosen_metrics(cells: Sequence[CellResult], metrics: Collection[str]) -> list[str]:
-    """Metrics that all `cells` have: those asked for, or the first one in seconds (else the first)."""
-    shared = [name for name in cells[-1].metrics if all(name in cell.metrics for cell in cells)]
-    if metrics:
-        return [name for name in shared if ALL in metrics or name in metrics]
-    return next(([name] for name in shared if cells[-1].metrics[name].unit == "s"), shared[:1])
 
 
 def _check(a: Source, b: Source) -> None:
     same_folder = a.folder is not None and b.folder is not None and a.folder.resolve() == b.folder.resolve()
     if same_folder or a.path.resolve() == b.path.resolve():
         raise UsageError(f"{a.path} and {b.path} are the same run; name two runs")
+    same_start = a.run.started is not None and (a.run.id, a.run.started) == (b.run.id, b.run.started)
+    if same_start or (a.results.cells and a.results.cells == b.results.cells):
+        raise UsageError(f"{b.path} is a copy of {a.path}: the same launches; name two runs")
 
 
 def _pair(pair: Pair, minimum_effect: float, metrics: Collection[str], phases: Sequence[str]) -> Iterator[_Compared]:
     for metric in chosen_metrics((pair.a, pair.b), metrics):
         mine, yours = pair.a.metrics[metric], pair.b.metrics[metric]
         for phase in phases:
-            if phase in mine.phases and phase in yours.phases:
+            if phase in mine.phases and phase in yours.phases and not why_no_pair(pair.a, pair.b, metric, phase):
                 a, b = mine.phases[phase], yours.phases[phase]
                 yield _Compared(pair, metric, phase, a, b, _estimate(a, b, mine.better == "higher", minimum_effect))
 
@@ -171,8 +180,8 @@ def _estimate(
     values = (a.launch_values, b.launch_values)
     if not all(values):
         return "a side has no value of a launch"
-    if any(not value > 0 for side in values for value in side):
-        return "a launch has a value that is not above 0, which no ratio can be made of"
+    if not all(has_ratio(value) for side in values for value in side):
+        return "a launch has a value that is not above 0, or not finite, which no ratio can be made of"
     one, other = ([1 / v for v in side] if higher_is_better else side for side in values)
     return unpaired(one, other, minimum_effect)
 

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from slowpath.compare.read import mpi_of
+from slowpath.core.hardware import gpus, memory
 from slowpath.core.results import MpiResult, RunResult
-from slowpath.core.units import format_bytes
 from slowpath.run.machine import stated_variables
 
 
@@ -30,16 +30,11 @@ def _words(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _memory(machine: Mapping[str, Any]) -> str | None:
-    """In whole GiB: the kernel keeps a little more or less from boot to boot."""
-    count = machine.get("memory_bytes")
-    return format_bytes(round(count / 2**30) * 2**30) if isinstance(count, int) else None
-
-
 def _load(run: RunResult) -> str | None:
     """Over the last minute, processes: other work on the machine shows in it; below one, nothing does."""
     load = run.machine.get("load")
-    return f"{load[0]:.0f}" if isinstance(load, list) and load else None
+    first = load[0] if isinstance(load, list) and load else None
+    return f"{first:.0f}" if isinstance(first, int | float) else None
 
 
 def _of_mpis(fact: Callable[[MpiResult], str | None]) -> Callable[[RunResult], str | None]:
@@ -78,7 +73,8 @@ FACTS: tuple[tuple[str, Callable[[RunResult], str | None]], ...] = (
     ("host", _machine("host")),
     ("processor", _machine("processor")),
     ("processors allowed", _machine("processors_allowed")),
-    ("memory", lambda run: _memory(run.machine)),
+    ("memory", lambda run: memory(run.machine)),
+    ("GPUs", lambda run: gpus(run.machine)),
     ("distribution", _machine("distribution")),
     ("kernel", _machine("kernel")),
     ("huge pages", _machine("huge_pages")),
@@ -103,8 +99,3 @@ def differences(a: RunResult, b: RunResult) -> list[Difference]:
     mine, yours = (stated_variables(run.machine) for run in (a, b))
     found += [Difference(f"variable {n}", mine.get(n), yours.get(n)) for n in sorted({*mine, *yours})]
     return [one for one in found if one.a != one.b]
-
-
-def hardware(machine: Mapping[str, Any]) -> tuple[str | None, ...]:
-    """What makes runs comparable over time at all: processor model, number of processors, memory."""
-    return _words(machine.get("processor")), _words(machine.get("processors")), _memory(machine)

@@ -26,23 +26,31 @@ def read_all(folder: Path) -> tuple[list[Source], list[str]]:
         )
     found: list[Source] = []
     left_out: list[str] = []
-    for path in _candidates(folder):
+    unreadable: list[str] = []
+    for path in _candidates(folder, unreadable):
         try:
             found.append(read_source(path))
         except RecordError as error:
             left_out.append(str(error))
+        except Exception as error:  # one bad run must not cost the others, whatever is bad in it
+            left_out.append(f"{path}: cannot be analysed ({type(error).__name__}: {str(error).partition(chr(10))[0]})")
+    left_out += unreadable
     if not found:
         first = f"; the first of {len(left_out)} files: {left_out[0]}" if left_out else ""
         raise RecordError(f"{folder}: holds no run folder and no results file{first}")
     return found, left_out
 
 
-def _candidates(folder: Path) -> Iterator[Path]:
+def _candidates(folder: Path, unreadable: list[str]) -> Iterator[Path]:
     """Run folders are not searched any further; elsewhere every .json file may be results, but for what a diagnosis
-    writes next to its steps, which are runs.
+    writes next to its steps, which are runs. Folders that can't be listed are named in `unreadable`.
     """
+
+    def note(error: OSError) -> None:
+        unreadable.append(f"{error.filename}: cannot be listed: {error.strerror}; check its permissions")
+
     seen = 0
-    for where, folders, files in os.walk(folder):
+    for where, folders, files in os.walk(folder, onerror=note):
         folders.sort()
         seen += len(files)
         if seen > MOST_FILES:

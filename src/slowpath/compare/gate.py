@@ -5,6 +5,10 @@ regression  slower by the rule of reports: interval above 1, ratio above 1 + min
 pass        8 launches or more on both sides, and the one-sided 95 % bound of the ratio lies below 1 + minimum effect
 undecided   everything else: a regression that could be there was not excluded
 
+Before any row is judged, the two runs have to be comparable (compare.comparable): on unlike machines, under another
+library, engine, placement or other settings no row is judged at all; with launches or cells that one side lacks, a
+regression is one, and a pass is none. The user can accept each of these kinds by name.
+
 A cell that was flagged and measured again is judged by the new launches alone: its old ones were chosen because they
 were slow (docs/reference/compare.md).
 """
@@ -16,13 +20,15 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from slowpath.compare.comparison import SCHEMA, Comparison, Row, chosen_metrics, compare
+from slowpath.compare.comparable import Doubt
+from slowpath.compare.comparison import Comparison, Row, compare
 from slowpath.compare.match import Unmatched
 from slowpath.compare.read import Source
-from slowpath.core.cell_results import CellResult
 
+SCHEMA = 2
 MINIMUM_EFFECT = 0.05
 LAUNCHES = 8
+INCOMPLETE = "incomplete"
 EXIT_CODES = {"pass": 0, "regression": 1, "undecided": 3}
 Outcome = str  # a key of EXIT_CODES
 
@@ -61,7 +67,7 @@ class Gate(msgspec.Struct, frozen=True):
     exit_code: int
     comparison: Comparison
     rows: list[Judged]
-    missing: list[Unmatched]  # measured in the baseline, not in the run: each makes the gate undecided
+    doubts: list[Doubt]  # what makes the gate undecided before any row does, unless accepted
     wrong: list[Unmatched]  # cells of the run whose messages arrived with wrong bytes: each is a regression
     remeasured: str | None  # run folder of the fresh launches
     notes: list[str]
@@ -73,19 +79,29 @@ def gate(
     minimum_effect: float = MINIMUM_EFFECT,
     metrics: Collection[str] = (),
     phases: Sequence[str] = ("steady",),
+    accept: Collection[str] = (),
 ) -> Gate:
-    """The gate as the two runs stand. Arguments and errors: as `compare`; A is the baseline, B the run."""
+    """The gate as the two runs stand. Arguments and errors: as `compare`; A is the baseline, B the run.
+
+    Args: accept: kinds of doubts, of ACCEPTABLE, in spite of which to judge.
+    """
     found = compare(baseline, run, minimum_effect, metrics, phases)
+    doubts = [msgspec.structs.replace(one, accepted=one.kind in accept) for one in found.doubts]
     rows = [judge_row(row, minimum_effect) for row in found.rows]
-    missing = [one for one in found.only_a if one.status in ("ok", "partial")]
-    missing += _unmeasured(baseline, found)
+    if unlike := list(dict.fromkeys(one.kind for one in doubts if not one.accepted and one.kind != INCOMPLETE)):
+        rows = [Judged(row, "undecided", f"not judged: {', '.join(unlike)} differ") for row in found.rows]
     wrong = [
         Unmatched(cell.cell, cell.label, cell.status, f"{cell.wrong_bytes} bytes arrived wrong")
         for cell in run.results.cells
         if cell.wrong_bytes
     ]
     notes = _notes(found)
-    return settle(Gate(SCHEMA, "gate", "undecided", EXIT_CODES["undecided"], found, rows, missing, wrong, None, notes))
+    return settle(Gate(SCHEMA, "gate", "undecided", EXIT_CODES["undecided"], found, rows, doubts, wrong, None, notes))
+
+
+def judges(found: Gate) -> bool:
+    """Whether rows were judged at all."""
+    return all(one.accepted or one.kind == INCOMPLETE for one in found.doubts)
 
 
 def judge_row(row: Row, minimum_effect: float) -> Judged:
@@ -112,7 +128,7 @@ def settle(found: Gate) -> Gate:
     outcomes = {one.outcome for one in found.rows}
     if found.wrong or "regression" in outcomes:
         outcome = "regression"
-    elif found.missing or "undecided" in outcomes or not found.rows:
+    elif "undecided" in outcomes or not found.rows or any(not one.accepted for one in found.doubts):
         outcome = "undecided"
     else:
         outcome = "pass"
@@ -149,23 +165,10 @@ def not_again(found: Gate, why: str) -> Gate:
 
 def _notes(found: Comparison) -> list[str]:
     if not found.rows:
-        return ["nothing was compared"]
-    common = found.common_ratio
+        return [*found.notes, "nothing was compared"]
+    common, notes = found.common_ratio, list(found.notes)
     if common is not None and common < 1.0 - found.minimum_effect:
-        return [f"the median of all ratios is {common:.3g}: what became slower against the others may still pass"]
-    return []
-
-
-def _unmeasured(baseline: Source, found: Comparison) -> list[Unmatched]:
-    """Cells that are in both runs, were measured in the baseline, and have no value to compare in the run."""
-    known = {one.cell for one in found.only_a} | {row.a_cell for row in found.rows}
-    return [
-        Unmatched(cell.cell, cell.label, cell.status, "the run has no value of it; see its report")
-        for cell in baseline.results.cells
-        if cell.cell not in known and _has_asked(cell, found)
-    ]
-
-
-def _has_asked(cell: CellResult, found: Comparison) -> bool:
-    names = chosen_metrics([cell], found.metrics)
-    return any(phase in cell.metrics[name].phases for name in names for phase in found.phases)
+        notes.append(f"the median of all ratios is {common:.3g}: what became slower against the others may still pass")
+    if found.set_aside:
+        notes.append(f"{found.set_aside} cells set aside: skipped by both runs, or without a value of what is compared")
+    return notes

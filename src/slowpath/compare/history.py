@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -14,12 +15,14 @@ import msgspec
 import numpy as np
 
 from slowpath.compare.changes import Change, find_changes
-from slowpath.compare.comparison import SCHEMA, chosen_metrics
-from slowpath.compare.facts import Difference, differences, hardware
+from slowpath.compare.chosen import chosen_metrics, has_ratio
+from slowpath.compare.comparison import SCHEMA
+from slowpath.compare.facts import Difference, differences
 from slowpath.compare.match import plain_label
-from slowpath.compare.read import Source
+from slowpath.compare.read import Source, require_measured
 from slowpath.core.cell_results import CellResult, MetricEstimate
-from slowpath.core.errors import UsageError
+from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.hardware import alike, described, is_stated
 from slowpath.core.result import Interval
 
 BY = ("key", "label")
@@ -112,21 +115,73 @@ def history(
 
     Args:   by: key, a series is one cell under one library version and one set of variables; label, it goes on where
             these change, and what changed stands beside each shift.
-    Raises: UsageError: nothing has such a metric.
+    Raises: UsageError: nothing has such a metric.  RecordError: nothing was measured in any of them.
     """
-    dated, undated = _by_time(sources)
+    measured, empty = _measured(sources)
+    dated, undated = _by_time(measured)
     seen: dict[_Name, list[_Seen]] = {}
+    odd: list[str] = []
+    machines: list[Source] = []
     for source in dated:
+        machine = _machine(source, machines)
         for cell in source.results.cells:
             for metric in chosen_metrics([cell], metrics):
                 for phase, estimate in cell.metrics[metric].phases.items():
-                    if phase in phases and estimate.value > 0:
-                        name = _Name(_identity(cell, by), hardware(source.run.machine), metric, phase)
+                    if phase in phases and has_ratio(estimate.value):
+                        name = _Name(_identity(cell, by), machine, metric, phase)
                         seen.setdefault(name, []).append(_Seen(source, cell, estimate))
     if not seen:
+        if left := [*left_out, *empty, *undated]:
+            raise RecordError(f"{folder}: no run in it can be used; the first of {len(left)}: {left[0]}")
         raise UsageError(f"{folder}: no run has {' or '.join(metrics) or 'a metric'} in phase {' or '.join(phases)}")
-    series = [_series(name, members, minimum_effect) for name, members in seen.items()]
-    return History(SCHEMA, "history", folder, by, minimum_effect, len(dated), [*left_out, *undated], series)
+    series = []
+    for name, members in seen.items():
+        alike_in_unit, others = _of_one_unit(name, members)
+        odd += others
+        series.append(_series(name, alike_in_unit, minimum_effect))
+    left = list(dict.fromkeys([*left_out, *empty, *undated, *odd]))
+    return History(SCHEMA, "history", folder, by, minimum_effect, len(dated), left, series)
+
+
+def _measured(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
+    """Those in which anything was measured, and one line for each other."""
+    found, empty = [], []
+    for source in sources:
+        try:
+            found.append(require_measured(source))
+        except RecordError as error:
+            empty.append(str(error))
+    return found, empty
+
+
+def _machine(source: Source, known: list[Source]) -> tuple[str | None, ...]:
+    """Its hardware in the words of the first run on such a machine, which joins `known`. Runs that state no machine
+    share one name, and their series is not judged.
+    """
+    mine = source.run.machine
+    if not is_stated(mine):
+        return (None,) * 5
+    first = next((one for one in known if alike(one.run.machine, mine)), None)
+    if first is None:
+        known.append(first := source)
+    return described(first.run.machine)
+
+
+def _of_one_unit(name: _Name, members: Sequence[_Seen]) -> tuple[list[_Seen], list[str]]:
+    """The members whose metric has the unit that most have, and a line for each run with another one."""
+
+    def unit(one: _Seen) -> tuple[str, str]:
+        metric = one.cell.metrics[name.metric]
+        return metric.unit, metric.better
+
+    usual = Counter(map(unit, members)).most_common(1)[0][0]
+    words = "{}: left out of the series of '{}': its {} is in {}, that of most runs in {}"
+    odd = [
+        words.format(one.source.path, one.cell.label, name.metric, unit(one)[0], usual[0])
+        for one in members
+        if unit(one) != usual
+    ]
+    return [one for one in members if unit(one) == usual], odd
 
 
 def _by_time(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
@@ -163,6 +218,8 @@ def _series(name: _Name, members: Sequence[_Seen], minimum_effect: float) -> Ser
     metric = last.metrics[name.metric]
     errors = [_se_log(one.estimate.launch_values) for one in members]
     found = find_changes([one.estimate.value for one in members], errors, minimum_effect)
+    if name.machine[0] is None:
+        found = replace(found, changes=(), outliers=(), reason="the runs do not state their machine")
     keys = {one.cell.key for one in members}
     return Series(
         id=hashlib.sha256(repr(name).encode()).hexdigest()[:16],
@@ -205,6 +262,6 @@ def _shift(change: Change, members: Sequence[_Seen], better: str) -> Shift:
 
 def _se_log(launch_values: Sequence[float]) -> float | None:
     """Standard error of the mean log launch value; None with one launch, or a value that has no logarithm."""
-    if len(launch_values) < 2 or any(not value > 0 for value in launch_values):
+    if len(launch_values) < 2 or not all(map(has_ratio, launch_values)):
         return None
     return float(np.log(launch_values).std(ddof=1)) / math.sqrt(len(launch_values))

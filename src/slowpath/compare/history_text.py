@@ -20,6 +20,9 @@ def render_history(found: History) -> str:
         f"changes below {100 * found.minimum_effect:g} % don't count."
     )
     shifts = [(series, shift) for series in found.series for shift in series.shifts]
+    machines = {tuple(series.machine) for series in found.series}
+    if len(machines) > 1:
+        head += f" {len(machines)} kinds of machine, which never share a series."
     shifts.sort(key=lambda one: (one[1].started, one[0].label), reverse=True)
     changes = [line for series, shift in shifts for line in _shift(series, shift)] or ["No change of level."]
     table = [wrap(line, "  ") if len(line) > 160 else f"  {line}" for line in _table(found)]
@@ -27,9 +30,10 @@ def render_history(found: History) -> str:
     return "\n\n".join([*parts, "\n".join(table)]) + "\n"
 
 
-def title(series: Series) -> str:
-    """What the series is of."""
-    return f"{series.label}: {fmt.metric_name(series.metric)}, {series.phase}"
+def title(series: Series, machine: bool = False) -> str:
+    """What the series is of.  Args: machine: name it, since there are several."""
+    where = f" [{', '.join(one for one in series.machine[:3] if one) or 'machine not stated'}]" if machine else ""
+    return f"{series.label}: {fmt.metric_name(series.metric)}, {series.phase}{where}"
 
 
 def shift_words(series: Series, shift: Shift) -> str:
@@ -48,6 +52,7 @@ def _shift(series: Series, shift: Shift) -> list[str]:
 
 def _table(found: History) -> list[str]:
     rows = [("runs", "last", "noise", "history", "series")]
+    several = len({tuple(series.machine) for series in found.series}) > 1
     for series in found.series:
         noise = fmt.percent(series.noise_ratio) if series.noise_ratio is not None else "?"
         last = series.points[-1]
@@ -57,7 +62,7 @@ def _table(found: History) -> list[str]:
                 fmt.quantity(last.value, series.unit, last.interval),
                 noise,
                 spark(series),
-                title(series),
+                title(series, several),
             )
         )
     widths = [max(len(row[i]) for row in rows) for i in range(4)]

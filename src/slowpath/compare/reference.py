@@ -16,9 +16,9 @@ from typing import Literal
 
 import msgspec
 
-from slowpath.compare.facts import hardware
 from slowpath.compare.read import Source, environment_of, mpi_of, placement_of
 from slowpath.core.cell_results import CellResult, MetricEstimate
+from slowpath.core.hardware import alike, hardware
 from slowpath.core.result import Interval
 from slowpath.core.roles import is_effort
 from slowpath.experiments.registry import ROLES
@@ -60,16 +60,16 @@ def hold(run: Source, references: Sequence[Source], minimum_effect: float) -> Re
     Args: references: any runs; those of other machines, and the run itself, are left out.
     """
     machine = hardware(run.run.machine)
-    alike = [one for one in references if hardware(one.run.machine) == machine and one.run.id != run.run.id]
+    usable = [one for one in references if alike(one.run.machine, run.run.machine) and one.run.id != run.run.id]
     words = str(machine[0] or "unknown processor")
-    if machine[0] is None or not alike:
+    if not usable:
         others = sorted({str(hardware(one.run.machine)[0]) for one in references} - {words})
         there = f"; there are references of {', '.join(others)}" if others else ""
         reason = f"no reference for this processor ({words}, {machine[1]} processors){there}"
         return Reference(run.run.id, words, [], [], reason)
-    known = [_values(one) for one in alike]
+    known = [_values(one) for one in usable]
     rows = [_held(run, cell, known, minimum_effect) for cell in run.results.cells if cell.copy == 1]
-    return Reference(run.run.id, words, [one.run.id for one in alike], [one for one in rows if one is not None], None)
+    return Reference(run.run.id, words, [one.run.id for one in usable], [one for one in rows if one is not None], None)
 
 
 def _held(run: Source, cell: CellResult, known: Sequence[dict[Hashable, float]], minimum_effect: float) -> Held | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from slowpath.compare.read import Source, read_source
+from slowpath.compare.read import Source, read_source, require_measured
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 from slowpath.core.files import create_once, write_atomically
 
@@ -31,8 +31,10 @@ def references_folder(environ: Mapping[str, str] = os.environ) -> Path:
 def add(run: Source, folder: Path) -> Path:
     """Keep the run's results as a reference; the same run twice is one, another run of the same name gets a number.
 
-    Raises: UsageError: it is imported, not complete or had wrong bytes.  EnvironmentFailure: the disk refuses.
+    Raises: UsageError: it is imported, not complete or had wrong bytes.  RecordError: nothing was measured.
+            EnvironmentFailure: the disk refuses.
     """
+    require_measured(run)
     if run.run.imported or run.run.status != "complete":
         problem = "it was imported" if run.run.imported else f"its status is {run.run.status}"
         raise UsageError(f"{run.path}: is no reference: {problem}; add a whole run of slowpath run")
@@ -73,7 +75,7 @@ def read_references(folder: Path) -> tuple[list[Source], list[str]]:
     left_out: list[str] = []
     for path in sorted(folder.glob("*.json")):
         try:
-            found.append(read_source(path))
+            found.append(require_measured(read_source(path)))
         except RecordError as error:
             left_out.append(str(error))
     return found, left_out

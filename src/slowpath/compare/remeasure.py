@@ -12,13 +12,14 @@ from typing import Any
 import msgspec
 
 from slowpath.compare.comparison import Row
-from slowpath.compare.facts import engine_build, hardware
+from slowpath.compare.facts import engine_build
 from slowpath.compare.gate import Again
 from slowpath.compare.read import Source, environment_of, mpi_of
 from slowpath.compare.remeasure_plan import BASELINE, NOW, confirm, mpi_name, remeasure_plan
 from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
 from slowpath.core.files import read_bytes
+from slowpath.core.hardware import alike, hardware
 from slowpath.core.plan import Plan
 from slowpath.core.results import Results
 from slowpath.run.engine.meter import Tell
@@ -30,7 +31,7 @@ from slowpath.run.measure import create, measure_prepared
 from slowpath.run.prepare import new_seed, prepare_plan
 from slowpath.run.progress import Progress
 from slowpath.run.reopen import recorded_plan
-from slowpath.run.trust import choosing_code, require_hosts, require_no_code, require_whole
+from slowpath.run.trust import choosing_code, require_hosts, require_names, require_no_code
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def find_sides(
             f"{run.path}: cannot be measured again: name the run folder of a run that slowpath made itself"
         )
     here = machine_facts(environ)
-    if hardware(here) != hardware(run.run.machine):
+    if not alike(here, run.run.machine):
         raise EnvironmentFailure(
             f"{run.path}: was measured on another machine ({_words(run.run.machine)}) than this one ({_words(here)}); "
             "measure again there"
@@ -99,7 +100,7 @@ def refusal(plan: Plan, environ: Mapping[str, str]) -> str | None:
     """Why this plan is not carried out: it comes from files, and would choose what is run here; None: it is."""
     where = "not measured again"
     try:
-        require_whole(plan, where)
+        require_names(plan, where)
         require_hosts(plan, environ, where)
         require_no_code(
             choosing_code(plan.environments, {}), where, "measure it by its campaign: slowpath run CAMPAIGN"

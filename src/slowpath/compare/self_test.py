@@ -19,7 +19,9 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from slowpath.compare.comparison import SCHEMA, chosen_metrics
+from slowpath.compare.chosen import chosen_metrics
+from slowpath.compare.comparable import ACCEPTABLE
+from slowpath.compare.comparison import SCHEMA
 from slowpath.compare.gate import LAUNCHES, MINIMUM_EFFECT, Gate, gate
 from slowpath.compare.launches_needed import launches_needed
 from slowpath.compare.read import Source
@@ -96,10 +98,10 @@ def self_test(
         chosen = _some(cells, rng)
         slow = chosen[int(rng.integers(len(chosen)))].cell
         sides = _sides(source, chosen, order[:launches_each], order[launches_each:])
-        equal.append(gate(sides[1], sides[0], minimum_effect).outcome)
-        planted = gate(_slowed(sides[1], slow, 1.0 + slowdown), sides[0], minimum_effect)
+        equal.append(_gate(sides[1], sides[0], minimum_effect).outcome)
+        planted = _gate(_slowed(sides[1], slow, 1.0 + slowdown), sides[0], minimum_effect)
         caught += _names(planted, slow)
-    in_order = [gate(b, a, minimum_effect).outcome for a, b in _blocks(source, cells, launches, launches_each)]
+    in_order = [_gate(b, a, minimum_effect).outcome for a, b in _blocks(source, cells, launches, launches_each)]
     false_alarms, found = _rate(equal.count("regression"), trials), _rate(caught, trials)
     spread, size = statistics.median(_spread(cell) for cell in cells), min(len(cells), CELLS)
     return SelfTest(
@@ -121,6 +123,11 @@ def self_test(
         in_order=_rate(in_order.count("regression"), len(in_order)),
         met=(false_alarms.share or 0.0) <= FALSE_AT_MOST and (found.share or 0.0) >= CAUGHT_AT_LEAST,
     )
+
+
+def _gate(run: Source, baseline: Source, minimum_effect: float) -> Gate:
+    """Both sides are one run, so that nothing but launches can differ, and launches that it lacks are on neither."""
+    return gate(run, baseline, minimum_effect, accept=ACCEPTABLE)
 
 
 def _whole(source: Source) -> tuple[list[CellResult], int]:
@@ -151,7 +158,8 @@ def _sides(source: Source, cells: Sequence[CellResult], a: Sequence[int], b: Seq
 
 
 def _side(source: Source, name: str, cells: list[CellResult]) -> Source:
-    return Source(source.path / name, replace(source.results, cells=cells))
+    run = replace(source.run, id=f"{source.run.id}/{name}")  # else it would be a copy of the other side
+    return Source(source.path / name, replace(source.results, cells=cells, run=run))
 
 
 def _of(cell: CellResult, launches: Sequence[int]) -> CellResult:

@@ -6,9 +6,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from slowpath.compare.comparable import Doubt
 from slowpath.compare.comparison import Comparison, Row
 from slowpath.compare.facts import Difference
-from slowpath.compare.gate import Gate, Judged
+from slowpath.compare.gate import Gate, Judged, judges
 from slowpath.compare.match import Unmatched
 from slowpath.core.clean import cleaned
 from slowpath.report import format as fmt
@@ -16,6 +17,7 @@ from slowpath.report import format as fmt
 WIDTH = 100
 HEAD = ("verdict", "ratio", "interval", "B", "A", "cell")
 _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-"})
+MOST_UNCOMPARED = 10
 ORDER = ("slower", "faster", "undecided", "same")
 
 
@@ -24,6 +26,7 @@ def render_comparison(found: Comparison) -> str:
     """What `slowpath compare` prints. Ends with a newline."""
     parts = [
         _sides(found),
+        _alike(found),
         _counts(found),
         _table(found.rows, shared_differences(found.rows)),
         _kinds(found.rows),
@@ -38,15 +41,18 @@ def render_gate(found: Gate) -> str:
     bad = [one for one in found.rows if one.outcome != "pass" or one.again]
     passed = len(found.rows) - sum(one.outcome != "pass" for one in found.rows)
     head = f"{found.outcome.upper()}: {headline(found)}"
-    lines = [wrap(f"{judged_label(one)}: {one.reason}", f"  {one.outcome:<11}") for one in bad]
+    lines = [wrap(doubt_words(one), f"  {one.kind:<11}") for one in found.doubts]
+    lines += [wrap(words, "  uncompared ") for words in uncompared_words(found.comparison)]
+    if judges(found):
+        lines += [wrap(f"{judged_label(one)}: {one.reason}", f"  {one.outcome:<11}") for one in bad]
     lines += [wrap(f"{one.label}: {one.reason}", "  wrong      ") for one in found.wrong]
-    lines += [wrap(f"{one.label}: {one.reason}", "  missing    ") for one in found.missing]
     lines += [wrap(note, "  note       ") for note in found.notes]
-    lines += [f"  {passed} of {len(found.rows)} passed"]
+    lines += [f"  {passed} of {len(found.rows)} passed"] if judges(found) else [f"  none of {len(found.rows)} judged"]
+    lines += [wrap(what_to_do(found), "  ")] if open_kinds(found) else []
     parts = [
         wrap(head) + "\n" + "\n".join(lines),
         _sides(found.comparison),
-        _table([one.row for one in bad], shared_differences(found.comparison.rows)),
+        _table([one.row for one in bad], shared_differences(found.comparison.rows)) if judges(found) else "",
     ]
     parts.append(f"measured again in: {found.remeasured}" if found.remeasured else "")
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -57,10 +63,36 @@ def headline(found: Gate) -> str:
     counts = {word: sum(one.outcome == word for one in found.rows) for word in ("regression", "undecided")}
     what = [f"{counts['regression']} of {len(found.rows)} comparisons slower"] if counts["regression"] else []
     what += [f"{len(found.wrong)} cells with wrong bytes"] if found.wrong else []
-    what += [f"{counts['undecided']} undecided"] if counts["undecided"] else []
-    what += [f"{len(found.missing)} cells of the baseline not measured"] if found.missing else []
+    what += [f"{counts['undecided']} undecided"] if counts["undecided"] and judges(found) else []
+    what += [f"not comparable ({', '.join(kinds)})"] if (kinds := open_kinds(found)) else []
+    lacking = len(found.comparison.uncompared)
+    what += [f"{fmt.plural(lacking, 'cell')} not compared"] if lacking else []
     counted = ", ".join(what) or f"none of {len(found.rows)} comparisons is slower"
     return f"{counted} (smallest difference that counts: {100 * found.comparison.minimum_effect:g} %)"
+
+
+def open_kinds(found: Gate) -> list[str]:
+    """Kinds of doubts that the user did not accept, each once."""
+    return list(dict.fromkeys(one.kind for one in found.doubts if not one.accepted))
+
+
+def what_to_do(found: Gate) -> str:
+    """Of a gate with open doubts."""
+    accepted = dict.fromkeys(one.kind for one in found.doubts)
+    return f"Measure both alike and whole, or judge in spite of it: --accept {','.join(accepted)}"
+
+
+def doubt_words(one: Doubt) -> str:
+    """`processor: X in A, Y in B; accepted`."""
+    return one.reason + ("; accepted" if one.accepted else "")
+
+
+def uncompared_words(found: Comparison, most: int = MOST_UNCOMPARED) -> list[str]:
+    """The first of the cells that were not compared, and how many more there are; --json names all."""
+    names = {"a": "A", "b": "B"}
+    shown = [f"{names[one.side]}, {one.label}: {one.reason}" for one in found.uncompared[:most]]
+    more = len(found.uncompared) - most
+    return shown + ([f"{more} more; --json names all"] if more > 0 else [])
 
 
 def judged_label(one: Judged) -> str:
@@ -104,6 +136,13 @@ def _sides(found: Comparison) -> str:
         lines.append("What differs between the cells, in each of them:")
         lines += [wrap(difference(one), "  ") for one in shared]
     return "\n".join(lines)
+
+
+def _alike(found: Comparison) -> str:
+    """What the two runs would have to share for a ratio to be of the code alone."""
+    lines = ["Not alike, so that ratios hold more than a change of the code:"] if found.doubts else []
+    lines += [wrap(one.reason, f"  {one.kind:<11}") for one in found.doubts]
+    return "\n".join([*lines, *(wrap(note, "note: ") for note in found.notes)])
 
 
 def shared_differences(rows: Sequence[Row]) -> list[Difference]:

@@ -296,6 +296,11 @@ class CellResult(Result, frozen=True, kw_only=True):
         None
     )
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether any launch gave a time or a count."""
+        return bool(self.metrics or self.instructions or (self.witnessed and self.witness))
+
     def estimate(self, metric: str, phase: str) -> MetricEstimate | None:
         """Of a metric and phase; None where the cell has none."""
         found = self.metrics.get(metric)

@@ -54,7 +54,10 @@ def create_once(path: Path, content: bytes) -> bool:
     """
     unique = path.with_name(f".take-{secrets.token_hex(16)}")
     try:
-        unique.write_bytes(content)
+        with unique.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         try:
             os.link(unique, path)
         except FileExistsError:
@@ -129,7 +132,7 @@ def open_regular(path: Path, limit_bytes: int | None = FILE_LIMIT_BYTES, within:
     more after it is open, since it may have been replaced.
     """
     if within is not None:
-        inside(within, path)
+        inside(within, path.absolute())  # `path` is no name within the folder, which `inside` would put below it
     try:
         _require_regular(path, path.stat())
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)

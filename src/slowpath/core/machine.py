@@ -34,6 +34,7 @@ class MachineFacts(msgspec.Struct, frozen=True):
     processors_allowed: Text | None = None
     processor_groups: dict[Name, list[Text]] | None = None
     memory_bytes: _Count | None = None
+    gpus: list[Name] | None = None  # model of each
     distribution: Name | None = None
     kernel: Name | None = None
     huge_pages: Name | None = None

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from slowpath.analyse.build import build_results
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.core.files import inside
+from slowpath.core.results import Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.conclusion import advance
@@ -67,6 +68,11 @@ class Session:
         status = "budget" if unmeasured else "named" if name_only and left else "settled"
         self._write(status=status, next=left, finished=now())
         return self.diagnosis
+
+    @property
+    def results(self) -> list[Results]:
+        """Of the steps that were measured, the survey first."""
+        return [one.results for one in self._measured]
 
     def _next(self) -> tuple[Proposal, Prepared] | None:
         """The most valuable run that fits what is left of the budget; a required one whatever is left."""

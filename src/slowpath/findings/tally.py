@@ -19,13 +19,17 @@ class Told:
     """What the headline needs to know of a run. place: host, library, date; None: not known.
 
     rounds: that were measured.  round_s: of one, seconds; None: not known.  failed: cells that gave nothing, though
-    they were to be measured here.
+    they were to be measured here.  cells, measured: of the run, and those with a value.  nothing: why no cell has one;
+    None: at least one has.
     """
 
     place: str | None = None
     rounds: int = 0
     round_s: float | None = None
     failed: int = 0
+    cells: int = 0
+    measured: int = 0
+    nothing: str | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,8 @@ class Tally:
         measured = [one for one in self.questions if one.state != "not measured"]
         if self.slow_paths:
             return "slow"
+        if self.told.nothing is not None:
+            return "not measured"
         if self.undecided:
             return "undecided"
         if self.apart:
@@ -75,16 +81,19 @@ class Tally:
     def headline(self) -> str:
         """Where no slow path is named."""
         asked = len(self.questions)
+        if self.state == "not measured" and self.told.nothing is not None:
+            return f"Nothing was measured: {self.told.nothing}."
         if self.state == "undecided":
             return f"Undecided: {len(self.undecided)} of {_questions(asked)}; {self._needed}."
         if self.state == "off default":
             return f"Keep your settings: slow paths lie under others alone ({_codes(self.apart)})."
         if self.state == "nothing asked":
-            return "Measured; this run has no question about slow paths"
+            return f"{self._share or 'Measured'}; this run has no question about slow paths"
         if self.state == "not measured":
             return f"Undecided: nothing of {_questions(asked)} could be measured; see what was skipped."
         answered = sum(one.state == "answered" for one in self.questions)
-        return f"No slow path in {_questions(answered)}" + (f" of {asked}" if answered < asked else "")
+        found = f"No slow path in {_questions(answered)}" + (f" of {asked}" if answered < asked else "")
+        return f"{found}; {self._share}" if self._share else found
 
     @property
     def _needed(self) -> str:
@@ -103,6 +112,7 @@ class Tally:
         if self.apart:
             parts.append(f"{len(self.apart)} only under settings that are not yours ({_codes(self.apart)})")
         parts += self._answers
+        parts.append(self._share)
         if self.told.failed:
             parts.append(f"{self.told.failed} cell{_s(self.told.failed)} failed")
         return "; ".join(part for part in parts if part)
@@ -110,12 +120,20 @@ class Tally:
     @property
     def _paths(self) -> str:
         total, without = self.slow_paths, len(self.unnamed)
+        if self.state == "not measured":
+            return "nothing measured"
         if not total:
             return "no slow path found" if self.questions or self.apart else "no question about slow paths"
         kinds = [_codes(self.own)] if self.own else []
         kinds += [f"{without} without a name"] if without else []
         proven = sum(one.status == "proven" for one in self.own)
         return f"{total} slow path{_s(total)} ({', '.join(kinds)})" + (f", {proven} proven" if proven else "")
+
+    @property
+    def _share(self) -> str:
+        """`9 of 12 cells measured`; empty where all were, or the run is not known."""
+        told = self.told
+        return f"{told.measured} of {told.cells} cells measured" if told.measured < told.cells else ""
 
     @property
     def _answers(self) -> list[str]:

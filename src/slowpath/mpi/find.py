@@ -19,6 +19,7 @@ from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.plan import LIBRARIES
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.install.place import NAMES, installed_prefix, read_manifest
+from slowpath.mpi.install.whole import why_not_started
 from slowpath.mpi.launchers import BATCH_NAMES
 from slowpath.mpi.libraries import MPI_LIBRARIES
 from slowpath.mpi.loaded import Ask
@@ -95,6 +96,11 @@ def _named(what: str, source: str, asked_by: str, environ: Mapping[str, str], as
                 f"{asked_by} {what}: it is not installed; install it: "
                 f"pip install 'slowpath[{what}]' && slowpath mpi install {what}"
             )
+        if reason := why_not_started(prefix, environ):
+            raise EnvironmentFailure(
+                f"{asked_by} {what}: the MPI in {prefix} is not started: {reason}; make it anew: "
+                f"slowpath mpi install {what}"
+            )
         return _inspect(prefix / "bin" / "mpiexec", "installed", environ, ask)
     if what in LIBRARIES:
         for mpi in (_inspect(path, source, environ, ask) for path in _candidates(environ, everywhere=True)):
@@ -127,7 +133,7 @@ def _candidates(environ: Mapping[str, str], everywhere: bool = False) -> Iterato
     yield from (path for path in found if _source_of(path) == "embedded")
     yield from _launchers_in(embedded_folders())
     prefixes = (installed_prefix(name, environ) for name in NAMES)
-    yield from _launchers_in([prefix / "bin" for prefix in prefixes if prefix])
+    yield from _launchers_in([prefix / "bin" for prefix in prefixes if prefix and _may_start(prefix, environ)])
     if everywhere:
         if environ.get("I_MPI_ROOT"):
             yield from _launchers_in([Path(environ["I_MPI_ROOT"]) / "bin"])
@@ -152,6 +158,13 @@ def _of_batch_system(environ: Mapping[str, str], folders: list[Path]) -> Iterato
 
 def _has(folder: Path, name: str) -> bool:
     return os.access(folder / name, os.X_OK) and (folder / name).is_file()
+
+
+def _may_start(prefix: Path, environ: Mapping[str, str]) -> bool:
+    try:
+        return why_not_started(prefix, environ) is None
+    except EnvironmentFailure:
+        return False
 
 
 def _launchers_in(folders: list[Path]) -> Iterator[Path]:

@@ -27,6 +27,7 @@ RUN_SCHEMA = 1
 DEFAULT_PARENT = Path("slowpath-runs")
 # Marks a launch folder that does not count: cut off before its end was recorded, or damaged since.
 SUPERSEDED = "superseded"
+MOST_MACHINES = 200  # that a run is resumed on
 Ended = Annotated[str, Meta(pattern="^(ok|failed|crashed|hung|interrupted|not started)$")]
 CellEnded = Annotated[str, Meta(pattern="^(skipped|failed|hung|crashed)$")]
 Seconds = Annotated[float, Meta(ge=0, le=1e12)]
@@ -56,7 +57,8 @@ class RunInfo(msgspec.Struct, frozen=True):
     mpis: list[dict[str, Any]] = []  # each MPI of the run, with its short_name and engine; []: an old run, with one
     machine: dict[str, Any] = {}
     notes: list[Text] = []
-    machines: list[dict[str, Any]] = []  # further ones, on which it was resumed; LaunchInfo.machine counts from 1
+    # Further ones, on which it was resumed; LaunchInfo.machine counts from 1.
+    machines: Annotated[list[dict[str, Any]], Meta(max_length=MOST_MACHINES)] = []
 
     def __post_init__(self) -> None:
         for machine in (self.machine, *self.machines):
@@ -221,7 +223,7 @@ def launch_folders(run: Path) -> list[Path]:
         raise RecordError(f"{parent}: cannot be read: {error.strerror or error}; check its permissions") from error
     if len(names) > MOST_LAUNCHES:
         raise RecordError(f"{parent}: holds more than {MOST_LAUNCHES} launches; restore the folder from a copy")
-    return [inside(run, f"launches/{name}") for name in sorted(names)]
+    return [inside(run, Path("launches") / name) for name in sorted(names)]
 
 
 def read_launch_info(folder: Path) -> LaunchInfo | None:

@@ -19,8 +19,9 @@ from slowpath.mpi.find import LAUNCHER_NAMES, find_all, find_mpi
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.choose import choose_mpis
 from slowpath.run.engine.build import engine_for, kept_engine
-from slowpath.run.engine.cache import Engine, cached_engine, engines_folder, list_engines
+from slowpath.run.engine.cache import Engine, engines_folder
 from slowpath.run.engine.meter import Tell
+from slowpath.run.engine.whole import usable_engine, usable_engines
 
 
 class _StatedEngine(msgspec.Struct, frozen=True):
@@ -76,7 +77,7 @@ def mpi_again(
     if same:
         place = os.path.realpath(was.mpiexec) if was.is_at_a_place and was.mpiexec else None
         return next((mpi for mpi in same if os.path.realpath(mpi.mpiexec) == place), same[0])
-    if option is None and trust and was.is_at_a_place and was.mpiexec:
+    if option is None and trust and was.is_at_a_place and was.mpiexec and os.access(was.mpiexec, os.X_OK):
         mpi = find_mpi(was.mpiexec, environ)
         if was.is_(mpi):
             return mpi
@@ -100,7 +101,7 @@ def engine_again(was: Stated, mpi: Mpi, environ: Mapping[str, str], tell: Tell) 
     if kept is not None and kept.note.key == key:
         return kept
     if Path(key).name == key and key not in (".", ".."):
-        cached = cached_engine(engines_folder(environ) / key)
+        cached = usable_engine(engines_folder(environ) / key, environ, tell)
         if cached is not None and (cached.note.key, cached.note.mpi) == (key, mpi.identity):
             return cached
     if kept is not None:
@@ -123,9 +124,9 @@ def _candidates(was: Stated, environ: Mapping[str, str], option: str | None) -> 
 
 def _of_engines(key: str | None, environ: Mapping[str, str]) -> Iterator[Path]:
     """Launchers next to the wrapper for which the engine with this key was built here."""
-    for engine in list_engines(environ):
+    for engine in usable_engines(environ, lambda one: one.note.key == key):
         wrapper = Path(engine.note.mpicxx)
-        if engine.note.key == key and wrapper.is_absolute():
+        if wrapper.is_absolute():
             for name in (f"{one}{suffix}" for suffix in dict.fromkeys((wrapper.suffix, "")) for one in LAUNCHER_NAMES):
                 if (wrapper.parent / name).is_file():
                     yield wrapper.parent / name

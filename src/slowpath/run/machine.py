@@ -23,7 +23,7 @@ def machine_facts(environ: Mapping[str, str]) -> dict[str, Any]:
         "system": " ".join([platform.system(), platform.machine()]),
         "kernel": platform.release(),
         "distribution": _release_name(),
-        "processor": first_value("/proc/cpuinfo", "model name"),
+        "processor": processor_model(),
         "processors": os.cpu_count(),
         "processors_allowed": format_cpu_list(sorted(os.sched_getaffinity(0))),
         "processor_groups": {
@@ -32,6 +32,7 @@ def machine_facts(environ: Mapping[str, str]) -> dict[str, Any]:
         "allocation": _allocation(environ),
         "numa_nodes": read_line("/sys/devices/system/node/online"),
         "memory_bytes": _memory_bytes(),
+        "gpus": gpu_models(),
         "huge_pages": bracketed("/sys/kernel/mm/transparent_hugepage/enabled"),
         "governor": read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "load": list(os.getloadavg()),
@@ -81,6 +82,25 @@ def first_value(path: str | Path, key: str) -> str | None:
         if name.strip() == key:
             return value.strip()
     return None
+
+
+def processor_model(cpuinfo: str | Path = "/proc/cpuinfo") -> str | None:
+    """`model name`; of processors of ARM, whose kernels state none, implementer and part; of POWER `cpu`."""
+    named = first_value(cpuinfo, "model name") or first_value(cpuinfo, "cpu")
+    if named:
+        return named
+    maker, part, variant = (first_value(cpuinfo, f"CPU {name}") for name in ("implementer", "part", "variant"))
+    return f"ARM implementer {maker} part {part} variant {variant or 'unknown'}" if maker and part else None
+
+
+def gpu_models(
+    nvidia: str | Path = "/proc/driver/nvidia/gpus", amd: str | Path = "/sys/module/amdgpu"
+) -> list[str] | None:
+    """Of each GPU of the node, as its driver's kernel module states them; [] without such a module; None: not known."""
+    if Path(nvidia).is_dir():
+        models = [first_value(path / "information", "Model") for path in sorted(Path(nvidia).iterdir())]
+        return [model or "unnamed" for model in models]
+    return None if Path(amd).is_dir() else []
 
 
 def _memory_bytes() -> int | None:

@@ -30,7 +30,7 @@ from slowpath.run.machine import machine_facts
 from slowpath.run.ownership import owned, require_free
 from slowpath.run.prepare import Prepared
 from slowpath.run.progress import Progress
-from slowpath.run.reopen import Terms, end_leftovers, reopen, what_is_left
+from slowpath.run.reopen import Terms, end_leftovers, reopen, require_no_other, what_is_left
 from slowpath.run.schedule import Schedule
 
 
@@ -129,6 +129,7 @@ def resume(
     """
     terms = terms or Terms()
     require_free(run, take_over=terms.take_over)  # at once, before anything is compiled
+    require_no_other(run)
     found = reopen(run, environ, tell, terms)
     with owned(run, "slowpath resume", tell, terms.take_over):
         end_leftovers(run, tell)

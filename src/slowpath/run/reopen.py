@@ -14,26 +14,28 @@ from typing import Any
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
-from slowpath.core.machine_kind import Machine, differing, host_of, in_words
+from slowpath.core.hardware import Machine
+from slowpath.core.machine_kind import differing, host_of, in_words
 from slowpath.core.plan import Plan
 from slowpath.mpi.network import network_is_up
 from slowpath.mpi.settings import resolver
-from slowpath.record.folder import RunInfo, engine_key_of, read_run, write_run
+from slowpath.record.folder import MOST_MACHINES, RunInfo, engine_key_of, read_run, write_run
 from slowpath.record.plan_files import read_plan
 from slowpath.run.commands import RunCommands, commands_for
 from slowpath.run.engine.build import engine_for
 from slowpath.run.engine.meter import Tell
 from slowpath.run.find_again import Stated, mpi_again, stated
-from slowpath.run.leftovers import end_job, leftovers_of
+from slowpath.run.leftovers import Leftover, end_job, leftovers_of
 from slowpath.run.libraries import Library
 from slowpath.run.machine import machine_facts
 from slowpath.run.process import GRACE_S
 from slowpath.run.resume import schedule_after
 from slowpath.run.schedule import Schedule
-from slowpath.run.trust import choosing_code, require_hosts, require_no_code, require_whole
+from slowpath.run.trust import choosing_code, require_hosts, require_names, require_no_code
 
-# Of variables that differ from when the run began those are not worth a line that differ from job to job.
-_OF_JOBS = ("SLURM_", "PBS_", "FLUX_")
+# Variables that may differ from when the run began: they change from job to job, or say where this machine keeps what
+# is found by name and key.
+_MAY_DIFFER = ("SLURM_", "PBS_", "FLUX_", "SLOWPATH_MPI", "SLOWPATH_CACHE_DIR", "SLOWPATH_ENGINE")
 _RESUMED = "resumed with variables that steer MPI unlike those of its beginning: {}"
 _NEW_RUN = "start a new run, or add launches of this machine with --trust (a report uses those of one machine alone)"
 
@@ -73,16 +75,16 @@ def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | Non
     if info.imported:
         raise RecordError(f"{run}: was imported from logs, so there is nothing to resume")
     plan = read_plan(run / "plan.json")
-    require_whole(plan, str(run))
+    require_names(plan, str(run))
     of_run = [stated(facts, str(run)) for facts in _recorded(info)]
+    _require_every_mpi(run, plan, of_run)
     _require_no_code(run, plan, of_run, tell, terms.trust)
     require_hosts(plan, environ, str(run))
     here = machine_facts(environ)
     _require_same_machine(run, info, here, tell, terms.trust, _NEW_RUN)
     if other := _other_variables(info.machine, here):
-        tell(_RESUMED.format(", ".join(other)))
+        tell(f"differs: variables that steer MPI, from those when it began: {', '.join(other)}")
     libraries = [_same_library(run, was, environ, tell, terms) for was in of_run]
-    _require_every_mpi(run, plan, libraries)
     here["engines"] = {one.name: key for one in libraries if (key := engine_key_of({"engine": one.engine.facts}))}
     notes = [_RESUMED.format(", ".join(other))] if other else []
     return Reopened(plan, commands_for(libraries, environ), here, notes)
@@ -99,21 +101,33 @@ def what_is_left(run: Path, found: Reopened) -> tuple[Schedule, int]:
     info = read_run(run)
     machine = _number_of(info, found.here)
     machines = [*info.machines, dict(found.here)] if machine > len(info.machines) else info.machines
+    if len(machines) > MOST_MACHINES:
+        raise EnvironmentFailure(f"{run}: was resumed on {MOST_MACHINES} machines before; start a new run")
     write_run(run, msgspec.structs.replace(info, machines=machines, notes=[*info.notes, *found.notes]))
     return schedule, machine
 
 
-def end_leftovers(run: Path, tell: Tell) -> None:
-    """End what a slowpath that was killed left running on this node; it would disturb what is measured now.
+def require_no_other(run: Path) -> list[Leftover]:
+    """What a slowpath that is gone left running on this node.
 
-    Raises: EnvironmentFailure: the run is still going on, under a slowpath that knew no record of its owner.
+    Raises: EnvironmentFailure: the slowpath that waits for it lives, whatever the record of the folder's owner says.
     """
-    for left in leftovers_of(run):
+    left_over = leftovers_of(run)
+    for left in left_over:
         if left.owner is not None:
             raise EnvironmentFailure(
                 f"{run}: is still being measured, by process {left.owner}; wait for its end, or stop it with: "
                 f"kill {left.owner}"
             )
+    return left_over
+
+
+def end_leftovers(run: Path, tell: Tell) -> None:
+    """End what a slowpath that was killed left running on this node; it would disturb what is measured now.
+
+    Raises: as `require_no_other`.
+    """
+    for left in require_no_other(run):
         end_job(None, left.job, GRACE_S)
         tell(f"ended processes that an earlier launch left behind: {len(left.processes)}")
 
@@ -172,7 +186,7 @@ def _other_variables(there: Machine, here: Machine) -> list[str]:
     if not isinstance(before, Mapping) or not isinstance(now, Mapping):
         return []
     names = sorted({*before, *now})
-    return [one for one in names if before.get(one) != now.get(one) and not str(one).startswith(_OF_JOBS)]
+    return [one for one in names if before.get(one) != now.get(one) and not str(one).startswith(_MAY_DIFFER)]
 
 
 def _same_library(run: Path, was: Stated, environ: Mapping[str, str], tell: Tell, terms: Terms) -> Library:
@@ -188,8 +202,8 @@ def _same_library(run: Path, was: Stated, environ: Mapping[str, str], tell: Tell
     return Library(str(was.short_name), mpi.identity, mpi, engine)
 
 
-def _require_every_mpi(run: Path, plan: Plan, libraries: list[Library]) -> None:
-    names = {library.name for library in libraries}
+def _require_every_mpi(run: Path, plan: Plan, of_run: list[Stated]) -> None:
+    names = {was.short_name for was in of_run}
     for launch in plan.launches:
         if launch.mpi is not None and launch.mpi not in names:
             raise RecordError(f"{run}: run.json does not state the MPI {launch.mpi!r} of launch {launch.launch}")

@@ -19,6 +19,7 @@ from pathlib import Path
 from slowpath.core import clean
 from slowpath.core.whole import whole_number
 from slowpath.mpi.launchers import RANK_VARIABLES
+from slowpath.mpi.probe import ask
 from slowpath.run.leftovers import marked_processes
 
 MOST_RANKS = 16  # of one node; more show nothing new
@@ -101,15 +102,8 @@ def _stack(debugger: Debugger | None, pid: int, limit_s: float) -> tuple[str, st
     if limit_s <= 0:
         return "", f"no stack: {ALL_LIMIT_S:g} s were spent on others"
     try:
-        done = subprocess.run(
-            list(debugger.argv(pid)),
-            # No look-up of debug information over a network while a job hangs.
-            env={**os.environ, "DEBUGINFOD_URLS": "", "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=limit_s,
-            check=False,
-        )
+        # No look-up of debug information over a network while a job hangs.
+        done = ask(debugger.argv(pid), {**os.environ, "DEBUGINFOD_URLS": "", "LC_ALL": "C"}, limit_s)
     except subprocess.TimeoutExpired:
         return "", f"no stack: {debugger.name} took more than {limit_s:.0f} s"
     except OSError as error:

@@ -42,8 +42,8 @@ class Chosen:
         return f"{self.name}={value} (environment '{self.environment}'): {self.why}"
 
 
-def require_whole(plan: Plan, where: str) -> None:
-    """Raises: RecordError: the plan holds names that no campaign can have. `read_plan` looked at what it refers to."""
+def require_names(plan: Plan, where: str) -> None:
+    """Raises: RecordError: names of nodes or variables, or parameters of cells, are such as no campaign makes."""
     problem = next(_problems(plan), None)
     if problem is not None:
         raise RecordError(f"{where}: {problem}; the plan is damaged: restore it from a copy, or start a new run")

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import planted
 from msgspec.structs import replace
@@ -63,7 +64,12 @@ def run_of(
 
 
 def folder(
-    path: Path, seed: int, slow: Mapping[int, float] | None = None, cells: int = 3, launches: int = LAUNCHES
+    path: Path,
+    seed: int,
+    slow: Mapping[int, float] | None = None,
+    cells: int = 3,
+    launches: int = LAUNCHES,
+    machine: Mapping[str, Any] | None = None,
 ) -> Path:
     """A whole run folder: samples, events, plan; 2 % between launches."""
     rng = np.random.default_rng(seed)
@@ -88,10 +94,9 @@ def folder(
     )
     write_plan(path / "plan.json", plan)
     stamp = f"2026-01-{1 + seed % 28:02d}T00:00:00+00:00"
-    write_run(
-        path,
-        RunInfo(1, path.name, "planted", "Planted", "0" * 64, "0.1.0", stamp, status="complete", machine=dict(MACHINE)),
-    )
+    info = RunInfo(1, path.name, "planted", "Planted", "0" * 64, "0.1.0", stamp, status="complete", engine="0.1.0")
+    mpi = {"name": "mpich", "version": "5.0.2"}
+    write_run(path, msgspec.structs.replace(info, machine=dict(machine or MACHINE), mpi=mpi))
     for r in range(launches):
         blocks = []
         for i in numbers:

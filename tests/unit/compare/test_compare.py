@@ -71,14 +71,35 @@ def test_results_that_an_earlier_version_wrote_are_read() -> None:
     assert source.results.put is None
 
 
-def test_results_older_than_the_run_are_not_used(tmp_path: Path) -> None:
-    import os
+def test_results_next_to_launches_are_made_anew_whatever_a_file_there_says(tmp_path: Path) -> None:
+    """Older, edited, or of another run: what counts is what was measured. Times of files change with each copy."""
+    run = planted.folder(tmp_path / "run", 1)
+    whole = read_source(run)
+    assert whole.notes == ()
+    ready = run / "results.json"
+    ready.write_bytes(msgspec.json.encode(whole.results))
+    assert read_source(run) == whole
+    edited = [replace(cell, metrics={}) for cell in whole.results.cells]
+    for content in (msgspec.json.encode(replace(whole.results, cells=edited)), b"{}"):
+        ready.write_bytes(content)
+        for named in (run, ready):
+            found = read_source(named)
+            assert found.results == whole.results
+            assert found.folder == run
+            assert "is not what its launches give" in found.notes[0]
+    (tmp_path / "alone.json").write_bytes(msgspec.json.encode(whole.results))
+    assert read_source(tmp_path / "alone.json").folder is None
+
+
+def test_results_without_launches_stand_alone(tmp_path: Path) -> None:
+    import shutil
 
     run = planted.folder(tmp_path / "run", 1)
-    (run / "results.json").write_bytes(msgspec.json.encode(planted.results([])))
-    assert read_source(run).results.cells == []
-    os.utime(run / "results.json", (1, 1))
-    assert len(read_source(run).results.cells) == 3
+    found = read_source(run).results
+    shutil.rmtree(run / "launches")
+    (run / "results.json").write_bytes(msgspec.json.encode(found))
+    assert read_source(run).results == found
+    assert read_source(run / "results.json").folder is None
 
 
 def test_without_a_difference_hardly_anything_is_found() -> None:

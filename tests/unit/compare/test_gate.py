@@ -87,17 +87,21 @@ def test_what_the_run_lacks_is_missing_and_wrong_bytes_are_a_regression() -> Non
     base = planted.run_of(rng, "a", 3)
     fewer = gate(planted.run_of(rng, "b", 2), base)
     assert fewer.outcome == "undecided"
-    assert [one.label for one in fewer.missing] == ["cell 2"]
+    assert [(one.side, one.label) for one in fewer.comparison.uncompared] == [("a", "cell 2")]
     failed = [planted.cell(i, planted.values(rng)) for i in range(3)]
     failed[1] = replace(failed[1], status="failed", reason="crashed", metrics={})
-    assert [one.label for one in gate(planted.source("b", failed), base).missing] == ["cell 1"]
+    crashed = gate(planted.source("b", failed), base)
+    assert [(one.side, one.label) for one in crashed.comparison.uncompared] == [("b", "cell 1")]
+    assert crashed.outcome == "undecided"
     wrong = [planted.cell(i, planted.values(rng)) for i in range(3)]
     wrong[2] = replace(wrong[2], wrong_bytes=4)
     found = gate(planted.source("b", wrong), base)
     assert found.outcome == "regression"
     assert [one.label for one in found.wrong] == ["cell 2"]
     more = gate(planted.run_of(rng, "b", 4), base)
-    assert more.outcome == "pass"  # a cell that is new has nothing to be slower than
+    assert more.outcome == "undecided"  # a cell that is new was held against nothing
+    assert [(one.side, one.label) for one in more.comparison.uncompared] == [("b", "cell 3")]
+    assert gate(planted.run_of(rng, "b", 4), base, accept=["incomplete"]).outcome == "pass"
 
 
 def test_a_machine_that_became_faster_may_hide_a_slowdown_and_the_gate_says_so() -> None:
@@ -142,7 +146,8 @@ def test_the_reduced_plan_holds_the_flagged_cells_alone_in_interleaved_launches(
     rng = np.random.default_rng(9)
     base = planted.run_of(rng, "a", 3, environments=[an_environment(variables={"X": "1"})])
     run = planted.run_of(rng, "b", 3, {1: 1.3})
-    rows = flagged(gate(run, base))
+    assert flagged(gate(run, base)) == []  # under other variables nothing is judged
+    rows = flagged(gate(run, base, accept=["settings"]))
     names = [mpi_name(side, "mpich") for side in ("now", "baseline")]
     plan = remeasure_plan(rows, run.results, base.results, {name: name for name in names}, 2, 1, 0.05)
     assert [(one.mpi, one.key) for one in plan.cells] == [(names[0], "key1"), (names[1], "key1")]

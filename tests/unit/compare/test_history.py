@@ -99,6 +99,81 @@ def test_a_metric_that_no_run_has() -> None:
         made([run(np.random.default_rng(1), 1)], metrics=["nope"])
 
 
+def test_one_bad_run_costs_no_other(tmp_path: Path) -> None:
+    """Damaged, foreign, empty, with a folder that nobody may list: each is one line, and the rest is shown."""
+    planted.folder(tmp_path / "good", 1)
+    (planted.folder(tmp_path / "damaged", 2) / "plan.json").write_text("{")
+    (planted.folder(tmp_path / "odd", 3) / "launches" / "000000" / "events.jsonl").unlink()
+    planted.folder(tmp_path / "empty", 4, launches=0)
+    (tmp_path / "empty" / "launches").mkdir(exist_ok=True)
+    (tmp_path / "foreign.json").write_text('{"name": "package"}')
+    found = history("f", *read_all(tmp_path), 0.03)
+    assert {point.run for series in found.series for point in series.points} == {"good", "odd"}
+    assert sorted(Path(line.partition(":")[0]).name for line in found.left_out) == [
+        "empty",
+        "foreign.json",
+        "plan.json",
+    ]
+    assert any("nothing was measured: no launch ended well" in line for line in found.left_out)
+    assert all("\n" not in line for line in found.left_out)
+
+
+def test_a_run_that_nothing_foresaw_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from slowpath.compare import files
+
+    planted.folder(tmp_path / "good", 1)
+    planted.folder(tmp_path / "strange", 2)
+
+    def read(path: Path) -> Source:
+        if path.name == "strange":
+            raise KeyError("facts\nof it")
+        return planted.source("good", [])
+
+    monkeypatch.setattr(files, "read_source", read)
+    found, left_out = read_all(tmp_path)
+    assert len(found) == 1
+    assert left_out == [f"{tmp_path / 'strange'}: cannot be analysed (KeyError: 'facts\\nof it')"]
+
+
+def test_another_unit_is_left_out_of_its_series() -> None:
+    rng = np.random.default_rng(1)
+    odd = run(rng, 3)
+    for cell in odd.results.cells:
+        cell.metrics[planted.METRIC] = msgspec.structs.replace(cell.metrics[planted.METRIC], unit="ms")
+    found = made([run(rng, 1), run(rng, 2), odd])
+    assert [[point.run for point in series.points] for series in found.series] == [["run-1", "run-2"]] * 2
+    assert len(found.left_out) == 2
+    assert "half_round_trip_latency_s is in ms, that of most runs in s" in found.left_out[0]
+
+
+def test_runs_that_state_no_machine_are_shown_and_not_judged() -> None:
+    rng = np.random.default_rng(1)
+    runs = [run(rng, day, 2.0 if day > 8 else 1.0, machine={}) for day in range(1, 17)]
+    series = made(runs).series[1]
+    assert (len(series.points), series.shifts) == (16, [])
+    assert series.reason == "the runs do not state their machine"
+    assert made([run(rng, day, 2.0 if day > 8 else 1.0) for day in range(1, 17)]).series[1].shifts
+
+
+def test_memory_that_the_kernel_keeps_makes_no_other_machine() -> None:
+    rng = np.random.default_rng(1)
+    little_less = {**planted.MACHINE, "memory_bytes": planted.MACHINE["memory_bytes"] - 200 * 2**20}
+    assert [len(one.points) for one in made([run(rng, 1), run(rng, 2, machine=little_less)]).series] == [2, 2]
+
+
+def test_a_folder_of_runs_without_a_value_ends_with_the_reason() -> None:
+    empty = planted.source("empty", [])
+    with pytest.raises(RecordError, match="no run in it can be used; the first of 1: empty: nothing was measured"):
+        made([empty])
+
+
+def test_several_machines_are_named() -> None:
+    rng = np.random.default_rng(1)
+    said = render_history(made([run(rng, 1), run(rng, 2, machine={**planted.MACHINE, "processor": "Q"})]))
+    assert "2 kinds of machine, which never share a series" in " ".join(said.split())
+    assert "[Q, 2, 8 GiB]" in said
+
+
 def test_folders_and_files_at_any_depth(tmp_path: Path) -> None:
     planted.folder(tmp_path / "runs" / "one", 1)
     (tmp_path / "2026").mkdir()

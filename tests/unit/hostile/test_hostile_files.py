@@ -11,6 +11,7 @@ import pytest
 
 from slowpath.core.errors import RecordError
 from slowpath.core.files import inside, open_regular, read_bytes
+from slowpath.record.folder import launch_folders
 
 
 @pytest.mark.parametrize(("make", "said"), [
@@ -68,3 +69,25 @@ def test_links_within_a_folder_are_followed(tmp_path: Path) -> None:
     assert inside(tmp_path, "b") == tmp_path / "b"
     assert read_bytes(tmp_path / "b", within=tmp_path) == b"1"
     assert inside(tmp_path, "not-there/yet") == tmp_path / "not-there/yet"
+
+
+def test_a_folder_named_from_where_one_stands_is_held_to_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relative path to a file is no name within its folder."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "secret").write_text("s")
+    (tmp_path / "run" / "out").symlink_to(tmp_path / "secret")
+    (tmp_path / "run" / "own").write_text("mine")
+    monkeypatch.chdir(tmp_path)
+    assert read_bytes(Path("run/own"), within=Path("run")) == b"mine"
+    with pytest.raises(RecordError, match="leads out of"):
+        read_bytes(Path("run/out"), within=Path("run"))
+
+
+def test_launches_are_found_from_wherever_a_run_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "run" / "launches" / "000000").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("run")
+    monkeypatch.chdir(tmp_path)
+    for named in ("run", "link", str(tmp_path / "run")):
+        assert [folder.is_dir() for folder in launch_folders(Path(named))] == [True]

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-import json
+import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import planted_runs as planted
 import pytest
@@ -18,14 +19,16 @@ from slowpath.compare import remeasure
 from slowpath.compare.gate import gate
 from slowpath.compare.read import Source
 from slowpath.core.cell_results import CellResult
-from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Environment, Launch, Placement, Plan
 from slowpath.core.results import EnvironmentResult, MpiResult
+from slowpath.diagnose import bench
 from slowpath.mpi.mpi import Mpi
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, write_run
 from slowpath.record.plan_files import write_plan
 from slowpath.run import find_again, reopen
 from slowpath.run.engine.cache import Engine, EngineNote
+from slowpath.run.engine.whole import seal
 from slowpath.run.find_again import engine_again, mpi_again, stated
 from slowpath.run.reopen import Terms
 
@@ -101,10 +104,10 @@ def test_resume_does_not_start_the_launcher_that_a_folder_names(refused: Refused
 def test_with_trust_or_by_name_it_is_started(
     stranger: Path, environ: dict[str, str], marks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def built(mpi: Mpi, environ: Any, tell: Any) -> Engine:
+    def engine_for(mpi: Mpi, environ: Any, tell: Any) -> Engine:
         return Engine(Path("e"), EngineNote("key", mpi.identity, "", "", "", "", ""))
 
-    monkeypatch.setattr(reopen, "engine_for", built)
+    monkeypatch.setattr(reopen, "engine_for", engine_for)
     for terms in (Terms(trust=True), Terms(mpi=str(stranger.parent / "bin/mpiexec"))):
         marks.unlink(missing_ok=True)
         found = reopen.reopen(stranger, environ, lambda _: None, terms)
@@ -134,13 +137,17 @@ def test_an_mpi_that_an_engine_was_built_for_here_is_known(
 ) -> None:
     """Begun with --mpi PATH, resumed without: the cache tells where its wrapper lies, whatever the folder says."""
     mine = launcher(tmp_path / "mine/bin", tmp_path / "started")
-    engine = tmp_path / "cache/engines/key"
-    engine.mkdir(parents=True)
-    (engine / "slowpath-engine").touch(mode=0o755)
-    note = {"key": "key", "mpi": "", "abi": "", "mpicxx": str(mine.parent / "mpicxx"), "compiler": "", "source": ""}
-    (engine / "engine.json").write_text(json.dumps({**note, "built": ""}))
+    built(tmp_path / "cache/engines/key", "key", mpicxx=str(mine.parent / "mpicxx"))
     assert mpi_again(stated(facts(stranger.parent / "bin/mpiexec"), "run"), "run", environ).mpiexec == mine
     assert not marks.exists()
+
+
+def built(folder: Path, key: str, **note: str) -> None:
+    """What looks like an engine of the cache."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "slowpath-engine").touch(mode=0o755)
+    fields = dict.fromkeys(("mpi", "abi", "mpicxx", "compiler", "source", "built"), "")
+    seal(folder, EngineNote(**{**fields, "key": key, **note}))
 
 
 def test_an_engine_is_this_machines_by_its_key(
@@ -150,6 +157,8 @@ def test_an_engine_is_this_machines_by_its_key(
     kept = Engine(Path("kept"), EngineNote("key", mpi.identity, "", "", "", "", ""))
     monkeypatch.setattr(find_again, "kept_engine", lambda mpi, environ: kept)
     planted_engine = launcher(tmp_path / "evil", marks)
+    (tmp_path / "cache/engines").mkdir(parents=True)
+    built(tmp_path / "evil", "../../evil", mpi=mpi.identity)
     for key, engine in (("key", kept), ("other", None), ("../../evil", None), ("..", None), (None, None)):
         was = stated(facts(mpi.mpiexec, engine={"key": key, "path": str(planted_engine)}), "run")
         assert engine_again(was, mpi, environ, lambda _: None) == engine
@@ -193,9 +202,6 @@ def test_trusted_variables_are_shown(stranger: Path, environ: dict[str, str]) ->
         ({"placements": [Placement("bound", hosts=["-oProxyCommand=evil", "n1"])]}, "is no name of a node"),
         ({"environments": [Environment("default", unset=["A=B"])]}, "is no name of a variable"),
         ({"environments": [Environment("default", {"A": "1\nB"})]}, "line break"),
-        ({"environments": [Environment("other")]}, "there is no environment 'default'"),
-        ({"placements": [Placement("other")]}, "there is no placement 'bound'"),
-        ({"cells": []}, "there is no cell '0'"),
         ({"cells": [replace(plan().cells[0], parameters={"a": "1\ncell 2 p2p"})]}, "holds a blank"),
     ],
 )
@@ -212,13 +218,21 @@ def test_ranks_go_to_no_node_outside_of_the_job(refused: Refused, stranger: Path
 
 
 def test_a_launch_of_an_mpi_that_run_json_does_not_state(stranger: Path, environ: dict[str, str], marks: Path) -> None:
-    mpis = [facts(stranger.parent / "bin/mpiexec")]
+    mpis = [facts(stranger.parent / "bin/mpiexec", short_name="other")]
     write_run(stranger, RunInfo(RUN_SCHEMA, "id", "c", "C", "0", "0", mpis=mpis))
-    path = stranger / "run.json"
-    path.write_text(path.read_text().replace('"name": "mpich"', '"name": ["mpich"]'))
-    with pytest.raises(RecordError, match=r"run.json: is damaged: mpi: .* at `\$.name`"):
-        reopen.reopen(stranger, environ, lambda _: None)
+    with pytest.raises(RecordError, match="does not state the MPI 'mpich' of launch 1"):
+        reopen.reopen(stranger, environ, lambda _: None, Terms(trust=True))
     assert not marks.exists()
+
+
+def test_a_step_of_a_diagnosis_that_would_load_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a resumed diagnosis proposes follows from its folder: from findings, and from variables of earlier steps."""
+    made = plan(environments=[Environment("default", {"UCX_MODULE_DIR": "evil"})])
+    monkeypatch.setattr(bench, "prepare_text", lambda *_: SimpleNamespace(plan=made))
+    fields = {one.name: cast(Any, None) for one in dataclasses.fields(bench.Bench) if one.name != "trust"}
+    with pytest.raises(UsageError, match="sets UCX_MODULE_DIR=evil"):
+        bench.Bench(**fields).prepare("", "trial")
+    assert bench.Bench(**fields, trust=True).prepare("", "trial").plan == made
 
 
 @pytest.fixture
@@ -274,7 +288,8 @@ def test_a_baseline_can_t_have_its_own_programs_run(
     if "version" in changes:
         made["mpi"] = made["mpis"][0] = replace(made["mpi"], version="1.1")
     base = Source(tmp_path / "base", planted.results([cell(1.0)], id="base", **made))
-    before = gate(now, base)
+    assert gate(now, base).outcome == "undecided"  # under another MPI, engine or other settings nothing is judged
+    before = gate(now, base, accept=["mpi", "engine", "settings"])
     assert before.outcome == "regression"
     found = measured_again(before, now, base, OPTIONS)
     assert (found.outcome, found.exit_code, found.remeasured) == ("undecided", 3, None)

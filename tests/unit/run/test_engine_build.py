@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from slowpath.run.engine import blas, toolchain
 from slowpath.run.engine.build import engine_for
 from slowpath.run.engine.cache import engine_key, list_engines, source_hash
 from slowpath.run.engine.describe import describe
+from slowpath.run.engine.whole import usable_engine
 
 CMAKE = """#!/bin/sh
 # Counts its builds in $COUNT; --build makes an engine unless $BROKEN is set.
@@ -177,6 +179,48 @@ def test_half_an_engine_is_none(mpi: Mpi, environ: dict[str, str], source: Path)
     assert engine_for(mpi, environ, source=source).program.exists()
 
 
+def test_a_damaged_engine_is_built_anew_and_said(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
+    engine = engine_for(mpi, environ, source=source)
+    engine.program.write_bytes(engine.program.read_bytes()[:10])
+    told: list[str] = []
+    assert engine_for(mpi, environ, told.append, source).program == engine.program
+    assert builds(environ) == 2
+    said = f"the engine in {engine.program.parent} is not used, but made anew: it was damaged: slowpath-engine is not"
+    assert told[0].startswith(said)
+    assert engine_for(mpi, environ, told.append, source).program == engine.program
+    assert len(told) == 2
+    assert [path.name for path in engine.program.parents[1].iterdir() if path.is_dir()] == [engine.note.key]
+    named = {**environ, "SLOWPATH_ENGINE": str(engine.program)}
+    engine.program.write_bytes(b"#!/bin/sh")
+    with pytest.raises(EnvironmentFailure, match=r"SLOWPATH_ENGINE=\S.*: it was damaged: slowpath-engine is not"):
+        engine_for(mpi, named)
+
+
+def test_one_that_can_not_be_replaced_is_refused_before_a_build(
+    mpi: Mpi, environ: dict[str, str], source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = engine_for(mpi, environ, source=source)
+    engine.program.write_bytes(b"")
+
+    def forbidden(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")  # it is another's, in a sticky folder
+
+    monkeypatch.setattr(Path, "rename", forbidden)
+    with pytest.raises(EnvironmentFailure, match="Operation not permitted; set SLOWPATH_CACHE_DIR to a folder"):
+        engine_for(mpi, environ, source=source)
+    assert builds(environ) == 1
+
+
+def test_several_build_at_once(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
+    first = engine_for(mpi, environ, source=source)
+    first.program.write_bytes(b"")  # all of them find it damaged
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: engine_for(mpi, environ, source=source), range(8)))
+    assert {engine.program for engine in found} == {first.program}
+    assert usable_engine(first.program.parent, environ) is not None
+    assert not list(first.program.parents[1].glob(".*"))
+
+
 def test_no_wrapper(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
     import dataclasses
 
@@ -220,8 +264,18 @@ def test_cache_that_cannot_be_written(mpi: Mpi, environ: dict[str, str], source:
 def test_description_is_kept(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
     engine = engine_for(mpi, environ, source=source)
     assert describe(engine, environ) == {"engine": "1", "experiments": []}
-    engine.program.write_text("#!/bin/sh\nexit 1\n")
-    assert describe(engine, environ)["engine"] == "1"
-    (engine.program.parent / "describe.json").unlink()
+    kept = engine.program.parent / "describe.json"
+    whole = kept.read_bytes()
+    for bad in (
+        b"",
+        whole[:30],
+        b"[]",
+        b'{"engine": "0", "experiments": []}',
+        b'{"program": "of another", "description": {}}',
+    ):
+        kept.write_bytes(bad)
+        assert describe(engine, environ) == {"engine": "1", "experiments": []}
+        assert kept.read_bytes() == whole, "it is made anew"
+    engine.program.write_text("#!/bin/sh\necho '{}'\n")
     with pytest.raises(EnvironmentFailure, match="gave no description"):
         describe(engine, environ)

@@ -8,16 +8,17 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.owners import make_place
 from slowpath.core.resources import data_folder
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.build import engine_for, engine_of_standard, kept_engine
 from slowpath.run.engine.cache import EngineNote, source_hash
 from slowpath.run.engine.elf import dynamic
 from slowpath.run.engine.pairing import interface_of, require_pair, why_not
+from slowpath.run.engine.whole import seal
 
 SONAMES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "mpi-5": "libmpi_abi.so.1"}
 
@@ -112,12 +113,13 @@ def test_the_engine_for_all_is_taken_from_the_cache(programs: dict[str, Path], t
     with pytest.raises(EnvironmentFailure, match="run: slowpath engine build --abi"):
         engine_for(mpich, environ)
     kept = tmp_path / "cache" / "engines" / "mpich-5"
+    make_place(kept.parent)
     shutil.copytree(programs["mpi-5"].parent, kept)
     source = source_hash(data_folder("engine"))
     note = EngineNote("mpich-5", "mpich 5.0", "mpi-5", "mpicxx_abi", "c++", source, "2026-01-01")
-    (kept / "engine.json").write_bytes(msgspec.json.encode(note))
+    seal(kept, note)
     path = {"LD_LIBRARY_PATH": str(tmp_path / "m" / "lib")}
-    assert engine_for(mpich, environ | path).note == note
+    assert engine_for(mpich, environ | path).note.key == note.key
     found = kept_engine(mpich, environ | path)
     assert found is not None
     assert found.program == kept / "slowpath-engine"

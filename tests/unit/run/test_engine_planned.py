@@ -11,15 +11,17 @@ import msgspec
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.owners import make_place
 from slowpath.core.resources import data_folder
 from slowpath.mpi.find import find_mpi
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.commands import command_lines
 from slowpath.run.engine.blas import processor_features
-from slowpath.run.engine.cache import NOTE, PROGRAM, Engine, EngineNote, engines_folder, source_hash
+from slowpath.run.engine.cache import PROGRAM, Engine, EngineNote, engines_folder, source_hash
 from slowpath.run.engine.check import checker
 from slowpath.run.engine.describe import describe
 from slowpath.run.engine.planned import PLACE, UnbuiltEngine, planned_engine
+from slowpath.run.engine.whole import seal
 from slowpath.run.prepare import prepare
 
 # Each call but a question is a line in $STARTED.
@@ -65,10 +67,11 @@ def keep_engine(mpi: Mpi, environ: dict[str, str], built: str = "2026", /, **mor
     made = EngineNote("key", mpi.identity, mpi.abi, str(mpi.mpicxx), "g++ 12", source, built)
     note = msgspec.structs.replace(made, **{"processor": processor_features(), **more})
     folder = engines_folder(environ) / f"{mpi.name}-{built}"
-    folder.mkdir(parents=True)
+    make_place(folder.parent)
+    folder.mkdir()
     (folder / PROGRAM).write_text("#!/bin/sh\n")
     (folder / PROGRAM).chmod(0o755)
-    (folder / NOTE).write_bytes(msgspec.json.encode(note))
+    seal(folder, note)
     return folder / PROGRAM
 
 

@@ -72,10 +72,10 @@ def test_resume_beside_a_run_is_refused_in_one_line(
 
 
 def test_report_says_that_it_is_not_the_end(measured: Path, other: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_code(["report", str(measured)]) == 0
+    assert exit_code(["report", str(measured)]) == 4  # nothing is measured yet
     assert "being measured" not in capsys.readouterr().err
     record_of_another(measured, pid=other)
-    assert exit_code(["report", str(measured)]) == 0
+    assert exit_code(["report", str(measured)]) == 4
     assert f"by process {other} (slowpath run) on host" in capsys.readouterr().err
 
 

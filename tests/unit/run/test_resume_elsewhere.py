@@ -7,7 +7,7 @@ import dataclasses
 import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -22,22 +22,11 @@ from slowpath.run.commands import MpiCommands
 from slowpath.run.engine.cache import Engine, EngineNote
 from slowpath.run.execute import RunLimits
 from slowpath.run.progress import Quiet
-from slowpath.run.reopen import Reopened, Terms
-from slowpath.run.schedule import Schedule
+from slowpath.run.reopen import Reopened, Terms, what_is_left
 
 HERE = {"host": "here", "processor": "P", "processors": 4, "processors_allowed": "0-3", "kernel": "6.1"}
 OTHER = {**HERE, "host": "there", "processor": "Q"}
-
-
-class Opened(NamedTuple):
-    """What a resume knows before its first launch."""
-
-    found: Reopened
-    schedule: Schedule
-    machine: int
-
-
-Resume = Callable[..., Opened]
+Resume = Callable[..., Reopened]
 
 
 def under_mpich(plan: Plan) -> Plan:
@@ -62,7 +51,7 @@ def resume(
     """Opens a run that began on the machine `began`, on the machine `here`, which has its MPI."""
     mpi = dataclasses.replace(fake_commands.mpi, name="mpich", version="1")
 
-    def call(began: dict[str, Any], here: dict[str, Any], key: str = "key", **terms: Any) -> Opened:
+    def call(began: dict[str, Any], here: dict[str, Any], key: str = "key", **terms: Any) -> Reopened:
         def engine_for(mpi: Mpi, environ: Any, tell: Any) -> Engine:
             return Engine(fake_commands.engine, EngineNote(key, mpi.identity, "", "", "", "", ""))
 
@@ -74,10 +63,14 @@ def resume(
             of_run = {**facts, "engine": {"key": "key"}}
             write_run(run_folder, RunInfo(RUN_SCHEMA, "id", "c", "C", "0", "0", mpis=[of_run], machine=began))
             write_plan(run_folder / "plan.json", under_mpich(make_plan(["ok"], 2)))
-        found = reopen.reopen(run_folder, fake_commands.environ, told.append, Terms(**terms))
-        return Opened(found, *reopen.what_is_left(run_folder, found))
+        return reopen.reopen(run_folder, fake_commands.environ, told.append, Terms(**terms))
 
     return call
+
+
+def number(run: Path, found: Reopened) -> int:
+    """Of this machine, as the launches that are left will state it."""
+    return what_is_left(run, found)[1]
 
 
 @pytest.mark.parametrize(
@@ -99,49 +92,53 @@ def test_another_machine_is_refused_in_one_line(resume: Resume, change: dict[str
 
 
 def test_with_trust_each_launch_states_its_machine(resume: Resume, told: list[str], run_folder: Path) -> None:
-    left = resume(OTHER, HERE, trust=True)
+    found = resume(OTHER, HERE, trust=True)
     assert told == [
         f"differs: processor: Q in {run_folder}, P here",
         f"differs: host: there in {run_folder}, here here",
     ]
     limits = RunLimits(cell_timeout_s=30)
-    plan, commands = left.found.plan, left.found.commands
-    measure.measure(run_folder, plan, commands, limits, Quiet(io.StringIO()), left.schedule, left.machine)
+    schedule, machine = what_is_left(run_folder, found)
+    measure.measure(run_folder, found.plan, found.commands, limits, Quiet(io.StringIO()), schedule, machine)
     kept = read_run(run_folder)
     assert [info.machine for info in read_launches(run_folder)] == [1, 1]
     assert (kept.machine, kept.machines) == (OTHER, [{**HERE, "engines": {"mpich": "key"}}])
 
 
 def test_a_machine_that_was_trusted_once_is_known(resume: Resume, run_folder: Path) -> None:
-    assert resume(OTHER, HERE, trust=True).machine == 1
-    assert resume(OTHER, HERE).machine == 1
+    assert number(run_folder, resume(OTHER, HERE, trust=True)) == 1
+    assert number(run_folder, resume(OTHER, HERE)) == 1
     assert len(read_run(run_folder).machines) == 1
 
 
 def test_on_the_machine_that_began_nothing_is_said(resume: Resume, told: list[str], run_folder: Path) -> None:
-    assert resume(HERE, HERE).machine == 0
+    assert number(run_folder, resume(HERE, HERE)) == 0
     assert told == []
     assert read_run(run_folder).machines == []
 
 
 def test_another_node_of_the_same_kind_is_fine_in_a_job(resume: Resume, told: list[str], run_folder: Path) -> None:
     job = {"scheduler": "slurm", "job": "7", "nodes": 1, "names": ["here"]}
-    assert resume({**HERE, "host": "n1"}, {**HERE, "allocation": job}).machine == 1
+    assert number(run_folder, resume({**HERE, "host": "n1"}, {**HERE, "allocation": job})) == 1
     assert told == [f"differs: host: n1 in {run_folder}, here here"]
 
 
 def test_variables_that_steer_mpi_are_named_where_they_differ(
     resume: Resume, told: list[str], run_folder: Path
 ) -> None:
-    before = {"UCX_TLS": "sm", "FI_PROVIDER": "tcp", "SLURM_JOB_ID": "1"}
+    before = {"UCX_TLS": "sm", "FI_PROVIDER": "tcp", "SLURM_JOB_ID": "1", "SLOWPATH_CACHE_DIR": "/c"}
     now = {"UCX_TLS": "tcp", "FI_PROVIDER": "tcp", "SLURM_JOB_ID": "2"}
-    resume({**HERE, "variables": before}, {**HERE, "variables": now})
-    assert told == ["resumed with variables that steer MPI unlike those of its beginning: UCX_TLS"]
-    assert read_run(run_folder).notes == told
+    number(run_folder, resume({**HERE, "variables": before}, {**HERE, "variables": now}))
+    assert told == ["differs: variables that steer MPI, from those when it began: UCX_TLS"]
+    assert read_run(run_folder).notes == [
+        "resumed with variables that steer MPI unlike those of its beginning: UCX_TLS"
+    ]
 
 
-def test_another_build_of_the_engine_needs_trust_and_is_a_machine_of_its_own(resume: Resume, told: list[str]) -> None:
+def test_another_build_of_the_engine_needs_trust_and_is_a_machine_of_its_own(
+    resume: Resume, told: list[str], run_folder: Path
+) -> None:
     with pytest.raises(EnvironmentFailure, match="another build of the engine for mpich 1"):
         resume(HERE, HERE, "other")
-    assert resume(HERE, HERE, "other", trust=True).machine == 1
+    assert number(run_folder, resume(HERE, HERE, "other", trust=True)) == 1
     assert told[-1].startswith("differs: engine for mpich 1: key in ")

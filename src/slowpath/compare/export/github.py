@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slowpath.compare.text import difference, headline, judged_label, row_label
+from slowpath.compare.gate import judges
+from slowpath.compare.text import (
+    difference,
+    doubt_words,
+    headline,
+    judged_label,
+    open_kinds,
+    row_label,
+    uncompared_words,
+    what_to_do,
+)
 from slowpath.core.clean import markdown, text
 from slowpath.report import format as fmt
 
@@ -23,10 +33,14 @@ _SIGN = {"pass": "✅", "regression": "❌", "undecided": "⚠️"}
 def summary(found: Gate) -> str:
     """Markdown: the outcome, every comparison that did not simply pass, then others and what differs folded away."""
     loud = [one for one in found.rows if one.outcome != "pass" or one.again]
+    lines = [f"{one.kind}: {doubt_words(one)}" for one in found.doubts]
+    lines += [f"not compared: {words}" for words in uncompared_words(found.comparison, MOST_ROWS)]
+    lines += [f"{one.label}: {one.reason}" for one in found.wrong]
+    lines += [f"A is the baseline, B the run. {what_to_do(found)}"] if open_kinds(found) else []
     quiet = [one for one in found.rows if one.outcome == "pass" and not one.again]
     parts = [f"## {_SIGN[found.outcome]} {TITLE}: {found.outcome}", markdown(headline(found))]
+    parts += ["\n".join(f"- {_cell(line)}" for line in lines)]
     parts += [_table(loud)] if loud else []
-    parts += ["\n".join(f"- {_cell(f'{one.label}: {one.reason}')}" for one in [*found.wrong, *found.missing])]
     parts += [_folded(f"{len(quiet)} passed", _table(quiet))] if quiet else []
     differences = "\n".join(f"- {_cell(difference(one))}" for one in found.comparison.differences)
     parts += [_folded("What differs between the runs", differences)] if differences else []
@@ -35,11 +49,13 @@ def summary(found: Gate) -> str:
 
 
 def commands(found: Gate) -> str:
-    """`::error` for each regression, `::warning` for what is undecided or missing, `::notice` for a pass."""
+    """`::error` for each regression, `::warning` for what is undecided or not compared, `::notice` for a pass."""
     lines = [_command("error", judged_label(one), one.reason) for one in found.rows if one.outcome == "regression"]
     lines += [_command("error", one.label, one.reason) for one in found.wrong]
-    lines += [_command("warning", row_label(one.row), one.reason) for one in found.rows if one.outcome == "undecided"]
-    lines += [_command("warning", one.label, one.reason) for one in found.missing]
+    lines += [_command("warning", one.kind, doubt_words(one)) for one in found.doubts]
+    lines += [_command("warning", "not compared", words) for words in uncompared_words(found.comparison)]
+    undecided = [one for one in found.rows if one.outcome == "undecided"] if judges(found) else []
+    lines += [_command("warning", row_label(one.row), one.reason) for one in undecided]
     level = {"pass": "notice", "regression": "error", "undecided": "warning"}[found.outcome]
     return "\n".join([*lines, _command(level, found.outcome, headline(found))]) + "\n"
 

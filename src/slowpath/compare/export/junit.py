@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """JUnit XML of a gate, as GitLab, Jenkins and GitHub's reporters read it: a comparison is a test case.
 
-failure: a regression, wrong bytes.  skipped: undecided, not measured. The numbers stand in system-out of each case.
-Elements and their order are those of the schema of Jenkins' xUnit plugin (junit-10.xsd) and of Ant's.
+failure: a regression, wrong bytes.  skipped: undecided, not comparable, not compared. The numbers stand in system-out
+of each case. Elements and their order are those of the schema of Jenkins' xUnit plugin (junit-10.xsd) and of Ant's.
 """
 
 from __future__ import annotations
@@ -16,19 +16,23 @@ from slowpath.compare.text import difference, headline, judged_label
 from slowpath.core.clean import text
 
 if TYPE_CHECKING:
+    from slowpath.compare.comparable import Doubt
     from slowpath.compare.gate import Gate, Judged
     from slowpath.compare.match import Unmatched
+    from slowpath.compare.uncompared import Uncompared
 
 # What XML 1.0 can't hold, even escaped (section 2.2).
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 SUITE = "slowpath gate"
+SIDES = {"a": "baseline", "b": "run"}
 
 
 def render(found: Gate) -> str:
     """The whole document."""
     cases = [_case(one) for one in found.rows]
     cases += [_simple(one, "wrong bytes", "failure") for one in found.wrong]
-    cases += [_simple(one, "measured", "skipped") for one in found.missing]
+    cases += [_comparable(i, one) for i, one in enumerate(found.doubts, start=1)]
+    cases += [_uncompared(one) for one in found.comparison.uncompared]
     counts = {
         "tests": str(len(cases)),
         "failures": str(sum(case.find("failure") is not None for case in cases)),
@@ -71,6 +75,22 @@ def _simple(one: Unmatched, what: str, kind: str) -> ElementTree.Element:
         _outcome(case, kind, one.reason, one.reason, what)
     else:
         ElementTree.SubElement(case, kind, {"message": _clean(one.reason)})
+    return case
+
+
+def _comparable(number: int, one: Doubt) -> ElementTree.Element:
+    """A doubt is no test case that passed, but for one that the user accepted."""
+    case = _element("comparable", f"{one.kind} {number}")
+    if one.accepted:
+        ElementTree.SubElement(case, "system-out").text = _clean(f"accepted: {one.reason}")
+    else:
+        ElementTree.SubElement(case, "skipped", {"message": _clean(f"undecided: {one.reason}")})
+    return case
+
+
+def _uncompared(one: Uncompared) -> ElementTree.Element:
+    case = _element("compared", f"{SIDES[one.side]}, cell {one.cell}, {one.label}: {one.reason}")
+    ElementTree.SubElement(case, "skipped", {"message": _clean(f"not compared: {one.reason}")})
     return case
 
 

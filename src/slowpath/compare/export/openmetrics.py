@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slowpath.compare.export.values import Value, values
+from slowpath.compare.gate import judges
 from slowpath.core.clean import text
 from slowpath.core.files import write_atomically
 
@@ -30,15 +31,21 @@ _RATIO = "slowpath_against_baseline"
 
 
 def render(found: Gate, run: Source) -> str:
-    """Values and interval ends by cell, metric and phase; the ratio to the baseline; the gate's outcome as a state."""
-    rows = [(one.row, one.again.ratio if one.again else one.row.ratio) for one in found.rows]
+    """Values and interval ends by cell, metric and phase; the ratio to the baseline; the gate's outcome and why."""
+    judged = found.rows if judges(found) else []  # a ratio across machines would look like one of the code
+    rows = [(one.row, one.again.ratio if one.again else one.row.ratio) for one in judged]
     ratios = [(_row(one.label, one.metric, one.phase), ratio) for one, ratio in rows if ratio is not None]
     states = [({"outcome": word}, float(found.outcome == word)) for word in ("pass", "regression", "undecided")]
+    kinds = {one.kind: one.accepted for one in found.doubts}
+    doubts = [({"kind": kind}, float(not accepted)) for kind, accepted in kinds.items()]
+    lacking: list[Sample] = [({}, float(len(found.comparison.uncompared)))]
     return _text(
         [
             *_measured(run),
             *_family(_RATIO, "ratio", "above 1: worse than in the baseline", _from(run, ratios)),
             *_family("slowpath_gate", None, "1 for the outcome of the gate", _from(run, states)),
+            *_family("slowpath_gate_doubt", None, "1: why nothing is decided; 0: accepted", _from(run, doubts)),
+            *_family("slowpath_gate_uncompared", None, "cells that were not compared", _from(run, lacking)),
         ]
     )
 

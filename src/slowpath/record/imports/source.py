@@ -14,7 +14,7 @@ from slowpath.core.clean import line
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.files import read_bytes
 from slowpath.core.plan import Plan
-from slowpath.core.secrets import clean_words
+from slowpath.core.secrets import clean_text, clean_words
 from slowpath.core.toml import table_text
 from slowpath.core.version import __version__
 from slowpath.record.folder import RUN_SCHEMA, RunInfo
@@ -107,6 +107,11 @@ def run_info(plan: Plan, logs: Sequence[Imported], campaign: str, conditions: st
         command=clean_words(["slowpath", "import", *(str(log.path) for log in logs)]),
         notes=[conditions, f"Imported at {imported}; when the logs were measured is not known.", *notes],
     )
+
+
+def kept_log(content: bytes) -> bytes:
+    """A log as it is kept: without what has a credential's shape, and without values that a secret name is given."""
+    return clean_text(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
 def campaign_head(plan: Plan, what: str, measures: str) -> str:

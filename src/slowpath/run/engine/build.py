@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,28 +13,37 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.owners import make_place
 from slowpath.core.resources import data_folder
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.blas import blas_in_sight, processor_features
 from slowpath.run.engine.cache import (
     CHOICE,
-    NOTE,
     STANDARD_ABI,
     Engine,
     EngineNote,
-    built_for,
     cached_engine,
     engine_at,
     engine_key,
     engines_folder,
     source_hash,
-    standard_engines,
 )
 from slowpath.run.engine.compile import BuildTools, collect, compile_engine
 from slowpath.run.engine.meter import Tell
 from slowpath.run.engine.pairing import require_pair
 from slowpath.run.engine.prebuilt import WORD, fitting, has_prebuilt, take
 from slowpath.run.engine.toolchain import Compiler, find_compiler
+from slowpath.run.engine.whole import (
+    built_for,
+    discard,
+    kept_now,
+    seal,
+    standard_engines,
+    trusted_folder,
+    usable_engine,
+    why_damaged,
+)
+from slowpath.run.engine.workplace import workplace
 
 
 def engine_for(
@@ -58,7 +65,7 @@ def engine_for(
         return chosen_engine(mpi, environ)
     unfit = None
     if not (source or rebuild or compiled) and has_prebuilt():
-        ready = _kept_without_building(mpi, environ)
+        ready = _kept_without_building(mpi, environ, tell)
         if isinstance(ready, Engine):
             return ready
         unfit = ready
@@ -70,23 +77,23 @@ def engine_for(
         raise EnvironmentFailure(f"{error} (the engine of the wheel does not fit: {unfit})") from error
 
 
-def _kept_without_building(mpi: Mpi, environ: Mapping[str, str]) -> Engine | str:
+def _kept_without_building(mpi: Mpi, environ: Mapping[str, str], tell: Tell = lambda _: None) -> Engine | str:
     """What was compiled here before, else the wheel's engine; or why that one does not fit."""
     if built_for(mpi, source_hash(data_folder("engine")), processor_features(), environ) is not None:
         with contextlib.suppress(EnvironmentFailure):  # the compiler may be gone
             kept = compiled_engine(mpi, environ)
             if kept is not None:
                 return kept
-    return wheel_engine(mpi, environ)
+    return wheel_engine(mpi, environ, tell)
 
 
-def wheel_engine(mpi: Mpi, environ: Mapping[str, str]) -> Engine | str:
+def wheel_engine(mpi: Mpi, environ: Mapping[str, str], tell: Tell = lambda _: None) -> Engine | str:
     """The wheel's engine, in the cache; or why it does not fit."""
     found = fitting(mpi, environ)
     if isinstance(found, str):
         return found
-    with _kept_in(engines_folder(environ)):
-        return take(found, mpi, environ)
+    with _kept_in(trusted_folder(environ)):
+        return take(found, mpi, environ, tell)
 
 
 @contextlib.contextmanager
@@ -138,11 +145,13 @@ def chosen_engine(mpi: Mpi, environ: Mapping[str, str]) -> Engine:
         return ready
     if words != "abi":
         engine = engine_at(Path(words).expanduser().absolute())
+        if reason := why_damaged(engine.program.parent, engine.note.files):
+            raise EnvironmentFailure(f"{CHOICE}={words}: {reason}; build it anew, or name another")
     else:
-        found = standard_engines(source_hash(data_folder("engine")), environ)
-        if not found:
+        found = next(standard_engines(source_hash(data_folder("engine")), environ), None)
+        if found is None:
             raise EnvironmentFailure(f"{CHOICE}=abi: there is none in the cache yet; run: slowpath engine build --abi")
-        engine = found[0]
+        engine = found
     require_pair(engine.program, mpi, environ)
     return engine
 
@@ -151,8 +160,8 @@ def _kept_or_built(mpi: Mpi, environ: Mapping[str, str], tell: Tell, source: Pat
     hash_of_source = source_hash(source)
     compiler, blas = _compiler_for(mpi, environ), blas_in_sight(environ)
     key = engine_key(mpi, hash_of_source, compiler.line, blas.identity, processor_features())
-    folder = engines_folder(environ) / key
-    ready = None if rebuild else cached_engine(folder)
+    folder = trusted_folder(environ) / key
+    ready = None if rebuild else usable_engine(folder, environ, tell)
     if ready is not None:
         return ready
     if mpi.mpicxx is None:
@@ -173,6 +182,9 @@ def _kept_or_built(mpi: Mpi, environ: Mapping[str, str], tell: Tell, source: Pat
     )
     more = ("-DSLOWPATH_MPI_IN_COMPILER=ON",) if mpi.is_compiler else ()
     with _kept_in(folder.parent):
+        make_place(folder.parent)
+        if not rebuild:
+            discard(folder, environ)
         return _build_into(folder, source, mpi.mpicxx, BuildTools(compiler, blas, environ, tell, more), note)
 
 
@@ -191,7 +203,7 @@ def compiled_engine(mpi: Mpi, environ: Mapping[str, str]) -> Engine | None:
     """The engine in the cache that this compiler made for this MPI with this BLAS, None if there is none."""
     hash_of_source, compiler = source_hash(data_folder("engine")), _compiler_for(mpi, environ)
     key = engine_key(mpi, hash_of_source, compiler.line, blas_in_sight(environ).identity, processor_features())
-    return cached_engine(engines_folder(environ) / key)
+    return usable_engine(engines_folder(environ) / key, environ)
 
 
 def _compiler_for(mpi: Mpi, environ: Mapping[str, str]) -> Compiler:
@@ -200,21 +212,13 @@ def _compiler_for(mpi: Mpi, environ: Mapping[str, str]) -> Compiler:
 
 def _build_into(folder: Path, source: Path, mpicxx: Path, tools: BuildTools, note: EngineNote) -> Engine:
     """Build next to `folder` and rename into place, so that a half-built engine is never seen."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     log = folder.parent / f"{folder.name}.log"
-    try:
+    with workplace(folder) as work:
         compile_engine(source, work / "build", mpicxx, tools, log)
         staged = work / "staged"
-        note = msgspec.structs.replace(note, blas=collect(work / "build", staged, log))
-        (staged / NOTE).write_bytes(msgspec.json.encode(note))
+        seal(staged, msgspec.structs.replace(note, blas=collect(work / "build", staged, log)))
         _put_into_place(staged, folder)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    engine = cached_engine(folder)
-    if engine is None:
-        raise EnvironmentFailure(f"the engine in {folder} is not whole; remove that folder and try again")
-    return engine
+    return kept_now(folder, tools.environ)
 
 
 def _put_into_place(staged: Path, folder: Path) -> None:

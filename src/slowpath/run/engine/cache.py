@@ -30,6 +30,7 @@ class EngineNote(msgspec.Struct, frozen=True):
     blas       as CMake reports; None: there was none, or the engine is from before it was asked
     processor  what the machine can do that it was compiled for; empty: it runs on each of its architecture
     origin     compiled here, or taken out of the wheel that Slowpath was installed from
+    files      SHA-256 of each file beside this one, by name; empty: an earlier version put them there
     """
 
     key: str
@@ -42,6 +43,7 @@ class EngineNote(msgspec.Struct, frozen=True):
     blas: str | None = None
     processor: str = ""
     origin: Literal["compiled here", "wheel"] = "compiled here"
+    files: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def engine_key(mpi: Mpi, source: str, compiler: str, blas: str, processor: str) 
 
 
 def cached_engine(folder: Path) -> Engine | None:
-    """The engine in this folder of the cache, None if there is none that is whole."""
+    """The engine that a folder's note describes, None if there is none. Whether it may be run: engine.whole."""
     try:
         note = msgspec.json.decode((folder / NOTE).read_bytes(), type=EngineNote)
     except (OSError, msgspec.DecodeError):
@@ -119,23 +121,6 @@ def list_engines(environ: Mapping[str, str] | None = None) -> list[Engine]:
         return []
     found = (cached_engine(path) for path in sorted(folder.iterdir()) if path.is_dir())
     return [engine for engine in found if engine is not None]
-
-
-def built_for(mpi: Mpi, source: str, processor: str, environ: Mapping[str, str]) -> Engine | None:
-    """The newest engine that was compiled here for this MPI from this source, whichever compiler and BLAS made it."""
-    facts = (mpi.identity, mpi.abi, str(mpi.mpicxx), source, processor, "compiled here")
-    kept = [(e.note.built, e) for e in list_engines(environ) if _facts(e.note) == facts]
-    return max(kept, key=lambda pair: pair[0])[1] if kept else None
-
-
-def _facts(note: EngineNote) -> tuple[str, ...]:
-    return (note.mpi, note.abi, note.mpicxx, note.source, note.processor, note.origin)
-
-
-def standard_engines(source: str, environ: Mapping[str, str] | None = None) -> list[Engine]:
-    """Engines built against the ABI of MPI-5 from this source, the newest first."""
-    found = [e for e in list_engines(environ) if e.note.abi == STANDARD_ABI and e.note.source == source]
-    return sorted(found, key=lambda engine: engine.note.built, reverse=True)
 
 
 def engine_at(program: Path) -> Engine:

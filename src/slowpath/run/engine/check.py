@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -12,6 +11,7 @@ from slowpath.core.cell_check import CheckCells, Verdict, Verdicts, nothing_chec
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.plan import Cell
 from slowpath.record.plan_files import engine_cells_text
+from slowpath.run.engine.asked import answer_of
 from slowpath.run.engine.cache import UsableEngine
 from slowpath.run.engine.planned import UnbuiltEngine
 
@@ -38,13 +38,11 @@ def _verdicts(engine: UsableEngine, environ: Mapping[str, str], cells: Sequence[
     argv = [str(engine.program), "check", "--plan", "-", "--ranks", str(ranks)]
     text = engine_cells_text(cells)
     try:
-        done = subprocess.run(
-            argv, env=dict(environ), input=text.encode(), capture_output=True, timeout=_LIMIT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        done = answer_of(argv, environ, _LIMIT_S, text.encode())
+    except EnvironmentFailure as error:
         raise _no_answer(engine, str(error)) from error
-    if done.returncode not in (_ACCEPTED, _REFUSED) or not done.stdout:
-        raise _no_answer(engine, done.stderr.decode("utf-8", "replace").strip() or f"exit code {done.returncode}")
+    if done.return_code not in (_ACCEPTED, _REFUSED) or not done.stdout:
+        raise _no_answer(engine, done.stderr.decode("utf-8", "replace").strip() or f"exit code {done.return_code}")
     try:
         found = [msgspec.json.decode(line, type=Verdict) for line in done.stdout.splitlines()]
     except msgspec.DecodeError as error:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
@@ -17,6 +18,7 @@ from slowpath.core.errors import EnvironmentFailure
 from slowpath.run.engine.blas import PACKAGED, PLUGIN, BlasInSight
 from slowpath.run.engine.cache import PROGRAM
 from slowpath.run.engine.meter import BuildMeter, Tell
+from slowpath.run.engine.reaper import group_that_ends_with_us
 from slowpath.run.engine.toolchain import Compiler, find_cmake
 
 BUILD_LIMIT_S = 900.0
@@ -107,24 +109,26 @@ def collect(build: Path, folder: Path, log: Path) -> str | None:
 
 
 def _logged(argv: Sequence[str], environ: Mapping[str, str], log: Path, meter: BuildMeter) -> int | None:
-    """The exit code; None: the limit came first. Whatever interrupts the wait ends the command."""
+    """The exit code; None: the limit came first. Whatever ends the wait ends the command and all that it started."""
     with log.open("ab") as out:
         out.write(f"$ {' '.join(argv)}\n".encode())
         out.flush()
         end = time.monotonic() + BUILD_LIMIT_S
-        with subprocess.Popen(
-            argv, env=dict(environ), stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
-        ) as process:
-            try:
-                while time.monotonic() < end:
-                    meter.look()
-                    try:
-                        return process.wait(_LOOK_EVERY_S)
-                    except subprocess.TimeoutExpired:
-                        continue
-                return None
-            finally:
-                process.kill()
+        with group_that_ends_with_us() as group:
+            process = subprocess.Popen(
+                argv,
+                env=dict(environ),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                process_group=group,
+            )
+            while time.monotonic() < end:
+                meter.look()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    return process.wait(_LOOK_EVERY_S)
+        process.wait()
+        return None
 
 
 def _why(log: Path) -> str:

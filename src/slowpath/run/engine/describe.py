@@ -12,13 +12,22 @@ from typing import Any
 
 import msgspec
 
-from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.files import read_bytes
 from slowpath.core.resources import data_folder
 from slowpath.mpi.probe import output_of
 from slowpath.run.engine.cache import UsableEngine
 from slowpath.run.engine.planned import UnbuiltEngine
+from slowpath.run.engine.whole import checksum
 
 KEPT = "describe.json"
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """describe.json. program: checksum of the engine that it describes; with another one it is made anew."""
+
+    program: str
+    description: dict[str, Any]
 
 
 def describe(engine: UsableEngine, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -26,17 +35,33 @@ def describe(engine: UsableEngine, environ: Mapping[str, str]) -> dict[str, Any]
     if isinstance(engine, UnbuiltEngine):
         return shipped_description()
     kept = engine.program.parent / KEPT
-    with contextlib.suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode(kept.read_bytes(), type=dict[str, Any])
+    program = _checksum(engine)
+    with contextlib.suppress(OSError, msgspec.DecodeError, RecordError):
+        found = msgspec.json.decode(read_bytes(kept), type=_Kept)
+        if found.program == program and _is_whole(found.description):
+            return found.description
     text = output_of([str(engine.program), "describe", "--json"], environ)
     try:
         description = msgspec.json.decode((text or "").encode(), type=dict[str, Any])
-    except msgspec.DecodeError as error:
+    except msgspec.DecodeError:
+        description = {}
+    if not _is_whole(description):
         raise EnvironmentFailure(
             f"{engine.program} describe --json gave no description; build it anew: slowpath engine build --force"
-        ) from error
-    _keep(kept, msgspec.json.encode(description))
+        )
+    _keep(kept, msgspec.json.encode(_Kept(program, description)))
     return description
+
+
+def _checksum(engine: UsableEngine) -> str:
+    try:
+        return checksum(engine.program)
+    except OSError as error:
+        raise EnvironmentFailure(f"{engine.program} can't be read: {error.strerror or error}") from error
+
+
+def _is_whole(description: dict[str, Any]) -> bool:
+    return isinstance(description.get("experiments"), list)
 
 
 def shipped_description() -> dict[str, Any]:

@@ -12,14 +12,13 @@ import contextlib
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.owners import make_place
 from slowpath.core.resources import data_folder
 from slowpath.mpi.libraries import STANDARD_SONAME, sonames_of
 from slowpath.mpi.library_file import library_file
@@ -27,7 +26,6 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.probe import output_of
 from slowpath.run.engine.blas import PACKAGE, PACKAGED, PLUGIN, package_version, packaged_openblas
 from slowpath.run.engine.cache import (
-    NOTE,
     PROGRAM,
     STANDARD_ABI,
     Engine,
@@ -37,7 +35,10 @@ from slowpath.run.engine.cache import (
 )
 from slowpath.run.engine.elf import dynamic
 from slowpath.run.engine.fit import why_unfit
+from slowpath.run.engine.meter import Tell
 from slowpath.run.engine.runpath import write_library_folder
+from slowpath.run.engine.whole import discard, kept_now, seal, usable_engine, why_damaged
+from slowpath.run.engine.workplace import workplace
 
 WORD = "prebuilt"  # SLOWPATH_ENGINE: take the wheel's engine, or fail
 
@@ -76,9 +77,10 @@ def fitting(mpi: Mpi, environ: Mapping[str, str]) -> Fitting | str:
     return reason
 
 
-def take(fit: Fitting, mpi: Mpi, environ: Mapping[str, str]) -> Engine | str:
+def take(fit: Fitting, mpi: Mpi, environ: Mapping[str, str], tell: Tell = lambda _: None) -> Engine | str:
     """The engine in the cache, put there now if need be; or why it does not start with this library.
 
+    tell: takes a line where one is there that must not be used.
     Raises: OSError: the cache can't be written.
     """
     package, version = packaged_openblas(), package_version()
@@ -86,11 +88,11 @@ def take(fit: Fitting, mpi: Mpi, environ: Mapping[str, str]) -> Engine | str:
     identity = "\n".join([fit.engine.note.key, str(fit.library), mpi.build_identity, str(blas)])
     key = f"{mpi.name}-{mpi.version or 'unknown'}-wheel-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
     folder = engines_folder(environ) / key
-    if (ready := cached_engine(folder)) is not None:
+    if (ready := usable_engine(folder, environ, tell)) is not None:
         return ready
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{key}-", dir=folder.parent))
-    try:
+    make_place(folder.parent)
+    discard(folder, environ)
+    with workplace(folder) as work:
         staged = work / "staged"
         shutil.copytree(fit.engine.program.parent, staged)
         if reason := _fitted(staged, fit.library, environ):
@@ -99,18 +101,15 @@ def take(fit: Fitting, mpi: Mpi, environ: Mapping[str, str]) -> Engine | str:
         if package and blas:
             shutil.copy2(package / "lib" / PACKAGED, staged / PACKAGED)
         note = msgspec.structs.replace(fit.engine.note, key=key, mpi=mpi.identity, mpicxx=str(mpi.mpicxx), blas=blas)
-        (staged / NOTE).write_bytes(msgspec.json.encode(note))
+        seal(staged, note)
         with contextlib.suppress(FileExistsError, OSError):  # another process may have been faster: its is as good
             staged.rename(folder)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    engine = cached_engine(folder)
-    if engine is None:
-        raise EnvironmentFailure(f"the engine in {folder} is not whole; remove that folder and try again")
-    return engine
+    return kept_now(folder, environ)
 
 
 def _fits(engine: Engine, mpi: Mpi, environ: Mapping[str, str]) -> Fitting | str:
+    if reason := why_damaged(engine.program.parent, engine.note.files):
+        return f"{reason}; reinstall slowpath"
     if engine.note.source != source_hash(data_folder("engine")):
         return "it is not made of the source that is installed"
     names = (STANDARD_SONAME,) if engine.note.abi == STANDARD_ABI else sonames_of(engine.note.abi)

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.mpi.probe import output_of
+from slowpath.mpi.probe import ask, output_of
 
 COMPILERS = ("c++", "g++", "clang++")
 CMAKE_AT_LEAST = (3, 20)
+COMPILER_LIMIT_S = 120.0
 _NEWER = "set CXX to GCC 10, Clang 13 or later"
 # One header each of what the engine leans on; GCC 10 and Clang 13 have them all.
 CXX20_SAMPLE = """#include <bit>
@@ -63,16 +64,12 @@ def find_compiler(environ: Mapping[str, str], of_mpi: Path | None = None) -> Com
 
 
 def _require_cxx20(compiler: Compiler, environ: Mapping[str, str], advice: str) -> None:
-    done = subprocess.run(
-        [*compiler.command, "-std=c++20", "-fsyntax-only", "-x", "c++", "-"],
-        input=CXX20_SAMPLE.encode(),
-        env=dict(environ),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=120,
-        check=False,
-    )
-    if done.returncode != 0:
+    argv = [*compiler.command, "-std=c++20", "-fsyntax-only", "-x", "c++", "-"]
+    try:
+        done = ask(argv, environ, COMPILER_LIMIT_S, CXX20_SAMPLE.encode(), together=True)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EnvironmentFailure(f"{shlex.join(compiler.command)} does not answer ({error}); {advice}") from error
+    if done.return_code != 0:
         lines = done.stdout.decode("utf-8", "replace").strip().splitlines()
         why = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
         raise EnvironmentFailure(

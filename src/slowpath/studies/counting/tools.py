@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,9 @@ import msgspec
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.resources import data_folder
 from slowpath.run.choose import launcher_in
-from slowpath.run.engine.cache import list_engines, source_hash
+from slowpath.run.engine.asked import answer_of
+from slowpath.run.engine.cache import Engine, source_hash
+from slowpath.run.engine.whole import usable_engines
 from slowpath.run.libraries import one_library
 from slowpath.studies.counting.read import Name, Place
 
@@ -42,11 +44,9 @@ class Tools:
         """The library and function at each place. Raises EnvironmentFailure if the tool fails."""
         wanted = [place for place in places if "\n" not in place[0]]
         text = "".join(f"{offset} {path}\n" for path, offset in wanted)
-        done = subprocess.run(
-            [self.path(NAMER)], input=text.encode(), capture_output=True, timeout=LIMIT_S, check=False
-        )
+        done = answer_of([str(self.path(NAMER))], os.environ, LIMIT_S, text.encode())
         lines = done.stdout.splitlines()
-        if done.returncode != 0 or len(lines) != len(wanted):
+        if done.return_code != 0 or len(lines) != len(wanted):
             raise EnvironmentFailure(f"{NAMER} failed: {done.stderr.decode(errors='replace').strip() or 'no message'}")
         named = [msgspec.json.decode(line, type=dict[str, str]) for line in lines]
         return {place: (name["library"], name["function"]) for place, name in zip(wanted, named, strict=True)}
@@ -61,7 +61,10 @@ def find_tools(command: Sequence[str], environ: Mapping[str, str], tell: Callabl
     if environ.get(VARIABLE):
         return Tools(Path(environ[VARIABLE]).absolute())
     source = source_hash(data_folder("engine"))
-    for engine in list_engines(environ):
-        if engine.note.source == source and (engine.program.parent / NAMER).is_file():
-            return Tools(engine.program.parent)
+
+    def has_tools(engine: Engine) -> bool:
+        return engine.note.source == source and (engine.program.parent / NAMER).is_file()
+
+    for engine in usable_engines(environ, has_tools):
+        return Tools(engine.program.parent)
     return Tools(one_library(launcher_in(command), environ, tell).engine.program.parent)

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What two runs must share before a ratio between them says anything of the code: one line for each that is off. Pure.
+
+hardware    processor model, processors, those the run may use, memory, GPUs
+mpi         library, version, and the line by which the library names itself
+engine      the build that measured; another build measures otherwise
+placement   nodes, ranks, binding, and whether ranks were found where they were asked to be
+settings    variables of the campaign's environments
+incomplete  launches or cells that one side lacks, or whose messages were wrong
+
+Names of hosts, kernels, dates and the user's own variables are listed by `facts` and are no reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeVar
+
+import msgspec
+
+from slowpath.compare.facts import engine_build, mpi_identity
+from slowpath.compare.match import Pair
+from slowpath.compare.read import environment_of, mpi_of, placement_of
+from slowpath.compare.uncompared import Uncompared
+from slowpath.core.cell_results import CellResult
+from slowpath.core.hardware import count_cpus, gpus, is_stated, unlike
+from slowpath.core.results import EnvironmentResult, PlacementResult, Results, RunResult
+
+ACCEPTABLE: Final = ("hardware", "mpi", "engine", "placement", "settings", "incomplete")
+MOST_NAMED = 3
+REDACTED = "Redacted: "  # begins the note of a copy without names (slowpath report --redact)
+Fact = TypeVar("Fact")
+
+
+class Doubt(msgspec.Struct, frozen=True):
+    """One reason why a comparison decides nothing. kind: of ACCEPTABLE.  accepted: the user chose to judge anyway."""
+
+    kind: str
+    reason: str
+    accepted: bool = False
+
+
+def doubts(a: Results, b: Results, pairs: Sequence[Pair], uncompared: Sequence[Uncompared]) -> list[Doubt]:
+    """In the order of ACCEPTABLE.  Args: pairs: those that are compared."""
+    found: list[Doubt] = []
+    for kind, reasons in (
+        ("hardware", _hardware(a.run, b.run)),
+        ("mpi", _mpis(a, b, pairs)),
+        ("engine", _engines(a.run, b.run, pairs)),
+        ("placement", _placements(a.run, b.run, pairs)),
+        ("settings", _settings(a, b, pairs)),
+        ("incomplete", _incomplete(a, b, uncompared)),
+    ):
+        found += [Doubt(kind, reason) for reason in dict.fromkeys(reasons)]
+    return found
+
+
+def _hardware(a: RunResult, b: RunResult) -> Iterator[str]:
+    if silent := [name for name, run in (("A", a), ("B", b)) if not is_stated(run.machine)]:
+        yield f"{' and '.join(silent)} {_do(silent)} not state the machine (processor, processors, memory)"
+        return
+    for one in unlike(a.machine, b.machine):
+        yield f"{one.what}: {one.a} in A, {one.b} in B"
+    mine, yours = gpus(a.machine), gpus(b.machine)
+    if (mine is None) != (yours is None) and "none" not in (mine, yours):
+        yield f"GPUs: {mine or 'not stated'} in A, {yours or 'not stated'} in B"
+
+
+def _mpis(a: Results, b: Results, pairs: Iterable[Pair]) -> Iterator[str]:
+    redacted = _is_redacted(a, b)  # the library's own line may name a user
+    for mine, yours in _each(a.run, b.run, pairs, lambda run, cell: mpi_of(run, cell.mpi)):
+        one, other = mpi_identity(mine), mpi_identity(yours)
+        if not one or not other:
+            silent = [name for name, words in (("A", one), ("B", other)) if not words]
+            yield f"{' and '.join(silent)} {_do(silent)} not state the MPI library"
+        elif one != other:
+            yield f"{one} in A, {other} in B"
+        elif mine.library and yours.library and mine.library != yours.library and not redacted:
+            yield f"the library names itself '{mine.library}' in A, '{yours.library}' in B"
+
+
+def _engines(a: RunResult, b: RunResult, pairs: Iterable[Pair]) -> Iterator[str]:
+    """Where the MPI differs the engine does too, and that is said once."""
+    if a.imported and b.imported:
+        return
+    if a.imported or b.imported:
+        yield f"{'A' if a.imported else 'B'} is imported from logs of another program, the other was measured here"
+        return
+    if a.engine != b.engine:
+        yield f"engine {a.engine or 'not stated'} in A, {b.engine or 'not stated'} in B"
+        return
+    for mine, yours in _each(a, b, pairs, lambda run, cell: mpi_of(run, cell.mpi)):
+        one, other = engine_build(a, mine.mpi).get("key"), engine_build(b, yours.mpi).get("key")
+        if mpi_identity(mine) == mpi_identity(yours) and one != other:
+            yield f"engine build {one or 'not stated'} in A, {other or 'not stated'} in B"
+
+
+def _placements(a: RunResult, b: RunResult, pairs: Iterable[Pair]) -> Iterator[str]:
+    for mine, yours in _each(a, b, pairs, placement_of):
+        for what, fact in _PLACED:
+            one, other = fact(mine), fact(yours)
+            if one != other:
+                name = next((each.name for each in (mine, yours) if each), "?")
+                yield f"placement {name}: {what} {one or 'not stated'} in A, {other or 'not stated'} in B"
+
+
+def _nodes(placement: PlacementResult | None) -> str | None:
+    seen = placement.observed if placement else []
+    return str(len({rank.host for rank in seen})) if seen else None
+
+
+def _ranks(placement: PlacementResult | None) -> str | None:
+    return str(len(placement.observed)) if placement and placement.observed else None
+
+
+def _astray(placement: PlacementResult | None) -> str | None:
+    return "elsewhere than asked" if placement and placement.differs else "as asked"
+
+
+def _widths(placement: PlacementResult | None) -> str | None:
+    found = sorted({count_cpus(rank.cpus_allowed) or 0 for rank in placement.observed} if placement else ())
+    return " or ".join(map(str, found)) if any(found) else None
+
+
+_PLACED: tuple[tuple[str, Callable[[PlacementResult | None], str | None]], ...] = (
+    ("binding", lambda placement: placement.bind if placement else None),
+    ("nodes", _nodes),
+    ("ranks", _ranks),
+    ("processors of each rank", _widths),
+    ("ranks", _astray),
+)
+
+
+def _settings(a: Results, b: Results, pairs: Iterable[Pair]) -> Iterator[str]:
+    for mine, yours in _each(a.run, b.run, pairs, environment_of):
+        if mine and yours and mine.setting and mine.setting == yours.setting:
+            continue  # a state in words of no library: under another MPI other variables make it
+        one, other = (_set(each, names_alone=_is_redacted(a, b)) for each in (mine, yours))
+        if one != other:
+            name = next((each.name for each in (mine, yours) if each), "?")
+            yield f"environment {name}: {one} in A, {other} in B"
+
+
+def _set(environment: EnvironmentResult | None, names_alone: bool) -> str:
+    """In words; redaction replaces values."""
+    if environment is None:
+        return "not stated"
+    given = {**environment.variables, **(environment.stated or {})}
+    words = [name if names_alone else f"{name}={value}" for name, value in sorted(given.items())]
+    return " ".join([*words, *(f"unset {name}" for name in sorted(environment.unset))]) or "no variables"
+
+
+def _is_redacted(*both: Results) -> bool:
+    return any(note.startswith(REDACTED) for one in both for note in one.notes)
+
+
+def _incomplete(a: Results, b: Results, uncompared: Sequence[Uncompared]) -> Iterator[str]:
+    for name, one in (("A", a), ("B", b)):
+        count = one.run.launches
+        cut = [cell for cell in one.cells if cell.status == "partial"]
+        if one.run.status in ("running", "interrupted"):
+            yield f"{name} is {one.run.status}: {count.done} of {count.planned} launches ended well"
+        elif count.done < count.planned:
+            yield f"{name} lacks launches: {count.done} of {count.planned} ended well"
+        elif cut:
+            yield f"{_counted(cut, one)} {name} were not measured in every round: {_named(cut)}"
+        if wrong := [cell for cell in one.cells if cell.wrong_bytes]:
+            yield f"{_counted(wrong, one)} {name} had messages with wrong bytes: {_named(wrong)}"
+        if alone := [each for each in uncompared if each.side == name.lower()]:
+            yield f"{_counted(alone, one)} {name} were not compared: {_named(alone)}"
+
+
+def _counted(some: Sequence[object], whole: Results) -> str:
+    return f"{len(some)} of {len(whole.cells)} cells of"
+
+
+def _named(cells: Sequence[CellResult] | Sequence[Uncompared]) -> str:
+    labels = list(dict.fromkeys(cell.label for cell in cells))
+    return "; ".join(labels[:MOST_NAMED]) + (f"; {len(labels) - MOST_NAMED} more" if len(labels) > MOST_NAMED else "")
+
+
+def _each(
+    a: RunResult, b: RunResult, pairs: Iterable[Pair], fact: Callable[[RunResult, CellResult], Fact]
+) -> list[tuple[Fact, Fact]]:
+    """What the two cells of each pair are under, every two once."""
+    found = ((fact(a, pair.a), fact(b, pair.b)) for pair in pairs)
+    return list({(id(one), id(other)): (one, other) for one, other in found}.values())
+
+
+def _do(subjects: Sequence[str]) -> str:
+    return "do" if len(subjects) > 1 else "does"

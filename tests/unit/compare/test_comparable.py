@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What two runs must share before a gate judges: one thing off at a time, and what the user may accept."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import planted_runs as planted
+import pytest
+from msgspec.structs import replace
+
+from slowpath.compare.comparable import ACCEPTABLE, REDACTED
+from slowpath.compare.comparison import compare
+from slowpath.compare.export import FORMATS
+from slowpath.compare.gate import Gate, flagged, gate
+from slowpath.compare.read import Source, read_source
+from slowpath.compare.text import render_comparison, render_gate
+from slowpath.core.cell_results import CellResult
+from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.hardware import alike, count_cpus, described, unlike
+from slowpath.core.results import LaunchCounts
+from slowpath.report.redact import NOTE, redact_run
+from support.results import a_placement, a_skipped_row, an_environment, an_mpi
+
+GIB = 2**30
+
+
+def cells(count: int = 3, seed: int = 1, **changes: Any) -> list[CellResult]:
+    rng = np.random.default_rng(seed)
+    return [replace(planted.cell(i, planted.values(rng)), **changes) for i in range(count)]
+
+
+def base(**run: Any) -> Source:
+    return planted.source("base", cells(seed=1), **run)
+
+
+def new(**run: Any) -> Source:
+    return planted.source("new", cells(seed=2), **run)
+
+
+def kinds(found: Gate) -> list[str]:
+    return [one.kind for one in found.doubts]
+
+
+def machine(**changes: Any) -> dict[str, Any]:
+    return {**planted.MACHINE, **changes}
+
+
+def test_equal_runs_pass_without_a_doubt() -> None:
+    """Another host of the same kind, kernel, date, folder and seed are no reason."""
+    other = machine(host="n2", kernel="6.12", memory_bytes=8 * GIB - 100 * 2**20, load=[3.0, 1.0, 1.0])
+    found = gate(new(machine=other, seed=7, started="2026-02-01T00:00:00+00:00"), base())
+    assert (found.outcome, found.doubts, found.comparison.uncompared) == ("pass", [], [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "said"),
+    [
+        ({"machine": machine(processor="Q")}, "hardware", "processor: P in A, Q in B"),
+        ({"machine": machine(processors=4)}, "hardware", "processors: 2 in A, 4 in B"),
+        ({"machine": machine(memory_bytes=16 * GIB)}, "hardware", "memory: 8 GiB in A, 16 GiB in B"),
+        ({"machine": machine(gpus=["H200", "H200"])}, "hardware", "GPUs: not stated in A, 2 x H200 in B"),
+        ({"machine": {}}, "hardware", "B does not state the machine (processor, processors, memory)"),
+        ({"mpis": [an_mpi(version="6.0")]}, "mpi", "mpich 5.0.2 in A, mpich 6.0 in B"),
+        ({"mpis": [an_mpi(name="openmpi")]}, "mpi", "mpich 5.0.2 in A, openmpi 5.0.2 in B"),
+        ({"mpis": [an_mpi(library="MPICH 5.0.2 (built twice)")]}, "mpi", "names itself 'MPICH 5.0.2'"),
+        ({"mpis": [an_mpi(name=None, version=None)]}, "mpi", "B does not state the MPI library"),
+        ({"engine": "0.2.0"}, "engine", "engine 0.1.0 in A, 0.2.0 in B"),
+        ({"mpis": [an_mpi(engine={"key": "k2"})]}, "engine", "engine build not stated in A, k2 in B"),
+        ({"imported": True}, "engine", "B is imported from logs"),
+        ({"placements": [a_placement(nodes=2, bind="none", observed=[])]}, "placement", "binding core in A, none in B"),
+        ({"placements": [a_placement()]}, "placement", "ranks not stated in A, 2 in B"),
+        ({"environments": [an_environment(variables={"X": "1"})]}, "settings", "no variables in A, X=1 in B"),
+        ({"environments": [an_environment(unset=["Y"])]}, "settings", "no variables in A, unset Y in B"),
+        ({"status": "interrupted"}, "incomplete", "B is interrupted: 16 of 16 launches ended well"),
+        ({"launches": LaunchCounts(planned=16, done=15, failed=0)}, "incomplete", "B lacks launches: 15 of 16"),
+    ],
+)
+def test_what_is_off_makes_the_gate_undecided_until_it_is_accepted(
+    changes: dict[str, Any], kind: str, said: str
+) -> None:
+    found = gate(new(**changes), base())
+    assert (found.outcome, found.exit_code) == ("undecided", 3)
+    assert kind in kinds(found)
+    assert set(kinds(found)) <= {kind, "mpi"} if "machine" not in changes else kinds(found) == [kind]
+    assert any(said in one.reason for one in found.doubts)
+    assert said[:20] in " ".join(render_gate(found).split())
+    assert render_gate(found).startswith("UNDECIDED: ")
+    assert gate(new(**changes), base(), accept=[other for other in ACCEPTABLE if other != kind]).outcome == "undecided"
+    accepted = gate(new(**changes), base(), accept=[kind, "mpi"])
+    assert accepted.outcome == "pass"
+    assert all(one.accepted for one in accepted.doubts)
+
+
+def test_a_baseline_is_looked_at_as_closely_as_the_run() -> None:
+    """Whoever changes a baseline in a pull request must not get a pass for it."""
+    assert gate(new(), base(machine=machine(processor="Q"))).outcome == "undecided"
+    assert gate(new(), base(status="running")).outcome == "undecided"
+    one_of_three = planted.source("base", cells(1))
+    found = gate(new(), one_of_three)
+    assert (found.outcome, kinds(found)) == ("undecided", ["incomplete"])
+    assert [(one.side, one.label) for one in found.comparison.uncompared] == [("b", "cell 1"), ("b", "cell 2")]
+    assert "2 of 3 cells of B were not compared: cell 1; cell 2" in found.doubts[0].reason
+    said = render_gate(found)
+    assert "UNDECIDED: not comparable (incomplete), 2 cells not compared" in said
+    assert "--accept incomplete" in said
+    accepted = gate(new(), one_of_three, accept=["incomplete"])
+    assert (accepted.outcome, len(accepted.comparison.uncompared)) == ("pass", 2)
+
+
+def test_a_regression_on_another_machine_is_none_and_with_a_lost_cell_it_is() -> None:
+    rng = np.random.default_rng(3)
+    slow = planted.run_of(rng, "new", 3, {0: 1.5}, machine=machine(processor="Q"))
+    elsewhere = gate(slow, base())
+    assert elsewhere.outcome == "undecided"
+    assert {one.outcome for one in elsewhere.rows} == {"undecided"}
+    assert flagged(elsewhere) == []
+    assert "none of 3 judged" in render_gate(elsewhere)
+    fewer = planted.run_of(rng, "new", 2, {0: 1.5})
+    assert gate(fewer, base()).outcome == "regression"
+
+
+def test_wrong_bytes_are_a_regression_on_any_machine() -> None:
+    wrong = planted.source("new", cells(wrong_bytes=1), machine=machine(processor="Q"))
+    assert gate(wrong, base()).outcome == "regression"
+
+
+@pytest.mark.parametrize(("unit", "better"), [("ms", "lower"), ("s", "higher")])
+def test_another_unit_is_never_compared(unit: str, better: str) -> None:
+    other = cells(seed=2)
+    metric = other[1].metrics[planted.METRIC]
+    other[1] = replace(other[1], metrics={planted.METRIC: replace(metric, unit=unit, better=better)})
+    found = gate(planted.source("new", other), base(), accept=["incomplete"])
+    assert [row.row.b_cell for row in found.rows] == [0, 2]
+    assert f"in A and in {unit} ({better} is better) in B" in found.comparison.uncompared[0].reason
+    assert gate(planted.source("new", other), base()).outcome == "undecided"
+    every = [replace(cell, metrics={planted.METRIC: replace(metric, unit=unit, better=better)}) for cell in other]
+    assert gate(planted.source("new", every), base(), accept=ACCEPTABLE).outcome == "undecided"
+
+
+def test_another_quantile_of_a_launch_is_another_statistic() -> None:
+    other = cells(seed=2)
+    steady = replace(other[0].metrics[planted.METRIC].phases["steady"], location=0.25)
+    other[0] = replace(
+        other[0], metrics={planted.METRIC: replace(other[0].metrics[planted.METRIC], phases={"steady": steady})}
+    )
+    found = gate(planted.source("new", other), base())
+    assert found.outcome == "undecided"
+    assert "quantile 0.5 in A and 0.25 in B" in found.comparison.uncompared[0].reason
+
+
+def test_a_metric_that_one_side_lacks_is_named_and_not_replaced_by_another() -> None:
+    two = [replace(cell, metrics={**cell.metrics, "send_s": cell.metrics[planted.METRIC]}) for cell in cells()]
+    less = [
+        replace(cell, metrics={"send_s": cell.metrics["send_s"]}, absent={planted.METRIC: "no clock"}) for cell in two
+    ]
+    found = gate(planted.source("new", less), planted.source("base", two))
+    assert found.outcome == "undecided"
+    assert "no clock" in found.comparison.uncompared[0].reason
+    asked = gate(planted.source("new", less), planted.source("base", two), metrics=["send_s"])
+    assert asked.comparison.uncompared == []
+
+
+def test_what_both_runs_skip_is_set_aside_and_what_failed_is_not() -> None:
+    def with_last(name: str, seed: int, status: str) -> Source:
+        made = cells(seed=seed)
+        made[2] = replace(made[2], status=status, reason="no GPU driver", metrics={})
+        return planted.source(name, made)
+
+    both = gate(with_last("new", 2, "skipped"), with_last("base", 1, "skipped"))
+    assert (both.outcome, both.comparison.set_aside) == ("pass", 1)
+    assert "1 cell" in render_gate(both)
+    for run, baseline in (("failed", "failed"), ("skipped", "ok"), ("failed", "skipped")):
+        found = gate(with_last("new", 2, run), base() if baseline == "ok" else with_last("base", 1, baseline))
+        assert (found.outcome, [one.label for one in found.comparison.uncompared]) == ("undecided", ["cell 2"])
+
+
+def test_a_cell_without_a_value_of_what_is_compared_is_named_unless_the_user_chose_so() -> None:
+    """Samples that are empty on both sides, and first messages alone."""
+
+    def with_last(name: str, seed: int, **changes: Any) -> Source:
+        made = cells(seed=seed)
+        made[2] = replace(made[2], **changes)
+        return planted.source(name, made)
+
+    empty: dict[str, Any] = {"metrics": {}, "absent": {planted.METRIC: "no samples"}}
+    found = gate(with_last("new", 2, **empty), with_last("base", 1, **empty))
+    assert found.outcome == "undecided"
+    assert [(one.side, one.reason) for one in found.comparison.uncompared] == [
+        ("a", "has no value: no samples"),
+        ("b", "has no value: no samples"),
+    ]
+    metric = cells()[2].metrics[planted.METRIC]
+    first = {"metrics": {planted.METRIC: replace(metric, phases={"first": metric.phases["steady"]})}}
+    runs = with_last("new", 2, **first), with_last("base", 1, **first)
+    assert gate(*runs).outcome == "undecided"
+    assert gate(*runs).comparison.uncompared[0].reason == "has no value of phase steady, but of first: --phase all"
+    assert gate(*runs, metrics=[planted.METRIC]).comparison.set_aside == 1
+    counted = with_last("new", 2, metrics={}, witnessed=True), with_last("base", 1, metrics={}, witnessed=True)
+    assert (gate(*counted).outcome, gate(*counted).comparison.set_aside) == ("pass", 1)
+
+
+def test_a_baseline_with_wrong_bytes_is_no_measure() -> None:
+    found = gate(new(), planted.source("base", cells(wrong_bytes=3)))
+    assert (found.outcome, kinds(found)) == ("undecided", ["incomplete"])
+    assert "3 of 3 cells of A had messages with wrong bytes" in found.doubts[0].reason
+
+
+def test_the_reason_of_a_failed_cell_is_that_of_its_launch() -> None:
+    made = cells(seed=2)
+    made[2] = replace(made[2], status="failed", reason="no launch measured it", metrics={})
+    run = planted.source("new", made)
+    skipped = [a_skipped_row(cell=2, status="crashed", reason="signal 11", launches=8)]
+    run = replace(run, results=replace(run.results, skipped=skipped))
+    assert gate(run, base()).comparison.uncompared[0].reason == "failed: signal 11"
+
+
+def test_a_cell_that_missed_rounds_is_named() -> None:
+    made = cells(seed=2)
+    made[1] = replace(made[1], status="partial", reason="measured in 8 of 9 rounds")
+    found = gate(planted.source("new", made), base())
+    assert found.doubts[0].reason == "1 of 3 cells of B were not measured in every round: cell 1"
+    assert found.outcome == "undecided"
+
+
+def test_nothing_measured_is_no_comparison() -> None:
+    empty = [replace(cell, metrics={}, status="failed", reason="crashed") for cell in cells()]
+    for run, baseline in ((planted.source("new", empty), base()), (new(), planted.source("base", empty))):
+        with pytest.raises(RecordError, match="nothing was measured"):
+            gate(run, baseline, accept=ACCEPTABLE)
+        with pytest.raises(RecordError, match="nothing was measured"):
+            compare(baseline, run, 0.03)
+
+
+@pytest.mark.parametrize("value", [float("inf"), 1e300, 0.0, -1e-6, 1e-300])
+def test_values_that_are_no_times_decide_nothing(value: float) -> None:
+    made = cells(seed=2)
+    made[0].metrics[planted.METRIC].phases["steady"].launch_values[0] = value
+    found = gate(planted.source("new", made), base())
+    assert (found.outcome, found.rows[0].outcome) == ("undecided", "undecided")
+    assert found.rows[0].row.ratio is None
+
+
+def test_launches_without_any_spread_are_no_pass() -> None:
+    flat, faster = ([planted.cell(i, [value] * 8) for i in range(3)] for value in (1e-5, 0.9e-5))
+    found = gate(planted.source("new", faster), planted.source("base", flat))
+    assert found.outcome == "undecided"
+    assert {one.reason for one in found.rows} == {"no interval"}
+
+
+def test_a_copy_of_a_run_is_no_baseline_of_it(tmp_path: Path) -> None:
+    """It would always pass. Copies are known by their start, and by their values whatever they are called."""
+    run = read_source(planted.folder(tmp_path / "run", 1))
+    shutil.copytree(tmp_path / "run", tmp_path / "copy")
+    with pytest.raises(UsageError, match="is a copy of"):
+        gate(read_source(tmp_path / "copy"), run)
+    renamed = replace(run.run, id="other", started="2026-05-05T00:00:00+00:00")
+    with pytest.raises(UsageError, match="is a copy of"):
+        gate(Source(Path("x.json"), replace(run.results, run=renamed)), run)
+
+
+def test_a_redacted_baseline_is_as_good_as_it_was(tmp_path: Path) -> None:
+    """What tells machines and libraries apart has no names in it; the library's own line may have."""
+    assert NOTE.startswith(REDACTED)
+    run = planted.folder(tmp_path / "run", 2)
+    folder, _ = redact_run(planted.folder(tmp_path / "base", 1), tmp_path / "redacted")
+    found = gate(read_source(run), read_source(folder))
+    assert (found.outcome, found.doubts) == ("pass", [])
+    mine, yours = new(mpis=[an_mpi(library="Open MPI user@n1")]), base(mpis=[an_mpi(library="Open MPI user1@host1")])
+    assert kinds(gate(mine, yours)) == ["mpi"]
+    noted = replace(yours, results=replace(yours.results, notes=[NOTE]))
+    assert gate(mine, noted).outcome == "pass"
+
+
+def test_imported_logs_that_state_no_machine_are_judged_only_if_accepted() -> None:
+    log: dict[str, Any] = {
+        "machine": {},
+        "imported": True,
+        "engine": None,
+        "mpis": [an_mpi(None, name=None, version=None)],
+    }
+    found = gate(new(**log), base(**log))
+    assert kinds(found) == ["hardware", "mpi"]
+    assert found.doubts[0].reason.startswith("A and B do not state the machine")
+    assert gate(new(**log), base(**log), accept=["hardware", "mpi"]).outcome == "pass"
+
+
+def test_compare_names_the_same_at_its_head_and_judges() -> None:
+    found = compare(base(), new(machine=machine(processor="Q")), 0.03)
+    assert [(one.kind, one.reason) for one in found.doubts] == [("hardware", "processor: P in A, Q in B")]
+    said = render_comparison(found)
+    assert said.index("Not alike") < said.index("B against A:")
+
+
+def test_exports_show_why_a_gate_is_undecided() -> None:
+    run = planted.source("new", cells(2, seed=2), machine=machine(processor="Q"))
+    found = gate(run, base())
+    texts = {name: one.render(found, run) for name, one in FORMATS.items()}
+    assert texts["junit"].count("<skipped") == 2 + 2 + 1  # comparisons, doubts, cell 2
+    assert "processor: P in A, Q in B" in texts["junit"]
+    assert 'slowpath_gate_doubt{kind="hardware",' in texts["openmetrics"]
+    assert (
+        'slowpath_gate{outcome="undecided",campaign="planted",host="n1",date="2026-01-01"} 1.0' in texts["openmetrics"]
+    )
+    assert "slowpath_against_baseline" not in texts["openmetrics"]
+    assert "slowpath_gate_uncompared" in texts["openmetrics"]
+    assert "- hardware: processor: P in A, Q in B" in texts["github-summary"]
+    assert "cell 2" in texts["github-summary"]
+    assert "✅" not in texts["github-summary"]
+
+
+def test_many_uncompared_cells_are_shown_in_part_and_all_in_json() -> None:
+    found = gate(planted.source("new", cells(40, seed=2)), base())
+    assert len(found.comparison.uncompared) == 37
+    said = render_gate(found)
+    assert said.count("  uncompared B, cell") == 10
+    assert "27 more; --json names all" in said
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ({}, {}, True),
+        ({"memory_bytes": 62.49 * GIB}, {"memory_bytes": 62.51 * GIB}, True),
+        ({"memory_bytes": 512 * GIB}, {"memory_bytes": 503 * GIB}, True),
+        ({"memory_bytes": 512 * GIB}, {"memory_bytes": 480 * GIB}, False),
+        ({"memory_bytes": 8 * GIB}, {"memory_bytes": 7 * GIB}, False),
+        ({"processors_allowed": "0-3"}, {"processors_allowed": "4-7"}, True),
+        ({"processors_allowed": "0-3"}, {"processors_allowed": "0-1"}, False),
+        ({"gpus": []}, {"gpus": ["H200"]}, False),
+        ({"gpus": ["H200", "A100"]}, {"gpus": ["A100", "H200"]}, True),
+        ({"processor": None}, {"processor": None}, False),
+    ],
+)
+def test_the_same_kind_of_machine(a: dict[str, Any], b: dict[str, Any], same: bool) -> None:
+    one, other = (machine(**{k: int(v) if isinstance(v, float) else v for k, v in each.items()}) for each in (a, b))
+    assert alike(one, other) is same
+    assert alike(other, one) is same
+    assert len(described(one)) == 5
+    assert bool(unlike(one, other)) is not same or None in (one["processor"], other["processor"])
+
+
+def test_a_range_of_processors_is_counted_by_its_ends() -> None:
+    assert count_cpus("0-2,5") == 4
+    assert count_cpus("0-999999") == 10**6
+    assert count_cpus("0-999999999") == 10**9
+    assert count_cpus("0-" + 30 * "9") is None
+    assert count_cpus(None) is count_cpus("") is count_cpus("a") is count_cpus("1-") is None
