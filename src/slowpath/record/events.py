@@ -102,9 +102,9 @@ class LaunchEvents:
     def _by_cell(self) -> dict[tuple[type[Event], int], list[Event]]:
         """Those of kinds that are of one cell each."""
         found: dict[tuple[type[Event], int], list[Event]] = {}
-        for kind in (Allocation, Instructions, Calls, Intervals, Repetitions):
-            for event in self.of(kind):
-                found.setdefault((kind, event.cell), []).append(event)
+        for event in self.events:
+            if isinstance(event, (Allocation, Instructions, Calls, Intervals, Repetitions)):
+                found.setdefault((type(event), event.cell), []).append(event)
         return found
 
     def _of_cell(self, kind: type[_Kind], cell: int) -> list[_Kind]:
