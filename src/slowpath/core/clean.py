@@ -13,10 +13,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from functools import wraps
 from itertools import chain
-from typing import ParamSpec, Protocol, TextIO, TypeVar, cast, runtime_checkable
-
-import msgspec
-from msgspec import structs
+from typing import Any, ParamSpec, Protocol, TextIO, TypeVar, cast, runtime_checkable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -131,6 +128,12 @@ def _is_number(words: str) -> bool:
     return words.isascii() and "_" not in words
 
 
+def _with(value: object, changed: dict[str, object]) -> object:
+    from msgspec import structs  # not for the help of a command, which shows no structs
+
+    return structs.replace(cast(Any, value), **changed)
+
+
 def escape(character: str) -> str:
     """As in JSON: `\\u001b`; a pair for what lies above U+FFFF."""
     units = character.encode("utf-16-be", "surrogatepass")
@@ -140,13 +143,11 @@ def escape(character: str) -> str:
 def _one_line(value: object) -> object:
     if isinstance(value, str):
         return line(value)
-    if isinstance(value, msgspec.Struct):
-        before = {
-            name: one for name in value.__struct_fields__ if name not in _OF_LINES and (one := getattr(value, name))
-        }
+    if fields := getattr(value, "__struct_fields__", ()):
+        before = {name: one for name in fields if name not in _OF_LINES and (one := getattr(value, name))}
         after = {name: _one_line(one) for name, one in before.items()}
         changed = {name: one for name, one in after.items() if one is not before[name]}
-        return structs.replace(value, **changed) if changed else value
+        return _with(value, changed) if changed else value
     if isinstance(value, dict):
         flat = [_one_line(one) for pair in value.items() for one in pair]
         same = all(a is b for a, b in zip(flat, chain.from_iterable(value.items()), strict=True))
