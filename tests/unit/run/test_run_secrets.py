@@ -60,8 +60,9 @@ def run_with(secrets: Mapping[str, str], folder: Path, make_plan: MakePlan, comm
 def test_planted_secrets(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
     # What only the shape of a value of one job's own names tells is not known in a program's output.
     names = [one for one in PLANTED if one[0] not in ("FI_PSM3_UUID", "OMPI_MCA_orte_hnp_uri")]
-    run_with({name: value for name, value, _ in names}, run_folder, make_plan, fake_commands)
-    assert found_in(run_folder, [secret for _, _, secret in names]) == []
+    commands = replace(fake_commands, mpi=replace(fake_commands.mpi, env={"X_TOKEN": "launch-tok-1"}))
+    run_with({name: value for name, value, _ in names}, run_folder, make_plan, commands)
+    assert found_in(run_folder, [*(secret for _, _, secret in names), "launch-tok-1"]) == []
     assert "UCX_TLS=tcp" in (run_folder / "launches/000001/stdout").read_text()
     assert "UCX_IB_PKEY=0xffff" in (run_folder / "launches/000001/stdout").read_text()
     assert (run_folder / "launches/000001/stderr").read_bytes().startswith(b"\xff ")
