@@ -50,7 +50,8 @@ def mpi(request: pytest.FixtureRequest) -> Mpi:
 def engine_cache() -> Path:
     """Cache folder that all test sessions of this checkout share, unless SLOWPATH_CACHE_DIR names another."""
     folder = Path(os.environ.get("SLOWPATH_CACHE_DIR") or CACHE)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o755, exist_ok=True)  # one that a group can write is not used
     return folder
 
 

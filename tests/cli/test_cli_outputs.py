@@ -58,8 +58,8 @@ def command(what, path):
         with open("/dev/full", "w") as file:
             file.write("x")
     if what == "wait":
-        Path("begun").touch()
         try:
+            Path("begun").touch()
             time.sleep(60)
         except KeyboardInterrupt:
             Path("stopped").touch()

@@ -56,12 +56,13 @@ a = "default"
 b = "no single copy"
 metric = "half_round_trip_latency_s"
 """
-# Of the variables that steer MPI: their names are recorded, their values are not.
+# Of the variables that steer MPI: their names are recorded, their values are not, though launchers print them.
 SECRETS = {
     "SLURM_JWT": "eyJhbGciOiJIUzI1NiJ9.e30.k3Yw0Jt7xQ",
     "OMPI_MCA_secret_key": "s3cr3t-of-a-job",
-    "UCX_AUTH": "m-77-cred",
+    "FI_AUTH": "m-77-credential",
 }
+VERBOSE = {"HYDRA_DEBUG": "1", "I_MPI_HYDRA_DEBUG": "1"}
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def campaign(tmp_path: Path) -> Path:
 
 
 def test_run_report_and_results(slowpath: Slowpath, env: dict[str, str], campaign: Path, tmp_path: Path) -> None:
-    done = slowpath("run", str(campaign), "--out", "r", "--seed", "7", env={**SECRETS, **env})
+    done = slowpath("run", str(campaign), "--out", "r", "--seed", "7", env={**SECRETS, **VERBOSE, **env})
     assert done.returncode == 0, done.stderr
     assert found_in(tmp_path / "r", list(SECRETS.values())) == []
     assert found_in(tmp_path / "r", list(SECRETS)) == list(SECRETS)

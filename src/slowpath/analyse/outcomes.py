@@ -13,6 +13,7 @@ from slowpath.core.errors import RecordError
 from slowpath.core.files import open_regular
 from slowpath.core.plan import Plan
 from slowpath.core.results import SkippedRow
+from slowpath.core.secrets import clean_text
 from slowpath.experiments.measured.load import LaunchRecord
 
 LAST_LINES = 12
@@ -84,6 +85,6 @@ def _part(path: Path, last: bool) -> str | None:
         with os.fdopen(open_regular(path, None, within=path.parent), "rb") as file:
             if last:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - LAST_BYTES))
-            return file.read(LAST_BYTES).decode(errors="replace")
+            return clean_text(file.read(LAST_BYTES).decode(errors="replace"))
     except (RecordError, OSError):
         return None

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
+from slowpath.core.clean import shell_assignments
 from slowpath.experiments.experiment import Experiment
 
 
@@ -21,8 +22,7 @@ def command_line(
     if position is None:
         return None
     words = [*argv[: position + 1], *([experiment.name] if program.takes_experiment else []), *_options(parameters)]
-    settings = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
-    return " ".join([*settings, shlex.join(words)])
+    return " ".join([*shell_assignments(variables), shlex.join(words)])
 
 
 def _options(parameters: Mapping[str, str]) -> list[str]:

@@ -69,6 +69,8 @@ def command(
     elif format == "csv":
         from slowpath.compare.table import render_csv
 
+        for doubt in found.doubts:
+            click.echo(f"not alike: {doubt.kind}: {doubt.reason}", err=True)
         click.echo(render_csv(found).rstrip("\n"))
     else:
         from slowpath.compare.text import render_comparison

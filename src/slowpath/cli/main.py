@@ -12,7 +12,9 @@ from collections.abc import Sequence
 
 import click
 
+from slowpath.cli.cleaned import cleaned_streams
 from slowpath.cli.outputs import EXIT_NO_READER, EXIT_REFUSED, guarded
+from slowpath.core.clean import line
 from slowpath.core.errors import SlowpathError, UsageError
 from slowpath.core.version import __version__
 from slowpath.run.interrupt import stop_signals
@@ -120,6 +122,11 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def exit_code(argv: list[str]) -> int:
     """Run the command line; what a user can meet becomes one line, anything else a traceback."""
+    with cleaned_streams():
+        return _exit_code(argv)
+
+
+def _exit_code(argv: list[str]) -> int:
     try:
         _require_utf8(argv)
         result = slowpath.main(args=argv, prog_name="slowpath", standalone_mode=False)
@@ -159,4 +166,4 @@ def _require_utf8(argv: Sequence[str]) -> None:
 
 
 def _tell(message: str) -> None:
-    click.echo(f"slowpath: error: {message}", err=True)
+    click.echo(f"slowpath: error: {line(message)}", err=True)

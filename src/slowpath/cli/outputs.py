@@ -17,6 +17,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
+from slowpath.core.clean import escape
+
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
@@ -130,13 +132,7 @@ def readable(error: UnicodeError) -> tuple[str | bytes, int]:
     lost, is_json = error.object[error.start : error.end], error.object.lstrip()[:1] in ("{", "[")
     if not is_json and all("\udc80" <= character <= "\udcff" for character in lost) and error.encoding != "ascii":
         return bytes(ord(character) - 0xDC00 for character in lost), error.end
-    return "".join(_escape(one) if is_json else _PLAIN.get(one) or _escape(one) for one in lost), error.end
-
-
-def _escape(character: str) -> str:
-    """As in JSON: \\u20ac; a pair for what lies above U+FFFF."""
-    units = character.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[i] << 8 | units[i + 1]:04x}" for i in range(0, len(units), 2))
+    return "".join(escape(one) if is_json else _PLAIN.get(one) or escape(one) for one in lost), error.end
 
 
 def _install() -> _Results:

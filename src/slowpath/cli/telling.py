@@ -11,6 +11,9 @@ from typing import TextIO
 
 import click
 
+from slowpath.core.clean import drawn_on, text
+from slowpath.core.clean import line as one_line
+
 
 def teller(quiet: bool = False, stream: TextIO | None = None) -> Callable[[str], None]:
     """Takes lines for the user: none, on a terminal, or elsewhere."""
@@ -26,17 +29,17 @@ class TerminalLines:
     """Lines that remain, and one at the end that is drawn anew."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+        self._stream = drawn_on(stream)
         self._drawn = 0
 
     def __call__(self, line: str) -> None:
         """A line that remains."""
         self.passing("")
-        click.echo(line, file=self._stream)
+        click.echo(text(line), file=self._stream)
 
     def passing(self, line: str) -> None:
         """Draw `line` over the one that this drew before; an empty one clears it."""
-        line = line[: max(0, shutil.get_terminal_size().columns - 1)]
+        line = one_line(line)[: max(0, shutil.get_terminal_size().columns - 1)]
         if not line and not self._drawn:
             return
         self._stream.write("\r" + line.ljust(self._drawn) + ("" if line else "\r"))

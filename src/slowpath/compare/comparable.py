@@ -6,7 +6,7 @@ mpi         library, version, and the line by which the library names itself
 engine      the build that measured; another build measures otherwise
 placement   nodes, ranks, binding, and whether ranks were found where they were asked to be
 settings    variables of the campaign's environments
-incomplete  launches or cells that one side lacks
+incomplete  launches or cells that one side lacks, or whose messages were wrong
 
 Names of hosts, kernels, dates and the user's own variables are listed by `facts` and are no reason.
 """
@@ -19,11 +19,11 @@ from typing import Final, TypeVar
 import msgspec
 
 from slowpath.compare.facts import engine_build, mpi_identity
-from slowpath.compare.hardware import count_cpus, gpus, is_stated, unlike
 from slowpath.compare.match import Pair
 from slowpath.compare.read import environment_of, mpi_of, placement_of
 from slowpath.compare.uncompared import Uncompared
 from slowpath.core.cell_results import CellResult
+from slowpath.core.hardware import count_cpus, gpus, is_stated, unlike
 from slowpath.core.results import EnvironmentResult, PlacementResult, Results, RunResult
 
 ACCEPTABLE: Final = ("hardware", "mpi", "engine", "placement", "settings", "incomplete")
@@ -164,6 +164,8 @@ def _incomplete(a: Results, b: Results, uncompared: Sequence[Uncompared]) -> Ite
             yield f"{name} lacks launches: {count.done} of {count.planned} ended well"
         elif cut:
             yield f"{_counted(cut, one)} {name} were not measured in every round: {_named(cut)}"
+        if wrong := [cell for cell in one.cells if cell.wrong_bytes]:
+            yield f"{_counted(wrong, one)} {name} had messages with wrong bytes: {_named(wrong)}"
         if alone := [each for each in uncompared if each.side == name.lower()]:
             yield f"{_counted(alone, one)} {name} were not compared: {_named(alone)}"
 

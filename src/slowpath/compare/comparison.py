@@ -119,7 +119,7 @@ def compare(
 
     Args:   minimum_effect: smallest relative difference that counts, 0 < x < 1.  metrics: names, or "all"; (): of each
             cell the first one in seconds that both runs have.  phases: of PHASES.
-    Raises: UsageError: a and b are one run, no cell is in both, or no cell has such a metric.
+    Raises: UsageError: a and b are one run or copies of it, no cell is in both, or no cell has such a metric.
             RecordError: in one of them nothing was measured.
     """
     _check(a, b)
@@ -160,6 +160,9 @@ def _check(a: Source, b: Source) -> None:
     same_folder = a.folder is not None and b.folder is not None and a.folder.resolve() == b.folder.resolve()
     if same_folder or a.path.resolve() == b.path.resolve():
         raise UsageError(f"{a.path} and {b.path} are the same run; name two runs")
+    same_start = a.run.started is not None and (a.run.id, a.run.started) == (b.run.id, b.run.started)
+    if same_start or (a.results.cells and a.results.cells == b.results.cells):
+        raise UsageError(f"{b.path} is a copy of {a.path}: the same launches; name two runs")
 
 
 def _pair(pair: Pair, minimum_effect: float, metrics: Collection[str], phases: Sequence[str]) -> Iterator[_Compared]:

@@ -18,11 +18,11 @@ from slowpath.compare.changes import Change, find_changes
 from slowpath.compare.chosen import chosen_metrics, has_ratio
 from slowpath.compare.comparison import SCHEMA
 from slowpath.compare.facts import Difference, differences
-from slowpath.compare.hardware import alike, described, is_stated
 from slowpath.compare.match import plain_label
 from slowpath.compare.read import Source, require_measured
 from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.hardware import alike, described, is_stated
 from slowpath.core.result import Interval
 
 BY = ("key", "label")

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from html import escape
 
 from slowpath.compare.history import History, Series
 from slowpath.compare.history_text import shift_words, title
+from slowpath.core.clean import line
 from slowpath.report import format as fmt
 from slowpath.report.svg.element import element, picture, text
 
@@ -76,7 +78,7 @@ def _mark(series: Series, i: int, xs: Sequence[float], y: float) -> str:
 
 
 def _safe(words: str) -> str:
-    return words.replace("&", "&amp;").replace("<", "&lt;")
+    return escape(line(words))
 
 
 def _short(words: str, most: int) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from slowpath.compare.history import History, Series, Shift
 from slowpath.compare.text import difference, plain, wrap
+from slowpath.core.clean import cleaned
 from slowpath.report import format as fmt
 
 _BARS = "_.-=+*#"  # low to high
 
 
+@cleaned
 def render_history(found: History) -> str:
     """What `slowpath history` prints. Ends with a newline."""
     judged = sum(one.reason is None for one in found.series)

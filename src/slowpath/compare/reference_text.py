@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections import Counter
 
 from slowpath.compare.reference import MINIMUM_RUNS, Held, Reference, Word
+from slowpath.core.clean import cleaned
 from slowpath.core.units import format_ratio, format_time
 
 _ORDER: tuple[Word, ...] = ("slower", "undecided", "faster", "no reference", "within")
 
 
+@cleaned
 def render_reference(found: Reference) -> str:
     """The count of each word first, then cells, the slower ones before the others."""
     if found.reason is not None:

@@ -14,12 +14,12 @@ import msgspec
 from slowpath.compare.comparison import Row
 from slowpath.compare.facts import engine_build
 from slowpath.compare.gate import Again
-from slowpath.compare.hardware import alike, hardware
 from slowpath.compare.read import Source, environment_of, mpi_of
 from slowpath.compare.remeasure_plan import BASELINE, NOW, confirm, mpi_name, remeasure_plan
 from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
 from slowpath.core.files import read_bytes
+from slowpath.core.hardware import alike, hardware
 from slowpath.core.plan import Plan
 from slowpath.core.results import Results
 from slowpath.run.engine.meter import Tell

@@ -158,7 +158,8 @@ def _sides(source: Source, cells: Sequence[CellResult], a: Sequence[int], b: Seq
 
 
 def _side(source: Source, name: str, cells: list[CellResult]) -> Source:
-    return Source(source.path / name, replace(source.results, cells=cells))
+    run = replace(source.run, id=f"{source.run.id}/{name}")  # else it would be a copy of the other side
+    return Source(source.path / name, replace(source.results, cells=cells, run=run))
 
 
 def _of(cell: CellResult, launches: Sequence[int]) -> CellResult:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from slowpath.compare.self_test import CAUGHT_AT_LEAST, FALSE_AT_MOST, Rate, SelfTest
 from slowpath.compare.text import wrap
+from slowpath.core.clean import cleaned
 
 
+@cleaned
 def render_self_test(found: SelfTest) -> str:
     """What `slowpath gate --self-test` prints. Ends with a newline."""
     head = "MET" if found.met else "MISSED"

@@ -11,6 +11,7 @@ import msgspec
 
 from slowpath.compare.comparison import Comparison, Row
 from slowpath.compare.text import difference
+from slowpath.core.clean import csv_value
 
 _PAIRS = ("interval", "interval_90")
 
@@ -22,7 +23,7 @@ def render_csv(found: Comparison) -> str:
     names = [field.name for field in msgspec.structs.fields(Row)]
     writer.writerow([column for name in names for column in _columns(name)])
     for row in found.rows:
-        writer.writerow([value for name in names for value in _values(name, getattr(row, name))])
+        writer.writerow([csv_value(value) for name in names for value in _values(name, getattr(row, name))])
     return out.getvalue()
 
 

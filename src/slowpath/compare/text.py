@@ -11,6 +11,7 @@ from slowpath.compare.comparison import Comparison, Row
 from slowpath.compare.facts import Difference
 from slowpath.compare.gate import Gate, Judged, judges
 from slowpath.compare.match import Unmatched
+from slowpath.core.clean import cleaned
 from slowpath.report import format as fmt
 
 WIDTH = 100
@@ -20,6 +21,7 @@ MOST_UNCOMPARED = 10
 ORDER = ("slower", "faster", "undecided", "same")
 
 
+@cleaned
 def render_comparison(found: Comparison) -> str:
     """What `slowpath compare` prints. Ends with a newline."""
     parts = [
@@ -33,6 +35,7 @@ def render_comparison(found: Comparison) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+@cleaned
 def render_gate(found: Gate) -> str:
     """What `slowpath gate` prints. Ends with a newline."""
     bad = [one for one in found.rows if one.outcome != "pass" or one.again]

@@ -3,7 +3,7 @@
 
 A cell of either side that has something to compare, or was to have it, and finds none on the other side is uncompared:
 a gate must not pass over it. Set aside are cells that both runs skip, that count calls and take no times, and that have
-nothing of the metrics and phases which were asked for.
+nothing of the metrics which the user named.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ def coverage(a: Results, b: Results, matching: Matching, metrics: Collection[str
     for pair in matching.pairs:
         gaps = list(_gaps(pair, metrics, phases))
         found += gaps
-        aside += not gaps and not _has_row(pair, metrics, phases)
+        if not gaps and not _has_row(pair, metrics, phases):
+            silent = list(_silent(pair, metrics, phases))
+            found += silent
+            aside += not silent
     alone: tuple[tuple[Side, list[Unmatched]], ...] = (("a", matching.only_a), ("b", matching.only_b))
     for side, cells in alone:
         found += [Uncompared(side, c.cell, c.label, c.status, c.reason) for c in cells if c.status != "skipped"]
@@ -81,6 +84,21 @@ def _gaps(pair: Pair, metrics: Collection[str], phases: Sequence[str]) -> Iterat
                 yield _of("b", b, _lacks(b, name, phase))
             elif in_b:
                 yield _of("a", a, _lacks(a, name, phase))
+
+
+def _silent(pair: Pair, metrics: Collection[str], phases: Sequence[str]) -> Iterator[Uncompared]:
+    """Sides of a pair without a value of what is compared, though nobody asked to leave them out."""
+    sides: tuple[tuple[Side, CellResult], ...] = (("a", pair.a), ("b", pair.b))
+    for side, cell in sides:
+        others = list(dict.fromkeys(phase for metric in cell.metrics.values() for phase in metric.phases))
+        if cell.status == "skipped" or cell.witnessed or (cell.metrics and metrics):
+            continue
+        if cell.metrics:
+            words = f"has no value of phase {' or '.join(phases)}, but of {' and '.join(others)}: --phase all"
+            yield _of(side, cell, words)
+        elif not cell.is_measured:
+            why = next(iter(cell.absent.values()), cell.reason or "its launches hold no samples")
+            yield _of(side, cell, f"has no value: {why}")
 
 
 def _of(side: Side, cell: CellResult, reason: str) -> Uncompared:

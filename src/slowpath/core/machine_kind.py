@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which machines' times may stand together: processor, processors, kernel, builds of the engine. Pure.
+"""Which machines' times may stand together in one run: the same hardware, kernel and builds of the engine. Pure.
 
 `machine` is what run.json states of one (docs/internals/record.md). What either side does not state is not compared.
 """
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-Machine = Mapping[str, Any]
+from slowpath.core.hardware import Machine, described, unlike
+
 UNKNOWN = "unknown"
 
 
@@ -40,13 +41,14 @@ def in_words(machine: Machine) -> str:
 
 def kind_of(machine: Machine) -> tuple[str, ...]:
     """What launches must have in common to stand together; another host of the same kind has the same."""
-    return tuple(_facts(machine).values())
+    return (*(one or UNKNOWN for one in described(machine)), *_facts(machine).values())
 
 
 def differing(there: Machine, here: Machine) -> list[Differs]:
     """In what their kinds differ; empty: times of both may stand together."""
     one, other = _facts(there), _facts(here)
-    return [
+    hardware = [Differs(each.what, each.a, each.b) for each in unlike(there, here)]
+    return hardware + [
         Differs(what, one[what], other[what])
         for what in one
         if UNKNOWN not in (one[what], other[what]) and one[what] != other[what]
@@ -63,26 +65,10 @@ def groups(machines: Sequence[Machine]) -> list[int]:
 
 
 def _facts(machine: Machine) -> dict[str, str]:
+    """In addition to the hardware."""
     engines = machine.get("engines")
     builds = sorted(map(str, engines.values())) if isinstance(engines, Mapping) else []
-    return {
-        "processor": _text(machine.get("processor")),
-        "processors": _text(machine.get("processors")),
-        "processors allowed": _allowed(machine.get("processors_allowed")),
-        "kernel": _text(machine.get("kernel")),
-        "engine": ", ".join(builds) or UNKNOWN,
-    }
-
-
-def _allowed(ranges: Any) -> str:
-    """How many processors `0-2,5` names: another allocation on a node has others, and as many."""
-    count = 0
-    for part in str(ranges or "").split(","):
-        first, dash, last = part.strip().partition("-")
-        if not (first.isdecimal() and (last if dash else first).isdecimal() and len(first + last) < 20):
-            return UNKNOWN
-        count += max(0, int(last if dash else first) - int(first) + 1)
-    return str(count)
+    return {"kernel": _text(machine.get("kernel")), "engine": ", ".join(builds) or UNKNOWN}
 
 
 def _text(value: Any) -> str:

@@ -142,7 +142,7 @@ class RunResult(Result, frozen=True, kw_only=True):
     imported: Annotated[bool, means("it comes from logs of other programs")]
     mpi: Annotated[MpiResult, means("the first of mpis that is there")]
     mpis: Annotated[list[MpiResult], Meta(min_length=1), means("in the plan's order")]
-    machine: Annotated[dict[str, Any], means("as run.json has it")]
+    machine: Annotated[dict[str, Any], means("of the launches that are used, as run.json has it")]
     launches: Annotated[LaunchCounts, means("how many")]
     rounds: Annotated[Count, means("how often each cell is measured")]
     status: Annotated[Literal["running", "complete", "interrupted", "partial"], means("partial: something failed")]

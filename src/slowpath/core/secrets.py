@@ -28,6 +28,7 @@ _ISSUED = (
     r"|\bMUNGE:[A-Za-z0-9+/=]{8,}:?"
     r"|\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|hf_|npm_|pypi-|dckr_pat_|shpat_)[\w-]{10,}"
     r"|\bsk-[\w-]{16,}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[\w-]{30,}"
+    r"|\b[\w.@-]*\d[\w.@-]*;tcp[46]?://[^\s'\"]+"  # where a job's daemon listens (Open MPI, PRRTE)
     r"|(?<=\bBearer )[\w.~+/=-]{8,}|(?<=\bBasic )[A-Za-z0-9+/=]{8,}"
 )
 _USER_INFORMATION = r"(?<=://)[^\s/@'\"]*:[^\s/@'\"]+(?=@)"

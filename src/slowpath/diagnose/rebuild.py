@@ -7,6 +7,7 @@ import csv
 import io
 from pathlib import Path
 
+from slowpath.core.clean import csv_field
 from slowpath.core.diagnosis_folder import step_folders
 from slowpath.core.results import Results
 from slowpath.diagnose.page.files import write_derived
@@ -31,8 +32,8 @@ def contrasts_csv(folder: Path) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for number, step in enumerate(step_folders(folder)):
-        head, *rows = csv.reader((step / "contrasts.csv").read_text(encoding="utf-8").splitlines())
+        head, *rows = csv.reader(io.StringIO((step / "contrasts.csv").read_text(encoding="utf-8"), newline=""))
         if number == 0:
             writer.writerow(["step", *head])
-        writer.writerows([step.name, *row] for row in rows)
+        writer.writerows([csv_field(step.name), *row] for row in rows)
     return out.getvalue()

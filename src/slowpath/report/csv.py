@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cells.csv and contrasts.csv: unrounded, SI units, an empty field where a value is missing."""
+"""cells.csv and contrasts.csv: unrounded, SI units, an empty field where a value is missing, no field a formula."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
+from slowpath.core.clean import csv_field
 from slowpath.core.result import Interval
 from slowpath.core.results import ContrastResult, ContrastSide, Results
 
@@ -161,4 +162,4 @@ def _field(value: Value) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return repr(value) if isinstance(value, float) else str(value)
+    return csv_field(value) if isinstance(value, str) else repr(value) if isinstance(value, float) else str(value)

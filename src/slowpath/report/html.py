@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from slowpath.core.clean import text
 from slowpath.core.results import Results
 from slowpath.report import page, samples, view_cells, view_contrasts, view_curves, view_findings, view_run
 from slowpath.report.shown import FEWER, PAGE_BYTES, samples_budget, shown_cells
@@ -18,7 +19,7 @@ def _labels(results: Results) -> dict[int, str]:
     """Label of each cell, those that a verdict names first: the explorer opens with them and gives them up last."""
     named = {line.contrast for line in results.verdict.lines}
     sides = [side.cell for c in results.contrasts if c.id in named for side in (c.b, c.a)]
-    labels = {cell.cell: f"{cell.group}: {cell.label}" for cell in results.cells}
+    labels = {cell.cell: text(f"{cell.group}: {cell.label}") for cell in results.cells}
     return {cell: labels[cell] for cell in dict.fromkeys([*sides, *labels]) if cell in labels}
 
 

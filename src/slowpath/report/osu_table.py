@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult, MetricEstimate
+from slowpath.core.clean import cleaned, one_line
 from slowpath.core.errors import UsageError
 from slowpath.core.result import Interval
 from slowpath.core.results import Results
@@ -79,7 +80,7 @@ class Table:
 
 def tables_of(results: Results, kinds: Sequence[Kind] = KINDS) -> list[Table]:
     """All of a run.  Raises: UsageError: it has no cells of these kinds."""
-    found = [table for kind in kinds for table in _of_kind(results.cells, kind)]
+    found = [table for kind in kinds for table in _of_kind(one_line(results.cells), kind)]
     if not found:
         wanted = " or ".join(f"pattern={kind.pattern}" for kind in kinds)
         raise UsageError(f"{results.run.folder}: has no measured cell with {wanted}; slowpath run checkup has both")
@@ -122,6 +123,7 @@ def _scaled(interval: Interval | None, unit: float) -> Interval | None:
     return (interval[0] / unit, interval[1] / unit) if interval is not None else None
 
 
+@cleaned
 def as_text(results: Results, tables: Sequence[Table]) -> str:
     """Tables one after the other, each with what OSU's programs leave to the reader in its head."""
     apart = {kind: _apart([table for table in tables if table.kind is kind]) for kind in KINDS}

@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from slowpath.core import clean
 from slowpath.report import format as fmt
 from slowpath.report.svg import marks
 from slowpath.report.svg.element import element
@@ -53,7 +54,9 @@ def typeset(value: object) -> object:
     """
     if isinstance(value, Markup):
         return Markup("".join(part if part.startswith("<pre") else _set(part) for part in _PRE.split(value)))
-    return _set(value) if isinstance(value, str) and not isinstance(value, Verbatim) else value
+    if not isinstance(value, str):
+        return value
+    return clean.text(value) if isinstance(value, Verbatim) else _set(clean.text(value))
 
 
 def _set(text: str) -> str:

@@ -97,7 +97,9 @@ class Redactor:
         self._done: dict[tuple[str, bool], str] = {}
         words = self._words(set(hosts), set(users), set(also), set(files))
         every = any_of(name.lower() for name in words)
-        self._names = re.compile(rf"(?<![A-Za-z0-9])(?:{every})(?![A-Za-z0-9])", re.IGNORECASE) if words else None
+        self._names = (
+            re.compile(rf"(?<![A-Za-z0-9])(?<!process_)(?:{every})(?![A-Za-z0-9])", re.IGNORECASE) if words else None
+        )
 
     def _words(self, hosts: set[str], users: set[str], also: set[str], files: set[str]) -> set[str]:
         """Give each word its stand-in; a host's short name, where it is one host's, has that of its full name."""
@@ -220,6 +222,8 @@ class Redactor:
     def _entry(self, key: str, value: Any, names: bool) -> Any:
         if isinstance(value, str) and _is_hidden(key):
             return "redacted"
+        if key == "variables_not_recorded" and isinstance(value, dict):
+            return {name: self.value(reason, names) for name, reason in value.items()}
         if key == "id" and isinstance(value, str) and value in self._exact:
             return self._stand_in("path", value)
         if key == "command" and isinstance(value, list):

@@ -7,6 +7,7 @@ import textwrap
 from collections import Counter
 from pathlib import PurePath
 
+from slowpath.core.clean import cleaned
 from slowpath.core.results import ContrastResult, Results
 from slowpath.report import format as fmt
 from slowpath.report import view_run
@@ -19,6 +20,7 @@ LEVELS = {"slow": "SLOW", "ok": "ok", "info": "note", "warning": "WARNING"}
 _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","})
 
 
+@cleaned
 def render_text(results: Results) -> str:
     """The report as text: verdict, contrasts, what was skipped, where the page is. Ends with a newline."""
     parts = [_verdict(results), _lines(finding_lines(results))]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from slowpath.core import clean
 from slowpath.core.files import write_atomically
 from slowpath.core.results import Results
 from slowpath.report import csv, html, samples, text
@@ -22,7 +23,7 @@ def write_all(folder: Path, results: Results) -> list[Path]:
     Returns: their paths, in that order.  Raises: EnvironmentFailure when one cannot be written.
     """
     contents = (
-        json.dumps(msgspec.to_builtins(results), ensure_ascii=False, allow_nan=False, indent=1) + "\n",
+        clean.text(json.dumps(msgspec.to_builtins(results), ensure_ascii=False, allow_nan=False, indent=1)) + "\n",
         csv.cells_csv(results),
         csv.contrasts_csv(results),
         text.render_text(results),

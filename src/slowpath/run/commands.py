@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from slowpath.core.clean import shell_assignments
 from slowpath.core.plan import Launch, Plan
 from slowpath.mpi.launchers import Command, Launcher, command, launcher_named
 from slowpath.mpi.mpi import Mpi
@@ -99,7 +100,7 @@ def commands_for(libraries: Sequence[Library], environ: Mapping[str, str]) -> Ru
 
 def shell_line(made: Command) -> str:
     """The command as a line to paste into a shell."""
-    variables = [f"{name}={shlex.quote(value)}" for name, value in sorted(made.variables.items())]
+    variables = shell_assignments(dict(sorted(made.variables.items())))
     return " ".join([*variables, shlex.join(made.argv)])
 
 

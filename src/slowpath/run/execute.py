@@ -86,7 +86,6 @@ class Execution:
             if launch.launch not in self._todo:
                 self._time_left.skipped(launch)
         self._spent: dict[int, float] = {}
-        self._secrets = KnownSecrets(commands.environ)
         self._first_reason: str | None = None
         self._notes: list[str] = []
         self._launches = self._launches_ok = 0
@@ -156,9 +155,10 @@ class Execution:
 
     def _end(self, begun: _Begun, outcome: Outcome, started: datetime, ended: datetime) -> None:
         task = begun.task
-        hide_secrets(begun.folder, self._secrets)
+        secrets = KnownSecrets(begun.job.environ)
+        hide_secrets(begun.folder, secrets)
         if outcome.reason is not None:
-            outcome = replace(outcome, reason=self._secrets.text(outcome.reason))
+            outcome = replace(outcome, reason=secrets.text(outcome.reason))
         settle(begun.folder)
         account = read_account(begun.folder / "events.jsonl")
         how, reason = _judge(outcome, account, self._limits.cell_timeout_s)
@@ -181,7 +181,7 @@ class Execution:
             mpi=task.planned.mpi,
             machine=self._machine,
         )
-        info = without_secrets(info, self._secrets)
+        info = without_secrets(info, secrets)
         write_launch(self._run, info)
         self._launches += 1
         self._launches_ok += how == "ok"

@@ -77,7 +77,7 @@ def mpi_again(
     if same:
         place = os.path.realpath(was.mpiexec) if was.is_at_a_place and was.mpiexec else None
         return next((mpi for mpi in same if os.path.realpath(mpi.mpiexec) == place), same[0])
-    if option is None and trust and was.is_at_a_place and was.mpiexec:
+    if option is None and trust and was.is_at_a_place and was.mpiexec and os.access(was.mpiexec, os.X_OK):
         mpi = find_mpi(was.mpiexec, environ)
         if was.is_(mpi):
             return mpi

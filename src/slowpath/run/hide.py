@@ -18,7 +18,7 @@ from slowpath.record.folder import LaunchInfo
 from slowpath.record.witness import CONTROL_VARIABLES, PERFORMANCE_VARIABLES, UCX_LOGS
 
 PRINTED = ("stdout", "stderr", "stacks", UCX_LOGS)
-MOST_BYTES = 64 * 2**20  # of one file that is looked through
+MOST_BYTES = 64 * 2**20  # of one file that is held whole
 
 
 def hide_secrets(folder: Path, secrets: KnownSecrets) -> None:
@@ -27,7 +27,7 @@ def hide_secrets(folder: Path, secrets: KnownSecrets) -> None:
     Raises: EnvironmentFailure: the disk refuses.
     """
     for path in (path for pattern in PRINTED for path in folder.glob(pattern)):
-        _rewrite(path, secrets.text)
+        _rewrite(path, secrets.text, by_lines=True)
     for name in (CONTROL_VARIABLES, PERFORMANCE_VARIABLES):
         _rewrite(folder / name, lambda text: secrets.record(_variables(text)))
     _rewrite(folder / "events.jsonl", secrets.record)
@@ -46,15 +46,30 @@ def without_secrets(info: LaunchInfo, secrets: KnownSecrets) -> LaunchInfo:
     )
 
 
-def _rewrite(path: Path, clean: Callable[[str], str]) -> None:
+def _rewrite(path: Path, clean: Callable[[str], str], by_lines: bool = False) -> None:
     with contextlib.suppress(OSError, RecordError):  # one that is missing or can't be read holds nothing to share
-        if not path.is_file() or path.stat().st_size > MOST_BYTES:
+        if path.stat().st_size > MOST_BYTES:
+            if by_lines:
+                _rewrite_lines(path, clean)
             return
         before = read_bytes(path)
-        # surrogateescape: bytes that are no UTF-8 come back as they were.
-        after = clean(before.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        after = _cleaned(before, clean)
         if after != before:
             write_atomically(path, after)
+
+
+def _rewrite_lines(path: Path, clean: Callable[[str], str]) -> None:
+    """Of a file that is too large to be held whole; a line is looked at in pieces of a MiB."""
+    part = path.with_name(f".{path.name}.part")
+    with path.open("rb") as given, part.open("wb") as made:
+        while piece := given.readline(2**20):
+            made.write(_cleaned(piece, clean))
+    part.replace(path)
+
+
+def _cleaned(content: bytes, clean: Callable[[str], str]) -> bytes:
+    # surrogateescape: bytes that are no UTF-8 come back as they were.
+    return clean(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
 def _variables(text: str) -> str:

@@ -11,6 +11,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+from slowpath.core.clean import drawn_on, line
+from slowpath.core.clean import text as clean_text
+
 if TYPE_CHECKING:
     from rich.progress import Progress as RichBar
 
@@ -72,7 +75,7 @@ class ProgressBar:
             TextColumn("{task.completed:.0f}/{task.total:.0f}"),
             BarColumn(),
             TextColumn("{task.description}", markup=False),
-            console=Console(file=stream or sys.stderr),
+            console=Console(file=drawn_on(stream or sys.stderr)),
             auto_refresh=False,  # its thread would wake ten times a second on a measured core
             transient=True,
         )
@@ -82,12 +85,12 @@ class ProgressBar:
     def step(self, done: int, total: int, left_s: float | None, what: str) -> None:
         """Redraw."""
         left = f"{duration(left_s)} left  " if left_s is not None else ""
-        self._bar.update(self._task, completed=done, total=total, description=f"{left}{what}")
+        self._bar.update(self._task, completed=done, total=total, description=f"{left}{line(what)}")
         self._bar.refresh()
 
     def note(self, text: str) -> None:
         """A line above the bar."""
-        self._bar.console.print(text, markup=False, highlight=False)
+        self._bar.console.print(clean_text(text), markup=False, highlight=False)
 
     def close(self) -> None:
         """Take the bar away."""

@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
-from slowpath.core.machine_kind import Machine, differing, host_of, in_words
+from slowpath.core.hardware import Machine
+from slowpath.core.machine_kind import differing, host_of, in_words
 from slowpath.core.plan import Plan
 from slowpath.mpi.network import network_is_up
 from slowpath.mpi.settings import resolver
@@ -32,8 +33,9 @@ from slowpath.run.resume import schedule_after
 from slowpath.run.schedule import Schedule
 from slowpath.run.trust import choosing_code, require_hosts, require_names, require_no_code
 
-# Of variables that differ from when the run began those are not worth a line that differ from job to job.
-_OF_JOBS = ("SLURM_", "PBS_", "FLUX_")
+# Variables that may differ from when the run began: they change from job to job, or say where this machine keeps what
+# is found by name and key.
+_MAY_DIFFER = ("SLURM_", "PBS_", "FLUX_", "SLOWPATH_MPI", "SLOWPATH_CACHE_DIR", "SLOWPATH_ENGINE")
 _RESUMED = "resumed with variables that steer MPI unlike those of its beginning: {}"
 _NEW_RUN = "start a new run, or add launches of this machine with --trust (a report uses those of one machine alone)"
 
@@ -81,7 +83,7 @@ def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | Non
     here = machine_facts(environ)
     _require_same_machine(run, info, here, tell, terms.trust, _NEW_RUN)
     if other := _other_variables(info.machine, here):
-        tell(_RESUMED.format(", ".join(other)))
+        tell(f"differs: variables that steer MPI, from those when it began: {', '.join(other)}")
     libraries = [_same_library(run, was, environ, tell, terms) for was in of_run]
     here["engines"] = {one.name: key for one in libraries if (key := engine_key_of({"engine": one.engine.facts}))}
     notes = [_RESUMED.format(", ".join(other))] if other else []
@@ -184,7 +186,7 @@ def _other_variables(there: Machine, here: Machine) -> list[str]:
     if not isinstance(before, Mapping) or not isinstance(now, Mapping):
         return []
     names = sorted({*before, *now})
-    return [one for one in names if before.get(one) != now.get(one) and not str(one).startswith(_OF_JOBS)]
+    return [one for one in names if before.get(one) != now.get(one) and not str(one).startswith(_MAY_DIFFER)]
 
 
 def _same_library(run: Path, was: Stated, environ: Mapping[str, str], tell: Tell, terms: Terms) -> Library:

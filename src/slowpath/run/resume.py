@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes, write_atomically
+from slowpath.core.known_secrets import KnownSecrets
 from slowpath.core.limits import FILE_BYTES
 from slowpath.core.plan import Launch, Plan
 from slowpath.core.whole import whole_number
 from slowpath.record.blocks import scan
 from slowpath.record.folder import SUPERSEDED, LaunchInfo, launch_folders, read_launch_info
 from slowpath.run.account import read_account
+from slowpath.run.hide import hide_secrets
 from slowpath.run.schedule import Schedule
 
 
@@ -92,3 +95,4 @@ def _mark(folder: Path) -> None:
     )
     if not (folder / SUPERSEDED).exists():
         write_atomically(folder / SUPERSEDED, text)
+        hide_secrets(folder, KnownSecrets(os.environ))  # it was not done when the launch was cut off

@@ -15,7 +15,10 @@ from slowpath.core.machine_kind import differing, groups
 from slowpath.core.results import Results
 from slowpath.record.folder import read_launches, read_run, write_launch, write_run
 
-A = {"host": "a", "processor": "Old", "processors": 8, "processors_allowed": "0-3", "kernel": "6.1"}
+A: dict[str, Any] = {
+    **{"host": "a", "processor": "Old", "processors": 8, "processors_allowed": "0-3", "kernel": "6.1"},
+    **{"memory_bytes": 8 * 2**30, "gpus": []},
+}
 B = {**A, "host": "b", "processor": "New"}
 
 
@@ -74,6 +77,9 @@ def test_a_run_of_one_machine_is_as_it_was(tmp_path: Path) -> None:
         ({"processors_allowed": "0-1"}, ["processors allowed"]),
         ({"processors_allowed": "0-99999999999999"}, ["processors allowed"]),
         ({"processors_allowed": ["no"]}, []),
+        ({"memory_bytes": 16 * 2**30}, ["memory"]),
+        ({"memory_bytes": 8 * 2**30 - 100 * 2**20}, []),
+        ({"gpus": ["H200"]}, ["GPUs"]),
         ({"kernel": "6.2"}, ["kernel"]),
         ({"kernel": None}, []),
         ({"engines": {"mpich": "key"}}, []),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,11 @@ from slowpath.compare.comparable import ACCEPTABLE, REDACTED
 from slowpath.compare.comparison import compare
 from slowpath.compare.export import FORMATS
 from slowpath.compare.gate import Gate, flagged, gate
-from slowpath.compare.hardware import alike, count_cpus, described, unlike
 from slowpath.compare.read import Source, read_source
 from slowpath.compare.text import render_comparison, render_gate
 from slowpath.core.cell_results import CellResult
-from slowpath.core.errors import RecordError
+from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.hardware import alike, count_cpus, described, unlike
 from slowpath.core.results import LaunchCounts
 from slowpath.report.redact import NOTE, redact_run
 from support.results import a_placement, a_skipped_row, an_environment, an_mpi
@@ -177,6 +178,37 @@ def test_what_both_runs_skip_is_set_aside_and_what_failed_is_not() -> None:
         assert (found.outcome, [one.label for one in found.comparison.uncompared]) == ("undecided", ["cell 2"])
 
 
+def test_a_cell_without_a_value_of_what_is_compared_is_named_unless_the_user_chose_so() -> None:
+    """Samples that are empty on both sides, and first messages alone."""
+
+    def with_last(name: str, seed: int, **changes: Any) -> Source:
+        made = cells(seed=seed)
+        made[2] = replace(made[2], **changes)
+        return planted.source(name, made)
+
+    empty: dict[str, Any] = {"metrics": {}, "absent": {planted.METRIC: "no samples"}}
+    found = gate(with_last("new", 2, **empty), with_last("base", 1, **empty))
+    assert found.outcome == "undecided"
+    assert [(one.side, one.reason) for one in found.comparison.uncompared] == [
+        ("a", "has no value: no samples"),
+        ("b", "has no value: no samples"),
+    ]
+    metric = cells()[2].metrics[planted.METRIC]
+    first = {"metrics": {planted.METRIC: replace(metric, phases={"first": metric.phases["steady"]})}}
+    runs = with_last("new", 2, **first), with_last("base", 1, **first)
+    assert gate(*runs).outcome == "undecided"
+    assert gate(*runs).comparison.uncompared[0].reason == "has no value of phase steady, but of first: --phase all"
+    assert gate(*runs, metrics=[planted.METRIC]).comparison.set_aside == 1
+    counted = with_last("new", 2, metrics={}, witnessed=True), with_last("base", 1, metrics={}, witnessed=True)
+    assert (gate(*counted).outcome, gate(*counted).comparison.set_aside) == ("pass", 1)
+
+
+def test_a_baseline_with_wrong_bytes_is_no_measure() -> None:
+    found = gate(new(), planted.source("base", cells(wrong_bytes=3)))
+    assert (found.outcome, kinds(found)) == ("undecided", ["incomplete"])
+    assert "3 of 3 cells of A had messages with wrong bytes" in found.doubts[0].reason
+
+
 def test_the_reason_of_a_failed_cell_is_that_of_its_launch() -> None:
     made = cells(seed=2)
     made[2] = replace(made[2], status="failed", reason="no launch measured it", metrics={})
@@ -213,9 +245,21 @@ def test_values_that_are_no_times_decide_nothing(value: float) -> None:
 
 
 def test_launches_without_any_spread_are_no_pass() -> None:
-    flat = [planted.cell(i, [1e-5] * 8) for i in range(3)]
-    found = gate(planted.source("new", flat), planted.source("base", flat))
+    flat, faster = ([planted.cell(i, [value] * 8) for i in range(3)] for value in (1e-5, 0.9e-5))
+    found = gate(planted.source("new", faster), planted.source("base", flat))
     assert found.outcome == "undecided"
+    assert {one.reason for one in found.rows} == {"no interval"}
+
+
+def test_a_copy_of_a_run_is_no_baseline_of_it(tmp_path: Path) -> None:
+    """It would always pass. Copies are known by their start, and by their values whatever they are called."""
+    run = read_source(planted.folder(tmp_path / "run", 1))
+    shutil.copytree(tmp_path / "run", tmp_path / "copy")
+    with pytest.raises(UsageError, match="is a copy of"):
+        gate(read_source(tmp_path / "copy"), run)
+    renamed = replace(run.run, id="other", started="2026-05-05T00:00:00+00:00")
+    with pytest.raises(UsageError, match="is a copy of"):
+        gate(Source(Path("x.json"), replace(run.results, run=renamed)), run)
 
 
 def test_a_redacted_baseline_is_as_good_as_it_was(tmp_path: Path) -> None:
@@ -302,5 +346,6 @@ def test_the_same_kind_of_machine(a: dict[str, Any], b: dict[str, Any], same: bo
 def test_a_range_of_processors_is_counted_by_its_ends() -> None:
     assert count_cpus("0-2,5") == 4
     assert count_cpus("0-999999") == 10**6
-    assert count_cpus("0-999999999") is None
+    assert count_cpus("0-999999999") == 10**9
+    assert count_cpus("0-" + 30 * "9") is None
     assert count_cpus(None) is count_cpus("") is count_cpus("a") is count_cpus("1-") is None

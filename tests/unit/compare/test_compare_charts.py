@@ -75,6 +75,7 @@ def test_the_page_has_every_row_and_what_differs() -> None:
     assert page.count("<svg") >= 2
     assert "n1" in page
     assert "n2" in page
+    assert "<li>hardware: B does not state the machine" in page
     assert "://" not in page, "it opens without a network"
 
 

@@ -43,6 +43,7 @@ class Bench:
     told: list[str] = field(default_factory=list)
     measured: list[str] = field(default_factory=list)
     resumed: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
     cores: int = 4
     identity: str = "mpich 5.0.2"
     library = LibraryFacts("mpich", "5.0.2")
@@ -72,7 +73,8 @@ class Bench:
             raise self.fails("no")
 
     def require_machine_of(self, folder: Path) -> None:
-        pass
+        if folder.name in self.elsewhere:
+            raise EnvironmentFailure(f"{folder.name}: was measured on another machine")
 
     def resume(self, folder: Path) -> None:
         self.resumed.append(folder.name)
@@ -172,6 +174,13 @@ def test_a_budget_with_resume_is_what_is_added(bench: Bench, tmp_path: Path) -> 
     made = resume(tmp_path, bench, 10.0, 99.0).run()  # type: ignore[arg-type]
     assert bench.measured == ["01-survey", "02-trial"]
     assert (made.spent_s, made.budget_s, made.status) == (20.0, 20.0, "settled")
+
+
+def test_steps_of_another_machine_are_not_gone_on_with(bench: Bench, tmp_path: Path) -> None:
+    begun(bench, tmp_path).run()
+    bench.elsewhere.append("02-trial")
+    with pytest.raises(EnvironmentFailure, match="02-trial: was measured on another machine"):
+        resume(tmp_path, bench, 10.0, 99.0)  # type: ignore[arg-type]
 
 
 def test_resume_without_a_budget_takes_what_is_left_or_the_usual_one(bench: Bench, tmp_path: Path) -> None:

@@ -237,3 +237,11 @@ def test_what_msgspec_cannot_decode_is_one_line() -> None:
     for content in (b"", b"\xff", b'"\xff"', b'"\\ud800"', DEEP.encode(), b"9" * 5000):
         with pytest.raises(RecordError, match=r"^x: is damaged: .*; do$"):
             decoded(content, object, Path("x"), "do")
+
+
+def test_launches_of_a_run_that_is_named_from_here(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`slowpath report run` is the same run as `slowpath report /elsewhere/run`."""
+    monkeypatch.chdir(run.parent)
+    found = launch_folders(Path(run.name))
+    assert found
+    assert [one.resolve() for one in found] == [one.resolve() for one in launch_folders(run)]

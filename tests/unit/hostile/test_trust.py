@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import planted_runs as planted
 import pytest
@@ -17,9 +19,10 @@ from slowpath.compare import remeasure
 from slowpath.compare.gate import gate
 from slowpath.compare.read import Source
 from slowpath.core.cell_results import CellResult
-from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Environment, Launch, Placement, Plan
 from slowpath.core.results import EnvironmentResult, MpiResult
+from slowpath.diagnose import bench
 from slowpath.mpi.mpi import Mpi
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, write_run
 from slowpath.record.plan_files import write_plan
@@ -220,6 +223,16 @@ def test_a_launch_of_an_mpi_that_run_json_does_not_state(stranger: Path, environ
     with pytest.raises(RecordError, match="does not state the MPI 'mpich' of launch 1"):
         reopen.reopen(stranger, environ, lambda _: None, Terms(trust=True))
     assert not marks.exists()
+
+
+def test_a_step_of_a_diagnosis_that_would_load_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a resumed diagnosis proposes follows from its folder: from findings, and from variables of earlier steps."""
+    made = plan(environments=[Environment("default", {"UCX_MODULE_DIR": "evil"})])
+    monkeypatch.setattr(bench, "prepare_text", lambda *_: SimpleNamespace(plan=made))
+    fields = {one.name: cast(Any, None) for one in dataclasses.fields(bench.Bench) if one.name != "trust"}
+    with pytest.raises(UsageError, match="sets UCX_MODULE_DIR=evil"):
+        bench.Bench(**fields).prepare("", "trial")
+    assert bench.Bench(**fields, trust=True).prepare("", "trial").plan == made
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.owners import make_place
 from slowpath.core.resources import data_folder
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.build import engine_for, engine_of_standard, kept_engine
@@ -112,6 +113,7 @@ def test_the_engine_for_all_is_taken_from_the_cache(programs: dict[str, Path], t
     with pytest.raises(EnvironmentFailure, match="run: slowpath engine build --abi"):
         engine_for(mpich, environ)
     kept = tmp_path / "cache" / "engines" / "mpich-5"
+    make_place(kept.parent)
     shutil.copytree(programs["mpi-5"].parent, kept)
     source = source_hash(data_folder("engine"))
     note = EngineNote("mpich-5", "mpich 5.0", "mpi-5", "mpicxx_abi", "c++", source, "2026-01-01")

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.owners import make_place
 from slowpath.core.resources import data_folder
 from slowpath.mpi.find import find_mpi
 from slowpath.mpi.mpi import Mpi
@@ -66,7 +67,8 @@ def keep_engine(mpi: Mpi, environ: dict[str, str], built: str = "2026", /, **mor
     made = EngineNote("key", mpi.identity, mpi.abi, str(mpi.mpicxx), "g++ 12", source, built)
     note = msgspec.structs.replace(made, **{"processor": processor_features(), **more})
     folder = engines_folder(environ) / f"{mpi.name}-{built}"
-    folder.mkdir(parents=True)
+    make_place(folder.parent)
+    folder.mkdir()
     (folder / PROGRAM).write_text("#!/bin/sh\n")
     (folder / PROGRAM).chmod(0o755)
     seal(folder, note)

@@ -126,11 +126,13 @@ def test_another_node_of_the_same_kind_is_fine_in_a_job(resume: Resume, told: li
 def test_variables_that_steer_mpi_are_named_where_they_differ(
     resume: Resume, told: list[str], run_folder: Path
 ) -> None:
-    before = {"UCX_TLS": "sm", "FI_PROVIDER": "tcp", "SLURM_JOB_ID": "1"}
+    before = {"UCX_TLS": "sm", "FI_PROVIDER": "tcp", "SLURM_JOB_ID": "1", "SLOWPATH_CACHE_DIR": "/c"}
     now = {"UCX_TLS": "tcp", "FI_PROVIDER": "tcp", "SLURM_JOB_ID": "2"}
     number(run_folder, resume({**HERE, "variables": before}, {**HERE, "variables": now}))
-    assert told == ["resumed with variables that steer MPI unlike those of its beginning: UCX_TLS"]
-    assert read_run(run_folder).notes == told
+    assert told == ["differs: variables that steer MPI, from those when it began: UCX_TLS"]
+    assert read_run(run_folder).notes == [
+        "resumed with variables that steer MPI unlike those of its beginning: UCX_TLS"
+    ]
 
 
 def test_another_build_of_the_engine_needs_trust_and_is_a_machine_of_its_own(

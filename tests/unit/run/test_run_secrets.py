@@ -10,15 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from slowpath.core.known_secrets import KnownSecrets
 from slowpath.core.plan import Plan
 from slowpath.core.secrets import HIDDEN
-from slowpath.record.folder import RunInfo, read_launch_info, write_run
+from slowpath.record.folder import FailedCell, LaunchInfo, RunInfo, read_launch_info, write_run
 from slowpath.record.plan_files import write_plan
+from slowpath.run import hide
 from slowpath.run.commands import MpiCommands
 from slowpath.run.execute import Execution, RunLimits
 from slowpath.run.machine import machine_facts
 from slowpath.run.process import Job, Outcome
 from slowpath.run.progress import Quiet
+from slowpath.run.resume import schedule_after
 from support.planted_secrets import PLANTED, found_in, random_secrets
 
 MakePlan = Callable[..., Plan]
@@ -57,8 +60,9 @@ def run_with(secrets: Mapping[str, str], folder: Path, make_plan: MakePlan, comm
 def test_planted_secrets(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
     # What only the shape of a value of one job's own names tells is not known in a program's output.
     names = [one for one in PLANTED if one[0] not in ("FI_PSM3_UUID", "OMPI_MCA_orte_hnp_uri")]
-    run_with({name: value for name, value, _ in names}, run_folder, make_plan, fake_commands)
-    assert found_in(run_folder, [secret for _, _, secret in names]) == []
+    commands = replace(fake_commands, mpi=replace(fake_commands.mpi, env={"X_TOKEN": "launch-tok-1"}))
+    run_with({name: value for name, value, _ in names}, run_folder, make_plan, commands)
+    assert found_in(run_folder, [*(secret for _, _, secret in names), "launch-tok-1"]) == []
     assert "UCX_TLS=tcp" in (run_folder / "launches/000001/stdout").read_text()
     assert "UCX_IB_PKEY=0xffff" in (run_folder / "launches/000001/stdout").read_text()
     assert (run_folder / "launches/000001/stderr").read_bytes().startswith(b"\xff ")
@@ -80,6 +84,51 @@ def test_random_secrets(seed: int, run_folder: Path, make_plan: MakePlan, fake_c
     assert found_in(run_folder, list(secrets.values())) == []
     machine = json.loads((run_folder / "run.json").read_text())["machine"]
     assert machine["variables"] == {"UCX_TLS": "tcp", "UCX_IB_PKEY": "0xffff"}
+
+
+def test_output_that_is_too_large_to_be_held_is_cleaned_line_by_line(
+    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hide, "MOST_BYTES", 100)
+    secrets = random_secrets(60, 5)
+    run_with(secrets, run_folder, make_plan, fake_commands)
+    launch = run_folder / "launches/000001"
+    for name in ("stdout", "stderr", "stacks"):
+        assert not [value for value in secrets.values() if value.encode() in (launch / name).read_bytes()], name
+    assert (launch / "stderr").read_bytes().startswith(b"\xff ")
+    assert not list(launch.glob(".*"))
+
+
+def test_a_launch_that_was_cut_off_is_cleaned_when_the_run_goes_on(
+    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMPI_MCA_secret_key", "s3cr3t-of-a-job")
+    launch = run_folder / "launches/000001"
+    launch.mkdir(parents=True)
+    (launch / "stdout").write_text("the key is s3cr3t-of-a-job\n")
+    schedule_after(run_folder, make_plan(["ok"]))
+    assert (launch / "superseded").is_file()
+    assert (launch / "stdout").read_text() == f"the key is {HIDDEN}\n"
+
+
+def test_launch_json_has_the_command_line_and_the_reasons_without_secrets() -> None:
+    secrets = KnownSecrets({"OMPI_MCA_secret_key": "s3cr3t-of-a-job"})
+    given = LaunchInfo(
+        *(1, 1, "e", "p"),
+        argv=["mpiexec", "-genv", "SLURM_JWT", "abc", "/e/slowpath-engine", "s3cr3t-of-a-job", "-n", "2"],
+        variables={"X_TOKEN": "abc", "UCX_TLS": "tcp", "ENABLE_MR_PROV_KEY": "1"},
+        reason="s3cr3t-of-a-job",
+        failed_cells=[FailedCell(0, "failed", "MY_PASS=abc in s3cr3t-of-a-job")],
+    )
+    made = hide.without_secrets(given, secrets)
+    assert made.argv == ["mpiexec", "-genv", "SLURM_JWT", HIDDEN, "/e/slowpath-engine", HIDDEN, "-n", "2"]
+    assert made.variables == {
+        "X_TOKEN": "(its name says that it is a secret)",
+        "UCX_TLS": "tcp",
+        "ENABLE_MR_PROV_KEY": "1",
+    }
+    assert made.reason == HIDDEN
+    assert made.failed_cells == [FailedCell(0, "failed", f"MY_PASS={HIDDEN} in {HIDDEN}")]
 
 
 def test_launches_without_secrets_are_not_rewritten(

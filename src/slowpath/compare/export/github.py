@@ -19,6 +19,7 @@ from slowpath.compare.text import (
     uncompared_words,
     what_to_do,
 )
+from slowpath.core.clean import markdown, text
 from slowpath.report import format as fmt
 
 if TYPE_CHECKING:
@@ -37,13 +38,13 @@ def summary(found: Gate) -> str:
     lines += [f"{one.label}: {one.reason}" for one in found.wrong]
     lines += [f"A is the baseline, B the run. {what_to_do(found)}"] if open_kinds(found) else []
     quiet = [one for one in found.rows if one.outcome == "pass" and not one.again]
-    parts = [f"## {_SIGN[found.outcome]} {TITLE}: {found.outcome}", headline(found)]
+    parts = [f"## {_SIGN[found.outcome]} {TITLE}: {found.outcome}", markdown(headline(found))]
     parts += ["\n".join(f"- {_cell(line)}" for line in lines)]
     parts += [_table(loud)] if loud else []
     parts += [_folded(f"{len(quiet)} passed", _table(quiet))] if quiet else []
     differences = "\n".join(f"- {_cell(difference(one))}" for one in found.comparison.differences)
     parts += [_folded("What differs between the runs", differences)] if differences else []
-    parts += [found.comparison.caution, *found.notes]
+    parts += [markdown(words) for words in [found.comparison.caution, *found.notes] if words]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -64,7 +65,7 @@ def _command(level: str, what: str, why: str) -> str:
 
 
 def _escaped(words: str) -> str:
-    return words.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return text(words).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _table(rows: list[Judged]) -> str:
@@ -84,7 +85,7 @@ def _row(one: Judged) -> list[str]:
 
 
 def _cell(words: str) -> str:
-    return words.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+    return markdown(words)
 
 
 def _folded(title: str, content: str) -> str:

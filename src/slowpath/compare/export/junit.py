@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from slowpath.compare.text import difference, headline, judged_label
+from slowpath.core.clean import text
 
 if TYPE_CHECKING:
     from slowpath.compare.comparable import Doubt
@@ -109,4 +110,4 @@ def _facts(found: Gate) -> Iterable[tuple[str, str]]:
 
 
 def _clean(words: str) -> str:
-    return _NOT_XML.sub("?", words)
+    return _NOT_XML.sub("?", text(words))

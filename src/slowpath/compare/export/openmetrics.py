@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from slowpath.compare.export.values import Value, values
 from slowpath.compare.gate import judges
+from slowpath.core.clean import text
 from slowpath.core.files import write_atomically
 
 if TYPE_CHECKING:
@@ -77,9 +78,9 @@ def _measured(run: Source) -> list[str]:
         of_unit = [one for one in every if one.unit == unit]
         name = _UNITS.get(unit)
         intervals = [one for one in of_unit if one.interval]
-        for end, text in ((0, "low"), (1, "high")):
+        for end, which in ((0, "low"), (1, "high")):
             samples = [(_labels(one), one.interval[end]) for one in intervals if one.interval]
-            lines += _family(f"slowpath_{text}", name, f"{text} end of the value's interval", _from(run, samples))
+            lines += _family(f"slowpath_{which}", name, f"{which} end of the value's interval", _from(run, samples))
         measured = [(_labels(one), one.value) for one in of_unit]
         lines += _family("slowpath_value", name, "over launches", _from(run, measured))
     return lines
@@ -119,4 +120,4 @@ def _written(labels: Mapping[str, str]) -> str:
 
 
 def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+    return text(value).replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from slowpath.core.clean import text
 from slowpath.core.result import Interval
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def values(run: Source) -> Iterator[Value]:
         for name, metric in cell.metrics.items():
             for phase, found in metric.phases.items():
                 yield Value(
-                    cell.label,
+                    text(cell.label),
                     cell.key,
                     cell.experiment,
                     cell.mpi,

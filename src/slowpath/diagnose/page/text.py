@@ -6,6 +6,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 
+from slowpath.core.clean import cleaned
 from slowpath.core.results import Finding, RemedyResult, SideEffect
 from slowpath.diagnose.limits.variables import limits_of
 from slowpath.diagnose.page.words import leg_words, limit_words
@@ -21,6 +22,7 @@ _STATUS: Mapping[Status, str] = {
 }
 
 
+@cleaned
 def render(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
     """The whole text."""
     return "\n".join(_lines(diagnosis, folder, width)) + "\n"

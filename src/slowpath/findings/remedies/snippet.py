@@ -12,14 +12,14 @@ from slowpath.mpi.launchers import binding_line
 
 def shell_lines(variables: Mapping[str, str], unset: Sequence[str]) -> str | None:
     """Lines for a POSIX shell; None when there is nothing to set."""
-    lines = [f"unset {name}" for name in unset]
-    lines += [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+    lines = [f"unset {shlex.quote(name)}" for name in unset]
+    lines += [f"export {shlex.quote(name)}={shlex.quote(value)}" for name, value in variables.items()]
     return "\n".join(lines) or None
 
 
 def modulefile_lines(variables: Mapping[str, str], unset: Sequence[str]) -> str | None:
     """Lines for a modulefile in Lua (Lmod); None when there is nothing to set."""
-    lines = [f'unsetenv("{name}")' for name in unset]
+    lines = [f"unsetenv({_lua(name)})" for name in unset]
     lines += [f"setenv({_lua(name)}, {_lua(value)})" for name, value in variables.items()]
     return "\n".join(lines) or None
 
@@ -46,5 +46,5 @@ def snippet(remedy: Remedy, library: str | None = None) -> dict[str, str | None]
 
 
 def _lua(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
     return f'"{escaped}"'

@@ -18,7 +18,7 @@ from slowpath.record.imports.limits import check_rows
 from slowpath.record.imports.log import Log, Section, Time, parse_log
 from slowpath.record.imports.log_campaign import campaign_text
 from slowpath.record.imports.plan import PLACEMENT, build_plan
-from slowpath.record.imports.source import cannot_write, labels_of, read_contents, run_info
+from slowpath.record.imports.source import cannot_write, kept_log, labels_of, read_contents, run_info
 from slowpath.record.imports.suspect import suspects
 from slowpath.record.plan_files import write_plan
 from slowpath.record.writing import Block, write_blocks
@@ -84,7 +84,7 @@ def _write_launch(folder: Path, number: int, log: Log, label: str, plan: Plan) -
     foreign = [f"line {line}, not the reproducer's: {text}" for line, text in log.notes]
     events = list(_events(number, log, cells, foreign, doubts))
     write_atomically(launch / "events.jsonl", b"".join(msgspec.json.encode(event) + b"\n" for event in events))
-    write_atomically(launch / "stdout", log.content)
+    write_atomically(launch / "stdout", kept_log(log.content))
     write_launch(folder, LaunchInfo(number, 1, label, PLACEMENT, ended="ok"))
     return [*foreign, *(why for found in doubts.values() for why in found.values())]
 

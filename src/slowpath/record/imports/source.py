@@ -10,10 +10,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from slowpath.core.clean import line
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.files import read_bytes
 from slowpath.core.plan import Plan
-from slowpath.core.secrets import clean_words
+from slowpath.core.secrets import clean_text, clean_words
 from slowpath.core.toml import table_text
 from slowpath.core.version import __version__
 from slowpath.record.folder import RUN_SCHEMA, RunInfo
@@ -80,10 +81,11 @@ def labels_of(files: Sequence[Path]) -> list[str]:
     """Stems; one that occurs again gets a number."""
     labels: list[str] = []
     for file in files:
-        label, again = file.stem, 1
+        stem = line(file.stem)
+        label, again = stem, 1
         while label in labels:
             again += 1
-            label = f"{file.stem} ({again})"
+            label = f"{stem} ({again})"
         labels.append(label)
     return labels
 
@@ -105,6 +107,11 @@ def run_info(plan: Plan, logs: Sequence[Imported], campaign: str, conditions: st
         command=clean_words(["slowpath", "import", *(str(log.path) for log in logs)]),
         notes=[conditions, f"Imported at {imported}; when the logs were measured is not known.", *notes],
     )
+
+
+def kept_log(content: bytes) -> bytes:
+    """A log as it is kept: without what has a credential's shape, and without values that a secret name is given."""
+    return clean_text(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
 def campaign_head(plan: Plan, what: str, measures: str) -> str:

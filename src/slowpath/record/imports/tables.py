@@ -17,7 +17,7 @@ from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, Launc
 from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
 from slowpath.record.imports.conditions import Conditions, condition_words
 from slowpath.record.imports.printed import write_printed
-from slowpath.record.imports.source import cannot_write, run_info
+from slowpath.record.imports.source import cannot_write, kept_log, run_info
 from slowpath.record.imports.table import Table, TableLog
 from slowpath.record.imports.table_campaign import campaign_text
 from slowpath.record.imports.table_plan import PLACEMENT, Planned, build_plan, planned_cells
@@ -72,7 +72,7 @@ def _write_launch(folder: Path, number: int, log: TableLog, group: Sequence[Plan
     write_printed(launch, group)
     events = _events(number, log, group)
     write_atomically(launch / "events.jsonl", b"".join(msgspec.json.encode(event) + b"\n" for event in events))
-    write_atomically(launch / "stdout", log.content)
+    write_atomically(launch / "stdout", kept_log(log.content))
     write_launch(folder, LaunchInfo(number, 1, group[0].cell.environment, PLACEMENT, ended="ok"))
 
 

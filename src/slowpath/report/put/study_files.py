@@ -7,6 +7,7 @@ import csv
 import io
 from collections.abc import Callable
 
+from slowpath.core.clean import csv_value, markdown
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
 from slowpath.report.put.history import SOURCE, WHAT_IT_IS
@@ -53,7 +54,7 @@ def study_csv(rows: list[StudyRow]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([name for name, _ in _COLUMNS])
-    writer.writerows(["" if (value := of(row)) is None else value for _, of in _COLUMNS] for row in rows)
+    writer.writerows(["" if (value := of(row)) is None else csv_value(value) for _, of in _COLUMNS] for row in rows)
     return out.getvalue()
 
 
@@ -61,18 +62,18 @@ def study_markdown(rows: list[StudyRow]) -> str:
     """The table, and below it what is missing and what the old numbers are."""
     lines = [_line(_HEAD), _line(["---"] * len(_HEAD)), *(_line(_cells(row)) for row in rows)]
     missing = [f"{row.name}{f' ({row.mpi})' if row.mpi else ''}: {row.reason}." for row in rows if row.reason]
-    return "\n".join([*lines, "", *missing, f"Then: {WHAT_IT_IS}; {SOURCE}."]) + "\n"
+    return "\n".join([*lines, "", *map(markdown, missing), f"Then: {WHAT_IT_IS}; {SOURCE}."]) + "\n"
 
 
 def _cells(row: StudyRow) -> list[str]:
     launches = f", in launches of {row.mpi}" if row.mpi and row.then else ""
     then = [str(row.then.instructions), f"{row.then.rate_per_s / MILLION:g}"] if row.then else [fmt.MISSING] * 2
     today = [count_words(row.instructions), millions(row.rate_per_s, row.rate_interval)]
-    return [row.name, f"{row.measured_as}{launches}", *today, *then]
+    return [markdown(cell) for cell in (row.name, f"{row.measured_as}{launches}", *today, *then)]
 
 
 def _line(cells: list[str] | tuple[str, ...]) -> str:
-    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+    return f"| {' | '.join(cells)} |"
 
 
 def _million(rate_per_s: float | None) -> float | None:

@@ -7,6 +7,8 @@ from html import escape
 
 from markupsafe import Markup
 
+from slowpath.core import clean
+
 Attribute = str | float | int | None
 
 
@@ -20,7 +22,7 @@ def element(name: str, content: str = "", /, **attributes: Attribute) -> str:
     parts = [name]
     for key, value in attributes.items():
         if value is not None:
-            text = number(value) if isinstance(value, float) else escape(str(value))
+            text = number(value) if isinstance(value, float) else escape(clean.text(str(value)))
             parts.append(f'{key.rstrip("_").replace("_", "-")}="{text}"')
     opened = " ".join(parts)
     return f"<{opened}>{content}</{name}>" if content else f"<{opened}/>"
@@ -28,14 +30,14 @@ def element(name: str, content: str = "", /, **attributes: Attribute) -> str:
 
 def text(words: str, x: Attribute, y: Attribute, anchor: str | None = None, class_: str | None = None) -> str:
     """A label. `anchor` is start (None), middle or end."""
-    return element("text", escape(words), x=x, y=y, text_anchor=anchor, class_=class_)
+    return element("text", escape(clean.text(words)), x=x, y=y, text_anchor=anchor, class_=class_)
 
 
 def picture(
     content: str, title: str, description: str, *, height: int, width: int | None = None, class_: str = ""
 ) -> Markup:
     """A whole picture. `width` None: as wide as its box, with x in percent; the text keeps its size in CSS pixels."""
-    words = element("title", escape(title)) + element("desc", escape(description))
+    words = element("title", escape(clean.text(title))) + element("desc", escape(clean.text(description)))
     across = "100%" if width is None else str(width)
     box = None if width is None else f"0 0 {width} {height}"
     return Markup(

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import struct
 
+from slowpath.core.clean import line
+
 END_OF_CHUNK, END_OF_BUFFER, END_OF_FILE, CHUNK_HEADER, TIMESTAMP = 0, 1, 2, 3, 5
 LITTLE_ENDIAN = 0x42
 UNDEFINED_32, UNDEFINED_64 = 2**32 - 1, 2**64 - 1
@@ -38,8 +40,8 @@ def number64(value: int) -> bytes:
 
 
 def text(words: str) -> bytes:
-    """A string with its end; a zero byte inside would end it early."""
-    return words.replace("\0", " ").encode() + b"\0"
+    """A string with its end; what is not seen is escaped: a zero byte inside would end it early."""
+    return line(words).encode() + b"\0"
 
 
 def record(kind: int, data: bytes) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from slowpath.core.clean import line
 from slowpath.core.files import write_atomically
 from slowpath.report.trace.model import Row, Span, Trace, edges
 
@@ -53,7 +54,7 @@ def _int(number: int, value: int) -> bytes:
 
 
 def _bytes(number: int, value: bytes | str) -> bytes:
-    data = value.encode() if isinstance(value, str) else value
+    data = line(value).encode() if isinstance(value, str) else value
     return _varint(number << 3 | 2) + _varint(len(data)) + data
 
 

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from slowpath.core.clean import line
 from slowpath.mpi.batch_systems import JobScript
 from slowpath.plan.campaign import Campaign
 from slowpath.plan.places import most_nodes
@@ -71,7 +72,7 @@ def job_script(campaign: Campaign, script: JobScript, asked: Asked) -> str:
     options = [*mpi, *asked.options, *(["--ranks", ",".join(map(str, asked.ranks))] if asked.ranks else [])]
     head = [
         "#!/bin/bash",
-        f"# {campaign.title}",
+        f"# {line(campaign.title)}",
         f"# Submit from a folder that all nodes see: {script.submit} SCRIPT",
         *(directive.format(**known) for directive in script.directives),
     ]

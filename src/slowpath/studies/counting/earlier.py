@@ -30,6 +30,8 @@ def read_earlier(path: Path, function: str) -> list[ProcessCount]:
     Raises: UsageError: it counted another function.  RecordError: it can't be read or holds no counted call.
     """
     file = path / KEPT if path.is_dir() else path
+    if not file.exists():
+        raise RecordError(f"--compare {file}: is missing, so it can't be read; name what slowpath count --json printed")
     try:
         lines = [line for line in read_bytes(file).splitlines() if line.strip()]
         documents = [msgspec.json.decode(line, type=Document) for line in lines]

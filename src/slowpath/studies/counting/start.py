@@ -76,9 +76,11 @@ def run(command: Sequence[str], environ: Mapping[str, str], output_to_stderr: bo
         )
     except OSError as error:
         raise EnvironmentFailure(f"{command[0]} can't be started: {error.strerror or error}") from error
-    # Ctrl-C reaches the program by itself: what it has done until then is shown.
-    old = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT,)}
-    old[signal.SIGTERM] = signal.signal(signal.SIGTERM, lambda number, _: os.kill(child.pid, number))
+    # Ctrl-C reaches the program by itself, the others are handed on: what it has done until then is shown.
+    old = {signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN)}
+    for handed in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(handed) is not signal.SIG_IGN:
+            old[handed] = signal.signal(handed, lambda number, _: os.kill(child.pid, number))
     try:
         return child.wait()
     finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether two runs are from the same kind of machine: processor model, processors, memory, GPUs. Pure.
+"""Whether two machines are of one kind: processor model, processors, memory, GPUs. Pure.
 
 A host's name, its kernel and its settings are no part of it: they are listed next to each comparison.
 """
@@ -13,15 +13,15 @@ from slowpath.core.units import format_bytes
 
 MEMORY_RATIO = 0.03  # the kernel keeps a little more or less of it from version to version and from boot to boot
 MEMORY_BYTES = 512 * 2**20  # on small machines, where it keeps the most
-Machine = Mapping[str, Any]  # of the shape slowpath.core.machine.MachineFacts, which reading has held it to
+Machine = Mapping[str, Any]  # of the shape slowpath.core.machine.MachineFacts, which readers hold it to
 
 
 class Unlike(NamedTuple):
-    """One thing that two machines do not share; None: that run does not state it."""
+    """One thing that two machines do not share, as each states it."""
 
     what: str
-    a: str | None
-    b: str | None
+    a: str
+    b: str
 
 
 def hardware(machine: Machine) -> tuple[str | None, ...]:
@@ -50,25 +50,27 @@ def gpus(machine: Machine) -> str | None:
 
 def allowed(machine: Machine) -> int | None:
     """How many of the processors the run could use."""
-    return count_cpus(machine.get("processors_allowed"))
+    text = machine.get("processors_allowed")
+    return count_cpus(text) if isinstance(text, str) else None
 
 
 def count_cpus(text: str | None) -> int | None:
     """`0-2,5` -> 4; None: nothing that can be read. Counted by its ends: a file may state any range."""
     count = 0
     for part in (text or "").split(","):
-        first, dash, last = part.partition("-")
+        first, dash, last = part.strip().partition("-")
         if not _short_number(first) or (dash and not _short_number(last)):
             return None
-        count += int(last if dash else first) - int(first) + 1
+        count += max(0, int(last if dash else first) - int(first) + 1)
     return count
 
 
 def unlike(a: Machine, b: Machine) -> list[Unlike]:
     """What both state and do not share. Empty for machines that state nothing: see `is_stated`."""
-    facts = [Unlike(what, fact(a), fact(b)) for what, fact in _FACTS]
-    found = [one for one in facts if one.a is not None and one.b is not None and one.a != one.b]
-    return found + ([Unlike("memory", memory(a), memory(b))] if _memory_differs(a, b) else [])
+    facts = [(what, fact(a), fact(b)) for what, fact in _FACTS]
+    found = [Unlike(what, one, other) for what, one, other in facts if one and other and one != other]
+    one, other = memory(a), memory(b)
+    return found + ([Unlike("memory", one, other)] if one and other and _memory_differs(a, b) else [])
 
 
 def is_stated(machine: Machine) -> bool:
@@ -90,14 +92,12 @@ _FACTS: tuple[tuple[str, Callable[[Machine], str | None]], ...] = (
 
 
 def _memory_differs(a: Machine, b: Machine) -> bool:
-    one, other = a.get("memory_bytes"), b.get("memory_bytes")
-    if one is None or other is None:
-        return False
+    one, other = a["memory_bytes"], b["memory_bytes"]
     return bool(abs(one - other) > max(MEMORY_BYTES, MEMORY_RATIO * max(one, other)))
 
 
 def _short_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 6
+    return text.isascii() and text.isdecimal() and len(text) < 20
 
 
 def _words(value: int | None) -> str | None:
