@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from fuzz_reached import Line, Reached
 from fuzz_targets import Target, refused, seeds_of
 
 ONE_LIMIT_S = 20  # of one input; a reader takes milliseconds
@@ -27,16 +28,20 @@ class Hang(BaseException):
 
 @dataclass
 class Counts:
-    """What became of the inputs. crashes: the last line of each kind of crash -> the file with its input."""
+    """What became of the inputs.
+
+    crashes: the last line of each kind of crash -> the file with its input.  lines: inputs -> lines reached.
+    """
 
     inputs: int = 0
     refused: int = 0
     slowest_s: float = 0.0
     peak_bytes: int = 0
     crashes: dict[str, str] | None = None
+    lines: dict[int, frozenset[Line]] | None = None
 
 
-def run(target: Target, inputs: int, seed: int, keep: Path) -> Counts:
+def run(target: Target, inputs: int, seed: int, keep: Path, reached: Reached | None = None) -> Counts:
     """`inputs` inputs. Inputs that break the reader are kept in `keep`, one of each kind."""
     counts = Counts(crashes={})
     chance = random.Random(f"{target.name} {seed}")
@@ -48,10 +53,17 @@ def run(target: Target, inputs: int, seed: int, keep: Path) -> Counts:
             if refused(target, content, folder):
                 raise ValueError(f"{target.name}: an input that should be valid is refused")
         before = signal.signal(signal.SIGALRM, _hang)
+        if reached is not None:
+            reached.start()
         try:
-            for _ in range(inputs):
+            for number in range(1, inputs + 1):
                 _one(target, target.make(seeds, chance), folder, keep, counts)
+                if reached is not None:
+                    reached.look(number)
         finally:
+            if reached is not None:
+                reached.stop()
+                counts.lines = reached.after
             signal.alarm(0)
             signal.signal(signal.SIGALRM, before)
     counts.peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -12,21 +12,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fuzz_mutation import mutated
+import fuzz_documents
+from fuzz_mutation import mutated, with_hostile
 
+from slowpath.analyse.results_file import read_results
 from slowpath.core.errors import SlowpathError
 from slowpath.core.plan import Plan
+from slowpath.diagnose.records import read_diagnosis
 from slowpath.plan.campaign import decode
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 from slowpath.record.blocks import read, scan
 from slowpath.record.events import read_events
-from slowpath.record.folder import LaunchInfo, read_launch_info, write_launch
+from slowpath.record.folder import read_launch_info, read_run
 from slowpath.record.imports.choose import FORMATS, import_files
 from slowpath.record.imports.log import parse_log
 from slowpath.record.layout import layout
 from slowpath.record.plan_files import read_plan, write_plan
+from slowpath.record.witness import CONTROL_VARIABLES, read_variables
 from slowpath.record.writing import Block, Witness, encode
+from slowpath.studies.counting.read import process_count
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "tests"
@@ -204,11 +209,34 @@ def _read_plan(content: bytes, folder: Path) -> None:
     read_plan(path)
 
 
-def _launches() -> list[bytes]:
-    folder = Path(_kept["folder"])
-    (folder / "launches" / "000001").mkdir(parents=True, exist_ok=True)
-    write_launch(folder, LaunchInfo(1, 1, "default", "bound", ["mpiexec"], {"A": "1"}, wall_s=1.5, return_code=0))
-    return [(folder / "launches" / "000001" / "launch.json").read_bytes()]
+def _file(name: str, read: Callable[[Path], object]) -> Callable[[bytes, Path], None]:
+    """A reader of a file of this name; `read` gets its folder."""
+
+    def read_it(content: bytes, folder: Path) -> None:
+        (folder / name).write_bytes(content)
+        read(folder)
+
+    return read_it
+
+
+def _of(make: Callable[[Path], list[bytes]]) -> Callable[[], list[bytes]]:
+    """Seeds that are made in a folder."""
+    return lambda: make(Path(_kept["folder"]))
+
+
+def _read_results(folder: Path) -> None:
+    read_results(folder / "results.json")
+
+
+def _read_counts(content: bytes, folder: Path) -> None:
+    process_count(folder / "n-7.jsonl", content, lambda places: dict.fromkeys(places, ("m.so", "f")))
+
+
+def _read_variables(folder: Path) -> None:
+    """Never refused: why there are none is part of the results."""
+    found, why = read_variables(folder / CONTROL_VARIABLES)
+    if (found is None) == (why is None):
+        raise Defect("variables and a reason why there are none, or neither")
 
 
 def _read_launch(content: bytes, folder: Path) -> None:
@@ -225,9 +253,14 @@ TARGETS: tuple[Target, ...] = (
     Target("table of IMB", _texts("unit/imports/data/imb.txt"), _read_table("IMB")),
     Target("table of nccl-tests", _texts("unit/imports/data/nccl-*.txt"), _read_table("nccl-tests")),
     Target("samples.blk", _blocks, _read_blocks, _block_input),
-    Target("events.jsonl", _events, _read_events),
-    Target("plan.json", _plans, _read_plan),
-    Target("launch.json", _launches, _read_launch),
+    Target("events.jsonl", _events, _read_events, with_hostile),
+    Target("plan.json", _plans, _read_plan, with_hostile),
+    Target("launch.json", _of(fuzz_documents.launches), _read_launch, with_hostile),
+    Target("run.json", _of(fuzz_documents.runs), _file("run.json", read_run), with_hostile),
+    Target("results.json", fuzz_documents.results, _file("results.json", _read_results), with_hostile),
+    Target("diagnosis.json", fuzz_documents.diagnoses, _file("diagnosis.json", read_diagnosis), with_hostile),
+    Target("variables of a library", fuzz_documents.variables, _file(CONTROL_VARIABLES, _read_variables), with_hostile),
+    Target("counted instructions", fuzz_documents.counts, _read_counts, with_hostile),
 )
 
 

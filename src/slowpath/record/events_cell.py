@@ -6,7 +6,10 @@ Fields that an engine may not know have a default of None: missing, not zero. Un
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from slowpath.core.limits import Name, Number, Text, Whole
 from slowpath.core.plan import CellNumber, Count, RankNumber
@@ -75,7 +78,7 @@ class CellEnd(msgspec.Struct, frozen=True, tag_field="event", tag="cell_end"):
 
     t_ns: Whole
     cell: CellNumber
-    status: Name
+    status: Annotated[str, Meta(pattern="^(ok|skipped|failed)$")]
     reason: Text | None = None
     batch: Count | None = None
     steady_samples: Count | None = None

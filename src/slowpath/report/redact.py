@@ -187,7 +187,7 @@ def _values(path: Path, text: str) -> list[Any]:
             if _deepest(part) > _MOST_LEVELS:
                 raise RecordError(f"{path}: is nested deeper than {_MOST_LEVELS} levels; restore the file from a copy")
             found.append(json.loads(part))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if path.suffix == ".jsonl":
                 break
             raise RecordError(f"{path}: is damaged: {error}; restore the file from a copy") from error

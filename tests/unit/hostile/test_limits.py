@@ -12,6 +12,7 @@ from typing import Any
 import planted
 import pytest
 
+from slowpath.analyse.build import build_results
 from slowpath.cli.main import exit_code
 from slowpath.core.cpu_list import parse_cpu_list
 from slowpath.core.decoding import decoded
@@ -245,3 +246,25 @@ def test_launches_of_a_run_that_is_named_from_here(run: Path, monkeypatch: pytes
     found = launch_folders(Path(run.name))
     assert found
     assert [one.resolve() for one in found] == [one.resolve() for one in launch_folders(run)]
+
+
+def test_cells_of_slowpath_ipc_that_have_nothing_in_common_are_refused(tmp_path: Path) -> None:
+    lines: list[dict[str, Any]] = [{"event": "launch_begin", "launch": 0, "size": 2}]
+    for cell, name in enumerate(("live", "\u202elive")):
+        lines.append({"event": "cell_begin", "cell": cell, "experiment": "ipc", "parameters": {name: "1"}})
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps({"t_ns": 1, **line}) + "\n" for line in lines))
+    blocks.write_blocks(tmp_path / "samples.blk", [blocks.Block(0, 0, "first", [10])])
+    with pytest.raises(RecordError, match="do not have the same parameters"):
+        build_results(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "argv", [["import", "{loop}"], ["report", "{folder}"], ["table", "{folder}"], ["history", "{folder}"]]
+)
+def test_a_link_to_itself_is_one_line(argv: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "run.json").symlink_to("run.json")
+    assert exit_code([word.format(loop=tmp_path / "loop", folder=tmp_path) for word in argv]) == 4
+    err = capfd.readouterr().err
+    assert err.startswith("slowpath: error: ")
+    assert err.count("\n") == 1

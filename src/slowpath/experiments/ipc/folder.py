@@ -50,7 +50,7 @@ def ipc_folders(folder: Path) -> list[Path]:
     if _is_record(folder):
         return [folder]
     with os.scandir(folder) as entries:
-        names = sorted(one.name for one in itertools.islice(entries, MOST_LAUNCHES) if one.is_dir())
+        names = sorted(one.name for one in itertools.islice(entries, MOST_LAUNCHES))
     return [inside(folder, name) for name in names if _is_record(folder / name)]
 
 
@@ -83,6 +83,9 @@ def _sweep(launch: LaunchRecord) -> Sweep:
 
 def _check_same(folder: Path, sweep: Sweep, other: Path, whole: Sweep) -> None:
     """A record may have been cut short, but what it has must be what the others have."""
+    names = {frozenset(parameters) for parameters in whole.values()}
+    if len(names) > 1:
+        raise RecordError(f"{folder}: its cells do not have the same parameters; restore events.jsonl from a copy")
     wrong = next((cell for cell, parameters in sweep.items() if whole.get(cell) != parameters), None)
     if wrong is not None:
         raise RecordError(

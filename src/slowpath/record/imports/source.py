@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
 from collections.abc import Sequence
 from datetime import datetime
@@ -69,9 +70,9 @@ def _content(path: Path, down_to: str) -> bytes:
 
 def refuse_twice(files: Sequence[Path]) -> None:
     """Raises: RecordError: a log is named more than once."""
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for file in files:
-        real = file.resolve()
+        real = os.path.realpath(file)
         if real in seen:
             raise RecordError(f"{file}: is named twice; name each log once")
         seen.add(real)
