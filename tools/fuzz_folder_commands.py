@@ -213,7 +213,7 @@ def judged(reader: Reader, place: Place, outcome: Outcome) -> str | None:
         return f"writes outside: {outcome.wrote_outside[0][:120]}"
     if outcome.grown_bytes > MEMORY_BYTES:
         return "takes over 1 GiB"
-    for name, text in (("stdout", out), ("stderr", err), *_written(reader, place)):
+    for name, text in (("stdout", out), ("stderr", err), *_written(reader, place, outcome)):
         if found := _CONTROL.search(text):
             return f"{name} has the control character U+{ord(found[0]):04X}"
     if outcome.code in (2, 4) and err.count("slowpath: error: ") != 1 and reader.name not in ("import", "campaign"):
@@ -228,10 +228,10 @@ def _traceback(err: str) -> str:
     return f"{last[:100]} ({where})"
 
 
-def _written(reader: Reader, place: Place) -> Sequence[tuple[str, str]]:
+def _written(reader: Reader, place: Place, outcome: Outcome) -> Sequence[tuple[str, str]]:
     """Texts that it wrote for people and programs."""
     found: list[tuple[str, str]] = []
-    for folder in reader.allowed(place) if reader.name.startswith("report") else ():
+    for folder in reader.allowed(place) if reader.name.startswith("report") and outcome.code == 0 else ():
         for path in sorted(folder.rglob("*")):
             if path.suffix in (".txt", ".csv", ".md") and path.is_file() and not path.is_symlink():
                 told = path.name in ("report.txt", "cells.csv", "contrasts.csv", "put-table.csv", "put-table.md")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fuzz_folder_commands import READERS, Place, Reader, judged
 from fuzz_folder_mutation import spoil
-from fuzz_folder_seeds import SEEDS, make_seeds
+from fuzz_folder_seeds import SEEDS, make_seeds, make_twin
 from fuzz_sandbox import Outcome, run_child
 
 import slowpath
@@ -62,6 +62,7 @@ class Ground:
     def __init__(self, base: Path, seed: int) -> None:
         self.base, self.seed = base, seed
         self.seeds = make_seeds(base / "seeds")
+        self.twins = {name: make_twin(seed, base / "twins" / seed.name) for name, seed in self.seeds.items()}
         self.victim = base / "victim"
         self.victim.mkdir()
         (self.victim / "file").write_text("not yours\n")
@@ -71,7 +72,7 @@ class Ground:
     def state(self) -> str:
         """All that must stay as it is: names, sizes, times and links."""
         digest = hashlib.sha256()
-        for top in (self.base / "seeds", self.victim):
+        for top in (self.base / "seeds", self.base / "twins", self.victim):
             for where, folders, files in os.walk(top):
                 folders.sort()
                 for name in sorted(files):
@@ -94,7 +95,7 @@ class Ground:
         kind = SEEDS[name][0]
         if kind == "results":
             folder = folder / "results.json"
-        pristine = self.seeds[name] / "results.json" if kind == "results" else self.seeds[name]
+        pristine = self.twins[name] / "results.json" if kind == "results" else self.twins[name]
         (where / "out").mkdir()
         return kind, Place(folder, pristine, where / "out"), done
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -202,6 +203,21 @@ SEEDS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "counts": ("counts", _counts),
     "campaigns": ("campaigns", _campaigns),
 }
+
+
+def make_twin(seed: Path, folder: Path) -> Path:
+    """What a spoilt copy of `seed` is compared with: as like as another run is, and not the same run."""
+    shutil.copytree(seed, folder)
+    for path in (*folder.glob("run.json"), *folder.glob("*/run.json")):
+        other = msgspec.structs.replace(read_run(path.parent), id="twin", started="2026-02-01T00:00:00+00:00")
+        write_run(path.parent, other)
+        shutil.rmtree(sorted((path.parent / "launches").iterdir())[-1])
+    for path in folder.glob("results.json"):
+        document = json.loads(path.read_bytes())
+        document["run"] |= {"id": "twin", "started": "2026-02-01T00:00:00+00:00"}
+        document["cells"][0]["validated_bytes"] = 8
+        path.write_text(json.dumps(document))
+    return folder
 
 
 def make_seeds(base: Path) -> dict[str, Path]:

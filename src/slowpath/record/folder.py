@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Meta
 
 from slowpath.core.decoding import Versioned, decoded
-from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 from slowpath.core.files import cannot, inside, read_bytes, require_utf8, write_atomically
 from slowpath.core.limits import FILE_BYTES, LONGEST_ID, MOST_LAUNCHES, Name, Text, Whole
 from slowpath.core.machine import require_machine, require_mpi
@@ -181,7 +181,11 @@ def write_launch(run: Path, info: LaunchInfo) -> None:
 
 
 def _json(info: RunInfo | LaunchInfo) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(info), indent=1) + b"\n"
+    try:
+        return msgspec.json.format(msgspec.json.encode(info), indent=1) + b"\n"
+    except UnicodeEncodeError as error:  # of run.json, before the first launch
+        shown = str(error.object)[:200].encode(errors="backslashreplace").decode()
+        raise UsageError(f"'{shown}': is not UTF-8, which records are written in; change that name") from error
 
 
 def read_run(run: Path) -> RunInfo:

@@ -24,7 +24,7 @@ from slowpath.core.open_values import require_small
 from slowpath.core.whole import whole_number
 from slowpath.record import blocks
 from slowpath.record.events import MOST_NOTES, read_events
-from slowpath.record.folder import launch_folders
+from slowpath.record.folder import RunInfo, launch_folders, write_run
 from slowpath.record.parameter_check import require_parameters
 
 Change = Callable[[Path], None]
@@ -224,6 +224,13 @@ def test_names_that_are_no_utf8_are_refused_before_anything_is_done(capfd: pytes
         require_utf8(Path("a\udcff"))
 
 
+def test_a_job_whose_name_is_no_utf8_is_refused_before_the_first_launch(tmp_path: Path) -> None:
+    info = RunInfo(1, "id", "c", "t", "0", "0.1.0", machine={"allocation": {"job": "\udcff"}})
+    with pytest.raises(UsageError, match=r"'\\udcff': is not UTF-8"):
+        write_run(tmp_path, info)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_link_in_the_place_of_a_part_is_not_written_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("slowpath.core.files.secrets.token_hex", lambda size: "known")
     (tmp_path / "victim").write_text("mine")
@@ -238,14 +245,6 @@ def test_what_msgspec_cannot_decode_is_one_line() -> None:
     for content in (b"", b"\xff", b'"\xff"', b'"\\ud800"', DEEP.encode(), b"9" * 5000):
         with pytest.raises(RecordError, match=r"^x: is damaged: .*; do$"):
             decoded(content, object, Path("x"), "do")
-
-
-def test_launches_of_a_run_that_is_named_from_here(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`slowpath report run` is the same run as `slowpath report /elsewhere/run`."""
-    monkeypatch.chdir(run.parent)
-    found = launch_folders(Path(run.name))
-    assert found
-    assert [one.resolve() for one in found] == [one.resolve() for one in launch_folders(run)]
 
 
 def test_cells_of_slowpath_ipc_that_have_nothing_in_common_are_refused(tmp_path: Path) -> None:
@@ -268,3 +267,11 @@ def test_a_link_to_itself_is_one_line(argv: list[str], tmp_path: Path, capfd: py
     err = capfd.readouterr().err
     assert err.startswith("slowpath: error: ")
     assert err.count("\n") == 1
+
+
+def test_launches_of_a_run_that_is_named_from_here(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`slowpath report run` is the same run as `slowpath report /elsewhere/run`."""
+    monkeypatch.chdir(run.parent)
+    found = launch_folders(Path(run.name))
+    assert found
+    assert [one.resolve() for one in found] == [one.resolve() for one in launch_folders(run)]
