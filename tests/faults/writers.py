@@ -117,8 +117,8 @@ def _altered(how: str) -> Inject:
     def inject(world: World, chance: random.Random) -> bool:
         hit = world.kill()
         path = _record(world)
-        if not path.exists():
-            return False
+        if not hit or not path.exists() or json.loads(path.read_bytes())["released"]:
+            return False  # it was over, or nearly
         _alter(path, how, chance)
         _want(world, world.beside("resume", str(world.run)), 4, BUSY)
         if chance.random() < 0.2:  # it costs 15 s

@@ -155,6 +155,7 @@ def test_known_values_go_in_whatever_form_they_are_printed() -> None:
         for printed in (f"is <{value}>", json.dumps({"x": value}), f"['{value}']"):
             if "hnp_uri" not in _ and _ != "FI_PSM3_UUID":
                 assert secret not in known.text(printed), printed
+    assert KnownSecrets({"X_KEY": "/CMVRSCsnzQ2"}).text("/CMVRSCsnzQ2") == HIDDEN
     assert known.text("in /root/.ssh none 1") == "in /root/.ssh none 1"
     assert known.record('{"library":"none", "k":"hunter2-step"}') == f'{{"library":"none", "k":"{HIDDEN}"}}'
 

@@ -24,3 +24,11 @@ def test_a_table_that_stands_alone_and_a_mapping_on_one_line() -> None:
     made = table_text("environment", {"name": "x", "variables": inline({"A": "1 2"})})
     assert 'variables = {A = "1 2"}' in made
     assert tomllib.loads(made)["environment"][0]["variables"] == {"A": "1 2"}
+
+
+@pytest.mark.parametrize("words", [[], ["8"], [str(one) for one in range(2000)], ["8", "a b"], ["\x7f"]])
+def test_lists_are_written_alike_however_long(words: list[str]) -> None:
+    text = table_text("cells", {"parameters": {"message_bytes": words}})
+    shown = ", ".join(f'"{word}"' for word in words).replace("\x7f", "\\u007f")
+    assert f"message_bytes = [{shown}]\n" in text
+    assert tomllib.loads(text) == {"cells": [{"parameters": {"message_bytes": words}}]}

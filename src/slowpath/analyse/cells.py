@@ -61,7 +61,7 @@ def cell_entry(cell: Cell, plan: Plan, measurements: Measurements) -> CellResult
         status=status,
         reason=reason,
         metrics=_metrics(cell, measurements, launches),
-        absent={metric: why for (number, metric), why in measurements.absent.items() if number == cell.cell},
+        absent=dict(measurements.absent_of.get(cell.cell, {})),
         who_pays=pays,
         who_pays_reason=why_no_split,
         instructions=counted,
@@ -91,9 +91,8 @@ def _status(cell: Cell, rounds: int, launches: Sequence[LaunchRecord]) -> tuple[
 def _metrics(cell: Cell, measurements: Measurements, launches: Sequence[LaunchRecord]) -> dict[str, MetricResult]:
     quanta = [q for launch in launches if (q := launch.quantum_ns) is not None]
     result: dict[str, MetricResult] = {}
-    for (number, name, phase), rounds in measurements.by_series.items():
-        if number != cell.cell:
-            continue
+    number = cell.cell
+    for name, phase, rounds in measurements.series_of.get(number, ()):
         metric = METRICS[name]
         found = estimate([reduced for _, reduced in rounds.values()], max(quanta) if quanta else None)
         turned = rates(metric, cell.parameters, found.value, found.interval)

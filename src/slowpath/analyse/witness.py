@@ -47,7 +47,7 @@ def _role(
         index = launch.blocks
         rank = launch.size - 1 if asked_rank is None else asked_rank
         seen = index.select(cell=cell, rank=rank, phase=phase)
-        heads = index.headers[seen[index.flag("witness")[seen]]]
+        heads = index.headers[seen[index.flag("witness", seen)]]
         if repeated_allocation is not None:
             heads = heads[heads["allocation"] != repeated_allocation]
         operations += int((heads["n"] * heads["batch"]).sum())

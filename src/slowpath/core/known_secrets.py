@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from slowpath.core.secrets import HIDDEN, clean_text, clean_words, has_secret_name, is_yes_or_no, looks_secret
 
 SHORTEST = 6  # characters; a shorter value may be any word or number
+# Of at least two folders, the first in small letters: base64 may begin with a slash, too.
+_PATH = re.compile(r"(?:~|\.{1,2})/.*|/[a-z][a-z0-9_.-]*(?:/[\w.+@ -]*)+")
 
 
 class KnownSecrets:
@@ -46,7 +48,7 @@ class KnownSecrets:
 def _secret_parts(name: str, value: str) -> Iterator[str]:
     """The value of a secret, and each long line of it; none for other variables."""
     value = value.strip()
-    is_path = value.startswith(("/", "~", "./")) and not looks_secret(value)
+    is_path = _PATH.fullmatch(value) is not None and not looks_secret(value)
     if len(value) < SHORTEST or is_path or is_yes_or_no(value):
         return
     if has_secret_name(name) or looks_secret(value):

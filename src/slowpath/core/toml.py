@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+QUOTE = '"'
+
 
 def table_text(kind: str, values: Mapping[str, Any], comments: Sequence[str] = (), single: bool = False) -> str:
     """One table `[[kind]]`, its last newline included.
@@ -18,7 +20,7 @@ def table_text(kind: str, values: Mapping[str, Any], comments: Sequence[str] = (
     document = tomlkit.document()
     for line in comments:
         document.add(tomlkit.comment(line))
-    table = tomlkit.item(dict(values))
+    table = tomlkit.item(_with_long_lists(values))
     if single:
         document.add(kind, table)
     else:
@@ -26,6 +28,19 @@ def table_text(kind: str, values: Mapping[str, Any], comments: Sequence[str] = (
         tables.append(table)
         document.add(kind, tables)
     return tomlkit.dumps(document)
+
+
+def _with_long_lists(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Lists of plain words as tomlkit parses them: what it makes of a list itself takes time with its square."""
+    import tomlkit
+
+    made = dict(values)
+    for name, value in made.items():
+        if isinstance(value, Mapping) and not isinstance(value, tomlkit.items.Item):
+            made[name] = _with_long_lists(value)
+        elif isinstance(value, list) and all(isinstance(one, str) and one.isascii() and one.isalnum() for one in value):
+            made[name] = tomlkit.value(f"[{', '.join(f'{QUOTE}{one}{QUOTE}' for one in value)}]")
+    return made
 
 
 def inline(values: Mapping[str, Any]) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -57,14 +58,25 @@ class BlockIndex:
         phase: str | None = None,
     ) -> NDArray[np.intp]:
         """Positions of the blocks that match everything given, in file order."""
-        chosen = np.ones(len(self), dtype=bool)
-        for name, value in (("cell", cell), ("launch", launch), ("rank", rank)):
+        among = np.arange(len(self)) if cell is None else self._of_cell(cell)
+        heads = self.headers[among]
+        chosen = np.ones(among.size, dtype=bool)
+        for name, value in (("launch", launch), ("rank", rank)):
             if value is not None:
-                chosen &= self.headers[name] == value
+                chosen &= heads[name] == value
         if phase is not None:
-            chosen &= self.headers["phase"] == layout().phase_number(phase)
-        positions: NDArray[np.intp] = np.flatnonzero(chosen)
-        return positions
+            chosen &= heads["phase"] == layout().phase_number(phase)
+        return among[chosen]
+
+    def _of_cell(self, cell: int) -> NDArray[np.intp]:
+        """Positions of the blocks of a cell: without a look at all others for each of many cells."""
+        order, cells = self._by_cell
+        return order[np.searchsorted(cells, cell, side="left") : np.searchsorted(cells, cell, side="right")]
+
+    @cached_property
+    def _by_cell(self) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+        order = np.argsort(self.headers["cell"], kind="stable")
+        return order, self.headers["cell"][order].astype(np.int64)
 
     def only(self, kept: NDArray[np.bool_], notes: Sequence[str] = ()) -> BlockIndex:
         """The same with those blocks alone for which `kept` holds, shape (blocks,), and further notes."""
@@ -75,9 +87,10 @@ class BlockIndex:
         number = int(self.headers["phase"][i])
         return PHASES.get(number, f"phase {number}")
 
-    def flag(self, name: str) -> NDArray[np.bool_]:
-        """Where the flag of this name (witness, reused_address, ...) is set, shape (blocks,)."""
-        set_: NDArray[np.bool_] = (self.headers["flags"] & layout().flags[name]) != 0
+    def flag(self, name: str, among: NDArray[np.intp] | None = None) -> NDArray[np.bool_]:
+        """Where the flag of this name (witness, reused_address, ...) is set, shape (blocks,) or that of `among`."""
+        flags = self.headers["flags"]
+        set_: NDArray[np.bool_] = ((flags if among is None else flags[among]) & layout().flags[name]) != 0
         return set_
 
 

@@ -98,12 +98,24 @@ class LaunchEvents:
             found.setdefault(type(event), []).append(event)
         return found
 
-    @property
+    @cached_property
+    def _by_cell(self) -> dict[tuple[type[Event], int], list[Event]]:
+        """Those of kinds that are of one cell each."""
+        found: dict[tuple[type[Event], int], list[Event]] = {}
+        for event in self.events:
+            if isinstance(event, (Allocation, Instructions, Calls, Intervals, Repetitions)):
+                found.setdefault((type(event), event.cell), []).append(event)
+        return found
+
+    def _of_cell(self, kind: type[_Kind], cell: int) -> list[_Kind]:
+        return [event for event in self._by_cell.get((kind, cell), ()) if isinstance(event, kind)]
+
+    @cached_property
     def begin(self) -> LaunchBegin | None:
         """None: the engine never got as far."""
         return next(iter(self.of(LaunchBegin)), None)
 
-    @property
+    @cached_property
     def end(self) -> LaunchEnd | None:
         """None: the launch did not end by itself."""
         return next(iter(self.of(LaunchEnd)), None)
@@ -119,25 +131,25 @@ class LaunchEvents:
 
     def allocations(self, cell: int) -> list[Allocation]:
         """Allocations of one cell, all ranks."""
-        return [event for event in self.of(Allocation) if event.cell == cell]
+        return self._of_cell(Allocation, cell)
 
     def instructions(self, cell: int) -> list[Instructions]:
         """Counts of one cell, all ranks and regions."""
-        return [event for event in self.of(Instructions) if event.cell == cell]
+        return self._of_cell(Instructions, cell)
 
     def calls(self, cell: int) -> list[Calls]:
         """What the ranks of a witnessed launch called in one cell, all ranks and phases."""
-        return [event for event in self.of(Calls) if event.cell == cell]
+        return self._of_cell(Calls, cell)
 
     def intervals(self, cell: int) -> list[Intervals]:
         """Steps of the intervals of one cell, all ranks and parts."""
-        return [event for event in self.of(Intervals) if event.cell == cell]
+        return self._of_cell(Intervals, cell)
 
     def repetitions(self, cell: int) -> list[Repetitions]:
         """Disturbances of one cell's repetitions, all ranks."""
-        return [event for event in self.of(Repetitions) if event.cell == cell]
+        return self._of_cell(Repetitions, cell)
 
-    @property
+    @cached_property
     def cell_ends(self) -> dict[int, CellEnd]:
         """How each cell that ended did so; the last word counts."""
         return {event.cell: event for event in self.of(CellEnd)}

@@ -145,7 +145,10 @@ def test_results_mean_what_they_did(tmp_path: Path) -> None:
     """Escaped as JSON escapes: whoever reads the file gets the words as they were."""
     results = planted(checkup.results(), "a\x9bb\u202e")
     write_all(tmp_path, results)
-    assert json.loads((tmp_path / "results.json").read_text())["cells"][0]["label"] == results.cells[0].label
+    assert (
+        json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["cells"][0]["label"]
+        == results.cells[0].label
+    )
 
 
 def test_comparisons_and_studies_have_no_formula_and_no_markup() -> None:

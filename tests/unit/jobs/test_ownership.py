@@ -334,6 +334,13 @@ def test_a_job_ends_when_its_folder_is_taken_over(tmp_path: Path, monkeypatch: p
         f"pathlib.Path({str(record_path(tmp_path, 2))!r}).write_text({json.dumps({})!r}); time.sleep(1000)"
     )
     with owned(tmp_path, "slowpath run"), pytest.raises(Taken):
-        run_job([sys.executable, "-c", program], dict(os.environ), tmp_path / "out", tmp_path / "err", [], JobLimits())
+        run_job(
+            [sys.executable, "-c", program],
+            dict(os.environ),
+            tmp_path / "out",
+            tmp_path / "err",
+            [],
+            JobLimits(total_s=60.0),
+        )
     pid = (tmp_path / "pid").read_text()
     assert not Path(f"/proc/{pid}").exists() or ") Z" in Path(f"/proc/{pid}/stat").read_text()

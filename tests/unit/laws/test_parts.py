@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from planting import GIB, KIB, MIB, plant
 from scipy import optimize
 
 from slowpath.core.errors import UsageError
+from slowpath.stats.laws import splits as splits_module
 from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.fit import NotDetermined, fit
 from slowpath.stats.laws.found import Bracket
@@ -19,7 +20,7 @@ from slowpath.stats.laws.least_squares import solve, solve_times
 from slowpath.stats.laws.pages import pages
 from slowpath.stats.laws.refine import is_exact, narrowed, next_values
 from slowpath.stats.laws.registry import LAWS, find
-from slowpath.stats.laws.splits import best_splits
+from slowpath.stats.laws.splits import best_splits, line_costs
 from slowpath.stats.laws.sweep import make_sweep
 
 
@@ -94,6 +95,28 @@ def test_splits_against_all_places_tried_one_by_one() -> None:
         for switches, splits in enumerate(found, start=1):
             best = min(combinations(range(1, 13), switches), key=cost)
             assert cost(tuple(splits)) == pytest.approx(cost(best), rel=1e-9)
+
+
+@pytest.mark.parametrize("lengths", [41, 100, 400])
+def test_many_lengths_are_split_as_few_are(monkeypatch: pytest.MonkeyPatch, lengths: int) -> None:
+    """Above MOST_PLACES the places are coarse and then moved: as good as all places at once, to the place itself."""
+    random = np.random.default_rng(4)
+    x = np.cumsum(random.uniform(1, 5, lengths))
+    jumps = sum(np.where(np.arange(lengths) >= lengths * at, 0.4, 0.0) for at in (0.23, 0.61))
+    y = (1 + x / x[-1] + jumps) * np.exp(random.normal(0, 0.01, lengths))
+    w = 1 / (0.01 * y)
+    exact = best_splits(x, y, w, most=4)
+    monkeypatch.setattr(splits_module, "MOST_PLACES", 40)
+    coarse = best_splits(x, y, w, most=4)
+    costs = line_costs(x, y, w**2)
+
+    def cost(splits: list[int]) -> float:
+        return sum(float(costs[a, b]) for a, b in pairwise([0, *splits, lengths]))
+
+    assert coarse[1] == exact[1] == [int(np.ceil(lengths * 0.23)), int(np.ceil(lengths * 0.61))]
+    assert [len(one) for one in coarse] == [1, 2, 3]
+    for one, other in zip(coarse, exact, strict=True):
+        assert cost(other) * (1 - 1e-9) <= cost(one) <= cost(other) * 1.1
 
 
 @pytest.mark.parametrize("at_once", [1, 3])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 from slowpath.core.cell_results import RepetitionCounts
@@ -45,6 +46,22 @@ class Measurements:
     no_split: dict[int, str] = field(default_factory=dict)
     launches_of: dict[int, list[LaunchRecord]] = field(default_factory=dict)
     observers: dict[str, Observer] = field(default_factory=dict)
+
+    @cached_property
+    def series_of(self) -> dict[int, list[tuple[str, str, dict[int, tuple[int, Reduced]]]]]:
+        """Cell -> metric, phase and rounds of each of its series, in their order. Once all are there."""
+        found: dict[int, list[tuple[str, str, dict[int, tuple[int, Reduced]]]]] = {}
+        for (cell, metric, phase), rounds in self.by_series.items():
+            found.setdefault(cell, []).append((metric, phase, rounds))
+        return found
+
+    @cached_property
+    def absent_of(self) -> dict[int, dict[str, str]]:
+        """Cell -> metric -> why it is in no launch. Once all are there."""
+        found: dict[int, dict[str, str]] = {}
+        for (cell, metric), why in self.absent.items():
+            found.setdefault(cell, {})[metric] = why
+        return found
 
     def repetitions(self, cell: Cell) -> tuple[RepetitionCounts | None, str | None]:
         """`repetitions` and `repetitions_reason` of a cell (docs/reference/results.md)."""

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where stretches of straight lines begin, such that each line is one that a protocol can have: it costs no less than
-nothing at 0 bytes, and no less for a longer message. Dynamic programming over all places, in time O(n^2).
+nothing at 0 bytes, and no less for a longer message. Dynamic programming over all places, in time O(n^2); above
+MOST_PLACES lengths over places at equal distances, then each is moved to where it is best between its neighbours.
+All lengths count in either case.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from slowpath.stats.inputs import Floats
 
 FEWEST_SIZES = 4  # in a stretch: two coefficients, and two more points that could contradict them
 MOST_SEGMENTS = 6
+MOST_PLACES = 1000  # among which the beginnings are searched at once
+MOST_PASSES = 10  # of moving them
 
 
 def best_splits(lengths: Floats, times_s: Floats, weights: Floats, most: int = MOST_SEGMENTS) -> list[list[int]]:
@@ -22,7 +26,9 @@ def best_splits(lengths: Floats, times_s: Floats, weights: Floats, most: int = M
     n = lengths.size
     if n < 2 * FEWEST_SIZES:
         return []
-    cost = line_costs(lengths, times_s, weights**2)
+    squares = weights**2
+    places = np.arange(n + 1) if n <= MOST_PLACES else np.linspace(0, n, MOST_PLACES + 1).round().astype(np.int64)
+    cost = line_costs(lengths, times_s, squares, places)
     total, came = cost[0].copy(), []
     found = []
     for segments in range(2, most + 1):
@@ -30,12 +36,29 @@ def best_splits(lengths: Floats, times_s: Floats, weights: Floats, most: int = M
             break
         total, begin = _one_more(total, cost)
         came.append(begin)
-        splits, end = [], n
+        splits, end = [], places.size - 1
         for step in reversed(came):
             end = int(step[end])
-            splits.append(end)
-        found.append(splits[::-1])
+            splits.append(int(places[end]))
+        found.append(splits[::-1] if n <= MOST_PLACES else _moved(splits[::-1], lengths, times_s, squares))
     return found
+
+
+def _moved(splits: list[int], x: Floats, y: Floats, w: Floats) -> list[int]:
+    """Each in turn where the lines on both its sides cost least, until none moves."""
+    edges = [0, *splits, x.size]
+    for _ in range(MOST_PASSES):
+        before = list(edges)
+        for k in range(1, len(edges) - 1):
+            a, b = edges[k - 1], edges[k + 1]
+            ends = slice(a + FEWEST_SIZES, b - FEWEST_SIZES + 1)
+            left = _from(x[a:b], y[a:b], w[a:b])
+            right = _from(x[a:b][::-1], y[a:b][::-1], w[a:b][::-1])[::-1]
+            both = left[ends.start - a - 1 : ends.stop - a - 1] + right[ends.start - a : ends.stop - a]
+            edges[k] = ends.start + int(np.argmin(both))
+        if edges == before:
+            break
+    return edges[1:-1]
 
 
 def _one_more(total: Floats, cost: Floats) -> tuple[Floats, NDArray[np.int64]]:
@@ -49,16 +72,18 @@ def _one_more(total: Floats, cost: Floats) -> tuple[Floats, NDArray[np.int64]]:
     return least, begin
 
 
-def line_costs(x: Floats, y: Floats, w: Floats) -> Floats:
+def line_costs(x: Floats, y: Floats, w: Floats, places: NDArray[np.int64] | None = None) -> Floats:
     """cost[i, j]: weighted sum of squares about the best line a + b x with a, b >= 0 through points i .. j - 1; inf
-    where these are fewer than FEWEST_SIZES. Shape (n + 1, n + 1).
+    where these are fewer than FEWEST_SIZES. Shape (n + 1, n + 1), or of `places`, ascending from 0 to n.
 
     Args: x: ascending, each once.  y: above 0.  w: weights of squares.
     """
     n = x.size
-    cost = np.full((n + 1, n + 1), np.inf)
-    for i in range(n - FEWEST_SIZES + 1):
-        cost[i, i + FEWEST_SIZES :] = _from(x[i:], y[i:], w[i:])[FEWEST_SIZES - 1 :]
+    places = np.arange(n + 1) if places is None else places
+    cost = np.full((places.size, places.size), np.inf)
+    for row, i in enumerate(places[places <= n - FEWEST_SIZES]):
+        first = int(np.searchsorted(places, i + FEWEST_SIZES))
+        cost[row, first:] = _from(x[i:], y[i:], w[i:])[places[first:] - i - 1]
     return cost
 
 
