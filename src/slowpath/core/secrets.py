@@ -45,7 +45,7 @@ _ASSIGNED = re.compile(
 _FORMS = ("quoted", "shell", "option", "json", "header")
 # Options of launchers that take the name of a variable and its value as two words.
 _NAME_AND_VALUE = re.compile(r"--?(?:g?env|[a-z]*mca)")
-_PADDED = re.compile(r"[A-Za-z0-9+/_-]{14,}={1,6}(?:$|[\s,;])")  # base64 whose length is no multiple of 3
+_PADDED = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{14,}={1,6}(?:$|[\s,;])")  # base64, padded
 _PIECES = re.compile(r"[A-Za-z0-9+_=-]{16,}")
 _NAMED_DEVICE = re.compile(r"(?:GPU|MIG)-[0-9a-f-]+(?:/\d+)*")
 _PATH_PART = re.compile(r"[A-Za-z][A-Za-z+_]+[-.].*|[\w.+-]+-[a-z][a-z0-9+._-]*")
