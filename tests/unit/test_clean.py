@@ -13,6 +13,7 @@ import subprocess
 import unicodedata
 from itertools import pairwise
 
+import click
 import pytest
 from markdown_it import MarkdownIt
 
@@ -160,3 +161,9 @@ def test_streams_are_given_back(capsys: pytest.CaptureFixture[str]) -> None:
         print("\x1b[2J\x9b2J a\tb")
     print("\x1b[0m", end="")
     assert capsys.readouterr().out == "\\u001b[2J\\u009b2J a\tb\n\x1b[0m"
+
+
+def test_bytes_that_click_writes_are_cleaned_too(capfd: pytest.CaptureFixture[str]) -> None:
+    with cleaned_streams():
+        click.echo('{"a": "\x9b2J"}'.encode())
+    assert capfd.readouterr().out == '{"a": "\\u009b2J"}\n'

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -19,6 +20,7 @@ from slowpath.mpi.recorded_variables import (
     why_not,
 )
 from slowpath.plan.campaign import decode
+from slowpath.report.stand_ins import Redactor
 from support.planted_secrets import ENVIRON, PLANTED, random_secrets
 
 SETTINGS = {
@@ -192,3 +194,27 @@ def test_a_campaign_sets_no_secret(name: str, value: str, why: str | None) -> No
     with pytest.raises(UsageError, match=f"{name}.*{why}.*export it in your shell") as caught:
         decode(text, "x.toml")
     assert value not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "a-", "1-", "a.", "a=", "'", '"a', "-eyJ", "http://", "//a:b", "1;tcp", "MUNGE:", "-----BEGIN A-----"],
+)
+def test_time_grows_with_the_length_of_a_text_and_not_with_its_square(piece: str) -> None:
+    redact = Redactor(["n1"], ["ann"]).text
+
+    def least_s(pieces: int) -> float:
+        text, times = piece * pieces, []
+        for _ in range(3):
+            begun = time.process_time()
+            clean_text(text)
+            redact(text)
+            times.append(time.process_time() - begun)
+        return min(times)
+
+    assert least_s(32_000) < 12 * least_s(8_000) + 0.05  # 16 times by the square
+
+
+def test_assignments_within_assignments_end() -> None:
+    assert clean_text("a=" * 100_000).endswith(HIDDEN)
+    assert clean_text("--export=ALL,A=B=TOKEN=x") == f"--export=ALL,A=B=TOKEN={HIDDEN}"

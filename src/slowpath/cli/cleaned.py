@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
-from typing import Any, TextIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
 from slowpath.core import clean
 
@@ -27,8 +27,30 @@ class Cleaned:
         for words in lines:
             self.write(words)
 
+    @property
+    def buffer(self) -> CleanedBytes:
+        """As a text stream's; click writes bytes there."""
+        return CleanedBytes(self.uncleaned.buffer)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.uncleaned, name)
+
+
+class CleanedBytes:
+    """The binary side of a `Cleaned` stream; what it is given is UTF-8, such as JSON."""
+
+    def __init__(self, uncleaned: BinaryIO) -> None:
+        self.uncleaned = uncleaned
+
+    def write(self, data: bytes) -> int:
+        """As a binary stream's."""
+        words = data.decode("utf-8", "surrogateescape")
+        self.uncleaned.write(clean.stream(words).encode("utf-8", "surrogateescape"))
+        return len(data)
+
+    def flush(self) -> None:
+        """As a binary stream's."""
+        self.uncleaned.flush()
 
 
 @contextlib.contextmanager

@@ -28,15 +28,17 @@ _ISSUED = (
     r"|\bMUNGE:[A-Za-z0-9+/=]{8,}:?"
     r"|\b(?:gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|hf_|npm_|pypi-|dckr_pat_|shpat_)[\w-]{10,}"
     r"|\bsk-[\w-]{16,}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[\w-]{30,}"
-    r"|\b[\w.@-]*\d[\w.@-]*;tcp[46]?://[^\s'\"]+"  # where a job's daemon listens (Open MPI, PRRTE)
+    r"|(?<![\w.@-])(?=[\w.@-]*\d)[\w.@-]+;tcp[46]?://[^\s'\"]+"  # where a job's daemon listens (Open MPI, PRRTE)
     r"|(?<=\bBearer )[\w.~+/=-]{8,}|(?<=\bBasic )[A-Za-z0-9+/=]{8,}"
 )
 _USER_INFORMATION = r"(?<=://)[^\s/@'\"]*:[^\s/@'\"]+(?=@)"
 _SHAPED = re.compile(f"{_ISSUED}|{_USER_INFORMATION}")
-# A name with its value, as shells, launchers, options, headers and JSON write it.
+# A name with its value, as shells, launchers, options, headers and JSON write it. What may begin at every letter has a
+# bound: the end of a longer name decides.
 _ASSIGNED = re.compile(
     r"(?P<quoted>(?P<quote>['\"])(?P<name_1>[A-Za-z_][\w.-]*)=)(?P<value_1>[^'\"\n]*)(?=(?P=quote))"
-    r"|(?P<shell>(?P<name_2>[A-Za-z_][\w.-]*)\s?=\s?)(?P<value_2>\(not recorded\)|\"[^\"\n]*\"|'[^'\n]*'|[^\s'\",;\\]+)"
+    r"|(?P<shell>(?P<name_2>[A-Za-z_][\w.-]{0,255})\s?=\s?)"
+    r"(?P<value_2>\(not recorded\)|\"[^\"\n]*\"|'[^'\n]*'|[^\s'\",;\\]+)"
     r"|(?P<option>(?<![\w-])(?P<name_3>--?[A-Za-z][\w-]*)[ \t]+)(?P<value_3>\(not recorded\)|[^\s'\"\\-][^\s'\"\\]*)"
     r"|(?P<json>\"(?P<name_4>[A-Za-z_][\w.-]*)\"\s*:\s*\")(?P<value_4>[^\"\\\n]*)"
     r"|(?P<header>(?<![\w-])(?P<name_5>[A-Za-z][\w-]*): +)"
@@ -44,6 +46,7 @@ _ASSIGNED = re.compile(
 )
 _FORMS = ("quoted", "shell", "option", "json", "header")
 # Options of launchers that take the name of a variable and its value as two words.
+_MOST_LEVELS = 8  # of assignments within a value
 _NAME_AND_VALUE = re.compile(r"--?(?:g?env|[a-z]*mca)")
 _PADDED = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{14,}={1,6}(?:$|[\s,;])")  # base64, padded
 _PIECES = re.compile(r"[A-Za-z0-9+_=-]{16,}")
@@ -106,17 +109,19 @@ def clean_text(text: str) -> str:
     return _SHAPED.sub(HIDDEN, _ASSIGNED.sub(_assigned, _PEM.sub(HIDDEN, text)))
 
 
-def _assigned(found: re.Match[str]) -> str:
+def _assigned(found: re.Match[str], level: int = 1) -> str:
     number = next(n for n, form in enumerate(_FORMS, 1) if found[form] is not None)
     before, name, value = (found[group] for group in (_FORMS[number - 1], f"name_{number}", f"value_{number}"))
     if has_secret_name(name) and not is_yes_or_no(value):
         return before + HIDDEN
-    return before + (_inner(value) if number < 3 else value)
+    return before + (_inner(value, level) if number < 3 else value)
 
 
-def _inner(value: str) -> str:
-    """`--export=ALL,TOKEN=...`: a value that holds assignments itself."""
-    return _ASSIGNED.sub(_assigned, value) if "=" in value else value
+def _inner(value: str, level: int) -> str:
+    """`--export=ALL,TOKEN=...`: a value that holds assignments itself; one that holds too many is not looked into."""
+    if "=" not in value:
+        return value
+    return HIDDEN if level == _MOST_LEVELS else _ASSIGNED.sub(lambda found: _assigned(found, level + 1), value)
 
 
 def clean_words(words: Sequence[str]) -> list[str]:

@@ -105,11 +105,11 @@ def _conditions(cell: CellResult) -> dict[str, str]:
 def _row(cell: CellResult, kind: Kind) -> Row | None:
     if cell.experiment != "p2p" or cell.parameters.get("pattern") != kind.pattern or cell.copy != 1:
         return None
-    found = cell.estimate(kind.metric, "steady")
+    found, size = cell.estimate(kind.metric, "steady"), cell.parameters.get("message_bytes")
     value, interval = _value(found, kind) if found is not None else (None, None)
-    if found is None or value is None:
+    if found is None or value is None or size is None:  # an imported cell has what its log states
         return None
-    return Row(int(cell.parameters["message_bytes"]), value, interval, found.launches)
+    return Row(int(size), value, interval, found.launches)
 
 
 def _value(found: MetricEstimate, kind: Kind) -> tuple[float | None, Interval | None]:

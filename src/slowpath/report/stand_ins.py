@@ -46,7 +46,7 @@ _GOES_ON = re.compile(
     r"(?P<rest> (?:(?!(?:and|or|at|in|on|of|to|for|from|with|is|was|not|no|as|by)\b)[A-Za-z][\w-]* )?"
     r"(?!(?:and|or|[KMGT]?i?B|bytes|us|ns|ms)/)[A-Za-z][\w-]*(?:/[\w.+@%~-]+)+)"
 )
-_URL = re.compile(r"\b(?P<scheme>[a-z][a-z+.-]*://)(?P<host>[\w.-]+)(?P<port>:\d+)?(?P<path>(?:/[\w.+@%,=~-]*)*)")
+_URL = re.compile(r"\b(?P<scheme>[a-z][a-z+.-]{0,30}://)(?P<host>[\w.-]+)(?P<port>:\d+)?(?P<path>(?:/[\w.+@%,=~-]*)*)")
 FILE = re.compile(r"[\w+@%~-][\w.+@%~-]*\.(?:toml|jsonl?|log|out|err|txt|csv|html|sh|py|slurm|sbatch|job|tar|gz|h5|nc)")
 STAND_IN = re.compile(r"(?:path|host|user|name|address|domain)\d+")
 _DOTTED = r"(?<![\w.-])(?<!version )(?<!release )(?:\d{1,3}\.){3}\d{1,3}(?![\w.-])"
@@ -60,6 +60,8 @@ _TELLING = re.compile(
 )
 _COMMON = frozenset(("root", "user", "nobody", "localhost", "unknown", "none", "local", "host", "github.com"))
 OUT_OPTIONS = ("--out", "-o", "--redact", "--resume")  # of slowpath, whose next word is a folder
+# Paths are at most 4096 characters long; in more without a blank names can't be looked for in bounded time.
+_ENDLESS = re.compile(r"\S{8193,}")
 _FIRST_MARK, _END = 0xE000, "\ue00f"
 _MARK = re.compile("[\ue000-\ue009]+\ue00f")
 _PRIVATE = re.compile("[\ue000-\ue00f]")
@@ -152,7 +154,8 @@ class Redactor:
 
     def _replaced(self, given: str, names: bool) -> str:
         self._marks.clear()
-        text = self._without_secrets(_PRIVATE.sub("?", given))
+        text = _ENDLESS.sub(lambda found: f"(left out: {len(found[0])} characters without a blank)", given)
+        text = self._without_secrets(_PRIVATE.sub("?", text))
         if "/" in text:
             text = _URL.sub(lambda found: self._url(found), text)
             if self._with_blanks:
