@@ -25,6 +25,7 @@ from slowpath.analyse.about import without_secrets
 from slowpath.core.diagnosis_folder import is_diagnosis
 from slowpath.core.errors import RecordError
 from slowpath.core.files import cannot, read_bytes
+from slowpath.core.limits import MIB, limit_bytes
 from slowpath.core.results import Results
 from slowpath.record.folder import SUPERSEDED, create_run_folder, read_run
 from slowpath.record.owner import OWNER_FOLDER
@@ -59,6 +60,7 @@ _NOT_COPIED = frozenset(
     )
 )
 _FOLDER = re.compile(r"launches|\d{1,12}|\d\d+-[a-z]+(?:-\d+)?")  # of launches and of a diagnosis' steps
+_MOST_BYTES = 64 * MIB  # of a file for which core.limits has no limit of its own
 _MOST_LEVELS = 64  # of JSON; a record has about ten
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 
@@ -103,7 +105,10 @@ def redact_and_report(
 
     folder, redactor = redact_run(run, out, also, tell)
     found = msgspec.to_builtins(build_results(folder))
-    results = msgspec.convert(redactor.value(found), Results)  # it names the folder that the user chose
+    try:
+        results = msgspec.convert(redactor.value(found), Results)  # it names the folder that the user chose
+    except msgspec.ValidationError as error:
+        raise RecordError(f"{run}: no launch can give its values: {error}; restore the folder from a copy") from error
     write_all(folder, results)
     return folder, results
 
@@ -153,13 +158,17 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def _holds_blocks(run: Path, path: Path) -> bool:
-    return read_bytes(path, within=run)[:4] in (b"", _BLOCK_MAGIC)
+    return _content(run, path)[:4] in (b"", _BLOCK_MAGIC)
+
+
+def _content(run: Path, path: Path) -> bytes:
+    return read_bytes(path, limit_bytes(path.name) or _MOST_BYTES, within=run)
 
 
 def _copy(run: Path, path: Path, to: Path, redactor: Redactor) -> None:
     target = to / path.relative_to(run)
     target.parent.mkdir(parents=True, exist_ok=True)
-    content = read_bytes(path, within=run)
+    content = _content(run, path)
     target.write_bytes(content if path.name == _BLOCKS else _redacted(path, content, redactor))
 
 
@@ -208,7 +217,7 @@ def _names_in(run: Path, files: Iterable[Path]) -> Names:
     for path in files:
         if path.name == _BLOCKS:
             continue
-        text = read_bytes(path, within=run).decode(errors="replace")
+        text = _content(run, path).decode(errors="replace")
         if path.name in _TEXT:
             names.add_text(text)
             continue

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,18 @@ from slowpath.record.witness import CONTROL_VARIABLES, PERFORMANCE_VARIABLES, UC
 
 PRINTED = ("stdout", "stderr", "stacks", UCX_LOGS)
 MOST_BYTES = 64 * 2**20  # of one file that is held whole
+MOST_FOUND_BYTES = 256 * 2**20  # of one file of a launch that was found in a folder, whoever made it
 
 
-def hide_secrets(folder: Path, secrets: KnownSecrets) -> None:
+def hide_secrets(folder: Path, secrets: KnownSecrets, most_bytes: int | None = None) -> None:
     """Rewrite the files of a launch that is over, where they hold a secret; others are not touched.
 
+    Args: most_bytes: of a file that is looked at; None: of any size.
     Raises: EnvironmentFailure: the disk refuses.
     """
     for path in (path for pattern in PRINTED for path in folder.glob(pattern)):
-        _rewrite(path, secrets.text, by_lines=True)
+        if most_bytes is None or path.lstat().st_size <= most_bytes:
+            _rewrite(path, secrets.text, by_lines=True)
     for name in (CONTROL_VARIABLES, PERFORMANCE_VARIABLES):
         _rewrite(folder / name, lambda text: secrets.record(_variables(text)))
     _rewrite(folder / "events.jsonl", secrets.record)
@@ -48,7 +52,10 @@ def without_secrets(info: LaunchInfo, secrets: KnownSecrets) -> LaunchInfo:
 
 def _rewrite(path: Path, clean: Callable[[str], str], by_lines: bool = False) -> None:
     with contextlib.suppress(OSError, RecordError):  # one that is missing or can't be read holds nothing to share
-        if path.stat().st_size > MOST_BYTES:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode):
+            return
+        if status.st_size > MOST_BYTES:
             if by_lines:
                 _rewrite_lines(path, clean)
             return
@@ -78,7 +85,7 @@ def _variables(text: str) -> str:
         found = msgspec.json.decode(text)
         rows = found["variables"]
         hidden = [(row, reason) for row in rows if (reason := _why_hidden(row))]
-    except (msgspec.DecodeError, UnicodeError, KeyError, TypeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError, KeyError, TypeError):
         return text
     for row, reason in hidden:
         row |= {"value": None, "reason": f"not recorded: {reason}"}

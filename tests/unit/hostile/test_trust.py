@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -277,9 +276,15 @@ OPTIONS = RemeasureOptions(True, None, None, None, 60.0, True)
     ],
 )
 def test_a_baseline_can_t_have_its_own_programs_run(
-    tmp_path: Path, now: Source, marks: Path, changes: dict[str, Any], said: str
+    tmp_path: Path,
+    now: Source,
+    marks: Path,
+    changes: dict[str, Any],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A changed baseline in a pull request: undecided in one line, exit code 3, and nothing of it was started."""
+    monkeypatch.chdir(tmp_path)
     evil = launcher(tmp_path / "evil", marks, "1.1")
     mpi = facts(evil)
     if "engine" in changes:
@@ -295,4 +300,4 @@ def test_a_baseline_can_t_have_its_own_programs_run(
     assert (found.outcome, found.exit_code, found.remeasured) == ("undecided", 3, None)
     assert said in found.notes[-1]
     assert not marks.exists()
-    assert not os.path.exists("slowpath-runs")
+    assert not Path("slowpath-runs").exists()

@@ -188,4 +188,4 @@ def _without(cell: Cell, axis: str) -> tuple[tuple[str, str], ...]:
 
 
 def _side(cell: Cell, axis: str) -> Side:
-    return Side(cell.cell, "first", readable_value(_described(cell.parameters), axis, cell.parameters[axis]))
+    return Side(cell.cell, "first", readable_value(_described(cell.parameters), axis, cell.parameters.get(axis, "")))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -17,6 +18,7 @@ FEWEST_POINTS = 3
 _LENGTHS = ("sender_allocation_bytes", "receiver_allocation_bytes")
 _LIVE = "live"  # slowpath-ipc's name of live_buffers
 _UNIT = "s"
+_WHOLE = re.compile(r"[0-9]{1,18}")
 
 
 def sweeps(cells: Sequence[CellResult], roles: Roles, fewest_points: int = FEWEST_POINTS) -> list[Sweep]:
@@ -164,8 +166,8 @@ def _allocation(parameters: Mapping[str, str]) -> float | None:
     length = parameters.get("allocation_bytes") or parameters.get("buffer_bytes")
     if length == "message":
         length = parameters.get("message_bytes")
-    if length is None or not length.isdecimal():
+    numbers = [length or "", parameters.get("overalloc_bytes", "0"), parameters.get("pad_to_bytes", "0")]
+    if not all(_WHOLE.fullmatch(number) for number in numbers):
         return None
-    whole = int(length) + int(parameters.get("overalloc_bytes", "0"))
-    pad = int(parameters.get("pad_to_bytes", "0"))
-    return float(-(-whole // pad) * pad if pad else whole)
+    whole, more, pad = map(int, numbers)
+    return float(-(-(whole + more) // pad) * pad if pad else whole + more)
