@@ -149,7 +149,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ranks: Ranks  # the most that a launch has
     rounds: Annotated[int, Meta(ge=0, le=MOST_LAUNCHES)]
     seed: Whole
-    minimum_effect: Annotated[float, Meta(ge=0, le=1)]  # ratio below which a difference is called "same", e.g. 0.03
+    minimum_effect: Annotated[float, Meta(ge=0, lt=1)]  # ratio below which a difference is called "same", e.g. 0.03
     environments: list[Environment]
     placements: list[Placement]
     cells: list[Cell]

@@ -37,7 +37,7 @@ _SHAPED = re.compile(f"{_ISSUED}|{_USER_INFORMATION}")
 # bound: the end of a longer name decides.
 _ASSIGNED = re.compile(
     r"(?P<quoted>(?P<quote>['\"])(?P<name_1>[A-Za-z_][\w.-]*)=)(?P<value_1>[^'\"\n]*)(?=(?P=quote))"
-    r"|(?P<shell>(?P<name_2>[A-Za-z_][\w.-]{0,255})\s?=\s?)"
+    r"|(?P<shell>(?P<name_2>[A-Za-z_][\w.-]{0,99})\s?=\s?)"
     r"(?P<value_2>\(not recorded\)|\"[^\"\n]*\"|'[^'\n]*'|[^\s'\",;\\]+)"
     r"|(?P<option>(?<![\w-])(?P<name_3>--?[A-Za-z][\w-]*)[ \t]+)(?P<value_3>\(not recorded\)|[^\s'\"\\-][^\s'\"\\]*)"
     r"|(?P<json>\"(?P<name_4>[A-Za-z_][\w.-]*)\"\s*:\s*\")(?P<value_4>[^\"\\\n]*)"
@@ -46,6 +46,8 @@ _ASSIGNED = re.compile(
 )
 _FORMS = ("quoted", "shell", "option", "json", "header")
 # Options of launchers that take the name of a variable and its value as two words.
+# Paths are at most 4096 characters long; in more without a blank nothing can be looked for in bounded time.
+_ENDLESS = re.compile(r"\S{8193,}")
 _MOST_LEVELS = 8  # of assignments within a value
 _NAME_AND_VALUE = re.compile(r"--?(?:g?env|[a-z]*mca)")
 _PADDED = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{14,}={1,6}(?:$|[\s,;])")  # base64, padded
@@ -106,7 +108,8 @@ def _is_random(piece: str) -> bool:
 
 def clean_text(text: str) -> str:
     """Output of a program without what has a credential's shape, and without values that a secret name is given."""
-    return _SHAPED.sub(HIDDEN, _ASSIGNED.sub(_assigned, _PEM.sub(HIDDEN, text)))
+    shorter = _ENDLESS.sub(lambda found: f"(left out: {len(found[0])} characters without a blank)", text)
+    return _SHAPED.sub(HIDDEN, _ASSIGNED.sub(_assigned, _PEM.sub(HIDDEN, shorter)))
 
 
 def _assigned(found: re.Match[str], level: int = 1) -> str:

@@ -24,7 +24,7 @@ import msgspec
 from slowpath.analyse.about import without_secrets
 from slowpath.core.diagnosis_folder import is_diagnosis
 from slowpath.core.errors import RecordError
-from slowpath.core.files import cannot, read_bytes
+from slowpath.core.files import cannot, open_regular, read_bytes
 from slowpath.core.limits import MIB, limit_bytes
 from slowpath.core.results import Results
 from slowpath.record.folder import SUPERSEDED, create_run_folder, read_run
@@ -158,7 +158,8 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def _holds_blocks(run: Path, path: Path) -> bool:
-    return _content(run, path)[:4] in (b"", _BLOCK_MAGIC)
+    with os.fdopen(open_regular(path, limit_bytes(path.name), run), "rb") as file:
+        return file.read(len(_BLOCK_MAGIC)) in (b"", _BLOCK_MAGIC)
 
 
 def _content(run: Path, path: Path) -> bytes:
@@ -168,8 +169,11 @@ def _content(run: Path, path: Path) -> bytes:
 def _copy(run: Path, path: Path, to: Path, redactor: Redactor) -> None:
     target = to / path.relative_to(run)
     target.parent.mkdir(parents=True, exist_ok=True)
-    content = _content(run, path)
-    target.write_bytes(content if path.name == _BLOCKS else _redacted(path, content, redactor))
+    if path.name == _BLOCKS:  # may be larger than memory should hold
+        with os.fdopen(open_regular(path, limit_bytes(path.name), run), "rb") as file, target.open("wb") as made:
+            shutil.copyfileobj(file, made)
+    else:
+        target.write_bytes(_redacted(path, _content(run, path), redactor))
 
 
 def _redacted(path: Path, content: bytes, redactor: Redactor) -> bytes:

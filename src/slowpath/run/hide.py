@@ -20,7 +20,7 @@ from slowpath.record.witness import CONTROL_VARIABLES, PERFORMANCE_VARIABLES, UC
 
 PRINTED = ("stdout", "stderr", "stacks", UCX_LOGS)
 MOST_BYTES = 64 * 2**20  # of one file that is held whole
-MOST_FOUND_BYTES = 256 * 2**20  # of one file of a launch that was found in a folder, whoever made it
+MOST_FOUND_BYTES = 64 * 2**20  # of one file of a launch that was found in a folder, whoever made it
 
 
 def hide_secrets(folder: Path, secrets: KnownSecrets, most_bytes: int | None = None) -> None:
