@@ -27,6 +27,7 @@ def test_reframe_runs_the_check_and_reads_its_values(blankless: Path, engine_cac
         [str(REFRAME), f"--prefix={blankless}", "-c", str(EXAMPLES / "reframe"), "-r", f"--report-file={report}"],
         env={
             **os.environ,
+            "HOME": str(blankless),  # ReFrame keeps the machine's topology there
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "SLOWPATH_CACHE_DIR": str(engine_cache),
             "SLOWPATH_MPI": "embedded",

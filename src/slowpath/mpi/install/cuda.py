@@ -20,7 +20,7 @@ import msgspec
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.owners import make_place
 from slowpath.core.version import __version__
-from slowpath.mpi.install.parts import LIBUCX, OPENMPI, Part, installed_parts, parts_in
+from slowpath.mpi.install.parts import LIBUCX, OPENMPI, Part, installed_parts, parts_in, require_folder
 from slowpath.mpi.install.place import (
     CUDA_RUNTIME,
     MANIFEST,
@@ -44,6 +44,8 @@ def install_cuda(environ: Mapping[str, str], folder: Path | None = None) -> Path
     Raises: UsageError: `folder` lacks one.  EnvironmentFailure: a package is missing, damaged or too old, the folder
             can't be written, or the result doesn't start.
     """
+    if folder is not None:
+        require_folder(folder)  # a wrong word is said before anything is made
     target = installed_folder(environ) / NAME
     try:
         make_place(target.parent)

