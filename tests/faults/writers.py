@@ -156,7 +156,8 @@ def _read_only(world: World, chance: random.Random) -> bool:
     hit = world.kill()
     run = str(world.run)
     shell = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
-    within = (*(namespace() or ()), "--mount", "sh", "-c", shell, run)
+    # No PID namespace: the killed owner has to be seen as gone, so that the record of the next one is tried.
+    within = ("unshare", *(("--user", "--map-root-user") if os.geteuid() else ()), "--mount", "sh", "-c", shell, run)
     _want(world, world.beside("resume", run, within=within), 4, "Read-only file system")
     return hit
 
