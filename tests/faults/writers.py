@@ -69,9 +69,13 @@ def _beside(elsewhere: bool) -> Inject:
     def inject(world: World, chance: random.Random) -> bool:
         within = (namespace() or ()) if elsewhere else ()
         with _held_up(world) as there:
-            if there:
-                _want(world, world.beside("resume", str(world.run), within=within), 4, BUSY)
-        return there
+            if not there:
+                return False
+            other = world.beside("resume", str(world.run), within=within)
+            if other.ended()[0] == 0 and not world.running():
+                return False  # the watchdog of the run was faster: nothing was left to do, and nothing was beside it
+            _want(world, other, 4, BUSY)
+        return True
 
     return inject
 

@@ -186,7 +186,7 @@ def _library(
     engine = engine_again(was, mpi, environ, tell)
     if engine is None:
         raise EnvironmentFailure(
-            f"{source.path}: was measured with the engine {was.engine.key}, which is not in this machine's cache; "
+            f"{source.path}: was measured with the engine {was.engine_key}, which is not in this machine's cache; "
             "measure it anew"
         )
     return Library(called, f"{called}: {mpi.identity}", mpi, engine)

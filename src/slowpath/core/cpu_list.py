@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -13,15 +14,26 @@ _NUMBER = re.compile("[0-9]{1,9}")
 
 def parse_cpu_list(text: str | None) -> frozenset[int]:
     """`0-2,5` -> {0, 1, 2, 5}; empty where nothing was recorded, or nothing that can be read."""
-    found: set[int] = set()
+    ranges = _ranges(text)
+    if any(one and one[-1] >= MOST_CPUS for one in ranges):
+        return frozenset()
+    return frozenset(itertools.chain.from_iterable(ranges))
+
+
+def count_cpus(text: str | None) -> int | None:
+    """`0-2,5` -> 4; None: nothing that can be read. Counted by the ends of its ranges, which may be of any length."""
+    return sum(map(len, _ranges(text))) or None
+
+
+def _ranges(text: str | None) -> list[range]:
+    """Empty where a part can't be read."""
+    found = []
     for part in (text or "").split(","):
         first, dash, last = part.strip().partition("-")
         if not (_NUMBER.fullmatch(first) and _NUMBER.fullmatch(last if dash else first)):
-            return frozenset()
-        if int(last or first) >= MOST_CPUS:
-            return frozenset()
-        found.update(range(int(first), int(last if dash else first) + 1))
-    return frozenset(found)
+            return []
+        found.append(range(int(first), int(last if dash else first) + 1))
+    return found
 
 
 def format_cpu_list(numbers: Sequence[int]) -> str:

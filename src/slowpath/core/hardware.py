@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from slowpath.core.cpu_list import count_cpus
 from slowpath.core.units import format_bytes
 
 MEMORY_RATIO = 0.03  # the kernel keeps a little more or less of it from version to version and from boot to boot
@@ -54,17 +55,6 @@ def allowed(machine: Machine) -> int | None:
     return count_cpus(text) if isinstance(text, str) else None
 
 
-def count_cpus(text: str | None) -> int | None:
-    """`0-2,5` -> 4; None: nothing that can be read. Counted by its ends: a file may state any range."""
-    count = 0
-    for part in (text or "").split(","):
-        first, dash, last = part.strip().partition("-")
-        if not _short_number(first) or (dash and not _short_number(last)):
-            return None
-        count += max(0, int(last if dash else first) - int(first) + 1)
-    return count
-
-
 def unlike(a: Machine, b: Machine) -> list[Unlike]:
     """What both state and do not share. Empty for machines that state nothing: see `is_stated`."""
     facts = [(what, fact(a), fact(b)) for what, fact in _FACTS]
@@ -94,10 +84,6 @@ _FACTS: tuple[tuple[str, Callable[[Machine], str | None]], ...] = (
 def _memory_differs(a: Machine, b: Machine) -> bool:
     one, other = a["memory_bytes"], b["memory_bytes"]
     return bool(abs(one - other) > max(MEMORY_BYTES, MEMORY_RATIO * max(one, other)))
-
-
-def _short_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 20
 
 
 def _words(value: int | None) -> str | None:

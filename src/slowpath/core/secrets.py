@@ -45,10 +45,10 @@ _ASSIGNED = re.compile(
     r"(?P<value_5>\(not recorded\)|(?:Bearer |Basic )?[^\s'\"\\]{6,})"
 )
 _FORMS = ("quoted", "shell", "option", "json", "header")
-# Options of launchers that take the name of a variable and its value as two words.
 # Paths are at most 4096 characters long; in more without a blank nothing can be looked for in bounded time.
 _ENDLESS = re.compile(r"\S{8193,}")
 _MOST_LEVELS = 8  # of assignments within a value
+# Options of launchers that take the name of a variable and its value as two words.
 _NAME_AND_VALUE = re.compile(r"--?(?:g?env|[a-z]*mca)")
 _PADDED = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{14,}={1,6}(?:$|[\s,;])")  # base64, padded
 _PIECES = re.compile(r"[A-Za-z0-9+_=-]{16,}")

@@ -25,7 +25,7 @@ OWNER_FOLDER = "owner"
 OWNER_SCHEMA = 1
 MOST_OWNERS = 999_999
 _LIMIT_BYTES = 64 * 1024
-_NAME = re.compile(r"(\d{6})\.json")
+_NAME = re.compile(r"[0-9]{6}\.json")
 _UNPRINTABLE = re.compile(r"[^\x20-\x7e]")
 
 
@@ -78,6 +78,11 @@ def latest(folder: Path) -> Held | None:
 def record_path(folder: Path, number: int) -> Path:
     """Where the record of this number lies."""
     return folder / OWNER_FOLDER / f"{number:06d}.json"
+
+
+def number_of(path: Path) -> int | None:
+    """Number of the record that lies there; None: it is called otherwise, as no record of ours is."""
+    return int(path.stem) if _NAME.fullmatch(path.name) else None
 
 
 def encoded(owner: Owner) -> bytes:

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, RecordError, SlowpathError
+from slowpath.core.machine import MpiFacts
 from slowpath.mpi.find import LAUNCHER_NAMES, find_all, find_mpi
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.choose import choose_mpis
@@ -24,19 +25,13 @@ from slowpath.run.engine.meter import Tell
 from slowpath.run.engine.whole import usable_engine, usable_engines
 
 
-class _StatedEngine(msgspec.Struct, frozen=True):
-    key: str | None = None
-
-
-class Stated(msgspec.Struct, frozen=True):
+class Stated(MpiFacts, frozen=True):
     """What a folder states of an MPI and the engine for it; `mpiexec` is for messages, and for --trust."""
 
-    name: str | None = None
-    version: str | None = None
-    launcher: str | None = None
-    mpiexec: str | None = None
-    short_name: str | None = None
-    engine: _StatedEngine = _StatedEngine()
+    @property
+    def engine_key(self) -> str | None:
+        """None: it states none."""
+        return self.engine.key if self.engine else None
 
     @property
     def words(self) -> str:
@@ -58,7 +53,7 @@ class Stated(msgspec.Struct, frozen=True):
 def stated(facts: Mapping[str, Any], where: str) -> Stated:
     """Raises: RecordError: fields have wrong types."""
     try:
-        return msgspec.convert({**facts, "engine": facts.get("engine") or {}}, Stated)
+        return msgspec.convert(facts, Stated)
     except msgspec.ValidationError as error:
         raise RecordError(f"{where}: what it states of its MPI is damaged: {error}; restore it from a copy") from error
 
@@ -94,7 +89,7 @@ def mpi_again(
 
 def engine_again(was: Stated, mpi: Mpi, environ: Mapping[str, str], tell: Tell) -> Engine | None:
     """This machine's engine with the stated key: the one in use, of the cache, or built anew; None: there is none."""
-    key = was.engine.key
+    key = was.engine_key
     if not key:
         return None
     kept = kept_engine(mpi, environ)
@@ -115,7 +110,7 @@ def _candidates(was: Stated, environ: Mapping[str, str], option: str | None) -> 
         yield from choose_mpis(option, None, environ).found
         return
     yield from find_all(environ)
-    for launcher in _of_engines(was.engine.key, environ):
+    for launcher in _of_engines(was.engine_key, environ):
         try:
             yield find_mpi(str(launcher), environ)
         except SlowpathError:

@@ -7,6 +7,7 @@ import contextlib
 import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import msgspec
@@ -20,21 +21,19 @@ from slowpath.record.witness import CONTROL_VARIABLES, PERFORMANCE_VARIABLES, UC
 
 PRINTED = ("stdout", "stderr", "stacks", UCX_LOGS)
 MOST_BYTES = 64 * 2**20  # of one file that is held whole
-MOST_FOUND_BYTES = 64 * 2**20  # of one file of a launch that was found in a folder, whoever made it
 
 
-def hide_secrets(folder: Path, secrets: KnownSecrets, most_bytes: int | None = None) -> None:
+def hide_secrets(folder: Path, secrets: KnownSecrets, found: bool = False) -> None:
     """Rewrite the files of a launch that is over, where they hold a secret; others are not touched.
 
-    Args: most_bytes: of a file that is looked at; None: of any size.
+    Args: found: whoever made the launch; a file above MOST_BYTES is left as it is, since it may be endless.
     Raises: EnvironmentFailure: the disk refuses.
     """
     for path in (path for pattern in PRINTED for path in folder.glob(pattern)):
-        if most_bytes is None or path.lstat().st_size <= most_bytes:
-            _rewrite(path, secrets.text, by_lines=True)
+        _rewrite(path, secrets.text, by_lines=not found)
     for name in (CONTROL_VARIABLES, PERFORMANCE_VARIABLES):
         _rewrite(folder / name, lambda text: secrets.record(_variables(text)))
-    _rewrite(folder / "events.jsonl", secrets.record)
+    _rewrite(folder / "events.jsonl", secrets.record, by_lines=not found)
 
 
 def without_secrets(info: LaunchInfo, secrets: KnownSecrets) -> LaunchInfo:
@@ -67,11 +66,14 @@ def _rewrite(path: Path, clean: Callable[[str], str], by_lines: bool = False) ->
 
 def _rewrite_lines(path: Path, clean: Callable[[str], str]) -> None:
     """Of a file that is too large to be held whole; a line is looked at in pieces of a MiB."""
-    part = path.with_name(f".{path.name}.part")
-    with path.open("rb") as given, part.open("wb") as made:
-        while piece := given.readline(2**20):
-            made.write(_cleaned(piece, clean))
-    part.replace(path)
+    part = path.with_name(f".{path.name}.{token_hex(8)}.part")
+    try:
+        with path.open("rb") as given, part.open("xb") as made:
+            while piece := given.readline(2**20):
+                made.write(_cleaned(piece, clean))
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _cleaned(content: bytes, clean: Callable[[str], str]) -> bytes:

@@ -23,7 +23,18 @@ import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, SlowpathError
 from slowpath.core.files import cannot, create_once, inside, write_atomically
-from slowpath.record.owner import MOST_OWNERS, OWNER_FOLDER, Held, Owner, encoded, in_words, latest, now_ns, record_path
+from slowpath.record.owner import (
+    MOST_OWNERS,
+    OWNER_FOLDER,
+    Held,
+    Owner,
+    encoded,
+    in_words,
+    latest,
+    now_ns,
+    number_of,
+    record_path,
+)
 from slowpath.run.identity import Identity, standing, this_process
 
 BEAT_S = 5.0  # an owner renews its stamp about so often
@@ -220,7 +231,8 @@ def _tidy(place: Path, number: int) -> None:
     with contextlib.suppress(OSError):
         now = now_ns(place.parent)
         for path in place.iterdir():
-            former = path.suffix == ".json" and path.stem.isdigit() and int(path.stem) < number
+            of_record = number_of(path)
+            former = of_record is not None and of_record < number
             left = path.name.startswith(".") and now - path.lstat().st_mtime_ns > QUIET_S * 1e9
             if former or left:
                 path.unlink(missing_ok=True)

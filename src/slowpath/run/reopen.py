@@ -192,13 +192,13 @@ def _other_variables(there: Machine, here: Machine) -> list[str]:
 def _same_library(run: Path, was: Stated, environ: Mapping[str, str], tell: Tell, terms: Terms) -> Library:
     mpi = mpi_again(was, str(run), environ, terms.mpi, terms.trust)
     engine = engine_for(mpi, environ, tell)
-    if engine.note.key != was.engine.key:
+    if engine.note.key != was.engine_key:
         if not terms.trust:
             raise EnvironmentFailure(
                 f"{run}: was measured with another build of the engine for {mpi.identity}; times of two builds don't "
                 "mix: start a new run, or add launches with this build by --trust (a report uses those of one alone)"
             )
-        tell(f"differs: engine for {mpi.identity}: {was.engine.key} in {run}, {engine.note.key} here")
+        tell(f"differs: engine for {mpi.identity}: {was.engine_key} in {run}, {engine.note.key} here")
     return Library(str(was.short_name), mpi.identity, mpi, engine)
 
 

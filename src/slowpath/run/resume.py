@@ -15,7 +15,7 @@ from slowpath.core.whole import whole_number
 from slowpath.record.blocks import scan
 from slowpath.record.folder import SUPERSEDED, LaunchInfo, launch_folders, read_launch_info
 from slowpath.run.account import read_account
-from slowpath.run.hide import MOST_FOUND_BYTES, hide_secrets
+from slowpath.run.hide import hide_secrets
 from slowpath.run.schedule import Schedule
 
 
@@ -95,4 +95,4 @@ def _mark(folder: Path) -> None:
     )
     if not (folder / SUPERSEDED).exists():
         write_atomically(folder / SUPERSEDED, text)
-        hide_secrets(folder, KnownSecrets(os.environ), MOST_FOUND_BYTES)  # it was not done when the launch was cut off
+        hide_secrets(folder, KnownSecrets(os.environ), found=True)  # it was not done when the launch was cut off

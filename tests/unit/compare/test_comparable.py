@@ -19,8 +19,9 @@ from slowpath.compare.gate import Gate, flagged, gate
 from slowpath.compare.read import Source, read_source
 from slowpath.compare.text import render_comparison, render_gate
 from slowpath.core.cell_results import CellResult
+from slowpath.core.cpu_list import count_cpus
 from slowpath.core.errors import RecordError, UsageError
-from slowpath.core.hardware import alike, count_cpus, described, unlike
+from slowpath.core.hardware import alike, described, unlike
 from slowpath.core.results import LaunchCounts
 from slowpath.report.redact import NOTE, redact_run
 from support.results import a_placement, a_skipped_row, an_environment, an_mpi

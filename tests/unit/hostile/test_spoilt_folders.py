@@ -13,7 +13,7 @@ from slowpath.core.errors import RecordError
 from slowpath.core.known_secrets import KnownSecrets
 from slowpath.findings.gather.sweeps import _allocation
 from slowpath.report.redact import redact_run
-from slowpath.run.hide import MOST_FOUND_BYTES, hide_secrets
+from slowpath.run.hide import MOST_BYTES, hide_secrets
 
 SECRETS = KnownSecrets({"SLURM_JWT": "a-secret-of-mine"})
 
@@ -32,11 +32,11 @@ def test_allocations_as_the_engine_makes_them() -> None:
 def test_output_that_was_found_is_cleaned_up_to_a_size(tmp_path: Path) -> None:
     large, small = tmp_path / "stdout", tmp_path / "stderr"
     large.write_bytes(b"a-secret-of-mine")
-    os.truncate(large, MOST_FOUND_BYTES + 1)
+    os.truncate(large, MOST_BYTES + 1)
     small.write_text("x a-secret-of-mine y")
-    hide_secrets(tmp_path, SECRETS, MOST_FOUND_BYTES)
+    hide_secrets(tmp_path, SECRETS, found=True)
     assert "a-secret-of-mine" not in small.read_text()
-    assert large.stat().st_size == MOST_FOUND_BYTES + 1
+    assert large.stat().st_size == MOST_BYTES + 1
 
 
 def test_output_elsewhere_is_not_fetched(tmp_path: Path) -> None:

@@ -133,6 +133,15 @@ def test_a_launch_folder_that_another_process_just_made_is_not_used(
     assert not list(launch_folder(measured, 1).iterdir())
 
 
+def test_a_file_whose_name_is_no_number_is_no_record(run_folder: Path) -> None:
+    """Python's int() takes none of `²`, which str.isdigit() calls a digit."""
+    (run_folder / "owner").mkdir()
+    (run_folder / "owner" / "\u00b2.json").write_text("{}")
+    with owned(run_folder, "slowpath run"):
+        pass
+    assert sorted(os.listdir(run_folder / "owner")) == ["000001.json", "\u00b2.json"]
+
+
 def test_a_redacted_copy_has_no_owner(measured: Path, tmp_path: Path) -> None:
     with owned(measured, "slowpath run"):
         copy, _ = redact_run(measured, tmp_path / "copy")
