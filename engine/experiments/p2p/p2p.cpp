@@ -169,6 +169,7 @@ const Experiment experiment{
     .derive = derive,
     .run = run,
     .tabulate = tabulate,
+    .route = route,
 };
 
 }  // namespace slowpath::p2p
