@@ -18,6 +18,7 @@
 #include "mpi/library.hpp"
 #include "shell/report.hpp"
 #include "shell/witnessing.hpp"
+#include "yardstick/fixed_work.hpp"
 
 namespace slowpath {
 namespace {
@@ -138,15 +139,22 @@ int run_cells(const mpi::Session& session, const Arguments& arguments) {
     const bool writes = session.rank() == 0 && arguments.out;
     Witnessing witnessing(context.calls.witnessed() && writes, arguments.out.value_or(""));
     witnessing.begin();
+    // Between cells, where no rank is in a timed region.
+    yardstick::FixedWork fixed_work;
+    const bool samples = yardstick::samples_fixed_work(session.rank(), session.size());
+    if (samples) fixed_work.visit(yardstick::fixed_work_at_ends);
     std::array<int, 3> counts{};  // by Status
     for (std::vector<ReadCell> left = read_cells(plan); !left.empty();) {
         const std::vector<ReadCell> group = take_group(left);
         const std::vector<Outcome> outcomes = group.front().experiment->run_together != nullptr
                                                   ? run_group(context, report, group)
                                                   : std::vector{run_alone(context, report, group.front())};
+        if (samples)
+            fixed_work.visit(left.empty() ? yardstick::fixed_work_at_ends : yardstick::fixed_work_between);
         for (const Outcome& outcome : outcomes) ++counts[static_cast<std::size_t>(outcome.status)];
     }
     witnessing.end();
+    report.rank_events(fixed_work.line(session.rank()));
     report.end_launch(counts);
     return counts[static_cast<std::size_t>(Status::failed)] == 0 ? exit_ok : exit_wrong_payload;
 }

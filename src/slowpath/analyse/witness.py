@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -15,13 +15,14 @@ from slowpath.record.events import Allocation
 
 _NUMBERS = ("minor_faults", "major_faults", "system_time_ns", "user_time_ns")
 PHASES: tuple[Phase, ...] = ("first", "steady")
+FIRST_TO_LAST: Mapping[Role, int | None] = {"send": 0, "receive": None}
 
 
 def witnesses(
     launches: Sequence[LaunchRecord],
     cell: int,
     repeated_allocation: int | None = None,
-    receiver: int | None = None,
+    roles: Mapping[Role, int | None] = FIRST_TO_LAST,
 ) -> dict[Phase, dict[Role, RoleWitness | None]] | None:
     """Per phase and role: page faults and system time per operation, involuntary switches; None when not measured.
 
@@ -29,11 +30,10 @@ def witnesses(
           their witness.  receiver: rank; None: the last one.
     """
     result: dict[Phase, dict[Role, RoleWitness | None]] = {}
-    ranks: tuple[tuple[Role, int | None], ...] = (("send", 0), ("receive", receiver))
     for phase in PHASES:
-        roles = {role: _role(launches, cell, phase, rank, repeated_allocation) for role, rank in ranks}
-        if any(roles.values()):
-            result[phase] = roles
+        found = {role: _role(launches, cell, phase, rank, repeated_allocation) for role, rank in roles.items()}
+        if any(found.values()):
+            result[phase] = found
     return result or None
 
 

@@ -22,6 +22,7 @@ from slowpath.record.events_cell import Allocation, CellBegin, CellEnd, Interval
 from slowpath.record.events_counted import CallCount, Calls, Instructions, Share
 from slowpath.record.events_launch import Blas, Grid, LaunchBegin, LaunchEnd, Note, ProgressMade, ThreadLevel
 from slowpath.record.events_ranks import Clock, Rank
+from slowpath.record.events_yardstick import FixedWork
 
 __all__ = [
     "Allocation",
@@ -32,6 +33,7 @@ __all__ = [
     "CellEnd",
     "Clock",
     "Event",
+    "FixedWork",
     "Grid",
     "Instructions",
     "Intervals",
@@ -61,6 +63,7 @@ Event: TypeAlias = (
     | CellEnd
     | Note
     | ProgressMade
+    | FixedWork
     | LaunchEnd
 )
 _Kind = TypeVar(
@@ -75,6 +78,7 @@ _Kind = TypeVar(
     CellEnd,
     Note,
     ProgressMade,
+    FixedWork,
     LaunchEnd,
 )
 
