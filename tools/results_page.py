@@ -31,6 +31,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
             "LawResult",
             "LawCoefficient",
             "LawPoint",
+            "LawForecast",
             "LimitBracket",
             "RemedyResult",
             "Snippet",

@@ -25,6 +25,7 @@ from slowpath.core.contrast_results import (
 from slowpath.core.finding_results import (
     Finding,
     LawCoefficient,
+    LawForecast,
     LawPoint,
     LawResult,
     Leg,
@@ -57,6 +58,7 @@ __all__ = [
     "Finding",
     "LaunchCounts",
     "LawCoefficient",
+    "LawForecast",
     "LawPoint",
     "LawResult",
     "Leg",
