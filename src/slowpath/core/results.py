@@ -23,6 +23,7 @@ from slowpath.core.contrast_results import (
     VerdictWord,
 )
 from slowpath.core.finding_results import (
+    Claim,
     Finding,
     LawCoefficient,
     LawForecast,
@@ -33,6 +34,7 @@ from slowpath.core.finding_results import (
     LimitBracket,
     RemedyResult,
     RemovedRatio,
+    Rival,
     SideEffect,
     Snippet,
 )
@@ -51,6 +53,7 @@ from slowpath.core.run_results import (
 
 __all__ = [
     "RESULTS_SCHEMA",
+    "Claim",
     "ContrastResult",
     "ContrastSide",
     "EnvironmentResult",
@@ -76,6 +79,7 @@ __all__ = [
     "RemovedRatio",
     "Reproduce",
     "Results",
+    "Rival",
     "RunResult",
     "SideEffect",
     "SkippedRow",
