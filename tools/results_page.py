@@ -33,6 +33,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
             "LawResult",
             "LawCoefficient",
             "LawPoint",
+            "LawForecast",
             "LimitBracket",
             "RemedyResult",
             "Snippet",
