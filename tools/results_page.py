@@ -28,6 +28,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
             "Finding",
             "Legs",
             "Leg",
+            "Claim",
+            "Rival",
             "LawResult",
             "LawCoefficient",
             "LawPoint",

@@ -13,6 +13,7 @@ from slowpath.core.result import Phase, Role
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.record.events import Allocation
 
+_NUMBERS = ("minor_faults", "major_faults", "system_time_ns", "user_time_ns")
 PHASES: tuple[Phase, ...] = ("first", "steady")
 FIRST_TO_LAST: Mapping[Role, int | None] = {"send": 0, "receive": None}
 
@@ -39,7 +40,7 @@ def witnesses(
 def _role(
     launches: Sequence[LaunchRecord], cell: int, phase: str, asked_rank: int | None, repeated_allocation: int | None
 ) -> RoleWitness | None:
-    totals = dict.fromkeys(("minor_faults", "major_faults", "system_time_ns", "involuntary_switches"), 0)
+    totals = dict.fromkeys((*_NUMBERS, "involuntary_switches"), 0)
     operations = 0
     for launch in launches:
         if launch.blocks is None:
@@ -59,6 +60,7 @@ def _role(
         minor_faults_per_op=totals["minor_faults"] / operations,
         major_faults_per_op=totals["major_faults"] / operations,
         system_time_s_per_op=totals["system_time_ns"] * 1e-9 / operations,
+        user_time_s_per_op=totals["user_time_ns"] * 1e-9 / operations,
         involuntary_switches=totals["involuntary_switches"],
         operations=operations,
     )
