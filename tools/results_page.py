@@ -29,6 +29,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
             "Finding",
             "Legs",
             "Leg",
+            "Claim",
+            "Rival",
             "LawResult",
             "LawCoefficient",
             "LawPoint",

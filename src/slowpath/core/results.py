@@ -23,6 +23,7 @@ from slowpath.core.contrast_results import (
     VerdictWord,
 )
 from slowpath.core.finding_results import (
+    Claim,
     Finding,
     LawCoefficient,
     LawPoint,
@@ -32,6 +33,7 @@ from slowpath.core.finding_results import (
     LimitBracket,
     RemedyResult,
     RemovedRatio,
+    Rival,
     SideEffect,
     Snippet,
 )
@@ -52,6 +54,7 @@ from slowpath.core.shape_results import CellShapes
 __all__ = [
     "RESULTS_SCHEMA",
     "CellShapes",
+    "Claim",
     "ContrastResult",
     "ContrastSide",
     "EnvironmentResult",
@@ -76,6 +79,7 @@ __all__ = [
     "RemovedRatio",
     "Reproduce",
     "Results",
+    "Rival",
     "RunResult",
     "SideEffect",
     "SkippedRow",

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each cell's floors: what the same bytes cost without MPI in the same launches, and how far its message lies above."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from slowpath.core.cell_results import Floor, OverFloor
+from slowpath.core.plan import Cell
+from slowpath.experiments.measured.load import LaunchRecord
+from slowpath.experiments.measured.measurements import Measurements
+from slowpath.experiments.p2p.ways import Message, Way, message_of
+from slowpath.experiments.registry import experiment_named
+from slowpath.stats.estimate import estimate_over_launches
+
+NOT_MEASURED = "no launch had the time to measure this length without MPI"
+OLD = "the launches measured nothing without MPI"
+
+
+@dataclass(frozen=True)
+class CellFloors:
+    """`floors`, `over_floor` and `over_floor_reason` of a cell (docs/reference/results.md)."""
+
+    floors: list[Floor] = field(default_factory=list)
+    over: OverFloor | None = None
+    reason: str | None = None
+
+
+def floors(cell: Cell, measurements: Measurements, launches: Sequence[LaunchRecord]) -> CellFloors:
+    """Of one cell over the launches that measured it."""
+    if cell.experiment != "p2p":
+        return CellFloors(reason=f"experiment {cell.experiment}: no floor is known for it")
+    message = message_of(cell.parameters, experiment_named("p2p").receiver(cell.parameters))
+    if isinstance(message, str):
+        return CellFloors(reason=message)
+    measured = [launch for launch in launches if launch.yardsticks]
+    if not measured:
+        return CellFloors(reason=OLD)
+    found = [_floor(way, message, measured) for way in message.ways()]
+    over = _over(cell.cell, message, measured, measurements)
+    return CellFloors(
+        [one for one in found if one.launches or one.reason != NOT_MEASURED],
+        over if isinstance(over, OverFloor) else None,
+        over if isinstance(over, str) else None,
+    )
+
+
+def _time_s(launch: LaunchRecord, way: Way, message: Message) -> float | None:
+    """Median of one launch, seconds; None: not measured there."""
+    length = message.bytes if way.sized else 0
+    receiver = launch.size - 1 if message.receiver is None else message.receiver
+    one = launch.yardsticks.get((message.sender, receiver, way.name, length))
+    if one is None or not one.samples_ns:
+        return None
+    return float(np.median(one.samples_ns)) * 1e-9 / one.operations or None
+
+
+def _reason(launch: LaunchRecord, way: Way) -> str | None:
+    """Why the way could not be measured for any length."""
+    return next((one.reason for one in launch.yardsticks.values() if one.name == way.name and one.reason), None)
+
+
+def _floor(way: Way, message: Message, launches: Sequence[LaunchRecord]) -> Floor:
+    times = [time for launch in launches if (time := _time_s(launch, way, message))]
+    if not times:
+        reason = next((why for launch in launches if (why := _reason(launch, way))), NOT_MEASURED)
+        return Floor(name=way.name, text=way.words, time_s=None, interval=None, launches=0, reason=reason)
+    found = estimate_over_launches(times)
+    return Floor(
+        name=way.name,
+        text=way.words,
+        time_s=found.value,
+        interval=found.interval,
+        launches=len(times),
+        reason=None,
+    )
+
+
+def lowest(message: Message, launch: LaunchRecord) -> tuple[float, str] | None:
+    """Seconds and name of what no message can undercut in this launch; None: not measured.
+
+    Every message needs the hand-over, and its bytes at least the fastest copy that is possible here.
+    """
+    times = {way: time for way in message.ways() if (time := _time_s(launch, way, message))}
+    copies = [(time, way.name) for way, time in times.items() if way.part == "copy"]
+    flags = [(time, way.name) for way, time in times.items() if way.part == "hand-over"]
+    if not copies or not flags:
+        return None
+    return max(min(copies), flags[0])
+
+
+def _over(cell: int, message: Message, launches: Sequence[LaunchRecord], measurements: Measurements) -> OverFloor | str:
+    series = measurements.by_series.get((cell, message.metric, "steady"), {})
+    if not series:
+        return f"{message.metric} was not measured"
+    taken = {number: reduced.centre_s for number, reduced in series.values()}
+    pairs = [
+        (taken[launch.info.launch], *found)
+        for launch in launches
+        if launch.info.launch in taken and (found := lowest(message, launch))
+    ]
+    if not pairs:
+        flags = (why for launch in launches for way in message.ways() if (why := _reason(launch, way)))
+        return next(flags, NOT_MEASURED)
+    ratio = estimate_over_launches([message_s / floor_s for message_s, floor_s, _ in pairs])
+    return OverFloor(
+        floor=Counter(name for _, _, name in pairs).most_common(1)[0][0],
+        floor_s=float(np.median([floor_s for _, floor_s, _ in pairs])),
+        metric=message.metric,
+        ratio=ratio.value,
+        interval=ratio.interval,
+        level=ratio.level,
+        launches=len(pairs),
+    )
