@@ -93,6 +93,5 @@ def _ordered(series: MetricSamples) -> Ordered | None:
     order = series.order
     if order is None:
         return None
-    parts = (order.number, order.begin_ns, series.values_s)
-    number, begin_ns, times_s = (part[:KEPT_WHOLE].copy() for part in parts)
-    return Ordered(number, begin_ns, times_s)
+    kept = slice(KEPT_WHOLE)
+    return Ordered(order.number[kept].copy(), order.begin_ns[kept].copy(), series.values_s[kept].copy())

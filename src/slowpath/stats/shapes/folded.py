@@ -80,7 +80,7 @@ def _chances(number: Numbers, time: Floats, longest: int) -> Floats:
     for every in range(2, longest + 1):
         place = number % every
         members = np.bincount(place, minlength=every)
-        sums = np.bincount(place, weights=ranks, minlength=every)
+        sums = np.asarray(np.bincount(place, weights=ranks, minlength=every), dtype=np.float64)
         enough = (members >= min(FEWEST_MEMBERS, time.size // every)) & (members < time.size)
         each = sum_of_ranks(sums[enough], members[enough], time.size)
         found[every - 2] = min(1.0, float(each.min(initial=1.0)) * each.size)
