@@ -33,6 +33,8 @@ CATALOGUE = (
     "sp022_slow_rank",
     "sp023_ipc_allocation",
     "sp024_fresh_buffers",
+    "sp026_stalls",
+    "sp027_alternation",
 )
 RULES: tuple[Rule, ...] = tuple(import_module(f"slowpath.findings.catalogue.{name}").RULE for name in CATALOGUE)
 

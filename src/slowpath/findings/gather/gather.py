@@ -17,6 +17,7 @@ from slowpath.findings.evidence.evidence import (
     FirstUse,
     Growth,
     LateFastPath,
+    Periodic,
     Place,
     Processors,
     ProtocolSwitch,
@@ -28,7 +29,16 @@ from slowpath.findings.evidence.evidence import (
     Variation,
 )
 from slowpath.findings.evidence.user_state import UserState
-from slowpath.findings.gather import breaks, control_variables, first_use, late_receives, laws, pairs, processors
+from slowpath.findings.gather import (
+    breaks,
+    control_variables,
+    first_use,
+    late_receives,
+    laws,
+    pairs,
+    processors,
+    shapes,
+)
 from slowpath.findings.gather.contrasts import DECIDED, slowdown
 from slowpath.findings.gather.lines import Line, Lines
 from slowpath.findings.gather.untouched import with_touched_twin
@@ -149,6 +159,9 @@ class Gathered:
 
     def unexpected_receives(self) -> list[UnexpectedReceive]:
         return late_receives.unexpected_receives(self._results.cells, self.minimum_effect)
+
+    def periods(self) -> list[Periodic]:
+        return shapes.periods(self.cells, self._results.shapes or (), self.minimum_effect)
 
     def shared_placements(self) -> list[SharedPlacement]:
         return processors.shared_placements(self.run.placements, self._results.cells)
