@@ -31,10 +31,10 @@ constexpr std::int64_t longest_host_bytes = 64LL << 20;
 constexpr std::int64_t short_bytes = 256LL << 10;
 constexpr std::int64_t longest_cold_bytes = 1LL << 20;
 
-/// What all yardsticks of a length take, roughly: some 12 copies at 5 GB/s, on a GPU at 500 GB/s.
+/// What all yardsticks of a length take, roughly: some 12 copies at 5 GB/s, on a GPU at 1 TB/s.
 std::int64_t foreseen_ns(const Route& route) {
     constexpr std::int64_t set_up_ns = 80'000;
-    return set_up_ns + (route.from_gpu || route.to_gpu ? route.bytes / 40 : route.bytes * 5 / 2);
+    return set_up_ns + (route.from_gpu || route.to_gpu ? route.bytes / 100 : route.bytes * 5 / 2);
 }
 
 /// Short messages take little time and come first.  Of the others another one is the first in each launch:
