@@ -120,9 +120,9 @@ def _witness(
     cell: Cell, measurements: Measurements, launches: Sequence[LaunchRecord]
 ) -> tuple[dict[Phase, dict[Role, RoleWitness | None]] | None, str | None]:
     experiment = experiment_named(cell.experiment)
-    receiver = experiment.receiver(cell.parameters)
-    found = witnesses(launches, cell.cell, experiment.synchronisation, receiver)
-    roles: dict[Role, int | None] = {"send": 0, "receive": receiver}
+    sender, receiver = experiment.ends(cell.parameters)
+    roles: dict[Role, int | None] = {"send": sender, "receive": receiver}
+    found = witnesses(launches, cell.cell, experiment.synchronisation, roles)
     return with_calls(found, cell.cell, measurements.twins, measurements.launches_of, roles)
 
 

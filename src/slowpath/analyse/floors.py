@@ -37,7 +37,7 @@ def floors(cell: Cell, measurements: Measurements, launches: Sequence[LaunchReco
     """Of one cell over the launches that measured it."""
     if cell.experiment != "p2p":
         return CellFloors(reason=f"experiment {cell.experiment}: no floor is known for it")
-    message = message_of(cell.parameters, experiment_named("p2p").receiver(cell.parameters))
+    message = message_of(cell.parameters, experiment_named("p2p").ends(cell.parameters))
     if isinstance(message, str):
         return CellFloors(reason=message)
     measured = [launch for launch in launches if launch.yardsticks]
@@ -58,8 +58,9 @@ def _time_s(launch: LaunchRecord, way: Way, message: Message) -> float | None:
     A floor is what the machine can do: whatever disturbs a sample makes it longer.
     """
     length = message.bytes if way.sized else 0
-    receiver = launch.size - 1 if message.receiver is None else message.receiver
-    one = launch.yardsticks.get((message.sender, receiver, way.name, length))
+    last = launch.size - 1
+    sender, receiver = (last if rank is None else rank for rank in (message.sender, message.receiver))
+    one = launch.yardsticks.get((sender, receiver, way.name, length))
     if one is None or not one.samples_ns:
         return None
     return min(one.samples_ns) * 1e-9 / one.operations or None

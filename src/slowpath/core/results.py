@@ -23,6 +23,7 @@ from slowpath.core.contrast_results import (
     VerdictWord,
 )
 from slowpath.core.finding_results import (
+    Claim,
     Finding,
     LawCoefficient,
     LawPoint,
@@ -32,6 +33,7 @@ from slowpath.core.finding_results import (
     LimitBracket,
     RemedyResult,
     RemovedRatio,
+    Rival,
     SideEffect,
     Snippet,
 )
@@ -50,6 +52,7 @@ from slowpath.core.run_results import (
 
 __all__ = [
     "RESULTS_SCHEMA",
+    "Claim",
     "ContrastResult",
     "ContrastSide",
     "EnvironmentResult",
@@ -74,6 +77,7 @@ __all__ = [
     "RemovedRatio",
     "Reproduce",
     "Results",
+    "Rival",
     "RunResult",
     "SideEffect",
     "SkippedRow",

@@ -26,6 +26,7 @@ from slowpath.core.results import (
 from slowpath.findings.remedies.registry import remedies_for
 from slowpath.findings.remedies.remedy import Parameters, Remedy
 from slowpath.findings.remedies.snippet import snippet
+from slowpath.findings.rivals.judged import Contest, held_against, uncontested
 from slowpath.findings.rule import Observation, Rule, Support
 from slowpath.stats.laws.found import Coefficient, FittedLaw, FittedPoint, formula_words
 
@@ -47,6 +48,7 @@ def build(
     support: Support,
     mpi: MpiResult | None,
     sides: tuple[Parameters, Parameters] | None = None,
+    against: Contest | None = None,
 ) -> Finding:
     """One finding without a trial.
 
@@ -54,8 +56,10 @@ def build(
           mpi: the entry of run.mpis of the library that it was seen under.
           sides: parameters of the slow and of the fast cell; a remedy that changes nothing in the slow one is none.
           None: not known.
+          against: the cause held against its rivals; it is explained only where none of them stands. None: it has none.
     """
-    explained = _explained(rule, seen, support)
+    against = against or uncontested(rule, seen)
+    explained = held_against(_explained(rule, seen, support), against)
     shown = explained.state == "shown"
     legs = Legs(
         observed=Leg(state="shown", text="a difference beyond the minimum effect", evidence=_observed(seen)),
@@ -82,8 +86,8 @@ def build(
         law=law_result(seen.law) if seen.law else None,
         legs=legs,
         missing=_missing(legs),
-        cause=(seen.cause or rule.cause) if shown else None,
-        hypotheses=[] if shown else list(seen.hypotheses or rule.hypotheses or (rule.cause,)),
+        cause=against.cause if shown else None,
+        hypotheses=[] if shown else _hypotheses(rule, seen, support, against),
         contrasts=list(seen.contrasts),
         cells=list(seen.cells),
         slow_cells=list(seen.slow_cells),
@@ -93,7 +97,18 @@ def build(
         remedies=_remedies(rule, seen, mpi, sides),
         next=_next(seen),
         axis=seen.axis,
+        claim=against.claim if shown else None,
+        rivals=list(against.rivals),
     )
+
+
+def _hypotheses(rule: Rule, seen: Observation, support: Support, against: Contest) -> list[str]:
+    """What it may be: the rival that was found to be true; where a witness is there, cause or rivals; else all."""
+    if against.winner is not None:
+        return [against.cause]
+    if support.state == "shown" and against.standing and (not rule.needs_law or (seen.law and seen.law.is_named)):
+        return [against.cause, *(one.cause for one in against.standing)]
+    return list(against.hypotheses)
 
 
 def _missing(legs: Legs) -> list[str]:

@@ -37,7 +37,9 @@ def findings(results: Results) -> list[Finding]:
 def test_within_a_gpu_pages_are_named_with_their_cost_and_their_witness(findings: list[Finding]) -> None:
     [one] = [f for f in findings if f.rule == "SP001"]
     assert "within one GPU" in one.where
-    assert one.status == "explained"
+    # Recorded before calls were counted: whether the side with the system time works or yields is not known.
+    assert one.status == "observed"
+    assert [rival.name for rival in one.rivals if rival.state == "standing"] == ["waiting"]
     costs = {c.per: c.value for c in one.law.coefficients if c.per}
     assert 20e-9 < costs["4 KiB page"] < 30e-9
     assert 200e-9 < costs["64 KiB page"] < 350e-9

@@ -12,7 +12,18 @@ from collections.abc import Callable, Iterator
 from slowpath.core.results import Finding
 from slowpath.diagnose.limits.variables import limits_of, maybe_set_by_user
 from slowpath.diagnose.state import Proposal, State
-from slowpath.diagnose.steps import attribute, combined, refine, repeat, separate, survey, suspect, trial, witness
+from slowpath.diagnose.steps import (
+    attribute,
+    combined,
+    refine,
+    repeat,
+    rival,
+    separate,
+    survey,
+    suspect,
+    trial,
+    witness,
+)
 from slowpath.findings.order import cost
 
 Propose = Callable[[State], Iterator[Proposal]]
@@ -47,6 +58,7 @@ def proposals(state: State, name_only: bool = False) -> Iterator[Proposal]:
     if name_only:
         return
     yield from witness.propose(state)
+    yield from rival.propose(state)
     ordered = sorted(state.findings, key=lambda one: _value(one, state), reverse=True)
     for finding in ordered:
         yield from _each_for(OF_A_FINDING, finding, state)
@@ -67,13 +79,13 @@ def _each_for(proposers: tuple[ProposeFor, ...], finding: Finding, state: State)
 
 
 def _value(finding: Finding, state: State) -> tuple[bool, bool, bool, tuple[int, float]]:
-    """What users have themselves, what they set themselves, what is explained and lacks the proof alone, what costs
+    """What users have themselves, what they set themselves, what has a witness and lacks the proof alone, what costs
     most."""
     set_by_user = any(one.name.startswith("unset ") and "environment" in one.text for one in finding.remedies)
     set_by_user |= any(maybe_set_by_user(one, state) for one in limits_of(finding))
     return (
         finding.affects_default is not False,
         set_by_user,
-        finding.status == "explained",
+        finding.status == "explained" or bool(finding.legs.explained.evidence),
         cost(finding),
     )

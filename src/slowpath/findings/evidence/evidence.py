@@ -200,6 +200,21 @@ class ControlVariable:
     about: str
 
 
+@dataclass(frozen=True)
+class Variation:
+    """Both sides of a difference as they are and with something changed, seconds, of the same launches in one order."""
+
+    slow_s: Sequence[float]
+    slow_varied_s: Sequence[float]
+    fast_s: Sequence[float]
+    fast_varied_s: Sequence[float]
+
+    @property
+    def times_s(self) -> tuple[Sequence[float], Sequence[float], Sequence[float], Sequence[float]]:
+        """As `stats.removed` takes them."""
+        return self.slow_s, self.slow_varied_s, self.fast_s, self.fast_varied_s
+
+
 class Evidence(Protocol):
     """What a run offers to rules. Lists are in the order of the results."""
 
@@ -249,6 +264,17 @@ class Evidence(Protocol):
 
     def law_over(self, covariate: str, one: Slowdown, laws: Sequence[str]) -> FittedLaw | None:
         """Which of these laws the line through the slow cell follows; None: it lies on no such line."""
+
+    def variation(
+        self,
+        cells: tuple[CellResult, CellResult],
+        changes: tuple[Mapping[str, str], Mapping[str, str]],
+        metric: str,
+        phases: tuple[str, str],
+    ) -> Variation | None:
+        """Slow and fast cell as they are and with parameters changed, all four in the launches of one run, this one or
+        one that was made for it; None: there is none.
+        """
 
     def setting(self, cell: CellResult) -> str | None:
         """Library-neutral name of its environment's state, as "network_path"; None: none was asked for."""

@@ -36,54 +36,54 @@ def between(source: random.Random, low: float, high: float) -> float:
 
 def _pages(source: random.Random) -> Plant:
     cost_s = between(source, 40e-9, 1e-6)
-    return Plant("pages", Truth("SP001", ("4 KiB page", cost_s), also=("SP005", "SP012")), f"pages cost_s={cost_s:g}")
+    return Plant("pages", Truth("SP001", ("4 KiB page", cost_s), also=("SP005", "SP012")), f"use=1 cost_s={cost_s:g} per=page")
 
 
 def _allocation(source: random.Random) -> Plant:
     cost_s = between(source, 2e-11, 4e-10)
     truth = Truth("SP002", ("byte of the allocation", cost_s), also=("SP005", "SP023"))
-    return Plant("allocation", truth, f"allocation cost_s={cost_s:g}")
+    return Plant("allocation", truth, f"use=1 cost_s={cost_s:g} per=allocation")
 
 
 def _message(source: random.Random) -> Plant:
     # Reading fresh pages costs 0.05 to 0.15 ns a byte anyway, and no two runs the same.
     cost_s = between(source, 1e-9, 1e-8)
-    return Plant("message", Truth("SP006", ("byte", cost_s), also=("SP005",)), f"message cost_s={cost_s:g}")
+    return Plant("message", Truth("SP006", ("byte", cost_s), also=("SP005",)), f"use=1 cost_s={cost_s:g} per=byte")
 
 
 def _constant(source: random.Random) -> Plant:
     cost_s = between(source, 50e-6, 1e-3)
-    return Plant("constant", Truth("SP005", (None, cost_s), also=("SP024",)), f"constant cost_s={cost_s:g}")
+    return Plant("constant", Truth("SP005", (None, cost_s), also=("SP024",)), f"use=1 cost_s={cost_s:g}")
 
 
 def _gate(source: random.Random) -> Plant:
     n, cost_s = source.randint(4, 6), between(source, 40e-6, 400e-6)
     truth = Truth("SP004", (None, cost_s), ("repetition", n - 1), also=("SP005",))
-    return Plant("gate", truth, f"gate n={n} cost_s={cost_s:g}")
+    return Plant("gate", truth, f"use<{n} cost_s={cost_s:g}")
 
 
 def _live(source: random.Random) -> Plant:
     n, cost_s = source.randint(2, 60), between(source, 20e-6, 400e-6)
     truth = Truth("SP003", (None, cost_s), ("live_buffers", n), also=("SP005", "SP024"))
-    return Plant("live", truth, f"live n={n} cost_s={cost_s:g}")
+    return Plant("live", truth, f"others>{n - 1} cost_s={cost_s:g}")
 
 
 def _threshold(source: random.Random) -> Plant:
     n = round(between(source, 100, 400 * KIB))
     cost_s = source.uniform(0.5, 3.0) * (0.6e-6 + n / 4e9)
     return Plant(
-        "threshold", Truth("SP013", limit=("message_bytes", n)), f"threshold n={n} cost_s={float(f'{cost_s:.3g}'):g}"
+        "threshold", Truth("SP013", limit=("message_bytes", n)), f"bytes>{n} cost_s={float(f'{cost_s:.3g}'):g}"
     )
 
 
 def _blocks(source: random.Random) -> Plant:
     cost_s = between(source, 100e-9, 1e-6)
-    return Plant("blocks", Truth("SP015", ("block", cost_s)), f"blocks cost_s={cost_s:g}")
+    return Plant("blocks", Truth("SP015", ("block", cost_s)), f"cost_s={cost_s:g} per=block")
 
 
 def _queue(source: random.Random) -> Plant:
     cost_s = between(source, 30e-9, 300e-9)
-    return Plant("queue", Truth("SP021", ("entry in front", cost_s)), f"queue cost_s={cost_s:g}")
+    return Plant("queue", Truth("SP021", ("entry in front", cost_s)), f"call=receive cost_s={cost_s:g} per=queue")
 
 
 def _setting(name: str, truth: Truth) -> Callable[[random.Random], Plant]:
@@ -91,7 +91,7 @@ def _setting(name: str, truth: Truth) -> Callable[[random.Random], Plant]:
 
 
 def _one_core(source: random.Random) -> Plant:
-    return Plant("one_core", Truth("SP011"), "cpu n=0")
+    return Plant("one_core", Truth("SP011"), "cpu=0")
 
 
 CLASSES: tuple[PlantClass, ...] = (
