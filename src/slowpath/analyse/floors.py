@@ -60,6 +60,8 @@ def _time_s(launch: LaunchRecord, way: Way, message: Message) -> float | None:
     length = message.bytes if way.sized else 0
     last = launch.size - 1
     sender, receiver = (last if rank is None else rank for rank in (message.sender, message.receiver))
+    if message.ends == ("host", "host"):  # the engine measures one direction for both
+        sender, receiver = sorted((sender, receiver))
     one = launch.yardsticks.get((sender, receiver, way.name, length))
     if one is None or not one.samples_ns:
         return None

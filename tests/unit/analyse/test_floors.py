@@ -130,7 +130,7 @@ def test_missing_has_a_reason() -> None:
 
 def test_the_ways_follow_the_memory_of_both_ends() -> None:
     def names(memory: str) -> set[str]:
-        message = message_of({"pattern": "one_way", "message_bytes": "8", "memory": memory}, None)
+        message = message_of({"pattern": "one_way", "message_bytes": "8", "memory": memory}, (0, None))
         assert isinstance(message, Message)
         return {way.name for way in message.ways()}
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from floor_plants import far_above_floor
 from planted_results import GIB, KIB, MIB, Planted, granule_cost_s, placement
 
 ONE_WAY, HALF = "one_way_s", "half_round_trip_latency_s"
@@ -216,4 +217,5 @@ PLANTS: dict[str, Plant] = {
     "SP022": slow_rank,
     "SP023": device_allocation,
     "SP024": fresh_over_network,
+    "SP025": far_above_floor,
 }
