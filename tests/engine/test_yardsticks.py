@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a launch measures without MPI, under a real MPI: a floor is below the message, and a forced detour far above it."""
+"""What a launch measures without MPI, under a real MPI: floors lie below messages, and a forced detour far above."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_a_class_of_lengths_stands_for_each_length_once() -> None:
     for ends in {row.ends for row in HEALTHY}:
         rows = [row for row in HEALTHY if row.ends == ends]
         assert [(row.above_bytes, row.up_to_bytes) for row in rows] == list(zip((0, *LENGTHS), LENGTHS, strict=False))
-    assert {"mpich", "openmpi", "impi"} <= set(HEALTHY[0].highest)
+    assert "mpich" in HEALTHY[0].highest
 
 
 @pytest.mark.parametrize("row", HEALTHY, ids=lambda row: f"{row.ends}-{row.up_to_bytes}")
