@@ -33,6 +33,7 @@ CATALOGUE = (
     "sp022_slow_rank",
     "sp023_ipc_allocation",
     "sp024_fresh_buffers",
+    "sp025_far_above_floor",
     "sp026_stalls",
     "sp027_alternation",
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from floor_plants import far_above_floor
 from planted_results import GIB, KIB, MIB, Planted, granule_cost_s, placement
 
 from support.series import Extra, every, nothing, simulated
@@ -235,6 +236,7 @@ PLANTS: dict[str, Plant] = {
     "SP022": slow_rank,
     "SP023": device_allocation,
     "SP024": fresh_over_network,
+    "SP025": far_above_floor,
     "SP026": stalls,
     "SP027": alternation,
 }
