@@ -35,6 +35,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "SP020": ("posted",),
     "SP021": ("queue",),
     "SP023": ("device allocations",),
+    "SP035": ("paths", "short messages", "your settings", "your settings, GPU memory"),
 }
 _CONTROL = "control"  # the survey's A/A control: without it nothing warns of a disturbed machine
 

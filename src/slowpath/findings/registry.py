@@ -33,6 +33,7 @@ CATALOGUE = (
     "sp022_slow_rank",
     "sp023_ipc_allocation",
     "sp024_fresh_buffers",
+    "sp035_own_settings",
 )
 RULES: tuple[Rule, ...] = tuple(import_module(f"slowpath.findings.catalogue.{name}").RULE for name in CATALOGUE)
 

@@ -269,7 +269,8 @@ def test_only_a_trial_proves() -> None:
 
 def test_every_code_is_there_once_and_stronger_rules_exist() -> None:
     codes = [rule.code for rule in RULES]
-    assert codes == [f"SP{number:03d}" for number in range(1, 25)]
+    assert codes == sorted(set(codes))
+    assert codes[:24] == [f"SP{number:03d}" for number in range(1, 25)]
     assert all(set(rule.stronger) <= set(codes) for rule in RULES)
 
 

@@ -51,5 +51,5 @@ def test_a_rule_is_read_with_few_files(rule: Path) -> None:
 
 
 def test_every_rule_is_looked_at() -> None:
-    assert len(RULES) == 24
+    assert len(RULES) >= 24
     assert len(closure(SOURCE / "slowpath" / "findings" / "evaluate.py")) > MOST  # the count does count

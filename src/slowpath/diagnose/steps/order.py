@@ -12,19 +12,31 @@ from collections.abc import Callable, Iterator
 from slowpath.core.results import Finding
 from slowpath.diagnose.limits.variables import limits_of, maybe_set_by_user
 from slowpath.diagnose.state import Proposal, State
-from slowpath.diagnose.steps import attribute, combined, refine, repeat, separate, survey, suspect, trial, witness
+from slowpath.diagnose.steps import (
+    attribute,
+    combined,
+    refine,
+    repeat,
+    separate,
+    settings,
+    survey,
+    suspect,
+    trial,
+    witness,
+)
 from slowpath.findings.order import cost
 
 Propose = Callable[[State], Iterator[Proposal]]
 ProposeFor = Callable[[Finding, State], Iterator[Proposal]]
 
 # What may name another slow path.
-NAMING: tuple[Propose, ...] = (repeat.propose_own_settings, suspect.propose)
+NAMING: tuple[Propose, ...] = (repeat.propose_own_settings, settings.propose, suspect.propose)
 # What a finding itself needs, one finding after the other.
 OF_A_FINDING: tuple[ProposeFor, ...] = (
     separate.propose,
     attribute.propose,
     trial.propose_attributed,
+    trial.propose_unset,
     refine.propose,
     trial.propose,
 )
