@@ -23,6 +23,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "LaunchInstructions",
     ),
     "contrasts": ("ContrastResult", "ContrastSide", "Reproduce", "NodePairs", "NodePair", "FailedNode"),
+    "shapes": ("CellShapes", "Stalls", "MessagePeriod", "TailPoint", "DrawnMessages"),
     "findings": (
         *(
             "Finding",
@@ -33,6 +34,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
             "LawResult",
             "LawCoefficient",
             "LawPoint",
+            "LawForecast",
             "LimitBracket",
             "RemedyResult",
             "Snippet",

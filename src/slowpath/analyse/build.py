@@ -19,6 +19,7 @@ from slowpath.analyse.library_loaded import library_lines
 from slowpath.analyse.node_pairs import node_pairs, pair_lines
 from slowpath.analyse.outcomes import skipped_rows
 from slowpath.analyse.placed import placement_lines
+from slowpath.analyse.shapes import shapes_of
 from slowpath.analyse.source import read_recorded
 from slowpath.analyse.told import absent_notes, told_of
 from slowpath.core.results import RESULTS_SCHEMA, Results, Verdict
@@ -65,6 +66,7 @@ def build_results(run: Path) -> Results:
         findings=[],
         **sections,
         node_pairs=pairs,
+        shapes=shapes_of(plan.cells, measurements.by_series),
         skipped=skipped,
         notes=[
             *beyond,
