@@ -7,7 +7,6 @@ namespace slowpath::plant {
 namespace {
 
 constexpr std::size_t most = 4096;
-constexpr std::size_t calls = 2;
 
 struct Entry {
     std::uintptr_t base;

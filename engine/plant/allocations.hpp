@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace slowpath::plant {
+#include "plant/clause.hpp"
 
-enum class Call { send, receive };
+namespace slowpath::plant {
 
 struct Use {
     bool known = false;         ///< the address lies in a mapping that was seen

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "plant/allocations.hpp"
 #include "plant/plant.hpp"
 
 namespace {
@@ -32,10 +33,10 @@ void* map(void* wanted, size_t bytes, int protection, int flags, int file, off_t
         next != nullptr
             ? next(wanted, bytes, protection, flags, file, offset)
             : reinterpret_cast<void*>(syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset));
-    if (law().kind == Kind::none || got == MAP_FAILED) return got;
+    if (plants().empty() || got == MAP_FAILED) return got;
     if ((flags & MAP_ANONYMOUS) == 0 || (protection & PROT_WRITE) == 0) return got;
     note_mapping(got, bytes);
-    if (law().kind == Kind::small_pages && (flags & MAP_PRIVATE) != 0) {
+    if (plants().small_pages && (flags & MAP_PRIVATE) != 0) {
         const int before = errno;
         madvise(got, bytes, MADV_NOHUGEPAGE);
         errno = before;
@@ -58,7 +59,7 @@ __attribute__((visibility("default"))) void* mmap64(void* wanted, size_t bytes, 
 }
 
 __attribute__((visibility("default"))) int munmap(void* begin, size_t bytes) noexcept {
-    if (law().kind != Kind::none) forget_mappings(begin, bytes);
+    if (!plants().empty()) forget_mappings(begin, bytes);
     const Unmap next = next_unmap();
     return next != nullptr ? next(begin, bytes) : static_cast<int>(syscall(SYS_munmap, begin, bytes));
 }

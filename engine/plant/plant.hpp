@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The law of this process, and the delay that it asks for.
+/// The plants of this process, and what they do to its calls.
 #pragma once
 
 #include <cstdint>
 
-#include "plant/allocations.hpp"
-#include "plant/law.hpp"
+#include "plant/clause.hpp"
 
 namespace slowpath::plant {
 
-/// The law where this process is a rank of the engine and SLOWPATH_PLANT is set; kind none elsewhere.
-const Law& law();
+/// What SLOWPATH_PLANT holds where this process is a rank of the engine; empty elsewhere.
+const Plants& plants();
 
-/// One message at its call.
+/// MPI_Irecv posts, MPI_Wait matches: what the queue costs is paid there, all else when it is posted.
+enum class Moment { whole, posting, matching };
+
+/// One call, as the library that it goes to sees it.
 struct Message {
     Call call;
     const void* address;
     std::uint64_t bytes;
     std::uint64_t blocks;  ///< of all its elements together; 0: its datatype is no vector and not indexed
-    std::uint64_t ahead;   ///< open receives of this process
+    std::uint64_t queue;   ///< open receives of this process
     int rank;
+    int peer;  ///< below 0: any
+    Moment moment;
 };
 
-/// Seconds that the law adds to this call; counts the use of its buffer.
-double delay_s(const Message& message);
+/// Count the call, unless it matches only, and spend what its clauses cost, counted from `begin_ns`.
+void charge(const Message& message, std::int64_t begin_ns);
 
-/// Nanoseconds of CLOCK_MONOTONIC.
-std::int64_t now_ns();
-
-/// Spin until `delay` seconds after `begin_ns`, so that what was worked out since then is a part of the
-/// delay.
-void spin(std::int64_t begin_ns, double delay);
+/// The call is over; idle time counts from here.
+void ended();
 
 }  // namespace slowpath::plant

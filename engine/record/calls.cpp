@@ -17,6 +17,10 @@ std::string counts_json(const std::vector<slowpath_witness_number>& numbers) {
             one.unsigned_integer("bytes", number.bytes);
         else
             one.null("bytes");
+        if (number.waits != 0)
+            one.unsigned_integer("time_ns", number.time_ns);
+        else
+            one.null("time_ns");
         counts.raw(number.name, one.unsigned_integer("failed", number.failed).str());
     }
     return counts.str();
@@ -44,12 +48,14 @@ void CallLedger::end(Phase phase, std::int64_t operations) {
     sum.operations += operations;
     if (sum.numbers.empty()) {
         sum.numbers = after;
-        for (slowpath_witness_number& number : sum.numbers) number.calls = number.failed = number.bytes = 0;
+        for (slowpath_witness_number& number : sum.numbers)
+            number.calls = number.failed = number.bytes = number.time_ns = 0;
     }
     for (std::size_t i = 0; i < after.size(); ++i) {
         sum.numbers[i].calls += after[i].calls - before_[i].calls;
         sum.numbers[i].failed += after[i].failed - before_[i].failed;
         sum.numbers[i].bytes += after[i].bytes - before_[i].bytes;
+        sum.numbers[i].time_ns += after[i].time_ns - before_[i].time_ns;
     }
 }
 

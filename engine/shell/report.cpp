@@ -71,8 +71,7 @@ void Report::end_cell(std::uint32_t cell, const CellRecord& mine, const Experime
                       const Assignment& assignment, const Outcome& outcome) {
     cell_ = cell;
     CellNumbers numbers{{}, one_node_, session_.size(), mine.counts};
-    mpi::gather(session_.control(), bytes_of(mine.events),
-                [&](int, std::span<const std::byte> bytes) { write_rank_events(text_of(bytes)); });
+    rank_events(mine.events);
     mpi::gather(session_.control(), mine.blocks, [&](int, std::span<const std::byte> bytes) {
         if (writer_) writer_->blocks(bytes);
         if (!prints_) return;
@@ -80,6 +79,11 @@ void Report::end_cell(std::uint32_t cell, const CellRecord& mine, const Experime
     });
     write_end(outcome);
     if (prints_) print_row(experiment, assignment, numbers, outcome);
+}
+
+void Report::rank_events(const std::string& mine) {
+    mpi::gather(session_.control(), bytes_of(mine),
+                [&](int, std::span<const std::byte> bytes) { write_rank_events(text_of(bytes)); });
 }
 
 void Report::write_end(const Outcome& outcome) {

@@ -29,6 +29,8 @@ class Report {
     /// Rank 0 writes a line `progress`: at once, or if it has written nothing for some seconds.  Not
     /// collective.
     void alive(std::uint32_t cell, bool at_once);
+    /// What ranks have to say about the launch.  @param mine Lines as in CellRecord::events.
+    void rank_events(const std::string& mine);
     void end_launch(const std::array<int, 3>& counts);
 
   private:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "witness/counters.hpp"
 
+#include <time.h>
+
 #include <array>
 #include <atomic>
 
@@ -12,6 +14,7 @@ namespace {
 struct Kind {
     const char* name;
     bool has_bytes;
+    bool waits = false;
 };
 
 /// By Call.
@@ -25,15 +28,17 @@ constexpr std::array<Kind, call_kinds> kinds{{
     {"madvise", true},
     {"mprotect", true},
     {"ioctl", false},
-    {"futex_wait", false},
-    {"sched_yield", false},
-    {"poll", false},
+    {"futex_wait", false, true},
+    {"sched_yield", false, true},
+    {"poll", false, true},
+    {"sleep", false, true},
 }};
 
 struct Counter {
     std::atomic<std::uint64_t> calls;
     std::atomic<std::uint64_t> failed;
     std::atomic<std::uint64_t> bytes;
+    std::atomic<std::uint64_t> time_ns;
 };
 
 constinit std::array<Counter, call_kinds> counters{};
@@ -52,6 +57,22 @@ void note(Call call, bool failed, std::uint64_t bytes) {
         counter.bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
+std::uint64_t now_ns() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+void note_wait(Call call, bool failed, std::uint64_t begin_ns) {
+    Counter& counter = counters[static_cast<std::size_t>(call)];
+    counter.time_ns.fetch_add(now_ns() - begin_ns, std::memory_order_relaxed);
+    note(call, failed);
+}
+
+bool is_wait(Call call) {
+    return kinds[static_cast<std::size_t>(call)].waits;
+}
+
 Scope::Scope() : outermost_(!inside) {
     inside = true;
 }
@@ -66,8 +87,12 @@ extern "C" [[gnu::visibility("default")]] size_t slowpath_witness_read(
     struct slowpath_witness_number* numbers, size_t room) {
     using namespace slowpath::witness;
     for (std::size_t i = 0; i < call_kinds && i < room; ++i)
-        numbers[i] = {kinds[i].name, counters[i].calls.load(std::memory_order_relaxed),
+        numbers[i] = {kinds[i].name,
+                      counters[i].calls.load(std::memory_order_relaxed),
                       counters[i].failed.load(std::memory_order_relaxed),
-                      counters[i].bytes.load(std::memory_order_relaxed), kinds[i].has_bytes};
+                      counters[i].bytes.load(std::memory_order_relaxed),
+                      kinds[i].has_bytes,
+                      counters[i].time_ns.load(std::memory_order_relaxed),
+                      kinds[i].waits};
     return call_kinds;
 }

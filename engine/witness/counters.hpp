@@ -20,6 +20,7 @@ enum class Call : std::size_t {
     futex_wait,
     sched_yield,
     poll,
+    sleep,
     count,
 };
 
@@ -27,6 +28,14 @@ inline constexpr auto call_kinds = static_cast<std::size_t>(Call::count);
 
 /// One call that came back.  @param bytes That it moved or mapped; of no meaning if it failed.
 void note(Call call, bool failed, std::uint64_t bytes = 0);
+
+/// Nanoseconds of a clock that runs on while a thread sleeps.
+std::uint64_t now_ns();
+/// One call of a kind that waits: how long the thread was in it is noted as well.
+/// @param begin_ns now_ns() right before it.
+void note_wait(Call call, bool failed, std::uint64_t begin_ns);
+/// Whether calls of this kind wait, so that time in them is no work.
+bool is_wait(Call call);
 
 /// Wrapped functions call each other: syscall(SYS_mmap) by a memory hook within mmap, recv within recvfrom.
 /// Only the outermost call of a thread counts.

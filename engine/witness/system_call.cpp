@@ -80,6 +80,11 @@ bool find_kind(long number, long second, Kind& kind) {
         case SYS_pselect6:
         case SYS_epoll_pwait:
             return kind = {Call::poll}, true;
+#ifdef SYS_nanosleep
+        case SYS_nanosleep:
+#endif
+        case SYS_clock_nanosleep:
+            return kind = {Call::sleep}, true;
         default:
             return false;
     }
@@ -118,8 +123,12 @@ long wrapped_syscall(long number, long a, long b, long c, long d, long e, long f
         return -1;
     }
     const Scope scope;
+    const std::uint64_t begin_ns = is_wait(kind.call) ? now_ns() : 0;
     const long result = call(real_syscall, static_cast<Syscall*>(nullptr), number, a, b, c, d, e, f);
-    if (scope.outermost() && (!kind.of_a_file || is_socket(static_cast<int>(a))))
+    if (!scope.outermost() || (kind.of_a_file && !is_socket(static_cast<int>(a)))) return result;
+    if (is_wait(kind.call))
+        note_wait(kind.call, result == -1, begin_ns);
+    else
         note(kind.call, result == -1, bytes_of(kind, b, result));
     return result;
 }

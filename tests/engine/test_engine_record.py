@@ -13,8 +13,9 @@ import pytest
 from ranks import Ranks, described, events_in
 
 from slowpath.core.resources import data_folder
+from slowpath.experiments.measured.fixed_work import fixed_work
 from slowpath.record.blocks import BlockIndex, read, scan
-from slowpath.record.events import LaunchEvents, read_events
+from slowpath.record.events import FixedWork, LaunchEvents, read_events
 from slowpath.run.engine.cache import Engine
 
 ROOT = Path(__file__).parents[2]
@@ -160,6 +161,11 @@ def test_the_last_rank_is_the_peer(recorded: Callable, number: int) -> None:
     assert set(index.headers["rank"]) == {0, number - 1}
     assert {a.rank for a in events.allocations(0)} == {0, number - 1}
     assert len(events.ranks) == number
+    work = fixed_work(events.of(FixedWork))
+    assert [one.rank for one in work] == list(range(number))
+    for one in work:
+        assert np.bincount(one.visit).tolist() == [300, 300]
+        assert (np.diff(one.begin_ns) >= one.duration_ns[:-1]).all()
 
 
 def test_pairs_store_a_series_for_each_sender(recorded: Callable) -> None:

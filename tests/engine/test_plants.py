@@ -49,7 +49,7 @@ def test_pages_of_an_allocation_are_paid_once_by_the_sender(planted: Planted) ->
     cells = [
         f"{MESSAGE} buffer_bytes=2097152 overalloc_bytes={more} allocations=5 messages=3" for more in (0, 1, 65536)
     ]
-    index = planted("pages cost_s=100e-6", *cells)
+    index = planted("use=1 cost_s=100e-6 per=page", *cells)
     aligned, by_small, by_middle = (times_s(index, cell, "first") for cell in range(3))
     assert by_small.min() >= 513 * 100e-6
     assert by_middle.min() >= 33 * 100e-6
@@ -58,13 +58,13 @@ def test_pages_of_an_allocation_are_paid_once_by_the_sender(planted: Planted) ->
 
 
 def test_a_receive_can_be_planted_too(planted: Planted) -> None:
-    index = planted("constant cost_s=5e-3 side=receive phase=every", f"{MESSAGE} messages=6")
+    index = planted("call=receive cost_s=5e-3", f"{MESSAGE} messages=6")
     for phase in ("first", "steady"):
         assert times_s(index, 0, phase, rank=1).min() >= 5e-3
 
 
 def test_a_gate_opens_at_the_nth_use(planted: Planted) -> None:
-    index = planted("gate n=4 cost_s=20e-3", f"{MESSAGE} messages=8 allocations=2")
+    index = planted("use<4 cost_s=20e-3", f"{MESSAGE} messages=8 allocations=2")
     later = times_s(index, 0, "steady").reshape(2, 7)
     assert times_s(index, 0, "first").min() >= 20e-3
     assert later[:, :2].min() >= 20e-3
@@ -73,29 +73,43 @@ def test_a_gate_opens_at_the_nth_use(planted: Planted) -> None:
 
 def test_one_buffer_more_than_the_cache_holds_misses_always(planted: Planted) -> None:
     cells = [f"{MESSAGE} messages=4 live_buffers={live}" for live in (3, 4)]
-    index = planted(f"live n=3 cost_s={LONG_S}", *cells)
+    index = planted(f"others>2 cost_s={LONG_S}", *cells)
     assert times_s(index, 1, "steady").min() >= LONG_S
     assert times_s(index, 0, "steady").min() < times_s(index, 1, "steady").min()
 
 
 def test_a_threshold_is_exact_to_the_byte(planted: Planted) -> None:
     cells = [f"pattern=one_way message_bytes={n} messages=8" for n in (1000, 1001)]
-    index = planted(f"threshold n=1000 cost_s={LONG_S}", *cells)
+    index = planted(f"bytes>1000 cost_s={LONG_S}", *cells)
     assert times_s(index, 1, "steady").min() >= LONG_S
     assert times_s(index, 0, "steady").min() < times_s(index, 1, "steady").min()
 
 
 def test_blocks_and_open_receives_are_counted(planted: Planted) -> None:
     few = f"{MESSAGE} messages=8"
-    index = planted(f"blocks cost_s={LONG_S / 8}", f"{few} datatype=vector blocks=8", few)
+    index = planted(f"cost_s={LONG_S / 8} per=block", f"{few} datatype=vector blocks=8", few)
     assert times_s(index, 0, "steady").min() >= LONG_S
     assert times_s(index, 1, "steady").min() < times_s(index, 0, "steady").min()
-    index = planted(f"queue cost_s={LONG_S / 16}", *(f"{few} posted=before queue={n}" for n in (16, 0)))
+    index = planted(
+        f"call=receive cost_s={LONG_S / 16} per=queue", *(f"{few} posted=before queue={n}" for n in (16, 0))
+    )
     assert times_s(index, 0, "steady", rank=1).min() >= LONG_S
     assert times_s(index, 1, "steady", rank=1).min() < times_s(index, 0, "steady", rank=1).min()
 
 
+def test_every_third_message_of_one_direction_waits_and_larger_ones_pay_more(planted: Planted) -> None:
+    """The engine's decisions between messages are neither counted nor delayed."""
+    slow = f"rank=0 peer=1 index%3=0 bytes=4096 cost_s={LONG_S} place=waiting"
+    cells = [f"{MESSAGE} messages=9", "pattern=one_way message_bytes=65536 messages=9"]
+    index = planted(f"{slow}; bytes>4096 start%4096=0 cost_s={LONG_S / 65536} per=byte place=kernel", *cells)
+    alternating = np.concatenate([times_s(index, 0, phase) for phase in ("first", "steady")])
+    is_slow = alternating >= LONG_S
+    assert is_slow.sum() == alternating.size // 3
+    assert np.all(np.diff(np.flatnonzero(is_slow)) == 3)
+    assert times_s(index, 1, "steady").min() >= LONG_S
+
+
 def test_a_text_that_cannot_be_read_ends_the_job(ranks: Ranks, tmp_path: Path) -> None:
-    done = launch(ranks, tmp_path, "pages costs=1", (MESSAGE,))
+    done = launch(ranks, tmp_path, "use=1 costs=1", (MESSAGE,))
     assert done.returncode != 0
-    assert f"slowpath-plant: error: {VARIABLE}='pages costs=1'" in done.stdout + done.stderr
+    assert f"slowpath-plant: error: {VARIABLE}='use=1 costs=1'" in done.stdout + done.stderr

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "p2p/endpoint.hpp"
 
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
 #include "core/json.hpp"
 #include "core/pattern.hpp"
 #include "mpi/agree.hpp"
@@ -11,6 +15,18 @@ namespace {
 
 std::int64_t integer_of(const std::byte* address) {
     return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address));
+}
+
+/// The same on both sides, which have the same launch and cell: by one generator, since those of the standard
+/// library may differ from node to node. Fisher and Yates, as Durstenfeld has it (doi 10.1145/364520.364540).
+std::vector<std::size_t> order_of(Order order, std::int64_t live_buffers, std::uint64_t seed) {
+    std::vector<std::size_t> found(static_cast<std::size_t>(live_buffers));
+    std::iota(found.begin(), found.end(), std::size_t{0});
+    if (order == Order::reverse) std::reverse(found.begin(), found.end());
+    if (order == Order::shuffled)
+        for (std::size_t left = found.size(); left > 1; --left)
+            std::swap(found[left - 1], found[mix(seed, left) % left]);
+    return found;
 }
 
 void unsigned_or_null(JsonObject& event, std::string_view key, std::optional<std::size_t> value) {
@@ -37,7 +53,14 @@ Endpoint::Endpoint(Context& context, const Config& config)
       config_(config),
       roles_(roles_of(config, context.session.rank(), context.session.size())),
       encoding_(config),
-      barrier_(context.session.control(), roles_.ranks) {}
+      barrier_(context.session.control(), roles_.ranks),
+      order_(order_of(config.order, config.live_buffers, mix(context.seed, context.cell))) {
+    if (config.other_bytes) other_.emplace(*config.other_bytes);
+}
+
+const MessageEncoding& Endpoint::longest_encoding() const {
+    return other_ && *config_.other_bytes > config_.message_bytes ? *other_ : encoding_;
+}
 
 std::optional<std::string> Endpoint::allocate_encoding() {
     if (!roles_.side) return std::nullopt;
@@ -70,16 +93,16 @@ std::optional<std::string> Endpoint::renew(std::int64_t set) {
                " live_buffers were there; ask for fewer or shorter ones)";
     }
     close_ring();
-    choose(0);
+    choose(static_cast<std::int64_t>(order_.front()));
     return std::nullopt;
 }
 
 void Endpoint::close_ring() {
     ring_.assign(live_.size(), {});
     for (std::size_t i = 0; i < live_.size(); ++i) {
-        auto& [forth, back] = live_[i];
-        ring_[i] = {forth ? forth->buffer.data() : nullptr, back ? back->buffer.data() : nullptr,
-                    &ring_[(i + 1) % live_.size()]};
+        auto& [forth, back] = live_[order_[i]];
+        ring_[order_[i]] = {forth ? forth->buffer.data() : nullptr, back ? back->buffer.data() : nullptr,
+                            &ring_[order_[(i + 1) % live_.size()]]};
     }
 }
 
@@ -127,9 +150,10 @@ std::uint64_t Endpoint::seed(std::uint64_t number, Side from) const {
 
 void Endpoint::prepare(std::uint64_t number, Side from) {
     const Payload payload(config_, *roles_.side);
-    // Poison first on both: it also marks the bytes around the message.
-    payload.poison(held(from).buffer, seed(number, from));
-    if (roles_.side == from) payload.fill(held(from).buffer, seed(number, from));
+    if (roles_.side == from)
+        payload.fill(held(from).buffer, seed(number, from));
+    else
+        payload.poison(held(from).buffer, seed(number, from));
 }
 
 void Endpoint::compare(std::uint64_t number, Side from, const char* when) {
@@ -180,10 +204,11 @@ void Endpoint::end_calls(Phase phase, std::int64_t operations) {
 }
 
 void Endpoint::add_part(Phase phase, std::uint32_t batch_of_block, std::int64_t first_sample,
-                        std::uint64_t part, const Samples& samples) {
+                        std::uint64_t part, const Samples& samples, bool with_starts) {
     BlockHeader header = block_header(phase, batch_of_block, first_sample);
     header.part = part;
-    append_block(context_.record.blocks, header, samples.durations_ns());
+    append_block(context_.record.blocks, header, samples.durations_ns(),
+                 with_starts ? samples.begins_ns() : std::span<const std::int64_t>{});
 }
 
 BlockHeader Endpoint::block_header(Phase phase, std::uint32_t batch_of_block,

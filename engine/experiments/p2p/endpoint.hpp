@@ -38,6 +38,10 @@ class Endpoint {
     const Config& config() const { return config_; }
     const Roles& roles() const { return roles_; }
     const MessageEncoding& encoding() const { return encoding_; }
+    /// Of every second message, where two lengths alternate.
+    const MessageEncoding* other_encoding() const { return other_ ? &*other_ : nullptr; }
+    /// Of the longer of the two.
+    const MessageEncoding& longest_encoding() const;
     /// What the encoding of the messages needs in addition to their buffers.  @return Why it could not be
     /// had.
     std::optional<std::string> allocate_encoding();
@@ -58,6 +62,8 @@ class Endpoint {
     /// Choose one of the live buffers: what follows is about it, and the next operation uses it.
     /// @param index 0 to live_buffers - 1.
     void choose(std::int64_t index);
+    /// Numbers of the live buffers in the order of their use.
+    const std::vector<std::size_t>& order() const { return order_; }
     /// One line "allocation" for events.jsonl for each direction of the chosen buffer.
     void record_allocations();
 
@@ -78,7 +84,7 @@ class Endpoint {
     /// A block of other times taken between begin_block() and end_block(): a part of the operations
     /// (docs/internals/record.md). What the kernel did meanwhile stands in the block of part 0 alone.
     void add_part(Phase phase, std::uint32_t batch, std::int64_t first_sample, std::uint64_t part,
-                  const Samples& samples);
+                  const Samples& samples, bool with_starts = false);
     /// The number of the first of the ranks that take part, on all of them.
     std::int64_t decide(std::int64_t mine) const;
 
@@ -110,10 +116,12 @@ class Endpoint {
     Config config_;
     Roles roles_;
     MessageEncoding encoding_;
+    std::optional<MessageEncoding> other_;
     mpi::Barrier barrier_;
     Samples samples_;
     std::vector<Pair> live_;
-    std::vector<LiveBuffer> ring_;  ///< of live_, by index
+    std::vector<LiveBuffer> ring_;    ///< of live_, by index
+    std::vector<std::size_t> order_;  ///< indices into both
     const LiveBuffer* next_buffer_ = nullptr;
     std::size_t chosen_ = 0;
     std::int64_t allocation_ = 0;  ///< number of the chosen buffer, counted over all sets

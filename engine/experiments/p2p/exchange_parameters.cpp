@@ -82,6 +82,49 @@ std::vector<Parameter> exchange_parameters() {
                 "one_way, ping_pong, overlap: the rank that receives what rank 0 sends; the others wait",
         },
         {
+            .name = "direction",
+            .type = choice,
+            .role = setting,
+            .default_value = "forward",
+            .choices = {"forward", "reverse"},
+            .meaning =
+                "one_way, ping_pong: rank 0 sends and the last rank or peer receives, or the other way "
+                "round; the sender begins and is the one that times round trips",
+        },
+        {
+            .name = "idle_s",
+            .type = seconds,
+            .role = covariate,
+            .unit = "s",
+            .default_value = "0",
+            .minimum = "0",
+            .maximum = "60",
+            .meaning =
+                "one_way: both ranks leave the library alone for this long between the barrier and each "
+                "message",
+        },
+        {
+            .name = "idle",
+            .type = choice,
+            .role = setting,
+            .default_value = "spin",
+            .choices = {"spin", "sleep"},
+            .meaning =
+                "how the ranks pass idle_s: reading the clock, so that their cores stay awake, or asleep "
+                "up to the last 0.1 ms, which they spin so that both begin together",
+        },
+        {
+            .name = "cache",
+            .type = choice,
+            .role = setting,
+            .default_value = "as_is",
+            .choices = {"as_is", "warm", "cold"},
+            .sided = true,
+            .meaning =
+                "one_way, host memory: what is done before each message, ahead of the barrier: nothing, "
+                "its bytes are read, or thrown out of all caches",
+        },
+        {
             .name = "progress",
             .type = choice,
             .role = setting,

@@ -17,6 +17,8 @@ struct Layout {
     std::int64_t block_bytes = 0;
     std::int64_t stride_bytes = 0;  ///< from one block to the next; block_bytes where there are no gaps
 
+    /// One piece.
+    static Layout piece(std::int64_t bytes) { return {bytes, 1, bytes, bytes}; }
     bool contiguous() const { return stride_bytes == block_bytes; }
     /// From the first byte of the message to its last.
     std::int64_t extent_bytes() const { return blocks == 0 ? 0 : (blocks - 1) * stride_bytes + block_bytes; }

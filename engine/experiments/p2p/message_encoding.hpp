@@ -17,6 +17,8 @@ class MessageEncoding {
   public:
     /// Local.  Builds the datatype, if there is one.  @throws mpi::Error.
     explicit MessageEncoding(const Config& config);
+    /// One piece of bytes.
+    explicit MessageEncoding(std::int64_t message_bytes) : message_bytes_(message_bytes), packs_(false) {}
     ~MessageEncoding();
     MessageEncoding(const MessageEncoding&) = delete;
     MessageEncoding& operator=(const MessageEncoding&) = delete;

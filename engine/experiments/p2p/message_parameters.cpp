@@ -136,7 +136,22 @@ std::vector<Parameter> message_parameters() {
             .minimum = "0",
             .maximum = any_length,
             .sided = true,
-            .meaning = "where in the allocation the message begins",
+            .meaning =
+                "where in the allocation the message begins: host memory begins on a page, and that of "
+                "pages=huge on 2 MiB; overalloc_bytes makes room",
+        },
+        {
+            .name = "other_bytes",
+            .type = bytes,
+            .role = covariate,
+            .unit = "bytes",
+            .default_value = "none",
+            .minimum = "0",
+            .maximum = any_length,
+            .choices = {"none"},
+            .meaning =
+                "one_way: after each message one of this length from the same buffer, timed apart: what "
+                "message_bytes messages cost between others; none: all are alike",
         },
         {
             .name = "allocations",
@@ -159,6 +174,16 @@ std::vector<Parameter> message_parameters() {
             .maximum = "65536",
             .meaning = "buffers of a set, all fresh and alive at once: each has a first message of its own, "
                        "and the later operations go through them in turn",
+        },
+        {
+            .name = "order",
+            .type = choice,
+            .role = setting,
+            .default_value = "forward",
+            .choices = {"forward", "reverse", "shuffled"},
+            .meaning =
+                "in which order the live buffers are used, in each turn the same: as they were allocated, "
+                "the last one first, or shuffled by the launch's seed, on both sides alike",
         },
     };
 }

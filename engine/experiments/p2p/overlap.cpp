@@ -11,7 +11,7 @@
 #include "p2p/overlap_operations.hpp"
 #include "p2p/patterns.hpp"
 #include "p2p/stages.hpp"
-#include "p2p/work.hpp"
+#include "core/work.hpp"
 
 namespace slowpath::p2p {
 namespace {

@@ -8,7 +8,7 @@
 #include "mpi/check.hpp"
 #include "p2p/endpoint.hpp"
 #include "p2p/patterns.hpp"
-#include "p2p/work.hpp"
+#include "core/work.hpp"
 
 namespace slowpath::p2p {
 

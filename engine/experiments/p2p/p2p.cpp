@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "p2p/p2p.hpp"
 
+#include <algorithm>
 #include <climits>
 #include <cstdint>
 
+#include "memory/cache.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/transfer.hpp"
 #include "p2p/cell_facts.hpp"
@@ -27,14 +29,17 @@ Outcome skipped(std::string reason) {
 std::optional<std::string> obstacle(const Context& context, const Config& config) {
     const int size = context.session.size();
     if (const std::optional<std::string> reason = too_few_ranks(config, size)) return reason;
-    if (config.message_bytes > INT_MAX && !mpi::has_large_counts())
-        return "message_bytes " + std::to_string(config.message_bytes) + " is over " +
-               std::to_string(INT_MAX) + ", and this MPI library has no MPI_Send_c (MPI-4.0)";
+    const std::int64_t longest = std::max(config.message_bytes, config.other_bytes.value_or(0));
+    if (longest > INT_MAX && !mpi::has_large_counts())
+        return "message_bytes " + std::to_string(longest) + " is over " + std::to_string(INT_MAX) +
+               ", and this MPI library has no MPI_Send_c (MPI-4.0)";
     const Roles roles = roles_of(config, context.session.rank(), size);
     if (!roles.side) return std::nullopt;
     const SideConfig& side = config.side(*roles.side);
     if (const std::optional<std::string> reason = memory::unavailable(side.kind))
         return "memory=" + std::string(memory::name(side.kind)) + ": " + *reason;
+    if (side.cache == Cache::cold && !memory::can_flush())
+        return "cache=cold: this program throws nothing out of the caches of this kind of processor";
     return device_obstacle(side);
 }
 
@@ -91,12 +96,12 @@ void run_set(Endpoint& endpoint, const Steps& steps) {
     if (config.validate && touched)
         for_each_buffer(endpoint, [&](Side from) { endpoint.prepare(timed, from); });
     if (touched) record_all(endpoint);
-    for (std::int64_t i = 0; i < config.live_buffers; ++i) {
-        endpoint.choose(i);
+    for (const std::size_t buffer : endpoint.order()) {
+        endpoint.choose(static_cast<std::int64_t>(buffer));
         steps.first();
     }
     compare_timed("after the first message");
-    endpoint.choose(0);
+    endpoint.choose(static_cast<std::int64_t>(endpoint.order().front()));
     steps.rest();
     compare_timed("after the last message");
     if (!touched) record_all(endpoint);
@@ -169,6 +174,7 @@ const Experiment experiment{
     .derive = derive,
     .run = run,
     .tabulate = tabulate,
+    .route = route,
 };
 
 }  // namespace slowpath::p2p

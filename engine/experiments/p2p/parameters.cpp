@@ -30,10 +30,20 @@ Posted posted_of(const std::string& word) {
     return word == "after" ? Posted::after : Posted::together;
 }
 
+Order order_of(const std::string& word) {
+    if (word == "reverse") return Order::reverse;
+    return word == "shuffled" ? Order::shuffled : Order::forward;
+}
+
+Cache cache_of(const std::string& word) {
+    if (word == "warm") return Cache::warm;
+    return word == "cold" ? Cache::cold : Cache::as_is;
+}
+
 /// Bytes that the side's messages need; throws where the sum leaves 63 bits.
 std::int64_t needed_bytes(const Config& config, Side which) {
     std::int64_t rounded = 0, needed = 0;
-    bool overflow = __builtin_add_overflow(config.layout.extent_bytes(), 63, &rounded);
+    bool overflow = __builtin_add_overflow(config.payload().extent_bytes(), 63, &rounded);
     overflow = __builtin_mul_overflow(rounded, config.slots(which), &needed) || overflow;
     if (overflow && config.slots(which) > 1)
         throw UsageError(std::to_string(config.in_flight) + " messages in flight of message_bytes " +
@@ -65,6 +75,23 @@ void check_pattern(const Config& config) {
         throw UsageError("progress=test is for pattern=overlap; leave progress out");
 }
 
+/// What is done between single messages, which only some patterns have.
+void check_singles(const Config& config) {
+    const bool one_way = config.pattern == Pattern::one_way;
+    const bool single = one_way && config.posted == Posted::together && !config.barrier_inside;
+    if (config.prepares() && !single)
+        throw UsageError(
+            "idle_s and cache are for pattern=one_way with posted=together and synchronise=outside, which "
+            "time "
+            "messages one by one; leave them out");
+    if (config.other_bytes && (!single || config.packs || config.datatype != Datatype::contiguous))
+        throw UsageError(
+            "other_bytes is for pattern=one_way with posted=together, synchronise=outside and "
+            "datatype=contiguous; leave it out");
+    if (config.reversed && !one_way && config.pattern != Pattern::ping_pong)
+        throw UsageError("direction=reverse is for pattern=one_way and ping_pong; leave direction out");
+}
+
 /// All later messages of a set are kept one by one.
 void check_messages(const Config& config) {
     constexpr std::int64_t most = 100'000'000;
@@ -72,6 +99,19 @@ void check_messages(const Config& config) {
     throw UsageError("messages " + std::to_string(config.messages) + " of each of live_buffers " +
                      std::to_string(config.live_buffers) + " are over " + std::to_string(most) +
                      "; take fewer of one of them");
+}
+
+/// Lines are read and thrown out by the processor, in memory that it has written.
+void check_cache(const SideConfig& side, Side which) {
+    if (side.cache == Cache::as_is) return;
+    if (side.kind != memory::Kind::host && side.kind != memory::Kind::mpi &&
+        side.kind != memory::Kind::pinned_host && side.kind != memory::Kind::pinned_registered)
+        throw UsageError("cache=warm and cold are for memory of the processor, not for memory=" +
+                         std::string(memory::name(side.kind)) + ", which the " + name(which) +
+                         " has; leave cache out");
+    if (!side.touch)
+        throw UsageError("cache=warm and cold touch the memory that touch=none leaves untouched (" +
+                         std::string(name(which)) + "); leave one out");
 }
 
 SideConfig side_config(const Assignment& assignment, const Config& config, Side which) {
@@ -87,6 +127,8 @@ SideConfig side_config(const Assignment& assignment, const Config& config, Side 
     side.overalloc_bytes = assignment.integer("overalloc_bytes", which);
     side.offset_bytes = assignment.integer("offset_bytes", which);
     side.touch = assignment.text("touch", which) == "write";
+    side.cache = cache_of(assignment.text("cache", which));
+    check_cache(side, which);
     if (!memory::takes(side.kind, side.pages))
         throw UsageError("pages=" + std::string(memory::name(side.pages)) +
                          " is not for memory=" + memory::name(side.kind) + ", which the " + name(which) +
@@ -105,6 +147,11 @@ SideConfig side_config(const Assignment& assignment, const Config& config, Side 
 
 }  // namespace
 
+Layout Config::payload() const {
+    if (!other_bytes || *other_bytes <= message_bytes) return layout;
+    return Layout::piece(*other_bytes);
+}
+
 Config configure(const Assignment& assignment) {
     Config config{};
     config.pattern = pattern_of(assignment.text("pattern"));
@@ -115,6 +162,11 @@ Config configure(const Assignment& assignment) {
     config.posted = posted_of(assignment.text("posted"));
     config.queue = assignment.integer("queue");
     config.tests = assignment.text("progress") == "test";
+    config.reversed = assignment.text("direction") == "reverse";
+    config.order = order_of(assignment.text("order"));
+    config.idle_s = assignment.seconds("idle_s");
+    config.idle_sleeps = assignment.text("idle") == "sleep";
+    if (assignment.text("other_bytes") != "none") config.other_bytes = assignment.integer("other_bytes");
     if (assignment.text("peer") != "last") config.peer = static_cast<int>(assignment.integer("peer"));
     config.allocations = assignment.integer("allocations");
     config.live_buffers = assignment.integer("live_buffers");
@@ -130,6 +182,7 @@ Config configure(const Assignment& assignment) {
     check_pattern(config);
     config.sides = {side_config(assignment, config, Side::sender),
                     side_config(assignment, config, Side::receiver)};
+    check_singles(config);
     return config;
 }
 

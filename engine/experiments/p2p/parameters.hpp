@@ -22,9 +22,19 @@ enum class Datatype { contiguous, vector, indexed };
 /// When the receive is begun: at the same time as the send, before the message is sent, after it has arrived.
 enum class Posted { together, before, after };
 
+/// In which order the live buffers are used.
+enum class Order { forward, reverse, shuffled };
+/// What is done to the caches before each message: nothing, the message's bytes are read, or thrown out.
+enum class Cache { as_is, warm, cold };
+
 /// Of a sample of overlap, in the header of its block (docs/internals/record.md).
 namespace overlap_part {
 inline constexpr std::uint64_t communication = 0, computation = 1, both = 2;
+}
+
+/// Of the messages of one_way with other_bytes, in the header of their blocks.
+namespace length_part {
+inline constexpr std::uint64_t message = 0, other = 1;
 }
 
 /// Memory of one side.
@@ -36,6 +46,7 @@ struct SideConfig {
     std::int64_t overalloc_bytes;
     std::int64_t offset_bytes;
     bool touch;  ///< every page is written before the first message
+    Cache cache;
     std::int64_t allocation_bytes() const { return buffer_bytes + overalloc_bytes; }
 };
 
@@ -46,9 +57,14 @@ struct Config {
     bool packs;  ///< the program packs a message itself, and sends what it packed
     Posted posted;
     std::int64_t queue;
-    bool tests;                       ///< the computation of overlap calls MPI_Testall now and then
-    std::optional<int> peer;          ///< nullopt: the last rank
-    std::array<SideConfig, 2> sides;  ///< by Side
+    bool tests;     ///< the computation of overlap calls MPI_Testall now and then
+    bool reversed;  ///< rank 0 receives what the last rank or `peer` sends
+    Order order;
+    double idle_s;                            ///< between the barrier and each message; 0: none
+    bool idle_sleeps;                         ///< else it spins
+    std::optional<std::int64_t> other_bytes;  ///< length of every second message; nullopt: all are alike
+    std::optional<int> peer;                  ///< nullopt: the last rank
+    std::array<SideConfig, 2> sides;          ///< by Side
     std::int64_t message_bytes;
     std::int64_t allocations;
     std::int64_t live_buffers;
@@ -70,8 +86,14 @@ struct Config {
     }
     const SideConfig& side(Side which) const { return sides[which == Side::sender ? 0 : 1]; }
     bool touches_both() const { return sides[0].touch && sides[1].touch; }
+    /// What stands in a buffer: the message, or the longer one where two lengths alternate.
+    Layout payload() const;
+    /// Whether something happens between the barrier and a message, or before the barrier.
+    bool prepares() const {
+        return idle_s > 0 || sides[0].cache != Cache::as_is || sides[1].cache != Cache::as_is;
+    }
     /// Bytes from one message to the next in a receiver's window: messages begin on cache lines of their own.
-    std::int64_t stride_bytes() const { return (layout.extent_bytes() + 63) / 64 * 64; }
+    std::int64_t stride_bytes() const { return (payload().extent_bytes() + 63) / 64 * 64; }
     /// Messages that stand side by side in a buffer: pending receives must not share memory (MPI-4.1
     /// section 3.7.2); pending sends may (section 3.7.2, since MPI-2.2).
     std::int64_t slots(Side which) const {
@@ -79,7 +101,7 @@ struct Config {
     }
     /// From the first byte of the first message to the last byte of the last one.
     std::int64_t span_bytes(Side which) const {
-        const std::int64_t one = layout.extent_bytes();
+        const std::int64_t one = payload().extent_bytes();
         return slots(which) == 1 ? one : (slots(which) - 1) * stride_bytes() + one;
     }
 };

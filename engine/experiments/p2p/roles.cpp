@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "p2p/roles.hpp"
 
+#include <utility>
+
 namespace slowpath::p2p {
 
 Roles roles_of(const Config& config, int rank, int size) {
@@ -9,14 +11,21 @@ Roles roles_of(const Config& config, int rank, int size) {
     Roles roles;
     for (int pair = 0; pair < pairs; ++pair) roles.ranks.push_back(pair);
     for (int pair = 0; pair < pairs; ++pair) roles.ranks.push_back(pair + distance);
+    if (config.reversed) std::swap(roles.ranks.front(), roles.ranks.back());  // only one pair can be
     if (rank < pairs) {
-        roles.side = Side::sender;
+        roles.side = config.reversed ? Side::receiver : Side::sender;
         roles.peer = rank + distance;
     } else if (rank >= distance && rank < distance + pairs) {
-        roles.side = Side::receiver;
+        roles.side = config.reversed ? Side::sender : Side::receiver;
         roles.peer = rank - distance;
     }
     return roles;
+}
+
+std::array<int, 2> ends_of(const Config& config, int size) {
+    const int other = config.peer.value_or(size - 1);
+    if (config.reversed) return {other, 0};
+    return {0, other};
 }
 
 }  // namespace slowpath::p2p

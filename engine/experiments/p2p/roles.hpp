@@ -2,6 +2,7 @@
 /// Who sends to whom.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -18,7 +19,11 @@ struct Roles {
     bool receives() const { return side == Side::receiver; }
 };
 
-/// windowed: rank i of the first `pairs` and rank i + pairs; all others: rank 0, and the last rank or `peer`.
+/// Sender and receiver of patterns of one pair.
+std::array<int, 2> ends_of(const Config& config, int size);
+
+/// windowed: rank i of the first `pairs` and rank i + pairs; all others: rank 0, and the last rank or `peer`,
+/// the other way round with direction=reverse.
 /// @param size Enough ranks: 2, peer + 1, or 2 * pairs.
 Roles roles_of(const Config& config, int rank, int size);
 

@@ -7,6 +7,7 @@
 
 #include "core/text_table.hpp"
 #include "p2p/parameters.hpp"
+#include "p2p/roles.hpp"
 
 namespace slowpath::p2p {
 namespace {
@@ -24,11 +25,11 @@ std::vector<double> times_us(const CellNumbers& numbers, Phase phase, std::uint3
 }
 
 /// Receive end - send start, which needs one clock; us.
-std::vector<double> one_way_us(const CellNumbers& numbers, Phase phase) {
+std::vector<double> one_way_us(const CellNumbers& numbers, Phase phase, std::uint32_t from) {
     std::vector<std::int64_t> begins_ns, ends_ns;
     for (const Block& block : numbers.blocks) {
-        if (block.header.phase != phase) continue;
-        const bool sender = block.header.rank == 0;
+        if (block.header.phase != phase || block.header.part != length_part::message) continue;
+        const bool sender = block.header.rank == from;
         for (std::size_t i = 0; i < block.starts_ns.size(); ++i) {
             const std::int64_t begin_ns = block.header.t0_ns + block.starts_ns[i];
             if (sender)
@@ -43,21 +44,25 @@ std::vector<double> one_way_us(const CellNumbers& numbers, Phase phase) {
     return times;
 }
 
-std::uint32_t receiver(const Config& config, const CellNumbers& numbers) {
-    return static_cast<std::uint32_t>(config.peer.value_or(numbers.size - 1));
+/// Of a pattern of one pair.
+std::uint32_t rank_of(Side side, const Config& config, const CellNumbers& numbers) {
+    const auto [sender, receiver] = ends_of(config, static_cast<int>(numbers.size));
+    return static_cast<std::uint32_t>(side == Side::sender ? sender : receiver);
 }
 
 TableRow one_way_row(const Config& config, const CellNumbers& numbers) {
+    const std::uint32_t from = rank_of(Side::sender, config, numbers);
     if (config.barrier_inside)
-        return {
-            {"Size", "First send+barrier(us)", "Later send+barrier(us)"},
-            config.message_bytes,
-            {median(times_us(numbers, Phase::first, 0, 1)), median(times_us(numbers, Phase::steady, 0, 1))}};
+        return {{"Size", "First send+barrier(us)", "Later send+barrier(us)"},
+                config.message_bytes,
+                {median(times_us(numbers, Phase::first, from, 1)),
+                 median(times_us(numbers, Phase::steady, from, 1))}};
     if (numbers.one_node && config.posted == Posted::together)
         return {{"Size", "First one-way (us)", "Later one-way (us)"},
                 config.message_bytes,
-                {median(one_way_us(numbers, Phase::first)), median(one_way_us(numbers, Phase::steady))}};
-    const std::uint32_t last = receiver(config, numbers);
+                {median(one_way_us(numbers, Phase::first, from)),
+                 median(one_way_us(numbers, Phase::steady, from))}};
+    const std::uint32_t last = rank_of(Side::receiver, config, numbers);
     return {{"Size", "First receive (us)", "Later receive (us)"},
             config.message_bytes,
             {median(times_us(numbers, Phase::first, last, 1)),
@@ -107,7 +112,9 @@ TableRow tabulate(const Assignment& assignment, const CellNumbers& numbers) {
     if (config.pattern == Pattern::one_way) return one_way_row(config, numbers);
     if (config.pattern == Pattern::windowed) return windowed_row(config, numbers);
     if (config.pattern == Pattern::overlap) return overlap_row(config, numbers);
-    return {{"Size", "Latency (us)"}, config.message_bytes, {median(times_us(numbers, Phase::steady, 0, 2))}};
+    const std::uint32_t from = rank_of(Side::sender, config, numbers);
+    return {
+        {"Size", "Latency (us)"}, config.message_bytes, {median(times_us(numbers, Phase::steady, from, 2))}};
 }
 
 }  // namespace slowpath::p2p

@@ -56,6 +56,14 @@ TEST(Check, P2pCellsAreRefused) {
     EXPECT_TRUE(refused("p2p memory=mpi pages=huge", "pages=huge is not for memory=mpi"));
     EXPECT_TRUE(refused("p2p memory=pinned_registered pages=shared", "pages=shared is not for"));
     EXPECT_TRUE(refused("p2p messages=100000000 live_buffers=2", "take fewer"));
+    EXPECT_TRUE(refused("p2p idle_s=0.1", "idle_s and cache are for pattern=one_way"));
+    EXPECT_TRUE(refused("p2p pattern=one_way posted=before cache=cold", "idle_s and cache are for"));
+    EXPECT_TRUE(refused("p2p pattern=one_way cache=as_is:warm touch=write:none", "leave one out"));
+    EXPECT_TRUE(refused("p2p pattern=one_way cache=cold memory=device:host", "not for memory=device"));
+    EXPECT_TRUE(refused("p2p other_bytes=8", "other_bytes is for pattern=one_way"));
+    EXPECT_TRUE(refused("p2p pattern=one_way datatype=vector message_bytes=64 blocks=2 other_bytes=8",
+                        "other_bytes is for"));
+    EXPECT_TRUE(refused("p2p pattern=windowed direction=reverse", "leave direction out"));
 }
 
 TEST(Check, TheJobIsJudgedOnlyWhereItIsKnown) {
@@ -108,6 +116,9 @@ TEST(Check, MemoryIsDerived) {
         accepted("p2p buffer_bytes=64:message message_bytes=8 overalloc_bytes=0:5 live_buffers=3",
                  "\"buffer_bytes\": [64, 8], \"allocation_bytes\": [64, 13], \"held_bytes\": [384, 78]"));
     EXPECT_TRUE(accepted("p2p buffer_bytes=9223372036854775807", "\"held_bytes\": [9223372036854775807, "));
+    EXPECT_TRUE(
+        accepted("p2p pattern=one_way message_bytes=8 other_bytes=100 overalloc_bytes=1 offset_bytes=1:0",
+                 "\"span_bytes\": [100, 100], \"buffer_bytes\": [100, 100]"));
     EXPECT_TRUE(accepted("put message_bytes=64",
                          "\"slots\": 64, \"slot_bytes\": 64, \"buffer_bytes\": [4160, 4160]"));
 }

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../slowpath_witness.h"
@@ -122,6 +123,27 @@ static void mappings(void) {
     counted("mmap", 1, 1, 0);
 }
 
+/* Time in calls that wait is noted, of others none; what takes longer shows more of it. */
+static void waiting_time(void) {
+    const struct timespec moment = {0, 2000000};
+    begin("sleep");
+    expect(nanosleep(&moment, NULL) == 0, "result", "nanosleep");
+    expect(clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, NULL) == 0, "result", "clock_nanosleep");
+    expect(usleep(2000) == 0 && syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &moment, NULL) == 0,
+           "result", "usleep");
+    counted("sleep", 4, 0, 0);
+    expect(now("sleep").time_ns - before.time_ns >= 8000000, "time of four sleeps", "sleep");
+    begin("poll");
+    expect(poll(NULL, 0, 2) == 0, "result", "poll");
+    counted("poll", 1, 0, 0);
+    expect(now("poll").time_ns - before.time_ns >= 2000000, "time", "poll");
+    before = now("sched_yield");
+    for (int i = 0; i < 100; ++i) sched_yield();
+    expect(now("sched_yield").time_ns > before.time_ns, "time", "sched_yield");
+    expect(now("sched_yield").waits == 1 && now("ioctl").waits == 0, "which kinds wait", "waits");
+    expect(now("ioctl").time_ns == 0 && now("mmap").time_ns == 0, "no time of what is work", "time");
+}
+
 static void waits(void) {
     int word = 0, there = 0, pipes[2];
     begin("futex_wait");
@@ -148,6 +170,7 @@ int main(void) {
     sockets();
     mappings();
     waits();
+    waiting_time();
     puts("witness: ok");
     return 0;
 }

@@ -60,10 +60,12 @@ def per_operation(events: Sequence[Calls]) -> dict[str, CallCounts]:
 
 def _one(counts: Sequence[CallCount], operations: int) -> CallCounts:
     lengths = [count.bytes for count in counts if count.bytes is not None]
+    times_ns = [count.time_ns for count in counts if count.time_ns is not None]
     return CallCounts(
         calls_per_op=sum(count.calls for count in counts) / operations,
         bytes_per_op=sum(lengths) / operations if lengths else None,
         failed_per_op=sum(count.failed for count in counts) / operations,
+        time_s_per_op=1e-9 * sum(times_ns) / operations if times_ns else None,
     )
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -13,14 +13,16 @@ from slowpath.core.result import Phase, Role
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.record.events import Allocation
 
+_NUMBERS = ("minor_faults", "major_faults", "system_time_ns", "user_time_ns")
 PHASES: tuple[Phase, ...] = ("first", "steady")
+FIRST_TO_LAST: Mapping[Role, int | None] = {"send": 0, "receive": None}
 
 
 def witnesses(
     launches: Sequence[LaunchRecord],
     cell: int,
     repeated_allocation: int | None = None,
-    receiver: int | None = None,
+    roles: Mapping[Role, int | None] = FIRST_TO_LAST,
 ) -> dict[Phase, dict[Role, RoleWitness | None]] | None:
     """Per phase and role: page faults and system time per operation, involuntary switches; None when not measured.
 
@@ -28,18 +30,17 @@ def witnesses(
           their witness.  receiver: rank; None: the last one.
     """
     result: dict[Phase, dict[Role, RoleWitness | None]] = {}
-    ranks: tuple[tuple[Role, int | None], ...] = (("send", 0), ("receive", receiver))
     for phase in PHASES:
-        roles = {role: _role(launches, cell, phase, rank, repeated_allocation) for role, rank in ranks}
-        if any(roles.values()):
-            result[phase] = roles
+        found = {role: _role(launches, cell, phase, rank, repeated_allocation) for role, rank in roles.items()}
+        if any(found.values()):
+            result[phase] = found
     return result or None
 
 
 def _role(
     launches: Sequence[LaunchRecord], cell: int, phase: str, asked_rank: int | None, repeated_allocation: int | None
 ) -> RoleWitness | None:
-    totals = dict.fromkeys(("minor_faults", "major_faults", "system_time_ns", "involuntary_switches"), 0)
+    totals = dict.fromkeys((*_NUMBERS, "involuntary_switches"), 0)
     operations = 0
     for launch in launches:
         if launch.blocks is None:
@@ -59,6 +60,7 @@ def _role(
         minor_faults_per_op=totals["minor_faults"] / operations,
         major_faults_per_op=totals["major_faults"] / operations,
         system_time_s_per_op=totals["system_time_ns"] * 1e-9 / operations,
+        user_time_s_per_op=totals["user_time_ns"] * 1e-9 / operations,
         involuntary_switches=totals["involuntary_switches"],
         operations=operations,
     )

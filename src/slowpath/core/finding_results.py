@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta
 
 from slowpath.core.contrast_results import VerdictWord
@@ -52,6 +53,24 @@ class LawPoint(Result, frozen=True, kw_only=True):
     ] = None
 
 
+class LawForecast(Result, frozen=True, kw_only=True, omit_defaults=True):
+    """What a law foretold at a place that it was not fitted to, and what was seen there."""
+
+    place: Annotated[dict[str, Number], means("what is varied -> its value here")]
+    kind: Annotated[
+        Literal["held out", "later"],
+        means("a point of the sweep itself, set apart before any law was fitted; or measured after it was written"),
+    ]
+    foretold_s: Annotated[Positive, means("by the law, seconds")]
+    interval: Annotated[Interval, means("prediction interval of this place alone at 95 %, seconds")]
+    joint_ratio: Annotated[Positive, means("half the interval by which all places are judged at once, as a ratio")]
+    span_s: Annotated[NotNegative, means("the time that the law is about: its longest less its shortest, seconds")]
+    seen_s: Annotated[Positive | None, means("centre over launches, seconds; absent: not measured")] = None
+    seen_interval: Annotated[Interval | None, means("of the centre at 95 %, seconds")] = None
+    held: Annotated[bool | None, means("absent: not measured, or too noisy to decide")] = None
+    text: Annotated[Text, means("one line")]
+
+
 class LawResult(Result, frozen=True, kw_only=True):
     """A law as a finding carries it."""
 
@@ -69,6 +88,13 @@ class LawResult(Result, frozen=True, kw_only=True):
     text: Annotated[Text, means("one line")]
     drawn: Annotated[tuple[LawPoint, ...], means("the points, in the order of the sweep")] = ()
     is_excess: Annotated[bool, means("times are slow minus usual")] = False
+    forecasts: Annotated[
+        tuple[LawForecast, ...], means("what it foretold, later ones first, of each kind the outermost place first")
+    ] = ()
+    foretold: Annotated[
+        Literal["held", "failed", "undecided", "not made"],
+        means("what came of the forecasts; a cause rests on a law only where they held"),
+    ] = "not made"
 
 
 class Leg(Result, frozen=True, kw_only=True):
@@ -89,6 +115,35 @@ class Legs(Result, frozen=True, kw_only=True):
     def named(self) -> tuple[tuple[str, Leg], ...]:
         """Each with its name, in the order in which a page shows them."""
         return (("observed", self.observed), ("explained", self.explained), ("proven", self.proven))
+
+
+class Claim(Result, frozen=True, kw_only=True):
+    """What a cause says, so that it can be told from another one. Null: it says nothing of that."""
+
+    time: Annotated[
+        Literal["kernel", "user", "waiting", "cold cache", "copy", "path"] | None,
+        means(
+            "where the time goes: work in the kernel, work in the library, sleep, fetching bytes from memory, one more "
+            "copy, another way of the message"
+        ),
+    ]
+    side: Annotated[Literal["sender", "receiver", "both"] | None, means("who spends it")]
+    by: Annotated[str | None, means("what its cost follows: pages, bytes, allocation, message, nothing, ...")]
+
+
+class Rival(Result, frozen=True, kw_only=True):
+    """Another cause that would look the same, and whether an experiment told it apart (docs/reference/findings.md)."""
+
+    name: Annotated[Text, means("short")]
+    cause: Annotated[Text, means("the sentence of the finding, were it this one")]
+    claim: Annotated[Claim, means("what it says")]
+    experiment: Annotated[Text, means("what tells it apart")]
+    state: Annotated[
+        Literal["refuted", "standing", "true"],
+        means("what the experiment showed; standing: it was not made, or left it open"),
+    ]
+    text: Annotated[Text, means("why, with the numbers")]
+    evidence: Annotated[list[Text], means("what it rests on")]
 
 
 class RemovedRatio(Result, frozen=True, kw_only=True):
@@ -147,7 +202,9 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
     mpi: Annotated[str | None, means("short name as in run.mpis; null: several, or not reported")]
     environment: Annotated[str | None, means("null: several, or not reported")]
     placement: Annotated[str | None, means("null: several, or not reported")]
-    status: Annotated[Literal["observed", "explained", "proven"], means("which legs are shown")]
+    status: Annotated[
+        Literal["observed", "explained", "proven"], means("which legs are shown; explained: no rival stands")
+    ]
     affects_default: Annotated[
         bool | None,
         means(
@@ -175,6 +232,10 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
     next: Annotated[list[Text], means("what would be measured next")]
     axis: Annotated[str | None, means("the one thing in which both sides differ; absent: it rests on no contrast")] = (
         None
+    )
+    claim: Annotated[Claim | None, means("what the cause says, as measured; absent: it is not explained")] = None
+    rivals: Annotated[list[Rival], means("causes that would look the same, and what became of each")] = msgspec.field(
+        default_factory=list
     )
     run: Annotated[str | None, means("of a diagnosis: the step that showed it; absent: the survey")] = None
 

@@ -23,8 +23,10 @@ from slowpath.core.contrast_results import (
     VerdictWord,
 )
 from slowpath.core.finding_results import (
+    Claim,
     Finding,
     LawCoefficient,
+    LawForecast,
     LawPoint,
     LawResult,
     Leg,
@@ -32,6 +34,7 @@ from slowpath.core.finding_results import (
     LimitBracket,
     RemedyResult,
     RemovedRatio,
+    Rival,
     SideEffect,
     Snippet,
 )
@@ -47,9 +50,12 @@ from slowpath.core.run_results import (
     RunResult,
     UcxProtocol,
 )
+from slowpath.core.shape_results import CellShapes
 
 __all__ = [
     "RESULTS_SCHEMA",
+    "CellShapes",
+    "Claim",
     "ContrastResult",
     "ContrastSide",
     "EnvironmentResult",
@@ -57,6 +63,7 @@ __all__ = [
     "Finding",
     "LaunchCounts",
     "LawCoefficient",
+    "LawForecast",
     "LawPoint",
     "LawResult",
     "Leg",
@@ -74,6 +81,7 @@ __all__ = [
     "RemovedRatio",
     "Reproduce",
     "Results",
+    "Rival",
     "RunResult",
     "SideEffect",
     "SkippedRow",
@@ -149,6 +157,10 @@ class Results(Result, frozen=True, kw_only=True):
     node_pairs: Annotated[
         list[NodePairs], means("one for each group of cells that differ in their pair of nodes alone")
     ]
+    shapes: Annotated[
+        list[CellShapes] | None,
+        means("what the order of single messages shows, a cell each; null: of an older version"),
+    ] = optional()
     skipped: Annotated[list[SkippedRow], means("what was not measured, and why")]
     notes: Annotated[list[str], means("what importers and the engine noted")]
 

@@ -80,6 +80,10 @@ class WitnessTask(TaskBase, frozen=True, kw_only=True, tag="witness"):
     """Count library calls in the cells that findings rest on."""
 
 
+class RivalTask(TaskBase, frozen=True, kw_only=True, tag="rival"):
+    """Tell the causes of findings from what would look the same: their cells as they are and with one thing changed."""
+
+
 class SeparateTask(TaskBase, frozen=True, kw_only=True, tag="separate"):
     """Measure the points that tell two laws apart."""
 
@@ -186,6 +190,7 @@ Task: TypeAlias = (
     | RepeatTask
     | SuspectTask
     | WitnessTask
+    | RivalTask
     | SeparateTask
     | RefineTask
     | AttributeTask

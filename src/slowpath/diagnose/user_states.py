@@ -25,9 +25,13 @@ def user_state(forced: Sequence[Forced]) -> UserState | None:
     return UserState(forced[0].state, {one.name: one.value for one in forced}, WITHOUT_USER)
 
 
-def findings_under(results: Results, forced: Sequence[Forced]) -> list[Finding]:
-    """What the rules see in a run that the user's variables were part of."""
-    return [_as_users_own(one, forced) for one in findings(results, ROLES, user_state=user_state(forced))]
+def findings_under(results: Results, forced: Sequence[Forced], experiments: Sequence[Results] = ()) -> list[Finding]:
+    """What the rules see in a run that the user's variables were part of.
+
+    Args: experiments: runs that tell causes apart, the newest first.
+    """
+    found = findings(results, ROLES, user_state=user_state(forced), experiments=experiments)
+    return [_as_users_own(one, forced) for one in found]
 
 
 def is_users_own(finding: Finding) -> bool:

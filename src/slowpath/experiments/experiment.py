@@ -91,8 +91,8 @@ def _as_they_are(parameters: Parameters) -> Parameters:
     return parameters
 
 
-def _last_rank(parameters: Parameters) -> int | None:
-    return None
+def _first_to_last(parameters: Parameters) -> tuple[int | None, int | None]:
+    return 0, None
 
 
 def _not_split(parameters: Parameters, blocks: Sequence[SampleBlock], job: LaunchContext) -> Absent:
@@ -110,7 +110,7 @@ class Experiment:
     seconds         (parameters, ranks) -> what one cell takes in one launch, roughly, seconds
     recorded_bytes  (parameters, ranks) -> what one cell writes in one launch, at most, bytes
     shown           parameters as results.json gives them
-    receiver        the rank that receives what rank 0 sends; None: the last one
+    ends            the ranks that send and receive; None: the last one
     split           whom a message holds while it is under way, by phase, or why that is not known
     observer        what counts disturbed repetitions of its cells; None: nothing does
     synchronisation the part of a block that times the synchronisation alone; None: no part does
@@ -129,7 +129,7 @@ class Experiment:
     seconds: Callable[[Parameters, int], float] = _unknown_seconds
     recorded_bytes: Callable[[Parameters, int], int] = recorded_bytes
     shown: Callable[[Parameters], Parameters] = _as_they_are
-    receiver: Callable[[Parameters], int | None] = _last_rank
+    ends: Callable[[Parameters], tuple[int | None, int | None]] = _first_to_last
     split: Callable[[Parameters, Sequence[SampleBlock], LaunchContext], Mapping[str, Split] | Absent] = _not_split
     observer: Callable[[], Observer] | None = None
     synchronisation: int | None = None

@@ -18,32 +18,43 @@ from slowpath.findings.gather.processors import crowded
 from slowpath.findings.merge import merged
 from slowpath.findings.registry import RULES
 from slowpath.findings.remedies.remedy import Parameters
+from slowpath.findings.rivals.judged import contest, with_side
 from slowpath.findings.rule import Observation, Rule
 
 
 def findings(
-    results: Results, roles: Roles, rules: Sequence[Rule] = RULES, user_state: UserState | None = None
+    results: Results,
+    roles: Roles,
+    rules: Sequence[Rule] = RULES,
+    user_state: UserState | None = None,
+    experiments: Sequence[Results] = (),
 ) -> list[Finding]:
     """All findings of a run, the strongest first; none of them proven.
 
     Args: results: `findings` of it is not read.  roles: of the parameters of its cells.  rules: to ask.
           user_state: a slow state that the user's variables force, where they are known to.
+          experiments: further runs, made to tell causes apart, the newest first.
     """
-    evidence = Gathered(results, roles, user_state)
-    found = [
-        build(
-            rule,
-            observation,
-            rule.witnesses(evidence, observation),
-            _mpi(evidence, observation),
-            _parameters(evidence, observation),
-        )
+    evidence = Gathered(results, roles, user_state, experiments)
+    made = (
+        _finding(evidence, rule, observation)
         for rule in rules
         for observation in rule.observe(evidence)
         if _is_reported(evidence, observation)
-    ]
+    )
+    found = [one for one in made if one is not None]
     stronger = {rule.code: rule.stronger for rule in rules}
     return _without_crowded(merged(found, stronger), crowded(results.run.placements), rules)
+
+
+def _finding(evidence: Gathered, rule: Rule, observation: Observation) -> Finding | None:
+    """None where an experiment showed that there is no slow path."""
+    support = with_side(rule, evidence, observation, rule.witnesses(evidence, observation))
+    against = contest(rule, evidence, observation, support)
+    if against.is_over:
+        return None
+    sides = _parameters(evidence, observation)
+    return build(rule, observation, support, _mpi(evidence, observation), sides, against)
 
 
 def _is_reported(evidence: Gathered, observation: Observation) -> bool:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from slowpath.core.results import (
     Finding,
     LawCoefficient,
+    LawForecast,
     LawPoint,
     LawResult,
     Leg,
@@ -26,8 +27,10 @@ from slowpath.core.results import (
 from slowpath.findings.remedies.registry import remedies_for
 from slowpath.findings.remedies.remedy import Parameters, Remedy
 from slowpath.findings.remedies.snippet import snippet
+from slowpath.findings.rivals.judged import Contest, held_against, uncontested
 from slowpath.findings.rule import Observation, Rule, Support
-from slowpath.stats.laws.found import Coefficient, FittedLaw, FittedPoint, formula_words
+from slowpath.stats.laws.forecast_words import forecast_words, open_words
+from slowpath.stats.laws.found import Coefficient, FittedLaw, FittedPoint, Forecast, formula_words
 
 UNTRIED = "no remedy was tried in fresh interleaved pairs; run slowpath diagnose"
 _OWN = ("environment",)
@@ -47,6 +50,7 @@ def build(
     support: Support,
     mpi: MpiResult | None,
     sides: tuple[Parameters, Parameters] | None = None,
+    against: Contest | None = None,
 ) -> Finding:
     """One finding without a trial.
 
@@ -54,8 +58,10 @@ def build(
           mpi: the entry of run.mpis of the library that it was seen under.
           sides: parameters of the slow and of the fast cell; a remedy that changes nothing in the slow one is none.
           None: not known.
+          against: the cause held against its rivals; it is explained only where none of them stands. None: it has none.
     """
-    explained = _explained(rule, seen, support)
+    against = against or uncontested(rule, seen)
+    explained = held_against(_explained(rule, seen, support), against)
     shown = explained.state == "shown"
     legs = Legs(
         observed=Leg(state="shown", text="a difference beyond the minimum effect", evidence=_observed(seen)),
@@ -82,8 +88,8 @@ def build(
         law=law_result(seen.law) if seen.law else None,
         legs=legs,
         missing=_missing(legs),
-        cause=(seen.cause or rule.cause) if shown else None,
-        hypotheses=[] if shown else list(seen.hypotheses or rule.hypotheses or (rule.cause,)),
+        cause=against.cause if shown else None,
+        hypotheses=[] if shown else _hypotheses(rule, seen, support, against),
         contrasts=list(seen.contrasts),
         cells=list(seen.cells),
         slow_cells=list(seen.slow_cells),
@@ -93,7 +99,18 @@ def build(
         remedies=_remedies(rule, seen, mpi, sides),
         next=_next(seen),
         axis=seen.axis,
+        claim=against.claim if shown else None,
+        rivals=list(against.rivals),
     )
+
+
+def _hypotheses(rule: Rule, seen: Observation, support: Support, against: Contest) -> list[str]:
+    """What it may be: the rival that was found to be true; where a witness is there, cause or rivals; else all."""
+    if against.winner is not None:
+        return [against.cause]
+    if support.state == "shown" and against.standing and (not rule.needs_law or (seen.law and seen.law.is_named)):
+        return [against.cause, *(one.cause for one in against.standing)]
+    return list(against.hypotheses)
 
 
 def _missing(legs: Legs) -> list[str]:
@@ -118,6 +135,23 @@ def law_result(law: FittedLaw) -> LawResult:
         text=formula_words(law),
         drawn=tuple(_point(one) for one in law.drawn),
         is_excess=law.is_excess,
+        forecasts=tuple(_forecast(one) for one in law.forecasts),
+        foretold=law.foretold,
+    )
+
+
+def _forecast(one: Forecast) -> LawForecast:
+    return LawForecast(
+        place=dict(one.place),
+        kind=one.kind,
+        foretold_s=one.foretold_s,
+        interval=one.interval,
+        joint_ratio=one.joint_ratio,
+        span_s=one.span_s,
+        seen_s=one.seen_s,
+        seen_interval=one.seen_interval,
+        held=one.held,
+        text=forecast_words(one),
     )
 
 
@@ -145,11 +179,18 @@ def _observed(seen: Observation) -> list[str]:
 def _explained(rule: Rule, seen: Observation, support: Support) -> Leg:
     """Law and witness, or which of the two is missing."""
     law, evidence = seen.law, list(support.evidence)
-    if support.state == "refuted" or not rule.needs_law or (law is not None and law.is_named):
+    if support.state == "refuted" or not rule.needs_law or (law is not None and law.is_foretold):
         return Leg(state=support.state, text=support.text, evidence=evidence)
-    why = f"no law: {law.refused}" if law is not None and law.refused else f"no law; needed: {_NO_LAW}"
+    why = _no_law(law)
     text = why if support.state == "shown" else f"{why}; {support.text}"
     return Leg(state="missing", text=text, evidence=evidence)
+
+
+def _no_law(law: FittedLaw | None) -> str:
+    """Why no cause can rest on it."""
+    if law is not None and law.name is not None:
+        return open_words(law.name, law.forecasts)
+    return f"no law: {law.refused}" if law is not None and law.refused else f"no law; needed: {_NO_LAW}"
 
 
 def _remedies(

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Sequence
 
 from slowpath.findings.remedies.registry import remedies_for
+from slowpath.findings.rivals.registry import rivals_of
 from slowpath.findings.rule import Rule
 
 WIDTH = 100
@@ -67,12 +68,35 @@ def markdown_page(rule: Rule) -> str:
     lines += ["## What an explained finding says", "", rule.cause, ""]
     if rule.hypotheses:
         lines += ["Until it is explained it may be:", "", *(f"- {one}" for one in rule.hypotheses), ""]
+    lines += _rivals(rule)
     if rule.stronger:
         links = ", ".join(f"[{code}]({code}.md)" for code in rule.stronger)
         lines += [f"Where one of {links} holds for the same excess, this finding is merged into it.", ""]
     lines += ["[Remedies](../remedies.md) has the remedies for each library.", ""]
     lines += ["## Sources", "", *(f"- {source}" for source in rule.sources), "", _MADE, ""]
     return _linked("\n".join(lines))
+
+
+def _rivals(rule: Rule) -> list[str]:
+    """What else would look the same, and what refutes it."""
+    kinds = rivals_of(rule.code)
+    if not kinds:
+        return []
+    head = [
+        "## Rivals: what else would look the same",
+        "",
+        _RIVALS,
+        "",
+        "| rival | what is true then | told apart by |",
+    ]
+    rows = [f"| {one.name} | {one.cause} | {one.experiment} |" for one in kinds]
+    return [*head, "|---|---|---|", *rows, ""]
+
+
+_RIVALS = (
+    "The finding is explained only once each of these is refuted by what was measured "
+    '([findings](../findings.md#rivals)); until then it says "either ... or ...".'
+)
 
 
 def _linked(text: str) -> str:

@@ -14,11 +14,18 @@ from slowpath.stats.laws.found import FittedLaw
 
 @dataclass(frozen=True)
 class Support:
-    """Whether what was witnessed supports the rule's cause. text: what agrees, or what is missing."""
+    """Whether what was witnessed supports the rule's cause. text: what agrees, or what is missing.
+
+    time, side: where the excess was seen to go, as a claim has it; None: that was not seen.  is_processor_time: it
+    rests on processor time alone, which a side that waits spends as well.
+    """
 
     state: Literal["shown", "missing", "refuted"]
     text: str
     evidence: tuple[str, ...] = ()
+    time: Literal["kernel", "user", "waiting"] | None = None
+    side: Literal["sender", "receiver"] | None = None
+    is_processor_time: bool = False
 
 
 @dataclass(frozen=True)

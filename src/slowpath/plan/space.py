@@ -11,7 +11,7 @@ from slowpath.core.plan import Plan
 from slowpath.core.units import format_bytes
 from slowpath.experiments.registry import experiment_named
 
-LAUNCH_BYTES = 16 * 1024  # plan, launch record, captured output
+LAUNCH_BYTES = 64 * 1024  # plan, launch record, captured output, what is measured without MPI
 # Kept free as well: report, results, and what others write meanwhile.
 RESERVE_BYTES = 32 * 1024 * 1024
 

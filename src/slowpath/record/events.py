@@ -22,6 +22,7 @@ from slowpath.record.events_cell import Allocation, CellBegin, CellEnd, Interval
 from slowpath.record.events_counted import CallCount, Calls, Instructions, Share
 from slowpath.record.events_launch import Blas, Grid, LaunchBegin, LaunchEnd, Note, ProgressMade, ThreadLevel
 from slowpath.record.events_ranks import Clock, Rank
+from slowpath.record.events_yardstick import FixedWork, Yardstick
 
 __all__ = [
     "Allocation",
@@ -32,6 +33,7 @@ __all__ = [
     "CellEnd",
     "Clock",
     "Event",
+    "FixedWork",
     "Grid",
     "Instructions",
     "Intervals",
@@ -44,6 +46,7 @@ __all__ = [
     "Repetitions",
     "Share",
     "ThreadLevel",
+    "Yardstick",
     "read_events",
 ]
 
@@ -61,6 +64,8 @@ Event: TypeAlias = (
     | CellEnd
     | Note
     | ProgressMade
+    | FixedWork
+    | Yardstick
     | LaunchEnd
 )
 _Kind = TypeVar(
@@ -75,6 +80,8 @@ _Kind = TypeVar(
     CellEnd,
     Note,
     ProgressMade,
+    FixedWork,
+    Yardstick,
     LaunchEnd,
 )
 

@@ -45,11 +45,15 @@ class Instructions(msgspec.Struct, frozen=True, tag_field="event", tag="instruct
 
 
 class CallCount(msgspec.Struct, frozen=True):
-    """Calls of one kind. bytes: moved or mapped by those that did not fail; None: such calls have no length."""
+    """Calls of one kind. bytes: moved or mapped by those that did not fail; None: such calls have no length.
+
+    time_ns: inside calls of a kind that waits; None: it does not wait, or an older engine did not look.
+    """
 
     calls: Count
     bytes: Count | None = None
     failed: Count = 0
+    time_ns: Count | None = None
 
 
 class Calls(msgspec.Struct, frozen=True, tag_field="event", tag="calls"):

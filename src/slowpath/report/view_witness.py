@@ -85,7 +85,8 @@ def _call(name: str, found: CallCounts) -> str:
     length = found.bytes_per_op
     moved = f" ({fmt.count_bytes(round(length))})" if length else ""
     failed = f", {_number(found.failed_per_op)} failed" if found.failed_per_op else ""
-    return f"{name} {_number(found.calls_per_op)}{moved}{failed}"
+    waited = f" ({fmt.time(found.time_s_per_op)})" if found.time_s_per_op else ""
+    return f"{name} {_number(found.calls_per_op)}{moved}{waited}{failed}"
 
 
 def _number(value: float) -> str:

@@ -103,7 +103,7 @@ def test_a_repeated_contrast_adds_what_the_survey_could_not_see(survey: Results)
 def test_the_user_s_forced_state_is_named_as_one(monkeypatch: pytest.MonkeyPatch, survey: Results) -> None:
     seen = []
 
-    def rules(results: Results, roles: Roles, user_state: UserState | None = None) -> list[Finding]:
+    def rules(results: Results, roles: Roles, user_state: UserState | None = None, **_: object) -> list[Finding]:
         seen.append(user_state)
         return [finding("SP009", affects_default=False)]
 

@@ -17,6 +17,7 @@ from slowpath.diagnose.steps import (
     combined,
     refine,
     repeat,
+    rival,
     separate,
     settings,
     survey,
@@ -59,6 +60,7 @@ def proposals(state: State, name_only: bool = False) -> Iterator[Proposal]:
     if name_only:
         return
     yield from witness.propose(state)
+    yield from rival.propose(state)
     ordered = sorted(state.findings, key=lambda one: _value(one, state), reverse=True)
     for finding in ordered:
         yield from _each_for(OF_A_FINDING, finding, state)
@@ -79,13 +81,13 @@ def _each_for(proposers: tuple[ProposeFor, ...], finding: Finding, state: State)
 
 
 def _value(finding: Finding, state: State) -> tuple[bool, bool, bool, tuple[int, float]]:
-    """What users have themselves, what they set themselves, what is explained and lacks the proof alone, what costs
+    """What users have themselves, what they set themselves, what has a witness and lacks the proof alone, what costs
     most."""
     set_by_user = any(one.name.startswith("unset ") and "environment" in one.text for one in finding.remedies)
     set_by_user |= any(maybe_set_by_user(one, state) for one in limits_of(finding))
     return (
         finding.affects_default is not False,
         set_by_user,
-        finding.status == "explained",
+        finding.status == "explained" or bool(finding.legs.explained.evidence),
         cost(finding),
     )

@@ -10,6 +10,7 @@ from slowpath.diagnose.steps.combined import COMBINED
 from slowpath.diagnose.steps.kind import StepKind
 from slowpath.diagnose.steps.refine import REFINE
 from slowpath.diagnose.steps.repeat import REPEAT
+from slowpath.diagnose.steps.rival import RIVAL
 from slowpath.diagnose.steps.separate import SEPARATE
 from slowpath.diagnose.steps.settings import SETTINGS
 from slowpath.diagnose.steps.survey import SURVEY
@@ -24,6 +25,7 @@ KINDS: tuple[StepKind[Any], ...] = (
     REPEAT,
     SUSPECT,
     WITNESS,
+    RIVAL,
     SEPARATE,
     ATTRIBUTE,
     TRIAL,

@@ -24,11 +24,11 @@ experiment = "p2p"
 pattern = "one_way"
 memory = "device"
 device = {devices}
-buffer_bytes = ["4MiB", "32MiB", "256MiB", "1GiB"]
-overalloc_bytes = ["0", "1", "4KiB", "64KiB", "1MiB"]
+buffer_bytes = ["4MiB", "32MiB", "128MiB", "256MiB", "512MiB", "1GiB", "4GiB"]
+overalloc_bytes = ["0", "1", "64KiB", "1MiB"]
 message_bytes = ["8", "1MiB"]
 allocations = 3
-messages = 8
+messages = 6
 
 [[cells]]
 name = "live device buffers"
@@ -37,10 +37,10 @@ experiment = "p2p"
 pattern = "one_way"
 memory = "device"
 device = {devices}
-live_buffers = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64]
+live_buffers = [1, 2, 4, 8, 12, 16, 32, 64]
 buffer_bytes = "4MiB"
 message_bytes = "1MiB"
-messages = 8
+messages = 6
 
 [[cells]]
 name = "memory kinds"

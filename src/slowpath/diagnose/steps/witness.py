@@ -16,7 +16,7 @@ from slowpath.diagnose.campaign_text import CampaignText, CellsTable, Environmen
 from slowpath.diagnose.sides import Condition, condition
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
-from slowpath.diagnose.tasks import WitnessTask
+from slowpath.diagnose.tasks import RivalTask, WitnessTask
 from slowpath.diagnose.user_states import findings_under
 
 ROUNDS = 2  # counts are the same in every launch; the second confirms it
@@ -88,14 +88,15 @@ def _witnessed(under: Condition) -> EnvironmentTable:
 
 
 def judged(results: Results, history: StepHistory) -> list[Finding]:
-    """What the rules see in a run, with what all witness runs counted in its cells."""
+    """What the rules see in a run, with what all witness runs counted in its cells, and what told causes apart."""
     counted = results
     for one in history.measured:
         if isinstance(one.step.task, WitnessTask):
             counted = with_counts(counted, one.results)
-    if counted is results and not history.forced:
+    experiments = [one.results for one in reversed(history.measured) if isinstance(one.step.task, RivalTask)]
+    if counted is results and not history.forced and not experiments:
         return list(results.findings)  # the rules were asked when the results were built
-    return findings_under(counted, history.forced)
+    return findings_under(counted, history.forced, experiments)
 
 
 def with_counts(results: Results, witnessed: Results) -> Results:
@@ -137,6 +138,7 @@ def _both(mine: RoleWitness | None, other: RoleWitness | None) -> RoleWitness | 
         minor_faults_per_op=_average(mine.minor_faults_per_op, other.minor_faults_per_op, weights),
         major_faults_per_op=_average(mine.major_faults_per_op, other.major_faults_per_op, weights),
         system_time_s_per_op=_average(mine.system_time_s_per_op, other.system_time_s_per_op, weights),
+        user_time_s_per_op=_average(mine.user_time_s_per_op, other.user_time_s_per_op, weights),
     )
 
 

@@ -12,8 +12,8 @@ from slowpath.core.results import RemovedRatio
 from slowpath.core.units import format_time
 from slowpath.stats.contrast import paired
 from slowpath.stats.inputs import Floats
+from slowpath.stats.removed import removed
 
-_RESAMPLES = 4000
 _LEAST_GAIN = 0.03  # of the fast side: less is no speed-up of its own
 
 
@@ -35,18 +35,8 @@ class Gap:
 
         None where slow is not slower than fast in nearly every resample: there is no gap then.
         """
-        times = np.array([self.slow, self.remedied, self.fast, self.fast_remedied], dtype=np.float64)
-        generator = np.random.default_rng(0)
-        chosen = generator.integers(0, times.shape[1], size=(_RESAMPLES, times.shape[1]))
-        slow, remedied, fast, fast_remedied = np.median(times[:, chosen], axis=2)
-        gap = slow - fast
-        if np.mean(gap <= 0) > 0.005:
-            return None
-        found = 1 - (remedied - fast_remedied)[gap > 0] / gap[gap > 0]
-        centre = np.median(times, axis=1)
-        value = 1 - float((centre[1] - centre[3]) / (centre[0] - centre[2]))
-        low, high = np.quantile(found, [0.025, 0.975])
-        return RemovedRatio(value=value, interval=(min(float(low), value), max(float(high), value)))
+        found = removed(self.slow, self.remedied, self.fast, self.fast_remedied)
+        return None if found is None else RemovedRatio(value=found.value, interval=found.interval)
 
     @property
     def fast_gains(self) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slowpath.experiments.p2p.layout import TOGETHER, allocation_bytes, side_values
+from slowpath.experiments.p2p.layout import TOGETHER, allocation_bytes, other_bytes, side_values
 
 _DEVICE_KINDS = ("device", "device_pool", "device_vmm")
 
@@ -19,6 +19,7 @@ class P2pCost:
     allocation_s: float = 0.0001  # one fresh allocation and its release
     touch_s_per_byte: float = 0.3e-9  # first write: 5 ms for 16 MiB in small pages
     check_s_per_byte: float = 1.0e-9  # filling, poisoning and comparing
+    line_s_per_byte: float = 0.5e-9  # reading lines or throwing them out of the caches
     message_s: float = 10e-6
     message_bytes_per_s: float = 4e9
     device_bytes_per_s: float = 20e9
@@ -40,7 +41,10 @@ def p2p_seconds(p: Mapping[str, str], ranks: int) -> float:
     one = _COST.message_s + message / bytes_per_s
     live = int(p.get("live_buffers", "1"))  # an engine from before they could be several has no such parameter
     if p["pattern"] == "one_way":
-        moving = live * int(p["messages"]) * (one + _late_s(p)) + int(p.get("queue", "0")) * _COST.message_s
+        each = one + _late_s(p) + float(p.get("idle_s", "0")) + _cache_s(p)
+        if (other := other_bytes(p)) is not None:
+            each += one + other / bytes_per_s + float(p.get("idle_s", "0"))
+        moving = live * int(p["messages"]) * each + int(p.get("queue", "0")) * _COST.message_s
     else:
         operation = one * _messages_of_an_operation(p)
         sampled = int(p["samples"]) * max(operation, _COST.batch_s)
@@ -59,6 +63,13 @@ def _late_s(p: Mapping[str, str]) -> float:
     if p.get("posted", TOGETHER) == TOGETHER:
         return 0.0
     return 10e-6 + min(40e-6 + int(p["message_bytes"]) / 4e9, 1e-3)
+
+
+def _cache_s(p: Mapping[str, str]) -> float:
+    """To read a message, or to throw it out of the caches."""
+    if p.get("cache", "as_is") == "as_is":
+        return 0.0
+    return int(p["message_bytes"]) * _COST.line_s_per_byte
 
 
 def _touched_bytes(parameters: Mapping[str, str], side: int) -> int:

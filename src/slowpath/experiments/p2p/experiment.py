@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from slowpath.experiments.experiment import Experiment, Pattern, SideEffect
+from slowpath.experiments.measured.recorded import recorded_bytes
 from slowpath.experiments.metric import EXPOSED, Metric
 from slowpath.experiments.p2p.cost import p2p_seconds
-from slowpath.experiments.p2p.layout import receiver_of, with_blocks
+from slowpath.experiments.p2p.layout import ends_of, other_bytes, with_blocks
 from slowpath.experiments.p2p.metrics import one_way, ping_pong, windowed
 from slowpath.experiments.p2p.overlap import overlap
 from slowpath.experiments.p2p.who_pays import splits
@@ -51,6 +54,11 @@ MESSAGES = SideEffect(
     metric="half_round_trip_latency_s",
 )
 
+
+def _recorded_bytes(parameters: Mapping[str, str], ranks: int) -> int:
+    return recorded_bytes(parameters, ranks, parts=1 if other_bytes(parameters) is None else 2)
+
+
 P2P = Experiment(
     name="p2p",
     patterns=(
@@ -72,8 +80,10 @@ P2P = Experiment(
         "buffer_bytes": "covariate",
         "overalloc_bytes": "covariate",
         "offset_bytes": "covariate",
+        "other_bytes": "covariate",
         "allocations": "effort",
         "live_buffers": "covariate",
+        "order": "setting",
         "messages": "effort",
         "synchronise": "setting",
         "posted": "setting",
@@ -81,6 +91,10 @@ P2P = Experiment(
         "in_flight": "covariate",
         "pairs": "setting",
         "peer": "setting",
+        "direction": "setting",
+        "idle_s": "covariate",
+        "idle": "setting",
+        "cache": "setting",
         "progress": "setting",
         "samples": "effort",
         "time_limit_s": "effort",
@@ -90,7 +104,8 @@ P2P = Experiment(
     },
     seconds=p2p_seconds,
     shown=with_blocks,
-    receiver=receiver_of,
+    ends=ends_of,
+    recorded_bytes=_recorded_bytes,
     split=splits,
     timelines={"one_way": "messages"},
     brief={"samples": "60", "time_limit_s": "0.01", "warmup_s": "0.003"},

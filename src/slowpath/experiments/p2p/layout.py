@@ -13,6 +13,8 @@ Parameters = Mapping[str, str]
 
 AUTO = "auto"
 CONTIGUOUS, TOGETHER, LAST = "contiguous", "together", "last"
+FORWARD, REVERSE = "forward", "reverse"
+NO_LENGTH = "none"
 _PLACE_BYTES = 64  # a cache line
 
 
@@ -42,9 +44,15 @@ def span_bytes(parameters: Parameters, side: int) -> int:
 
     The receiver of a window has a place for each message in flight, on a multiple of 64 bytes, as the engine does.
     """
-    message = extent_bytes(parameters)
+    message = max(extent_bytes(parameters), other_bytes(parameters) or 0)
     places = int(parameters["in_flight"]) if parameters["pattern"] == "windowed" and side == 1 else 1
     return (places - 1) * (-(-message // _PLACE_BYTES) * _PLACE_BYTES) + message
+
+
+def other_bytes(parameters: Parameters) -> int | None:
+    """Length of every second message; None: all are alike."""
+    written = parameters.get("other_bytes", NO_LENGTH)
+    return None if written == NO_LENGTH else int(written)
 
 
 def allocation_bytes(parameters: Parameters, side: int) -> int:
@@ -60,7 +68,15 @@ def side_values(value: str) -> tuple[str, str]:
     return (sender, receiver) if colon else (sender, sender)
 
 
+def ends_of(parameters: Parameters) -> tuple[int | None, int | None]:
+    """Sender and receiver of patterns of one pair; None: the last rank."""
+    other = receiver_of(parameters)
+    return (other, 0) if parameters.get("direction", FORWARD) == REVERSE else (0, other)
+
+
 def receiver_of(parameters: Parameters) -> int | None:
-    """The rank that receives what rank 0 sends, in patterns of one pair; None: the last one."""
+    """The rank that receives what rank 0 sends, or with direction=reverse the other way round, in patterns of one pair;
+    None: the last one.
+    """
     peer = parameters.get("peer", LAST)
     return None if peer == LAST or parameters.get("pattern") == "windowed" else int(peer)

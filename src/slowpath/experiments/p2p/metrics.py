@@ -19,9 +19,10 @@ from slowpath.experiments.measured.series import (
     MetricSamples,
     SampleBlock,
     chosen,
+    order_of,
     per_operation,
 )
-from slowpath.experiments.p2p.layout import TOGETHER, receiver_of
+from slowpath.experiments.p2p.layout import TOGETHER, ends_of, receiver_of
 
 OTHER_NODES = Absent("sender and receiver are on different nodes, whose clocks are not compared")
 LATE_ON_PURPOSE = Absent(
@@ -29,10 +30,19 @@ LATE_ON_PURPOSE = Absent(
 )
 
 
+MESSAGE, OTHER = 0, 1  # parts of one_way: messages of message_bytes, and of other_bytes
+
+
 def receiver(p: Mapping[str, str], size: int) -> int:
-    """The rank that receives what rank 0 sends, in patterns of one pair."""
+    """The rank that receives what rank 0 sends, in patterns of one pair that have no direction."""
     peer = receiver_of(p)
     return size - 1 if peer is None else peer
+
+
+def ends(p: Mapping[str, str], size: int) -> tuple[int, int]:
+    """Sender and receiver of patterns of one pair."""
+    sender, got = ends_of(p)
+    return (size - 1 if sender is None else sender), (size - 1 if got is None else got)
 
 
 @dataclass(frozen=True)
@@ -45,14 +55,20 @@ class Messages:
     receive_end: NDArray[np.int64]
 
 
-def messages(blocks: Sequence[SampleBlock], last: int, phase: str) -> Messages | Absent:
+def of_message(blocks: Sequence[SampleBlock]) -> list[SampleBlock]:
+    """Without those of other_bytes."""
+    return [block for block in blocks if block.part == MESSAGE]
+
+
+def messages(blocks: Sequence[SampleBlock], pair: tuple[int, int], phase: str) -> Messages | Absent:
     """Sender's and receiver's times of the same messages, by allocation and position.
 
-    Args: last: the receiver's rank.
+    Args: blocks: those of other_bytes are left out.  pair: sender and receiver.
     """
     times: list[tuple[NDArray[np.int64], ...]] = []
-    received = {(b.allocation, b.seq0): b for b in chosen(blocks, last, phase)}
-    for sent in chosen(blocks, 0, phase):
+    sender, last = pair
+    received = {(b.allocation, b.seq0): b for b in of_message(chosen(blocks, last, phase))}
+    for sent in of_message(chosen(blocks, sender, phase)):
         got = received.get((sent.allocation, sent.seq0))
         if (
             got is None
@@ -68,15 +84,18 @@ def messages(blocks: Sequence[SampleBlock], last: int, phase: str) -> Messages |
     return Messages(*(np.concatenate(column) for column in zip(*times, strict=True)))
 
 
-def _one_way(blocks: Sequence[SampleBlock], last: int, job: LaunchContext) -> dict[str, MetricSamples] | Absent:
+def _one_way(
+    blocks: Sequence[SampleBlock], pair: tuple[int, int], job: LaunchContext
+) -> dict[str, MetricSamples] | Absent:
     """Receive end minus send start, message by message. Needs both ranks' start times on one clock."""
-    if not job.one_clock_with(last):
+    if not job.one_clock_with(max(pair)):  # the other one is rank 0
         return OTHER_NODES
     phases: dict[str, MetricSamples] = {}
     for phase in PHASES:
-        found = messages(blocks, last, phase)
+        found = messages(blocks, pair, phase)
         if isinstance(found, Messages):
-            phases[phase] = MetricSamples((found.receive_end - found.send_begin).astype(np.float64) * NS, 1)
+            values = (found.receive_end - found.send_begin).astype(np.float64) * NS
+            phases[phase] = MetricSamples(values, 1, order=order_of(chosen(blocks, pair[0], phase)))
         elif found is not NO_SAMPLES:
             return found
     return phases or NO_SAMPLES
@@ -84,22 +103,24 @@ def _one_way(blocks: Sequence[SampleBlock], last: int, job: LaunchContext) -> di
 
 def one_way(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
     """Single messages, timed on both ranks."""
+    sender, last = ends(p, job.size)
+    blocks = of_message(blocks)
     if p.get("synchronise") == "inside":
-        return {"send_barrier_s": per_operation(blocks, 0, 1) or NO_SAMPLES}
-    last = receiver(p, job.size)
+        return {"send_barrier_s": per_operation(blocks, sender, 1) or NO_SAMPLES}
     received: dict[str, MetricSamples] | Absent = per_operation(blocks, last, 1) or NO_SAMPLES
     if p.get("posted", TOGETHER) != TOGETHER:
         return {"one_way_s": LATE_ON_PURPOSE, "send_s": LATE_ON_PURPOSE, "receive_s": received}
     return {
-        "one_way_s": _one_way(blocks, last, job),
-        "send_s": per_operation(blocks, 0, 1) or NO_SAMPLES,
+        "one_way_s": _one_way(blocks, (sender, last), job),
+        "send_s": per_operation(blocks, sender, 1) or NO_SAMPLES,
         "receive_s": received,
     }
 
 
 def ping_pong(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
-    """Round trips, timed on rank 0."""
-    return {"half_round_trip_latency_s": per_operation(blocks, 0, 2, batches=True) or NO_SAMPLES}
+    """Round trips, timed on the rank that begins them."""
+    sender, _ = ends(p, job.size)
+    return {"half_round_trip_latency_s": per_operation(blocks, sender, 2, batches=True) or NO_SAMPLES}
 
 
 def windowed(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:

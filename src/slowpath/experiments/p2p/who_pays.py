@@ -18,7 +18,7 @@ from slowpath.core.units import format_time
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.series import NO_SAMPLES, NS, PHASES, Absent, SampleBlock
 from slowpath.experiments.p2p.layout import TOGETHER
-from slowpath.experiments.p2p.metrics import LATE_ON_PURPOSE, OTHER_NODES, Messages, messages, receiver
+from slowpath.experiments.p2p.metrics import LATE_ON_PURPOSE, OTHER_NODES, Messages, ends, messages
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ def splits(
         return Absent("with synchronise=inside the receiver's call is not timed")
     if parameters.get("posted", TOGETHER) != TOGETHER:
         return LATE_ON_PURPOSE
-    last = receiver(parameters, job.size)
-    if not job.one_clock_with(last):
+    pair = ends(parameters, job.size)
+    if not job.one_clock_with(max(pair)):
         return OTHER_NODES
     phases: dict[str, Split] = {}
     for phase in PHASES:
-        found = messages(blocks, last, phase)
+        found = messages(blocks, pair, phase)
         if isinstance(found, Absent):
             if found is not NO_SAMPLES:
                 return found

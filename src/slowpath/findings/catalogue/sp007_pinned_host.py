@@ -87,7 +87,13 @@ def witnesses(evidence: Evidence, seen: Observation) -> Support:
         return Support("missing", "the pages under the pinned buffers were not observed", (time,))
     if not pages:
         return Support("refuted", "the pinned buffers do not stand on small pages", (time,))
-    return Support("shown", "law, page kinds and system time agree", ("small pages under the pinned buffers", time))
+    return Support(
+        "shown",
+        "law, page kinds and system time agree",
+        ("small pages under the pinned buffers", time),
+        "kernel",
+        is_processor_time=True,
+    )
 
 
 RULE = Rule(

@@ -65,7 +65,13 @@ def witnesses(evidence: Evidence, seen: Observation) -> Support:
     if copied == 0:
         return Support("missing", "system time grows, and no single copy was counted", (pages, time))
     more = [f"process_vm_readv or writev copies {copied:.4g} bytes per operation"] if copied else []
-    return Support("shown", "page kinds, the kernel's time and its copies agree", (pages, time, *more))
+    return Support(
+        "shown",
+        "page kinds, the kernel's time and its copies agree",
+        (pages, time, *more),
+        "kernel",
+        is_processor_time=True,
+    )
 
 
 RULE = Rule(

@@ -66,7 +66,7 @@ def witnesses(evidence: Evidence, seen: Observation) -> Support:
         system_time_words(slow, "first", fast, "first", seen.excess_s),
     )
     if shown := tuple(line for line in lines if line):
-        return Support("shown", "law and witness agree", shown)
+        return Support("shown", "law and witness agree", shown, "kernel", is_processor_time=lines[0] is None)
     return Support("missing", "page faults and system time do not account for the excess, or were not recorded")
 
 

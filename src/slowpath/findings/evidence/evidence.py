@@ -169,6 +169,40 @@ class UnexpectedReceive(Difference):
 
 
 @dataclass(frozen=True)
+class SlowPlaces:
+    """One cell whose messages are slow at equal distances. slow_s, fast_s: a slow message, another one; ratio: of
+    these.
+
+    launches, messages: in which it was seen, and of the shortest of them.  between_s: from one to the next.  p: chance.
+    """
+
+    cell: CellResult
+    slow_s: float
+    fast_s: float
+    ratio: Ratio
+    launches: int
+    messages: int
+    between_s: float
+    p: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Periodic(Difference):
+    """`count` of every `every` messages are slow. slow_s, fast_s, ratio: the mean message with these and without.
+
+    seen: the cells that show it, first `slow`, which is `fast` too.  lacking: cells of the same place that were asked
+    and don't.  counted: in what; "either": at one length, or at lengths that take alike, messages and time can't be
+    told apart.
+    """
+
+    every: int
+    count: int
+    counted: Literal["messages", "either"]
+    seen: tuple[SlowPlaces, ...]
+    lacking: tuple[CellResult, ...]
+
+
+@dataclass(frozen=True)
 class Processors:
     """Where the ranks of a placement may run. shared: ranks of a node have fewer processors than there are of them.
 
@@ -199,6 +233,21 @@ class ControlVariable:
     name: str
     value: float
     about: str
+
+
+@dataclass(frozen=True)
+class Variation:
+    """Both sides of a difference as they are and with something changed, seconds, of the same launches in one order."""
+
+    slow_s: Sequence[float]
+    slow_varied_s: Sequence[float]
+    fast_s: Sequence[float]
+    fast_varied_s: Sequence[float]
+
+    @property
+    def times_s(self) -> tuple[Sequence[float], Sequence[float], Sequence[float], Sequence[float]]:
+        """As `stats.removed` takes them."""
+        return self.slow_s, self.slow_varied_s, self.fast_s, self.fast_varied_s
 
 
 class Evidence(Protocol):
@@ -239,6 +288,9 @@ class Evidence(Protocol):
     def unexpected_receives(self) -> Sequence[UnexpectedReceive]:
         """Late receives that take longer than early ones by more than their calls differ."""
 
+    def periods(self) -> Sequence[Periodic]:
+        """Of each place and period in messages the cell that loses most by it."""
+
     def shared_placements(self) -> Sequence[SharedPlacement]:
         """Placements of one core a rank in which ranks share one."""
 
@@ -250,6 +302,17 @@ class Evidence(Protocol):
 
     def law_over(self, covariate: str, one: Slowdown, laws: Sequence[str]) -> FittedLaw | None:
         """Which of these laws the line through the slow cell follows; None: it lies on no such line."""
+
+    def variation(
+        self,
+        cells: tuple[CellResult, CellResult],
+        changes: tuple[Mapping[str, str], Mapping[str, str]],
+        metric: str,
+        phases: tuple[str, str],
+    ) -> Variation | None:
+        """Slow and fast cell as they are and with parameters changed, all four in the launches of one run, this one or
+        one that was made for it; None: there is none.
+        """
 
     def setting(self, cell: CellResult) -> str | None:
         """Library-neutral name of its environment's state, as "network_path"; None: none was asked for."""

@@ -18,6 +18,7 @@ from slowpath.findings.evidence.evidence import (
     FirstUse,
     Growth,
     LateFastPath,
+    Periodic,
     Place,
     Processors,
     ProtocolSwitch,
@@ -26,12 +27,23 @@ from slowpath.findings.evidence.evidence import (
     SlowPeer,
     SlowPut,
     UnexpectedReceive,
+    Variation,
 )
 from slowpath.findings.evidence.user_state import UserState
-from slowpath.findings.gather import breaks, control_variables, first_use, late_receives, laws, pairs, processors
+from slowpath.findings.gather import (
+    breaks,
+    control_variables,
+    first_use,
+    late_receives,
+    laws,
+    pairs,
+    processors,
+    shapes,
+)
 from slowpath.findings.gather.contrasts import DECIDED, slowdown
 from slowpath.findings.gather.lines import Line, Lines
 from slowpath.findings.gather.untouched import with_touched_twin
+from slowpath.findings.gather.variations import Variations
 from slowpath.stats.laws.choose import MINIMUM_EFFECT
 from slowpath.stats.laws.found import FittedLaw
 
@@ -41,8 +53,16 @@ NETWORK = "network_path"
 class Gathered:
     """An `Evidence`. The laws of a line are chosen once, and only where a rule asks."""
 
-    def __init__(self, results: Results, roles: Roles, user_state: UserState | None = None) -> None:
+    def __init__(
+        self,
+        results: Results,
+        roles: Roles,
+        user_state: UserState | None = None,
+        experiments: Sequence[Results] = (),
+    ) -> None:
+        """Args: experiments: runs that were made to tell causes apart, the newest first."""
         self._results = results
+        self._experiments = experiments
         self._roles = roles
         self._user_state = user_state
         self.run = results.run
@@ -73,6 +93,20 @@ class Gathered:
 
     def slowdowns(self, *axes: str, phase: str) -> list[Slowdown]:
         return [one for one in self._slowdowns if one.axis in axes and one.slow_phase == one.fast_phase == phase]
+
+    @cached_property
+    def _variations(self) -> list[Variations]:
+        return [Variations(one.cells, self._roles) for one in (*self._experiments, self._results)]
+
+    def variation(
+        self,
+        cells: tuple[CellResult, CellResult],
+        changes: tuple[Mapping[str, str], Mapping[str, str]],
+        metric: str,
+        phases: tuple[str, str],
+    ) -> Variation | None:
+        found = (one.find(cells, changes, metric, phases) for one in self._variations)
+        return next((one for one in found if one is not None), None)
 
     # What a line shows.
 
@@ -128,6 +162,9 @@ class Gathered:
 
     def unexpected_receives(self) -> list[UnexpectedReceive]:
         return late_receives.unexpected_receives(self._results.cells, self.minimum_effect)
+
+    def periods(self) -> list[Periodic]:
+        return shapes.periods(self.cells, self._results.shapes or (), self.minimum_effect)
 
     def shared_placements(self) -> list[SharedPlacement]:
         return processors.shared_placements(self.run.placements, self._results.cells)

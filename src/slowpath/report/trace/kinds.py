@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from slowpath.core.plan import Cell
 from slowpath.experiments.cannon.runs import PARTS, TOTAL
 from slowpath.experiments.measured.series import SampleBlock
+from slowpath.experiments.p2p.metrics import ends
 from slowpath.experiments.registry import EXPERIMENTS, experiment_named
 from slowpath.record.events import Intervals
 from slowpath.report.trace.messages import Transfers, call_of, first_and_last, transfers_of
@@ -77,12 +78,14 @@ def _by_repetition(found: Sequence[tuple[str, Span]]) -> dict[tuple[int, ...], d
 
 
 def _one_way(cell: Cell, blocks: Sequence[SampleBlock], ranks: int, intervals: Sequence[Intervals]) -> list[Span]:
-    """Messages: MPI_Send on rank 0, MPI_Recv on the last rank."""
+    """Messages: MPI_Send on the rank that sends, MPI_Recv on the other. part: 1 for those of other_bytes."""
     found = []
+    sender, _ = ends(cell.parameters, ranks)
     for block in blocks:
-        name = "MPI_Send" if block.rank == 0 else "MPI_Recv"
+        name = "MPI_Send" if block.rank == sender else "MPI_Recv"
         for place, (begin_ns, end_ns) in enumerate(_times(block)):
             attributes = {"cell": cell.cell, "allocation": block.allocation, "message": block.seq0 + place}
+            attributes |= {"part": block.part} if block.part else {}
             found.append(Span(name, begin_ns, end_ns, True, attributes | {"steady": int(block.phase == "steady")}))
     return found
 

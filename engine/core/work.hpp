@@ -6,7 +6,7 @@
 
 #include "core/clock.hpp"
 
-namespace slowpath::p2p {
+namespace slowpath {
 
 /// A chain of dependent multiplications: its time follows the processor's clock alone.  What a transfer takes
 /// from the bandwidth of memory or from a cache it does not feel.
@@ -16,4 +16,4 @@ void compute(std::int64_t steps);
 /// @param length_ns Above 0.
 std::int64_t steps_lasting(double length_ns, const MonotonicClock& clock);
 
-}  // namespace slowpath::p2p
+}  // namespace slowpath

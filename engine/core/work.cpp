@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "p2p/work.hpp"
+#include "core/work.hpp"
 
 #include <algorithm>
 #include <limits>
 
-namespace slowpath::p2p {
+namespace slowpath {
 
 void compute(std::int64_t steps) {
     // Knuth's MMIX generator: each step needs the one before it, and the compiler can't leave one out.
@@ -28,4 +28,4 @@ std::int64_t steps_lasting(double length_ns, const MonotonicClock& clock) {
     return std::max<std::int64_t>(1, static_cast<std::int64_t>(length_ns / each_ns));
 }
 
-}  // namespace slowpath::p2p
+}  // namespace slowpath

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rule's cause held against its rivals: what became of each, and what may be said. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from slowpath.core.results import Claim, Leg, Rival
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.witness import work_of
+from slowpath.findings.rivals.kinds import SIDE
+from slowpath.findings.rivals.registry import RIVALS, rivals_of
+from slowpath.findings.rivals.rival import Judged, RivalKind
+from slowpath.findings.rule import Observation, Rule, Support
+
+# What a cost follows, by the law that holds.
+_FOLLOWS: Mapping[str, str] = {
+    "granules": "pages",
+    "pages": "pages",
+    "allocation": "allocation",
+    "bytes": "message",
+    "constant": "nothing",
+    "live buffers": "buffers",
+    "repetition": "uses",
+    "blocks": "blocks",
+    "queue": "queue",
+}
+
+
+@dataclass(frozen=True)
+class Contest:
+    """rivals: as results have them.  claim: of the cause that is left, were it explained.  cause: its sentence.
+
+    hypotheses: of the rule that no experiment refuted.  is_over: there is no slow path at all.
+    """
+
+    rivals: tuple[Rival, ...]
+    claim: Claim | None
+    cause: str
+    hypotheses: tuple[str, ...]
+    is_over: bool
+
+    @property
+    def winner(self) -> Rival | None:
+        """The rival that was found to be true."""
+        return next((one for one in self.rivals if one.state == "true"), None)
+
+    @property
+    def standing(self) -> list[Rival]:
+        """Those that nothing refuted yet."""
+        return [one for one in self.rivals if one.state == "standing"]
+
+
+def contest(rule: Rule, evidence: Evidence, seen: Observation, support: Support) -> Contest:
+    """The rule's cause against all of its rivals."""
+    kinds = _kinds(rule, seen)
+    judged = [(kind, kind.judge(evidence, seen, support)) for kind in kinds]
+    rivals = tuple(_rival(kind, found) for kind, found in judged)
+    gone = {text for kind, found in judged if found.state == "refuted" for text in kind.hypotheses}
+    all_of_them = seen.hypotheses or rule.hypotheses or (rule.cause,)
+    won = next((one for one in rivals if one.state == "true"), None)
+    return Contest(
+        rivals=rivals,
+        claim=_claim(rule, seen, support, [found for _, found in judged], won),
+        cause=won.cause if won else seen.cause or rule.cause,
+        hypotheses=tuple(text for text in all_of_them if text not in gone) or (rule.cause,),
+        is_over=any(kind.ends and found.state == "true" for kind, found in judged),
+    )
+
+
+def with_side(rule: Rule, evidence: Evidence, seen: Observation, support: Support) -> Support:
+    """What was witnessed, with the side that an experiment told where processor time alone did not tell it."""
+    if support.state != "missing" and not (support.state == "shown" and support.time == "user" and not support.side):
+        return support
+    for kind in _kinds(rule, seen):
+        found = kind.judge(evidence, seen, support) if kind is SIDE else None
+        if found is not None and found.side is not None:
+            return work_of(evidence, seen, found.side, found.text) or support
+    return support
+
+
+def _kinds(rule: Rule, seen: Observation) -> tuple[RivalKind, ...]:
+    return rivals_of(rule.code) if seen.slow_cells and seen.fast_cells else ()
+
+
+def uncontested(rule: Rule, seen: Observation) -> Contest:
+    """The rule's cause by itself, where no rival of it can be looked at."""
+    told = RIVALS.get(rule.code)
+    hypotheses = seen.hypotheses or rule.hypotheses or (rule.cause,)
+    return Contest((), told.claim if told else None, seen.cause or rule.cause, hypotheses, is_over=False)
+
+
+def _rival(kind: RivalKind, found: Judged) -> Rival:
+    return Rival(
+        name=kind.name,
+        cause=found.cause or kind.cause,
+        claim=found.claim or kind.claim,
+        experiment=kind.experiment,
+        state=found.state,
+        text=found.text,
+        evidence=list(found.evidence),
+    )
+
+
+def _claim(
+    rule: Rule, seen: Observation, support: Support, judged: Sequence[Judged], won: Rival | None
+) -> Claim | None:
+    """Time and side as they were measured, the rest as law and rule have it."""
+    told = RIVALS.get(rule.code)
+    base = won.claim if won else told.claim if told else None
+    if base is None:
+        return None
+    side = next((one.side for one in judged if one.side), support.side)
+    law = _FOLLOWS.get(seen.law.name or "") if seen.law else None
+    return replace(
+        base,
+        time=base.time if won else support.time or base.time,
+        side=base.side or side,
+        by=base.by if won and base.by else law or base.by or (told.claim.by if told else None),
+    )
+
+
+def held_against(leg: Leg, found: Contest) -> Leg:
+    """The leg `explained` of law and witness, once the cause is held against its rivals."""
+    won = found.winner
+    if won is not None and leg.state == "shown":
+        return replace(leg, text=f"another cause than the rule's: {won.text}", evidence=[*leg.evidence, *won.evidence])
+    if leg.state != "shown" or not found.standing:
+        return leg
+    others = " or: ".join(one.cause.rstrip(".") for one in found.standing)
+    needs = "; ".join(f"{one.name}: {one.text}" for one in found.standing)
+    return replace(leg, state="missing", text=f"either: {found.cause.rstrip('.')}, or: {others} ({needs})")

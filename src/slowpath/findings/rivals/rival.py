@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a rival is: another cause that would look the same, and what tells the two apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.results import Claim
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.rule import Observation, Support
+
+State = Literal["refuted", "standing", "true"]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What an experiment showed. text: why, with the numbers.
+
+    cause, claim: of the rival, where the experiment says more than the table.  side: who spends the excess, where the
+    experiment told that.
+    """
+
+    state: State
+    text: str
+    evidence: tuple[str, ...] = ()
+    cause: str | None = None
+    claim: Claim | None = None
+    side: Literal["sender", "receiver"] | None = None
+
+
+Judge = Callable[[Evidence, Observation, Support], Judged]
+Applies = Callable[[CellResult], bool]
+
+
+@dataclass(frozen=True)
+class Varied:
+    """Both sides of a finding measured again as they are and with parameters changed, in the same launches.
+
+    slow, fast: what is changed on each side.  metric: in which the excess is looked for; None: the finding's own.
+    applies: to cells that can be changed so; others are not measured.
+    """
+
+    slow: Mapping[str, str]
+    fast: Mapping[str, str]
+    metric: str | None = None
+    applies: Applies = field(default=lambda _: True)
+
+
+@dataclass(frozen=True)
+class RivalKind:
+    """A rival of a rule's cause.
+
+    name: short.  cause: the sentence of the finding, were it this one.  claim: what it says.  experiment: what tells it
+    apart, in words.  judge: what that showed.  varied: what has to be measured for it; None: nothing more.
+    ends: where it is true there is no slow path, and nothing is reported.  hypotheses: of the rule, that are this one;
+    they go with it.
+    """
+
+    name: str
+    cause: str
+    claim: Claim
+    experiment: str
+    judge: Judge
+    varied: Varied | None = None
+    ends: bool = False
+    hypotheses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RuleRivals:
+    """All rivals of a rule's cause.
+
+    claim: what its own cause says.
+    """
+
+    claim: Claim
+    rivals: tuple[RivalKind, ...]

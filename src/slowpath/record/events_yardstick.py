@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events of what a launch measured without MPI (docs/internals/record.md)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from slowpath.core.limits import Name, Text, Whole
+from slowpath.core.plan import Count, RankNumber
+
+
+class FixedWork(msgspec.Struct, frozen=True, tag_field="event", tag="fixed_work"):
+    """The same counted work, timed on one rank before, between and after the cells. Every sample is there.
+
+    visits: samples of each time that the rank came to it: before the first cell, after each cell or group of cells.
+    begins_ns: of each sample, on the rank's CLOCK_MONOTONIC, from t0_ns on.
+    """
+
+    t_ns: Whole
+    rank: RankNumber
+    steps: Count
+    t0_ns: Whole
+    visits: tuple[Count, ...]
+    begins_ns: tuple[Count, ...]
+    durations_ns: tuple[Count, ...]
+
+    def __post_init__(self) -> None:
+        if not len(self.begins_ns) == len(self.durations_ns) == sum(self.visits):
+            raise ValueError("begins_ns, durations_ns and visits do not agree on how many samples there are")
+
+
+class Yardstick(msgspec.Struct, frozen=True, tag_field="event", tag="yardstick"):
+    """What moving bytes from one rank to another costs without MPI, by one way (docs/internals/yardsticks.md).
+
+    samples_ns: each spans `operations` of them. bytes: 0 where the way has no length. reason: why there are no samples.
+    """
+
+    t_ns: Whole
+    rank: RankNumber
+    peer: RankNumber
+    name: Name
+    bytes: Count
+    operations: Annotated[int, Meta(ge=1, le=2**62)]
+    samples_ns: tuple[Count, ...] = ()
+    reason: Text | None = None

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""p2p: order of buffers, direction, two lengths by turns, idle time, caches: what library and record see of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ranks import Event, Ranks, ends_of_cells, events_in
+
+from slowpath.record.blocks import BlockIndex, read, scan
+
+LIVE, MESSAGES, IDLE_S = 5, 4, 0.003
+# Length and address of each measured message, through the profiling interface (MPI-4.1 section 15.2).
+SHIM = """
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+static void note(const char* call, const void* data, int n, int tag) {
+    static FILE* file;
+    int rank;
+    if (tag != 77) return;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (!file) { char path[4096]; snprintf(path, sizeof path, "%s-%d", getenv("SHIM_OUT"), rank); file = fopen(path, "w"); }
+    fprintf(file, "%s %d %lld\\n", call, n, (long long)data);
+    fflush(file);
+}
+int MPI_Send(const void* data, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+    note("send", data, n, tag);
+    return PMPI_Send(data, n, type, to, tag, comm);
+}
+int MPI_Recv(void* data, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {
+    note("receive", data, n, tag);
+    return PMPI_Recv(data, n, type, from, tag, comm, status);
+}
+"""  # noqa: E501
+ONE_WAY = f"p2p pattern=one_way messages={MESSAGES}"
+CELLS = (
+    f"{ONE_WAY} message_bytes=4096 live_buffers={LIVE}",
+    f"{ONE_WAY} message_bytes=4096 live_buffers={LIVE} order=reverse",
+    f"{ONE_WAY} message_bytes=4096 live_buffers={LIVE} order=shuffled",
+    f"{ONE_WAY} message_bytes=4096 other_bytes=65536 live_buffers=2 offset_bytes=1:64 overalloc_bytes=64",
+    f"{ONE_WAY} message_bytes=65536 other_bytes=8 direction=reverse",
+    f"{ONE_WAY} message_bytes=8 idle_s={IDLE_S} idle=sleep",
+    f"{ONE_WAY} message_bytes=8 idle_s={IDLE_S} direction=reverse",
+    f"{ONE_WAY} message_bytes=1048576 cache=cold:warm",
+)
+
+
+@pytest.fixture(scope="module")
+def launch(ranks: Ranks, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All cells in one launch; told-0 and told-1 beside its folder: what each rank's library was told."""
+    folder = tmp_path_factory.mktemp("between")
+    (folder / "shim.c").write_text(SHIM)
+    told = {"LD_PRELOAD": str(ranks.compiled(folder / "shim.c")), "SHIM_OUT": str(folder / "told")}
+    done = ranks.run_plan(folder / "launch", CELLS, of_ranks=told)
+    assert done.returncode == 0, done.stderr
+    return folder / "launch"
+
+
+def addresses(folder: Path, rank: int, cell: int) -> list[int]:
+    found: list[Event] = [one for one in events_in(folder) if one["event"] == "allocation"]
+    here = [one for one in found if one["rank"] == rank and one["cell"] == cell]
+    return [one["address"] for one in sorted(here, key=lambda one: one["index"])]
+
+
+def told(folder: Path, rank: int) -> list[tuple[str, int, int]]:
+    """Calls of all cells in the order in which they ran: call, length, address."""
+    lines = (folder.with_name(f"told-{rank}")).read_text().splitlines()
+    return [(call, int(length), int(address)) for call, length, address in map(str.split, lines)]
+
+
+def calls_of(folder: Path, rank: int, cell: int) -> list[tuple[str, int, int]]:
+    """Of one cell, without the exchange before anything counts; each cell makes a number of calls that is known."""
+    events = events_in(folder)
+    order = [one["cell"] for one in events if one["event"] == "cell_begin"]
+    first = 0
+    for one in order:
+        live = LIVE if one < 3 else 2 if one == 3 else 1
+        count = 2 + live * (MESSAGES * (2 if one in (3, 4) else 1) + 1)
+        if one == cell:
+            return told(folder, rank)[first + 2 : first + count]
+        first += count
+    raise LookupError(cell)
+
+
+def test_all_cells_run_and_every_byte_is_right(launch: Path) -> None:
+    ends = ends_of_cells(events_in(launch))
+    assert [one["status"] for one in ends] == ["ok"] * len(CELLS)
+    assert all(one["validated_bytes"] > 0 and one["wrong_bytes"] == 0 for one in ends)
+
+
+@pytest.mark.parametrize("cell", [0, 1, 2])
+def test_buffers_are_used_in_the_order_asked_for(launch: Path, cell: int) -> None:
+    orders = []
+    for rank in (0, 1):
+        there = addresses(launch, rank, cell)
+        used = [there.index(address) for _, _, address in calls_of(launch, rank, cell)]
+        turns = [used[i : i + LIVE] for i in range(0, MESSAGES * LIVE, LIVE)]
+        assert turns == [turns[0]] * MESSAGES, "each turn is the same, first messages included"
+        orders.append(turns[0])
+    assert orders[0] == orders[1]
+    assert sorted(orders[0]) == list(range(LIVE))
+    if cell < 2:
+        assert orders[0] == (list(range(LIVE)) if cell == 0 else list(range(LIVE))[::-1])
+
+
+def blocks(folder: Path, cell: int, rank: int, part: int) -> tuple[BlockIndex, list[int]]:
+    index = scan(folder / "samples.blk")
+    found = [int(i) for i in index.select(cell=cell, rank=rank, phase="steady")]
+    return index, [i for i in found if index.headers["part"][i] == part]
+
+
+def test_two_lengths_by_turns_from_one_buffer_are_timed_apart(launch: Path) -> None:
+    calls = calls_of(launch, 0, 3)[: 2 * 2 * MESSAGES]
+    assert [length for _, length, _ in calls] == [4096, 65536] * 2 * MESSAGES
+    there = [address for _, _, address in calls]
+    assert there[0::2] == there[1::2], "both lengths stand in the same buffer"
+    assert len(set(there)) == 2
+    assert {address % 4096 for address in there} == {1}
+    assert {address % 4096 for _, _, address in calls_of(launch, 1, 3)} == {64}
+    for part in (0, 1):
+        index, found = blocks(launch, 3, 0, part)
+        assert [len(read(index, i).duration_ns) for i in found] == [2 * (MESSAGES - 1)]
+
+
+def test_the_direction_swaps_who_sends(launch: Path) -> None:
+    for cell in (4, 6):
+        assert {call for call, _, _ in calls_of(launch, 0, cell)} == {"receive"}
+        assert {call for call, _, _ in calls_of(launch, 1, cell)} == {"send"}
+
+
+def test_messages_are_apart_by_the_idle_time(launch: Path) -> None:
+    for cell, rank in ((5, 0), (6, 1)):
+        index, found = blocks(launch, cell, rank, 0)
+        begins = read(index, found[0]).start_ns
+        assert begins is not None
+        assert np.diff(begins).min() >= IDLE_S * 1e9

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""p2p: whose times are which, with direction=reverse and with two lengths by turns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from slowpath.experiments.measured.launch_context import LaunchContext
+from slowpath.experiments.measured.series import MetricSamples, SampleBlock
+from slowpath.experiments.p2p.cost import p2p_seconds
+from slowpath.experiments.p2p.experiment import P2P
+from slowpath.experiments.p2p.layout import allocation_bytes, ends_of
+from slowpath.experiments.p2p.metrics import ends, one_way, ping_pong
+from slowpath.experiments.p2p.who_pays import splits
+
+JOB = LaunchContext(3, True, hosts=("a", "a", "a"))
+FULL = {
+    "pattern": "one_way",
+    "memory": "host",
+    "message_bytes": "64",
+    "buffer_bytes": "message",
+    "overalloc_bytes": "0",
+    "allocations": "1",
+    "messages": "10",
+    "samples": "10",
+    "touch": "write",
+    "validate": "on",
+    "in_flight": "64",
+}
+
+
+def block(rank: int, begin_ns: int, length_ns: int, part: int = 0) -> SampleBlock:
+    begins = np.array([begin_ns], dtype=np.int64)
+    return SampleBlock(rank, "steady", 0, 1, 1, np.array([length_ns], dtype=np.int64), begins, part)
+
+
+def value_s(found: object) -> float:
+    assert isinstance(found, dict)
+    series: MetricSamples = found["steady"]
+    assert series.values_s.size == 1
+    return float(series.values_s[0])
+
+
+@pytest.mark.parametrize(
+    ("given", "pair"),
+    [
+        ({}, (0, 2)),
+        ({"peer": "1"}, (0, 1)),
+        ({"direction": "reverse"}, (2, 0)),
+        ({"direction": "reverse", "peer": "1"}, (1, 0)),
+    ],
+)
+def test_who_sends_and_who_receives(given: dict[str, str], pair: tuple[int, int]) -> None:
+    assert ends(given, 3) == pair
+
+
+def test_a_reversed_message_is_timed_from_the_last_rank_to_rank_0() -> None:
+    p = {"pattern": "one_way", "direction": "reverse"}
+    blocks = [block(2, 100, 40), block(0, 90, 110)]
+    found = one_way(p, blocks, JOB)
+    assert value_s(found["one_way_s"]) == pytest.approx(100e-9)  # 90 + 110 - 100
+    assert value_s(found["send_s"]) == pytest.approx(40e-9)
+    assert value_s(found["receive_s"]) == pytest.approx(110e-9)
+    shares = splits(p, blocks, JOB)
+    assert isinstance(shares, dict)
+    assert shares["steady"].both == pytest.approx(0.4)
+    assert value_s(ping_pong(p, [block(2, 0, 80)], JOB)["half_round_trip_latency_s"]) == pytest.approx(40e-9)
+
+
+def test_the_other_length_is_not_in_the_metrics() -> None:
+    blocks = [block(0, 0, 50), block(2, 0, 60), block(0, 1000, 7, part=1), block(2, 1000, 9, part=1)]
+    found = one_way({"pattern": "one_way", "other_bytes": "8"}, blocks, JOB)
+    assert value_s(found["one_way_s"]) == pytest.approx(60e-9)
+    assert value_s(found["send_s"]) == pytest.approx(50e-9)
+    assert value_s(found["receive_s"]) == pytest.approx(60e-9)
+
+
+def test_a_buffer_has_room_for_the_longer_length_and_the_record_for_both() -> None:
+    assert allocation_bytes({**FULL, "other_bytes": "4096"}, 0) == 4096
+    assert allocation_bytes({**FULL, "other_bytes": "8"}, 1) == 64
+    assert P2P.recorded_bytes({**FULL, "other_bytes": "8"}, 2) > P2P.recorded_bytes(FULL, 2)
+
+
+def test_idle_time_and_lines_are_in_the_estimate() -> None:
+    assert p2p_seconds({**FULL, "idle_s": "0.01"}, 2) == pytest.approx(p2p_seconds(FULL, 2) + 0.1)
+    assert p2p_seconds({**FULL, "cache": "cold", "message_bytes": "1000000"}, 2) > p2p_seconds(
+        {**FULL, "message_bytes": "1000000"}, 2
+    )
+
+
+def test_a_record_from_before_there_were_directions() -> None:
+    assert ends_of({}) == (0, None)
