@@ -16,7 +16,16 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("RunResult", "MpiResult", "LibraryVariable", "UcxProtocol", "EnvironmentResult", "PlacementResult"),
         *("RankPlace", "LaunchCounts"),
     ),
-    "cells": ("CellResult", "Floor", "OverFloor", "WhoPays", "RoleWitness", "CallCounts", "Allocations", "RepetitionCounts"),
+    "cells": (
+        "CellResult",
+        "Floor",
+        "OverFloor",
+        "WhoPays",
+        "RoleWitness",
+        "CallCounts",
+        "Allocations",
+        "RepetitionCounts",
+    ),
     "metrics": (*("MetricResult", "MetricEstimate", "ByCleanness", "Outliers", "Mode", "FirstSlow", "ByRepetition"),),
     "instructions": (
         *("InstructionCounts", "InstructionRegion", "PerCall", "Distribution", "InstructionTotal", "FunctionShare"),

@@ -16,6 +16,7 @@ from slowpath.core.results import Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.conclusion import advance
+from slowpath.diagnose.own_settings.listing import lines as setting_lines
 from slowpath.diagnose.records import Diagnosis, DiagnosisStep, now, write_diagnosis
 from slowpath.diagnose.state import EVERYTHING, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion
@@ -130,7 +131,13 @@ class Session:
         findings = by_cost(after.findings)
         verdict = verdict_of(findings, self._measured)
         self._write(
-            steps=steps, findings=findings, combined=after.combined, spent_s=spent_s, forced=forced, verdict=verdict
+            steps=steps,
+            findings=findings,
+            combined=after.combined,
+            spent_s=spent_s,
+            forced=forced,
+            verdict=verdict,
+            own_settings=setting_lines(self._measured, self._bench.library.name),
         )
         not_tried = list(cannot_help(self._state().for_what_was_asked))
         for one in not_tried:
