@@ -37,6 +37,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "SP023": ("device allocations",),
     "SP026": ("long series",),
     "SP027": ("long series",),
+    "SP029": ("long series",),
 }
 _CONTROL = "control"  # the survey's A/A control: without it nothing warns of a disturbed machine
 

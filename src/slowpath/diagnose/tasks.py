@@ -52,6 +52,10 @@ class SuspectTask(TaskBase, frozen=True, kw_only=True, tag="suspect"):
     phase: Name
 
 
+class LaunchesTask(TaskBase, frozen=True, kw_only=True, tag="launches"):
+    """Whether launches are of two kinds, by many of them."""
+
+
 class WitnessTask(TaskBase, frozen=True, kw_only=True, tag="witness"):
     """Count library calls in the cells that findings rest on."""
 
@@ -164,6 +168,7 @@ Task: TypeAlias = (
     SurveyTask
     | RepeatTask
     | SuspectTask
+    | LaunchesTask
     | WitnessTask
     | RivalTask
     | SeparateTask

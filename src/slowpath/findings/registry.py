@@ -35,6 +35,7 @@ CATALOGUE = (
     "sp024_fresh_buffers",
     "sp026_stalls",
     "sp027_alternation",
+    "sp029_launch_lottery",
 )
 RULES: tuple[Rule, ...] = tuple(import_module(f"slowpath.findings.catalogue.{name}").RULE for name in CATALOGUE)
 
