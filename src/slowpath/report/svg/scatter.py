@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slowpath.report import format as fmt
-from slowpath.report.svg.element import element, number, picture, text
-from slowpath.report.svg.plot import Frame
+from slowpath.report.svg.element import element, number, picture
 from slowpath.report.svg.scale import LogScale, spanning
 from slowpath.report.svg.scale_linear import LinearScale
 from slowpath.report.svg.size_curves import tick_label
+from slowpath.report.svg.wide import Wide
 
-WIDTH, HEIGHT = 560, 250
-_FRAME = Frame(66, 26, WIDTH - 10, HEIGHT - 44)
+HEIGHT = 250
+_FRAME = Wide(12.0, 99.0, 26, HEIGHT - 44)  # percent, percent, pixels, pixels
+_INNER = 1000  # units of the dots' own picture, which is as wide as the frame
 _FEW = 40  # points, which are drawn larger
 Point = tuple[float, float]
 
@@ -49,27 +50,31 @@ def chart(groups: Sequence[Group], axes: Axes, title: str) -> Markup | None:
     if ends is None or not places:
         return None
     low, high = min(places), max(max(places), min(places) + 1)
-    x = LinearScale(low, high, _FRAME.left + 8, _FRAME.right - 8)
+    x = LinearScale(low, high, 0.02 * _INNER, 0.98 * _INNER)
     y = LogScale(*ends, _FRAME.bottom, _FRAME.top)
-    content = _FRAME.y_axis(y, lambda tick: f"{tick:g}×" if axes.unit == "×" else tick_label(tick, axes.unit))
+    across = _FRAME.right - _FRAME.left
     ticks = [tick for tick in x.ticks(8) if tick == int(tick)]
-    content += "".join(
-        _FRAME.upright(x(tick)) + text(f"{tick:g}", x(tick), _FRAME.bottom + 16, "middle", "tick") for tick in ticks
-    )
+    content = _FRAME.levels([(y(tick), _label(tick, axes.unit)) for tick in y.ticks(5)])
+    content += _FRAME.uprights([(_FRAME.left + across * x(tick) / _INNER, f"{tick:g}") for tick in ticks])
     content += _FRAME.titles(axes.x_title, axes.y_title)
     few = len(places) <= _FEW
-    content += "".join(_dots(group, x, y, few) for group in groups if group.points)
+    dots = "".join(_dots(group, x, y, few) for group in groups if group.points)
+    content += element("svg", dots, x=f"{_FRAME.left}%", width=f"{across}%", height=HEIGHT,
+                       viewBox=f"0 0 {_INNER} {HEIGHT}", preserveAspectRatio="none")  # fmt: skip
     said = "; ".join(
         f"{fmt.plural(len(group.points), group.label)}, {_span([value for _, value in group.points], axes.unit)}"
         for group in groups
         if group.points
     )
-    return picture(content, title, f"{said}.", height=HEIGHT, width=WIDTH)
+    return picture(content, title, f"{said}.", height=HEIGHT)
+
+
+def _label(value: float, unit: str) -> str:
+    return f"{value:.3g}×" if unit == "×" else tick_label(value, unit)
 
 
 def _span(values: Sequence[float], unit: str) -> str:
-    low, high = (f"{one:.3g}×" if unit == "×" else tick_label(one, unit) for one in (min(values), max(values)))
-    return f"{low} to {high}"
+    return f"{_label(min(values), unit)} to {_label(max(values), unit)}"
 
 
 def _dots(group: Group, x: LinearScale, y: LogScale, few: bool) -> str:

@@ -12,7 +12,7 @@ from slowpath.report.svg.plot import Frame
 from slowpath.report.svg.scale import LogScale, spanning
 from slowpath.report.svg.size_curves import tick_label
 
-WIDTH, HEIGHT = 360, 250
+WIDTH, HEIGHT = 330, 250
 _FRAME = Frame(66, 26, WIDTH - 10, HEIGHT - 44)
 
 
