@@ -34,6 +34,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
             "LawResult",
             "LawCoefficient",
             "LawPoint",
+            "LawForecast",
             "LimitBracket",
             "RemedyResult",
             "Snippet",

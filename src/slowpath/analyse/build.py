@@ -14,6 +14,7 @@ from slowpath.analyse.beyond import beyond_notes
 from slowpath.analyse.cells import cell_entry
 from slowpath.analyse.contrasts import build_contrasts, offers
 from slowpath.analyse.first_allocation import first_allocation_lines
+from slowpath.analyse.floors import floor_lines
 from slowpath.analyse.launch_kinds import fixed_work_s, launch_kinds
 from slowpath.analyse.library_loaded import library_lines
 from slowpath.analyse.node_pairs import node_pairs, pair_lines
@@ -56,6 +57,7 @@ def build_results(run: Path) -> Results:
     more = [line for study in studies for line in study.lines(sections[study.section], cells)]
     more += [*pair_lines(pairs), *placement_lines(about.placements), *library_lines(about.mpis)]
     more += [*first_allocation_lines(plan.cells, measurements.by_series), *recorded.lines]
+    more += floor_lines(cells)
     results = Results(
         schema=RESULTS_SCHEMA,
         run=about,

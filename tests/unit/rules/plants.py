@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from floor_plants import far_above_floor
 from planted_results import GIB, KIB, MIB, Planted, granule_cost_s, placement
 
+from slowpath.findings.evidence.evidence import WITHOUT_USER
 from support.series import Extra, every, lottery, nothing, simulated
 
 ONE_WAY, HALF = "one_way_s", "half_round_trip_latency_s"
@@ -104,6 +106,19 @@ def environments(name: str, setting: str | None, variables: dict[str, str], fact
             run.contrast("environment", ONE_WAY, (a, "default"), (b, name), usual="a")
 
     return plant
+
+
+def own_settings(run: Planted, slow: bool) -> None:
+    """Slow as the environment is found; the twin helps, which is no slow path."""
+    without = run.environment(WITHOUT_USER)
+    run.environments[-1]["unset"] = ["UCX_TLS", "UCX_LOG_LEVEL"]
+    for length in SIZES:
+        factors = (2.5, 1.0) if slow else (1.0, 2.5)
+        a, b = (
+            run.cell({ONE_WAY: {"steady": transfer_s(length) * factor}}, message_bytes=length, environment=name)
+            for name, factor in zip(("default", without), factors, strict=True)
+        )
+        run.contrast("environment", ONE_WAY, (b, without), (a, "default"))
 
 
 def pages(run: Planted, slow: bool) -> None:
@@ -244,7 +259,9 @@ PLANTS: dict[str, Plant] = {
     "SP022": slow_rank,
     "SP023": device_allocation,
     "SP024": fresh_over_network,
+    "SP025": far_above_floor,
     "SP026": stalls,
     "SP027": alternation,
     "SP029": launch_lottery,
+    "SP035": own_settings,
 }

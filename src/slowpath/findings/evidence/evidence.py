@@ -17,6 +17,7 @@ from slowpath.stats.laws.found import FittedLaw
 
 # The least that a law has to make of a difference. Many cells and laws are looked at, and over a hundred runs some fit
 # noise: lower ends of 1.04 to 1.08 in 4 of 60 clean runs (docs/results/plants.md).
+WITHOUT_USER = "without your settings"  # the environment that lacks all of the user's own
 LAW_RATIO = 1.1
 CLEAR_RATIO = 1.25  # from here on a difference is called a slow path also where no law or rule says more about it
 

@@ -12,6 +12,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.results import EnvironmentResult, Results
 from slowpath.core.roles import Roles
 from slowpath.findings.evidence.evidence import (
+    WITHOUT_USER,
     ControlVariable,
     ExposedMessage,
     FirstUse,
@@ -86,9 +87,11 @@ class Gathered:
 
     @cached_property
     def _slowdowns(self) -> list[Slowdown]:
-        """Every decided contrast beyond the minimum effect, controls left out."""
+        """Every decided contrast beyond the minimum effect, controls left out, and those in which the user's own
+        settings are the fast side: that is no slow path.
+        """
         found = (slowdown(contrast, self.cells) for contrast in self._results.contrasts)
-        return [one for one in found if one is not None]
+        return [one for one in found if one is not None and one.slow.environment != WITHOUT_USER]
 
     def slowdowns(self, *axes: str, phase: str) -> list[Slowdown]:
         return [one for one in self._slowdowns if one.axis in axes and one.slow_phase == one.fast_phase == phase]
