@@ -76,6 +76,10 @@ class SuspectTask(TaskBase, frozen=True, kw_only=True, tag="suspect"):
     phase: Name
 
 
+class LaunchesTask(TaskBase, frozen=True, kw_only=True, tag="launches"):
+    """Whether launches are of two kinds, by many of them."""
+
+
 class WitnessTask(TaskBase, frozen=True, kw_only=True, tag="witness"):
     """Count library calls in the cells that findings rest on."""
 
@@ -189,6 +193,7 @@ Task: TypeAlias = (
     | SettingsTask
     | RepeatTask
     | SuspectTask
+    | LaunchesTask
     | WitnessTask
     | RivalTask
     | SeparateTask

@@ -36,6 +36,7 @@ CATALOGUE = (
     "sp025_far_above_floor",
     "sp026_stalls",
     "sp027_alternation",
+    "sp029_launch_lottery",
     "sp035_own_settings",
 )
 RULES: tuple[Rule, ...] = tuple(import_module(f"slowpath.findings.catalogue.{name}").RULE for name in CATALOGUE)

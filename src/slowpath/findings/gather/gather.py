@@ -18,6 +18,7 @@ from slowpath.findings.evidence.evidence import (
     FirstUse,
     Growth,
     LateFastPath,
+    LaunchLottery,
     Periodic,
     Place,
     Processors,
@@ -36,6 +37,7 @@ from slowpath.findings.gather import (
     first_use,
     late_receives,
     laws,
+    lotteries,
     pairs,
     processors,
     shapes,
@@ -165,6 +167,9 @@ class Gathered:
 
     def periods(self) -> list[Periodic]:
         return shapes.periods(self.cells, self._results.shapes or (), self.minimum_effect)
+
+    def launch_lotteries(self) -> list[LaunchLottery]:
+        return lotteries.launch_lotteries(self.cells, self._results.launch_kinds or (), self.minimum_effect)
 
     def shared_placements(self) -> list[SharedPlacement]:
         return processors.shared_placements(self.run.placements, self._results.cells)
