@@ -2,6 +2,7 @@
 /// What an experiment is to the rest of the engine.  Adding one: its folder, a line in registry.cpp, a test.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -78,6 +79,16 @@ struct GroupMember {
     Outcome outcome{};
 };
 
+/// Which bytes a cell sends from where to where: what the same costs without MPI is measured for it.
+struct Route {
+    int from = 0, to = 0;  ///< ranks
+    std::int64_t bytes = 0;
+    bool from_gpu = false, to_gpu = false;
+    std::optional<int> from_device{}, to_device{};  ///< ordinals; nullopt: the devices of a node in turn
+
+    auto operator<=>(const Route&) const = default;
+};
+
 struct Experiment {
     std::string_view name;
     std::string_view summary;
@@ -104,6 +115,9 @@ struct Experiment {
     std::string_view interleaved_by = "";
     /// Collective over all ranks; fills in records and outcomes.
     void (*run_together)(Context&, std::span<GroupMember>) = nullptr;
+    /// The messages of a valid cell that has ranks enough; nullopt: they are of no one length, or in memory
+    /// that moves.  nullptr: the experiment sends no messages one by one.
+    std::optional<Route> (*route)(const Assignment&, int size) = nullptr;
 };
 
 }  // namespace slowpath

@@ -46,6 +46,9 @@ class CudaGpu final : public GpuDriver {
 
     void copy_in(std::byte* to, std::span<const std::byte> from) override;
     void copy_out(std::span<std::byte> to, const std::byte* from) override;
+    std::optional<std::string> copy_between(std::byte* to, const std::byte* from, std::size_t bytes,
+                                            std::int64_t times) override;
+    void reach(int other) override;
     std::optional<std::size_t> range_bytes(const std::byte* at) const override;
     GpuDevice describe(int ordinal) const override;
 
@@ -131,6 +134,30 @@ void CudaGpu::copy_in(std::byte* to, std::span<const std::byte> from) {
 
 void CudaGpu::copy_out(std::span<std::byte> to, const std::byte* from) {
     driver_.check(f_.cuMemcpyDtoH_v2(to.data(), integer(from), to.size()), "cuMemcpyDtoH_v2", to.size());
+}
+
+std::optional<std::string> CudaGpu::copy_between(std::byte* to, const std::byte* from, std::size_t bytes,
+                                                 std::int64_t times) {
+    // Infers from the addresses where the bytes are (unified addressing).
+    using CopyAsync = CudaResult(CudaDevicePointer, CudaDevicePointer, std::size_t, CudaStream);
+    auto* const copy = reinterpret_cast<CopyAsync*>(driver_.find("cuMemcpyAsync"));
+    if (copy == nullptr) return "the CUDA driver lacks cuMemcpyAsync";
+    for (std::int64_t i = 0; i < times; ++i)
+        driver_.check(copy(integer(to), integer(from), bytes, default_stream), "cuMemcpyAsync", bytes);
+    driver_.check(f_.cuCtxSynchronize(), "cuCtxSynchronize", bytes);
+    return std::nullopt;
+}
+
+void CudaGpu::reach(int other) {
+    using EnablePeer = CudaResult(void*, unsigned int);
+    auto* const enable = reinterpret_cast<EnablePeer*>(driver_.find("cuCtxEnablePeerAccess"));
+    int device = 0;
+    void* context = nullptr;
+    if (enable == nullptr || f_.cuDeviceGet(&device, other) != 0 ||
+        f_.cuDevicePrimaryCtxRetain(&context, device) != 0)
+        return;
+    // An error says that it can't, or does already: the copies work in either case.
+    static_cast<void>(enable(context, no_flags));
 }
 
 std::optional<std::size_t> CudaGpu::range_bytes(const std::byte* at) const {

@@ -26,4 +26,10 @@ const std::string& GpuDriver::unavailable() {
     return chosen().reason;
 }
 
+std::optional<std::string> GpuDriver::copy_between(std::byte*, const std::byte*, std::size_t, std::int64_t) {
+    return "copies between GPUs are timed with CUDA alone";
+}
+
+void GpuDriver::reach(int) {}
+
 }  // namespace slowpath::memory

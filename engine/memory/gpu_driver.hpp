@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -66,6 +67,14 @@ class GpuDriver {
     /// Copies between the CPU's memory and any memory of the GPU, done when they return.
     virtual void copy_in(std::byte* to, std::span<const std::byte> from) = 0;
     virtual void copy_out(std::span<std::byte> to, const std::byte* from) = 0;
+
+    /// Copies between memory that this driver allocated or pinned, on any of its devices: `times` of them are
+    /// handed to the device in use, then all are waited for.  @return Why the driver can't; nothing is copied
+    /// then.
+    virtual std::optional<std::string> copy_between(std::byte* to, const std::byte* from, std::size_t bytes,
+                                                    std::int64_t times);
+    /// Let the device in use reach another one's memory directly, if it can; else nothing changes.
+    virtual void reach(int other);
 
     /// Length of the driver's own range around an address; nullopt when it knows none.
     virtual std::optional<std::size_t> range_bytes(const std::byte* address) const = 0;

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "catalogue/check.hpp"
@@ -18,6 +19,7 @@
 #include "mpi/library.hpp"
 #include "shell/report.hpp"
 #include "shell/witnessing.hpp"
+#include "shell/yardsticks.hpp"
 #include "yardstick/fixed_work.hpp"
 
 namespace slowpath {
@@ -82,6 +84,16 @@ std::vector<ReadCell> read_cells(const Plan& plan) {
     return cells;
 }
 
+/// Each message that the plan's cells send, once.
+std::set<Route> routes_of(const Plan& plan, int size) {
+    std::set<Route> routes;
+    for (const ReadCell& cell : read_cells(plan)) {
+        if (cell.experiment->route == nullptr) continue;
+        if (const auto route = cell.experiment->route(cell.assignment, size)) routes.insert(*route);
+    }
+    return routes;
+}
+
 Outcome run_alone(Context& context, Report& report, const ReadCell& cell) {
     context.cell = cell.cell;
     context.record = {};
@@ -139,6 +151,8 @@ int run_cells(const mpi::Session& session, const Arguments& arguments) {
     const bool writes = session.rank() == 0 && arguments.out;
     Witnessing witnessing(context.calls.witnessed() && writes, arguments.out.value_or(""));
     witnessing.begin();
+    Yardsticks yardsticks(session, plan.launch);
+    if (!context.calls.witnessed()) yardsticks.plan_for(routes_of(plan, session.size()));
     // Between cells, where no rank is in a timed region.
     yardstick::FixedWork fixed_work;
     const bool samples = yardstick::samples_fixed_work(session.rank(), session.size());
@@ -155,6 +169,7 @@ int run_cells(const mpi::Session& session, const Arguments& arguments) {
     }
     witnessing.end();
     report.rank_events(fixed_work.line(session.rank()));
+    report.rank_events(yardsticks.measured());
     report.end_launch(counts);
     return counts[static_cast<std::size_t>(Status::failed)] == 0 ? exit_ok : exit_wrong_payload;
 }

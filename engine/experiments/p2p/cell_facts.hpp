@@ -21,6 +21,9 @@ std::optional<std::string> known_obstacle(const Assignment& assignment, std::opt
 /// posted=before and after the receiver enters the library late on purpose.
 bool yields(const Assignment& assignment, std::string_view metric);
 
+/// Experiment::route.
+std::optional<Route> route(const Assignment& assignment, int size);
+
 /// Experiment::derive: where a message lies and how much memory each side holds.
 void derive(const Assignment& assignment, std::optional<int> ranks, JsonObject& to);
 

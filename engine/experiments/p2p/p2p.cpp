@@ -174,6 +174,7 @@ const Experiment experiment{
     .derive = derive,
     .run = run,
     .tabulate = tabulate,
+    .route = route,
 };
 
 }  // namespace slowpath::p2p

@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from slowpath.analyse.calls import with_calls
+from slowpath.analyse.floors import floors
 from slowpath.analyse.instructions import instructions
 from slowpath.analyse.repetitions import by_repetition
 from slowpath.analyse.reproduce import command_line
@@ -44,6 +45,7 @@ def cell_entry(cell: Cell, plan: Plan, measurements: Measurements) -> CellResult
     status, reason = _status(cell, min(plan.rounds, WITNESSED_ROUNDS) if witnessed else plan.rounds, launches)
     first = launches[0].info if launches else None
     counted, why_not = _instructions(cell, launches)
+    beneath = floors(cell, measurements, launches)
     repetitions, why_no_repetitions = measurements.repetitions(cell)
     pays, why_no_split = _who_pays(cell, measurements)
     witness, why_no_calls = _witness(cell, measurements, launches)
@@ -72,6 +74,9 @@ def cell_entry(cell: Cell, plan: Plan, measurements: Measurements) -> CellResult
         witness=witness,
         witnessed=witnessed,
         calls_reason=why_no_calls,
+        floors=beneath.floors,
+        over_floor=beneath.over,
+        over_floor_reason=beneath.reason,
         validated_bytes=checked,
         wrong_bytes=wrong,
         reproduce=command_line(first.argv, first.variables, experiment, cell.parameters) if first else None,

@@ -263,6 +263,29 @@ class Allocations(Result, frozen=True, kw_only=True):
     mpi_memory_kinds: Annotated[list[str], means("as MPI names them")]
 
 
+class Floor(Result, frozen=True, kw_only=True):
+    """What the same bytes cost this machine by one way without MPI, in the launches that measured the cell."""
+
+    name: Annotated[Name, means("the way; docs/internals/yardsticks.md")]
+    text: Annotated[Text, means("the way in words")]
+    time_s: Annotated[Positive | None, means("median over launches; null: see reason")]
+    interval: Annotated[Interval | None, means("of time_s")]
+    launches: Annotated[Count, means("that measured it")]
+    reason: Annotated[str | None, means("why time_s is null")]
+
+
+class OverFloor(Result, frozen=True, kw_only=True):
+    """A later message of the cell over the floor: the fastest way its bytes can go here, no faster than a flag."""
+
+    floor: Annotated[Name, means("the way that is the floor in most launches")]
+    floor_s: Annotated[Positive, means("its time, median over launches")]
+    metric: Annotated[Name, means("of the message")]
+    ratio: Annotated[Positive, means("message over floor, launch by launch; median over launches")]
+    interval: Annotated[Interval | None, means("of the ratio")]
+    level: Annotated[Share | None, means("confidence of the interval; null: the interval, if any, is a range")]
+    launches: Annotated[AtLeastOne, means("that measured both")]
+
+
 class CellResult(Result, frozen=True, kw_only=True):
     """One experiment at one point."""
 
@@ -294,6 +317,9 @@ class CellResult(Result, frozen=True, kw_only=True):
     ] = None
     witnessed: Annotated[bool, means("its launches counted calls and took no times; it has no timed twin")] = False
     calls_reason: Annotated[str | None, means("why no role of witness has calls")] = None
+    floors: Annotated[list[Floor], means("what the same bytes cost without MPI, by each way")] = []  # noqa: RUF012
+    over_floor: Annotated[OverFloor | None, means("message over floor; null: see over_floor_reason")] = None
+    over_floor_reason: Annotated[str | None, means("why over_floor is null")] = None
     validated_bytes: Annotated[Count | None, means("compared after transfers; null: not reported")] = None
     wrong_bytes: Annotated[Count | None, means("of those, found wrong; null: not reported")] = None
     reproduce: Annotated[str | None, means("the exact command line, environment included; null: an imported log")] = (

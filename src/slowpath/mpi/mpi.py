@@ -24,6 +24,7 @@ from slowpath.mpi.loaded import (
     prefix_of,
 )
 from slowpath.mpi.probe import output_of
+from slowpath.mpi.quick_start import quick_start
 
 # C++ wrappers of MPI libraries; the last is that of the Cray programming environment.
 WRAPPERS = ("mpicxx", "mpic++", "mpiicpx", CRAY_WRAPPER)
@@ -104,7 +105,8 @@ def inspect(
         prefix = mpicxx.parent.parent
         identity = _library_behind(mpicxx, identity, environ, ask)
     own = {key: value for key, value in own.items() if environ.get(key) != value}
-    env = {**needed_variables(identity.name, prefix, environ, os.geteuid()), **own}
+    needed = needed_variables(identity.name, prefix, environ, os.geteuid())
+    env = {**needed, **quick_start(identity.name, identity.launcher, prefix, environ), **own}
     linked = linked_by(mpicxx, {**environ, **env}, ask) if mpicxx else Linked("", (), ())
     if of_batch_system and mpicxx is not None:
         prefix = prefix_of(mpicxx, linked, environ)

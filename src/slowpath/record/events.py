@@ -22,7 +22,7 @@ from slowpath.record.events_cell import Allocation, CellBegin, CellEnd, Interval
 from slowpath.record.events_counted import CallCount, Calls, Instructions, Share
 from slowpath.record.events_launch import Blas, Grid, LaunchBegin, LaunchEnd, Note, ProgressMade, ThreadLevel
 from slowpath.record.events_ranks import Clock, Rank
-from slowpath.record.events_yardstick import FixedWork
+from slowpath.record.events_yardstick import FixedWork, Yardstick
 
 __all__ = [
     "Allocation",
@@ -46,6 +46,7 @@ __all__ = [
     "Repetitions",
     "Share",
     "ThreadLevel",
+    "Yardstick",
     "read_events",
 ]
 
@@ -64,6 +65,7 @@ Event: TypeAlias = (
     | Note
     | ProgressMade
     | FixedWork
+    | Yardstick
     | LaunchEnd
 )
 _Kind = TypeVar(
@@ -79,6 +81,7 @@ _Kind = TypeVar(
     Note,
     ProgressMade,
     FixedWork,
+    Yardstick,
     LaunchEnd,
 )
 

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-import msgspec
+from typing import Annotated
 
-from slowpath.core.limits import Whole
+import msgspec
+from msgspec import Meta
+
+from slowpath.core.limits import Name, Text, Whole
 from slowpath.core.plan import Count, RankNumber
 
 
@@ -27,3 +30,19 @@ class FixedWork(msgspec.Struct, frozen=True, tag_field="event", tag="fixed_work"
     def __post_init__(self) -> None:
         if not len(self.begins_ns) == len(self.durations_ns) == sum(self.visits):
             raise ValueError("begins_ns, durations_ns and visits do not agree on how many samples there are")
+
+
+class Yardstick(msgspec.Struct, frozen=True, tag_field="event", tag="yardstick"):
+    """What moving bytes from one rank to another costs without MPI, by one way (docs/internals/yardsticks.md).
+
+    samples_ns: each spans `operations` of them. bytes: 0 where the way has no length. reason: why there are no samples.
+    """
+
+    t_ns: Whole
+    rank: RankNumber
+    peer: RankNumber
+    name: Name
+    bytes: Count
+    operations: Annotated[int, Meta(ge=1, le=2**62)]
+    samples_ns: tuple[Count, ...] = ()
+    reason: Text | None = None

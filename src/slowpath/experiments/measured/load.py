@@ -11,7 +11,7 @@ from pathlib import Path
 from slowpath.experiments.measured.launch_context import LaunchContext, why_cores_are_shared
 from slowpath.experiments.measured.series import SampleBlock
 from slowpath.record.blocks import BlockIndex, opened, read_from, scan
-from slowpath.record.events import LaunchEvents, Rank, read_events
+from slowpath.record.events import LaunchEvents, Rank, Yardstick, read_events
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
 
 
@@ -54,6 +54,11 @@ class LaunchRecord:
     @cached_property
     def _shared_cores(self) -> str | None:
         return why_cores_are_shared(self.ranks)
+
+    @cached_property
+    def yardsticks(self) -> dict[tuple[int, int, str, int], Yardstick]:
+        """Sender, receiver, way and length -> what it took without MPI, in this launch."""
+        return {(one.rank, one.peer, one.name, one.bytes): one for one in self.events.of(Yardstick)}
 
     @property
     def quantum_ns(self) -> float | None:

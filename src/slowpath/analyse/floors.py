@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each cell's floors: what the same bytes cost without MPI in the same launches, and how far its message lies above."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from slowpath.core.cell_results import CellResult, Floor, OverFloor
+from slowpath.core.plan import Cell
+from slowpath.core.results import Line
+from slowpath.core.units import format_bytes, format_time, ratio_words
+from slowpath.core.whole import whole_number
+from slowpath.experiments.measured.load import LaunchRecord
+from slowpath.experiments.measured.measurements import Measurements
+from slowpath.experiments.p2p.ways import Message, Way, message_of
+from slowpath.experiments.registry import experiment_named
+from slowpath.stats.estimate import estimate_over_launches
+
+NOT_MEASURED = "no launch had the time to measure this length without MPI"
+OLD = "the launches measured nothing without MPI"
+
+
+@dataclass(frozen=True)
+class CellFloors:
+    """`floors`, `over_floor` and `over_floor_reason` of a cell (docs/reference/results.md)."""
+
+    floors: list[Floor] = field(default_factory=list)
+    over: OverFloor | None = None
+    reason: str | None = None
+
+
+def floors(cell: Cell, measurements: Measurements, launches: Sequence[LaunchRecord]) -> CellFloors:
+    """Of one cell over the launches that measured it."""
+    if cell.experiment != "p2p":
+        return CellFloors(reason=f"experiment {cell.experiment}: no floor is known for it")
+    message = message_of(cell.parameters, experiment_named("p2p").ends(cell.parameters))
+    if isinstance(message, str):
+        return CellFloors(reason=message)
+    measured = [launch for launch in launches if launch.yardsticks]
+    if not measured:
+        return CellFloors(reason=OLD)
+    found = [_floor(way, message, measured) for way in message.ways()]
+    over = _over(cell.cell, message, measured, measurements)
+    return CellFloors(
+        [one for one in found if one.launches or one.reason != NOT_MEASURED],
+        over if isinstance(over, OverFloor) else None,
+        over if isinstance(over, str) else None,
+    )
+
+
+def _time_s(launch: LaunchRecord, way: Way, message: Message) -> float | None:
+    """Least of one launch's samples, seconds; None: not measured there.
+
+    A floor is what the machine can do: whatever disturbs a sample makes it longer.
+    """
+    length = message.bytes if way.sized else 0
+    last = launch.size - 1
+    sender, receiver = (last if rank is None else rank for rank in (message.sender, message.receiver))
+    if message.ends == ("host", "host"):  # the engine measures one direction for both
+        sender, receiver = sorted((sender, receiver))
+    one = launch.yardsticks.get((sender, receiver, way.name, length))
+    if one is None or not one.samples_ns:
+        return None
+    return min(one.samples_ns) * 1e-9 / one.operations or None
+
+
+def _reason(launch: LaunchRecord, way: Way) -> str | None:
+    """Why the way could not be measured for any length."""
+    return next((one.reason for one in launch.yardsticks.values() if one.name == way.name and one.reason), None)
+
+
+def _floor(way: Way, message: Message, launches: Sequence[LaunchRecord]) -> Floor:
+    times = [time for launch in launches if (time := _time_s(launch, way, message))]
+    if not times:
+        reason = next((why for launch in launches if (why := _reason(launch, way))), NOT_MEASURED)
+        return Floor(name=way.name, text=way.words, time_s=None, interval=None, launches=0, reason=reason)
+    found = estimate_over_launches(times)
+    return Floor(
+        name=way.name,
+        text=way.words,
+        time_s=found.value,
+        interval=found.interval,
+        launches=len(times),
+        reason=None,
+    )
+
+
+def lowest(message: Message, launch: LaunchRecord) -> tuple[float, str] | None:
+    """Seconds and name of what no message can undercut in this launch; None: not measured.
+
+    Every message needs the hand-over, and its bytes at least the fastest copy that is possible here.
+    """
+    times = {way: time for way in message.ways() if (time := _time_s(launch, way, message))}
+    copies = [(time, way.name) for way, time in times.items() if way.part == "copy"]
+    flags = [(time, way.name) for way, time in times.items() if way.part == "hand-over"]
+    if not copies or not flags:
+        return None
+    return max(min(copies), flags[0])
+
+
+def _over(cell: int, message: Message, launches: Sequence[LaunchRecord], measurements: Measurements) -> OverFloor | str:
+    series = measurements.by_series.get((cell, message.metric, "steady"), {})
+    if not series:
+        return f"{message.metric} was not measured"
+    taken = {number: reduced.centre_s for number, reduced in series.values()}
+    pairs = [
+        (taken[launch.info.launch], *found)
+        for launch in launches
+        if launch.info.launch in taken and (found := lowest(message, launch))
+    ]
+    if not pairs:
+        flags = (why for launch in launches for way in message.ways() if (why := _reason(launch, way)))
+        return next(flags, NOT_MEASURED)
+    ratio = estimate_over_launches([message_s / floor_s for message_s, floor_s, _ in pairs])
+    return OverFloor(
+        floor=Counter(name for _, _, name in pairs).most_common(1)[0][0],
+        floor_s=float(np.median([floor_s for _, floor_s, _ in pairs])),
+        metric=message.metric,
+        ratio=ratio.value,
+        interval=ratio.interval,
+        level=ratio.level,
+        launches=len(pairs),
+    )
+
+
+def floor_lines(cells: Sequence[CellResult]) -> list[Line]:
+    """For each library and environment of the run one line: the shortest and the longest message over their floors.
+
+    Of ping-pongs where there are some; [] where no cell has a floor.
+    """
+    groups: dict[tuple[str | None, str, str], list[tuple[int, CellResult]]] = {}
+    for cell in cells:
+        if cell.over_floor is not None and cell.copy == 1:
+            length = whole_number(cell.parameters.get("message_bytes", "")) or 0
+            groups.setdefault((cell.mpi, cell.environment, cell.placement), []).append((length, cell))
+    return [Line(level="info", text=_words(place, group), contrast=None) for place, group in groups.items()]
+
+
+def _words(place: tuple[str | None, str, str], group: list[tuple[int, CellResult]]) -> str:
+    ping_pong = [one for one in group if one[1].parameters.get("pattern") == "ping_pong"] or group
+    ends = dict.fromkeys((min(ping_pong, key=_length)[1].cell, max(ping_pong, key=_length)[1].cell))
+    shown = [_over_words(length, cell) for length, cell in ping_pong if cell.cell in ends]
+    where = ", ".join(part for part in place if part)
+    return f"floor ({where}): {'; '.join(shown)}"
+
+
+def _length(one: tuple[int, CellResult]) -> int:
+    return one[0]
+
+
+def _over_words(length: int, cell: CellResult) -> str:
+    over = cell.over_floor
+    assert over is not None
+    way = next(one.text for one in cell.floors if one.name == over.floor)
+    return (
+        f"a message of {format_bytes(length)} takes {ratio_words(over.ratio, over.interval)} what {way} takes "
+        f"({format_time(over.floor_s)})"
+    )

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Open MPI's BTL that sleeps a second is left out only where it can't be used and nobody chose BTLs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slowpath.mpi.quick_start import has_fabric, quick_start
+
+LEFT_OUT = {"OMPI_MCA_btl": "^ofi"}
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> tuple[Path, ...]:
+    """Folders of fabrics of a node that has none."""
+    (tmp_path / "infiniband").mkdir()
+    return tmp_path / "infiniband", tmp_path / "cxi"
+
+
+def test_without_a_fabric_it_is_left_out(tmp_path: Path, bare: tuple[Path, ...]) -> None:
+    assert quick_start("openmpi", "prterun", tmp_path, {}, bare) == LEFT_OUT
+    assert quick_start("openmpi", "orterun", tmp_path, {"HOME": str(tmp_path)}, bare) == LEFT_OUT
+
+
+def test_other_libraries_launchers_and_choices_are_left_alone(tmp_path: Path, bare: tuple[Path, ...]) -> None:
+    assert quick_start("mpich", "hydra", tmp_path, {}, bare) == {}
+    assert quick_start("openmpi", "srun", tmp_path, {}, bare) == {}
+    assert quick_start("openmpi", "prterun", tmp_path, {"OMPI_MCA_btl": "self,sm"}, bare) == {}
+
+
+def test_a_network_card_keeps_it(tmp_path: Path, bare: tuple[Path, ...]) -> None:
+    (bare[0] / "mlx5_0").mkdir()
+    assert has_fabric(bare)
+    assert quick_start("openmpi", "prterun", tmp_path, {}, bare) == {}
+
+
+@pytest.mark.parametrize("place", ["etc/openmpi-mca-params.conf", ".openmpi/mca-params.conf"])
+@pytest.mark.parametrize(
+    ("line", "chosen"), [("btl = self,tcp", True), ("btl_tcp_if_include = eth0", False), ("# btl = x", False)]
+)
+def test_a_parameter_file_that_names_btls_is_obeyed(
+    tmp_path: Path, bare: tuple[Path, ...], place: str, line: str, chosen: bool
+) -> None:
+    file = tmp_path / place
+    file.parent.mkdir()
+    file.write_text(f"pml = ob1\n{line}\n")
+    assert quick_start("openmpi", "prterun", tmp_path, {"HOME": str(tmp_path)}, bare) == ({} if chosen else LEFT_OUT)
