@@ -52,6 +52,14 @@ class SuspectTask(TaskBase, frozen=True, kw_only=True, tag="suspect"):
     phase: Name
 
 
+class SingleTask(TaskBase, frozen=True, kw_only=True, tag="single"):
+    """Vary each of some factors by itself that the survey's screening varied with others: names of parameters, with the
+    side where it is one side's.
+    """
+
+    factors: list[str]
+
+
 class WitnessTask(TaskBase, frozen=True, kw_only=True, tag="witness"):
     """Count library calls in the cells that findings rest on."""
 
@@ -164,6 +172,7 @@ Task: TypeAlias = (
     SurveyTask
     | RepeatTask
     | SuspectTask
+    | SingleTask
     | WitnessTask
     | RivalTask
     | SeparateTask

@@ -33,6 +33,10 @@ CATALOGUE = (
     "sp022_slow_rank",
     "sp023_ipc_allocation",
     "sp024_fresh_buffers",
+    "sp031_buffer_start",
+    "sp032_idle",
+    "sp033_order",
+    "sp034_direction",
 )
 RULES: tuple[Rule, ...] = tuple(import_module(f"slowpath.findings.catalogue.{name}").RULE for name in CATALOGUE)
 

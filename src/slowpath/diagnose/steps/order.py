@@ -30,7 +30,7 @@ Propose = Callable[[State], Iterator[Proposal]]
 ProposeFor = Callable[[Finding, State], Iterator[Proposal]]
 
 # What may name another slow path.
-NAMING: tuple[Propose, ...] = (repeat.propose_own_settings, suspect.propose)
+NAMING: tuple[Propose, ...] = (single.propose, repeat.propose_own_settings, suspect.propose)
 # What a finding itself needs, one finding after the other.
 OF_A_FINDING: tuple[ProposeFor, ...] = (
     separate.propose,

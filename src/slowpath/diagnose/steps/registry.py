@@ -12,6 +12,7 @@ from slowpath.diagnose.steps.refine import REFINE
 from slowpath.diagnose.steps.repeat import REPEAT
 from slowpath.diagnose.steps.rival import RIVAL
 from slowpath.diagnose.steps.separate import SEPARATE
+from slowpath.diagnose.steps.single import SINGLE
 from slowpath.diagnose.steps.survey import SURVEY
 from slowpath.diagnose.steps.suspect import SUSPECT
 from slowpath.diagnose.steps.trial import TRIAL
@@ -22,6 +23,7 @@ KINDS: tuple[StepKind[Any], ...] = (
     SURVEY,
     REPEAT,
     SUSPECT,
+    SINGLE,
     WITNESS,
     RIVAL,
     SEPARATE,

@@ -12,6 +12,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.results import EnvironmentResult, Results
 from slowpath.core.roles import Roles
 from slowpath.findings.evidence.evidence import (
+    CLEAR_RATIO,
     ControlVariable,
     ExposedMessage,
     FirstUse,
@@ -20,6 +21,7 @@ from slowpath.findings.evidence.evidence import (
     Place,
     Processors,
     ProtocolSwitch,
+    Screened,
     SharedPlacement,
     Slowdown,
     SlowPeer,
@@ -28,7 +30,16 @@ from slowpath.findings.evidence.evidence import (
     Variation,
 )
 from slowpath.findings.evidence.user_state import UserState
-from slowpath.findings.gather import breaks, control_variables, first_use, late_receives, laws, pairs, processors
+from slowpath.findings.gather import (
+    breaks,
+    control_variables,
+    first_use,
+    late_receives,
+    laws,
+    pairs,
+    processors,
+    screened,
+)
 from slowpath.findings.gather.contrasts import DECIDED, slowdown
 from slowpath.findings.gather.lines import Line, Lines
 from slowpath.findings.gather.untouched import with_touched_twin
@@ -94,6 +105,13 @@ class Gathered:
     ) -> Variation | None:
         found = (one.find(cells, changes, metric, phases) for one in self._variations)
         return next((one for one in found if one is not None), None)
+
+    @cached_property
+    def _screened(self) -> list[Screened]:
+        return [one for one in screened.screened(self._results.cells, self.minimum_effect) if one.ratio.beyond]
+
+    def screened(self, *parameters: str) -> list[Screened]:
+        return [one for one in self._screened if one.parameter in parameters and one.ratio.least > CLEAR_RATIO]
 
     # What a line shows.
 
