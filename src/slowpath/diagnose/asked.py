@@ -40,6 +40,9 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "SP032": _SCREENING,
     "SP033": _SCREENING,
     "SP034": _SCREENING,
+    "SP026": ("long series",),
+    "SP027": ("long series",),
+    "SP035": ("paths", "short messages", "your settings", "your settings, GPU memory"),
 }
 _CONTROL = "control"  # the survey's A/A control: without it nothing warns of a disturbed machine
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from slowpath.core.results import (
     Finding,
     LawCoefficient,
+    LawForecast,
     LawPoint,
     LawResult,
     Leg,
@@ -28,7 +29,8 @@ from slowpath.findings.remedies.remedy import Parameters, Remedy
 from slowpath.findings.remedies.snippet import snippet
 from slowpath.findings.rivals.judged import Contest, held_against, uncontested
 from slowpath.findings.rule import Observation, Rule, Support
-from slowpath.stats.laws.found import Coefficient, FittedLaw, FittedPoint, formula_words
+from slowpath.stats.laws.forecast_words import forecast_words, open_words
+from slowpath.stats.laws.found import Coefficient, FittedLaw, FittedPoint, Forecast, formula_words
 
 UNTRIED = "no remedy was tried in fresh interleaved pairs; run slowpath diagnose"
 _OWN = ("environment",)
@@ -133,6 +135,23 @@ def law_result(law: FittedLaw) -> LawResult:
         text=formula_words(law),
         drawn=tuple(_point(one) for one in law.drawn),
         is_excess=law.is_excess,
+        forecasts=tuple(_forecast(one) for one in law.forecasts),
+        foretold=law.foretold,
+    )
+
+
+def _forecast(one: Forecast) -> LawForecast:
+    return LawForecast(
+        place=dict(one.place),
+        kind=one.kind,
+        foretold_s=one.foretold_s,
+        interval=one.interval,
+        joint_ratio=one.joint_ratio,
+        span_s=one.span_s,
+        seen_s=one.seen_s,
+        seen_interval=one.seen_interval,
+        held=one.held,
+        text=forecast_words(one),
     )
 
 
@@ -160,11 +179,18 @@ def _observed(seen: Observation) -> list[str]:
 def _explained(rule: Rule, seen: Observation, support: Support) -> Leg:
     """Law and witness, or which of the two is missing."""
     law, evidence = seen.law, list(support.evidence)
-    if support.state == "refuted" or not rule.needs_law or (law is not None and law.is_named):
+    if support.state == "refuted" or not rule.needs_law or (law is not None and law.is_foretold):
         return Leg(state=support.state, text=support.text, evidence=evidence)
-    why = f"no law: {law.refused}" if law is not None and law.refused else f"no law; needed: {_NO_LAW}"
+    why = _no_law(law)
     text = why if support.state == "shown" else f"{why}; {support.text}"
     return Leg(state="missing", text=text, evidence=evidence)
+
+
+def _no_law(law: FittedLaw | None) -> str:
+    """Why no cause can rest on it."""
+    if law is not None and law.name is not None:
+        return open_words(law.name, law.forecasts)
+    return f"no law: {law.refused}" if law is not None and law.refused else f"no law; needed: {_NO_LAW}"
 
 
 def _remedies(

@@ -33,10 +33,14 @@ CATALOGUE = (
     "sp022_slow_rank",
     "sp023_ipc_allocation",
     "sp024_fresh_buffers",
+    "sp025_far_above_floor",
+    "sp026_stalls",
+    "sp027_alternation",
     "sp031_buffer_start",
     "sp032_idle",
     "sp033_order",
     "sp034_direction",
+    "sp035_own_settings",
 )
 RULES: tuple[Rule, ...] = tuple(import_module(f"slowpath.findings.catalogue.{name}").RULE for name in CATALOGUE)
 

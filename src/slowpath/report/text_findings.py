@@ -7,6 +7,7 @@ from slowpath.core.results import Results
 from slowpath.report.view_findings import FindingView, LegView, RemedyView, findings
 
 _MARKS = {"shown": "[x]", "missing": "[ ]", "refuted": "[!]"}
+MOST_FORECASTS = 3  # in the text
 MOST_REMEDIES = 2  # in the text; the page has them all
 
 
@@ -32,6 +33,7 @@ def _block(one: FindingView) -> list[str]:
     lines.append("    " + "  ".join(f"{_MARKS.get(leg.state, '[ ]')} {leg.name}" for leg in one.legs))
     if one.law:
         lines.append(f"    Law: {one.law}")
+    lines += [f"    Forecast: {words}" for words in one.forecasts[:MOST_FORECASTS]]
     if one.cause:
         lines.append(f"    Cause: {one.cause}")
     elif one.hypotheses:

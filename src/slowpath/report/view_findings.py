@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from slowpath.core.results import Finding, Leg, RemedyResult, Results, SideEffect
 from slowpath.report import format as fmt
 from slowpath.report import view_witness
+from slowpath.report.cards.forecasts import forecast_lines
 from slowpath.report.cards.law import law_picture
 from slowpath.report.cards.sides import axis_title, sides_picture, witness_picture
 from slowpath.report.svg import sides as drawn
@@ -20,6 +21,7 @@ from slowpath.report.svg.sides import Side
 STATUSES = ("observed", "explained", "proven")
 _STATE = {"shown": "yes", "missing": "not yet", "refuted": "refuted"}
 _LAW_CAPTION = "Points are centres over launches with their intervals; the line is the law."
+_FORECAST_CAPTION = " Hollow: foretold, with its interval; filled: seen."
 _SIDES_CAPTION = "A dot is the median of a launch; the line is the centre of all, the band its interval."
 _COPIED = ("shell", "code", "modulefile")
 
@@ -103,6 +105,7 @@ class FindingView:
     pictures: list[Picture]
     copied: tuple[str, str] | None
     law: str | None
+    forecasts: list[str]
     limits: list[str]
     cause: str | None
     hypotheses: list[str]
@@ -147,6 +150,7 @@ def _card(one: Finding, measured: Measured, limits: list[str]) -> FindingView:
         pictures=pictures[1:],
         copied=first.lines[0] if first and first.lines else None,
         law=law.text if law and law.name else None,
+        forecasts=forecast_lines(law),
         limits=limits,
         cause=one.cause,
         hypotheses=one.hypotheses,
@@ -179,7 +183,8 @@ def _pictures(one: Finding, measured: Measured) -> list[Picture]:
     made = [_trial(one, trial) for trial in helped]
     law = law_picture(one)
     shaded = " Shaded: where it changes." if law and 'class="limit' in law else ""
-    made.append(("law", law, _LAW_CAPTION + shaded))
+    foretold = _FORECAST_CAPTION if law and 'class="foretold' in law else ""
+    made.append(("law", law, _LAW_CAPTION + foretold + shaded))
     if results is not None:
         if one.legs.explained.state == "shown":
             made.append(("witness", witness_picture(one, results), "How much of an operation's time the kernel takes."))

@@ -79,13 +79,16 @@ def test_where_the_message_stands_in_the_allocation_does_not_matter(sweeps_of: O
     assert choice.winner.name == "constant"
 
 
-def test_another_gpu_follows_no_law_of_these(sweeps_of: Of) -> None:
+def test_on_another_gpu_clean_lengths_cost_a_constant_from_a_threshold_on(sweeps_of: Of) -> None:
     """Clean lengths from 1 GiB on cost 9 ms there, more than unclean ones: docs/results/gpu.md, exceptions."""
     of_length = [s for s in sweeps_of("gpu-pages") if (s.metric, s.phase, s.label) == ("one_way_s", "first", "length")]
     choice = choose(of_length[1])
-    assert choice.winner is None
-    assert choice.refused is not None
-    assert "no law describes these points" in choice.refused
+    assert choice.winner is not None, choice.refused
+    assert choice.winner.name == "threshold"
+    assert (choice.winner.brackets[-1].above, choice.winner.brackets[-1].up_to) == (256 * MIB, 1024 * MIB)
+    terms = {term.name: term.value for term in choice.winner.coefficients}
+    assert 8e-3 < terms["beyond the threshold"] < 11e-3
+    assert 20e-9 < terms["4 KiB granules"] < 35e-9
 
 
 def test_messages_and_remainders_are_swept_one_at_a_time(sweeps_of: Of) -> None:

@@ -52,8 +52,8 @@ class Message:
 
     bytes: int
     ends: tuple[End, End]
-    sender: int
-    receiver: int | None  # None: the last rank
+    sender: int | None  # None: the last rank
+    receiver: int | None
     metric: str
 
     def ways(self) -> tuple[Way, ...]:
@@ -61,7 +61,7 @@ class Message:
         return tuple(way for way in WAYS if way.ends in (None, self.ends))
 
 
-def message_of(parameters: Mapping[str, str], receiver: int | None) -> Message | str:
+def message_of(parameters: Mapping[str, str], ranks: tuple[int | None, int | None]) -> Message | str:
     """The message of a p2p cell, or why it has no floor."""
     metric = METRIC_OF.get(parameters.get("pattern", ""))
     if metric is None:
@@ -75,4 +75,4 @@ def message_of(parameters: Mapping[str, str], receiver: int | None) -> Message |
     if not all(kind in _GPU or kind in _HOST for kind in kinds):
         return f"memory={parameters.get('memory')}: its pages move"
     ends: list[End] = ["gpu" if kind in _GPU else "host" for kind in (kinds[0], kinds[-1])]
-    return Message(length, (ends[0], ends[1]), 0, receiver, metric)
+    return Message(length, (ends[0], ends[1]), *ranks, metric)

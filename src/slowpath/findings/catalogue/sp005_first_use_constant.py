@@ -9,7 +9,7 @@ from dataclasses import replace
 from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.observed import first_uses_observed
 from slowpath.findings.evidence.witness import first_use_witness
-from slowpath.findings.rule import Observation, Rule
+from slowpath.findings.rule import Observation, Rule, Support
 
 _UNKNOWN = (
     "a cost by the pages of the allocation (SP001)",
@@ -23,6 +23,13 @@ def observe(evidence: Evidence) -> Sequence[Observation]:
     """First uses whose excess is constant, and those that follow no law that can be named."""
     found = first_uses_observed(evidence, lambda use: use.by in ("constant", "unknown"))
     return [_named(one) for one in found]
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """Of a constant; a cost that grows, steps or levels off is none of this cause, whatever the kernel does."""
+    if seen.law is not None and seen.law.name not in (None, "constant"):
+        return Support("missing", f"the law is '{seen.law.name}', no constant")
+    return first_use_witness(evidence, seen)
 
 
 def _named(one: Observation) -> Observation:
@@ -43,6 +50,6 @@ RULE = Rule(
     sources=("docs/reference/metrics.md", "docs/internals/laws.md"),
     observe=observe,
     cause="The library sets something up at the first use of a buffer, whatever its length.",
-    witnesses=first_use_witness,
+    witnesses=witnesses,
     stronger=("SP001", "SP002", "SP004", "SP006", "SP023", "SP024"),
 )

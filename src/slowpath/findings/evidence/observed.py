@@ -232,7 +232,7 @@ def _growth(evidence: Evidence, wording: GrowthWording, one: Growth) -> Observat
         about=wording.about,
         place=evidence.place(one.cells, where_words(one.cells)),
         text=f"{subject} takes {ratio_words(one.ratio)} as long as {reference}: {times_words(one)}; "
-        f"cost: {cost_words(one.law)}{limits}.",
+        f"{f'cost: {cost_words(one.law)}' if one.law.name else 'no law of its growth holds'}{limits}.",
         phase=one.phase,
         affects_default=None,
         cells=tuple(cell.cell for cell in one.cells),

@@ -44,7 +44,7 @@ def growths(lines: Iterable[Line], covariate: str, names: Sequence[str]) -> Iter
         values = line.sweep.covariates[covariate]
         slow, fast = line.slowest, int(values.argmin())
         ratio = line.picked_ratio(slow, fast)
-        if not ratio.beyond or ratio.least < LAW_RATIO or (law := line.among(laws)).name in (None, "constant"):
+        if not ratio.beyond or ratio.least < LAW_RATIO or (law := line.among(laws)).fits in (None, "constant"):
             continue
         yield Growth(
             slow=line.cells[slow],
@@ -85,7 +85,7 @@ def _stretches(law: FittedLaw) -> list[tuple[Bracket, _Side, _Side]]:
     """Of a law of segments: each limit with the terms of the stretches on both sides, where both are protocols: each
     takes some time for 0 bytes. A stretch without is a piece of a curve, as where a cache ends.
     """
-    if law.name != "segments":
+    if law.fits != "segments":
         return []
     terms = list(zip(law.coefficients[::2], law.coefficients[1::2], strict=True))
     near = [bracket.up_to <= WIDEST * max(1.0, bracket.above) for bracket in law.brackets]
@@ -156,7 +156,7 @@ def _opening(line: Line) -> tuple[float, int] | None:
     if not centre[:AFTER_PAUSE].min() > (1 + line.minimum_effect) * centre[-1]:
         return None
     law = line.among(_LATE_LAWS)
-    if law.name != "repetition" or not law.brackets or law.brackets[0].up_to <= AFTER_PAUSE:
+    if law.fits != "repetition" or not law.brackets or law.brackets[0].up_to <= AFTER_PAUSE:
         return None
     before = int(law.brackets[0].above) - 1
     return (law.brackets[0].up_to, before) if line.ratio(before, line.sweep.points - 1).beyond else None

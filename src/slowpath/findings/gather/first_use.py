@@ -30,6 +30,7 @@ VISIT_S = 1e-9  # less than any processor or kernel spends on a page that it loo
 _PAYERS: Mapping[str | None, Payer] = {
     "granules": "pages",
     "pages": "pages",
+    "threshold": "pages",
     "allocation": "allocation",
     "bytes": "message",
     "segments": "message",
@@ -182,12 +183,13 @@ def _constant_line(sources: Sources, line: Line) -> Iterator[FirstUse]:
     ratio, contrast = _first_over_later(sources, slow, line.sweep.metric)
     if not ratio.beyond or ratio.least < LAW_RATIO:
         return
-    if line.law.name != "constant" and line.ratio(line.slowest, line.fastest).value >= LAW_RATIO:
+    if line.law.fits != "constant" and line.ratio(line.slowest, line.fastest).value >= LAW_RATIO:
         return
     more = excess(line, line.cells, "steady")  # what it costs is what the first takes more than later ones
     law = (more or line).among([constant.LAW])
-    if law.name == "constant":
-        yield _against_later(line.sweep.metric, slow, ratio, law, line.cells, contrast, "constant")
+    if law.fits == "constant":
+        by: Payer = "constant" if law.is_named else "unknown"
+        yield _against_later(line.sweep.metric, slow, ratio, law, line.cells, contrast, by)
 
 
 def _over_messages(sources: Sources) -> Iterator[FirstUse]:

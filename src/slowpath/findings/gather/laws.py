@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,8 +15,11 @@ from slowpath.findings.evidence.words import number, page_bytes
 from slowpath.stats.laws import blocks, constant, live_buffers, message, pages, queue, repetition, segments
 from slowpath.stats.laws.choose import Choice, choose
 from slowpath.stats.laws.drawn import drawn_points
+from slowpath.stats.laws.forecast_words import failed_words
+from slowpath.stats.laws.foretell import verdict
 from slowpath.stats.laws.found import Coefficient, FittedLaw
 from slowpath.stats.laws.granules import alignment
+from slowpath.stats.laws.held_out import held_out
 from slowpath.stats.laws.law import Law
 from slowpath.stats.laws.sweep import Sweep, make_sweep
 
@@ -43,22 +46,31 @@ def named(names: Sequence[str]) -> tuple[Law, ...]:
     return tuple(BY_NAME[name] for name in names)
 
 
-def fitted(choice: Choice, sweep: Sweep) -> FittedLaw:
-    """What was decided about this sweep."""
+def fitted(choice: Choice, sweep: Sweep, again: Callable[[Sweep], Choice]) -> FittedLaw:
+    """What was decided about this sweep, and what the law foretells of points that are set apart.
+
+    Args: again: the same choice for another sweep.
+    """
     winner, runner_up = choice.winner, choice.runner_up
+    forecasts = held_out(sweep, winner.name, lambda rest: again(rest).winner) if winner else ()
+    foretold = verdict(forecasts)
+    failed = winner is not None and foretold == "failed"
     return FittedLaw(
-        name=winner.name if winner else None,
-        formula=winner.law.formula if winner else None,
+        name=winner.name if winner and not failed else None,
+        formula=winner.law.formula if winner and not failed else None,
         coefficients=winner.coefficients if winner else (),
         brackets=winner.brackets if winner else (),
         residual_ratio=winner.rms_ratio if winner else None,
         left_out_ratio=winner.left_out_ratio if winner else None,
         runner_up=runner_up.name if runner_up else None,
-        refused=choice.refused,
+        refused=failed_words(winner.name, forecasts) if winner and failed else choice.refused,
         separating=tuple(point.place for point in choice.separating),
         points=sweep.points,
         launches=sweep.launches,
-        drawn=drawn_points(sweep, winner),
+        drawn=drawn_points(sweep, None if failed else winner),
+        fits=winner.name if winner else None,
+        forecasts=forecasts,
+        foretold=foretold,
     )
 
 
@@ -149,4 +161,8 @@ def _chosen(
     measured = np.isfinite(times).any(axis=1)
     columns = {name: [place[i] for place in kept] for i, name in enumerate(covariates)}
     sweep = make_sweep(columns, times[measured])
-    return fitted(choose(sweep, laws, minimum_effect), sweep)
+
+    def again(rest: Sweep) -> Choice:
+        return choose(rest, laws, minimum_effect)
+
+    return fitted(again(sweep), sweep, again)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -41,13 +41,16 @@ class Line:
     def choice(self) -> Choice:
         return choose(self.sweep, LAWS, self.minimum_effect)
 
-    @property
+    @cached_property
     def law(self) -> FittedLaw:
-        return fitted(self.choice, self.sweep)
+        return fitted(self.choice, self.sweep, self._choose_again(LAWS))
 
     def among(self, laws: Sequence[Law]) -> FittedLaw:
         """The law among some: where a rule's question leaves no others."""
-        return fitted(self.choose(laws), self.sweep)
+        return fitted(self.choose(laws), self.sweep, self._choose_again(laws))
+
+    def _choose_again(self, laws: Sequence[Law]) -> Callable[[Sweep], Choice]:
+        return lambda sweep: choose(sweep, laws, self.minimum_effect)
 
     def choose(self, laws: Sequence[Law]) -> Choice:
         """What can be concluded about these laws alone."""

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from slowpath.core.results import Finding, LawPoint, LawResult, LimitBracket
 from slowpath.report import format as fmt
+from slowpath.report.cards.forecasts import marks
 from slowpath.report.svg import law as drawn
 from slowpath.report.svg.law import Axis, Dot, Limit, Line
 
@@ -26,6 +27,9 @@ _ALONG: Mapping[str, tuple[str, ...]] = {
     "queue depth": ("in_flight",),
     "queue": ("queue",),
     "blocks": ("blocks",),
+    "step": (*_ALLOCATIONS, "message_bytes"),
+    "saturates": (*_ALLOCATIONS, "message_bytes"),
+    "threshold": _ALLOCATIONS,
 }
 _TITLES = {
     "message_bytes": "length of the message",
@@ -51,7 +55,8 @@ def law_picture(finding: Finding) -> Markup | None:
     lines, name = _lines(law, name)
     axis = Axis(_TITLES.get(name, name.replace("_", " ")), name.endswith("_bytes"))
     limits = [_limit(one, place == 0) for place, one in enumerate(law.brackets) if one.covariate == name]
-    return drawn.chart(lines, limits, axis, _y_title(finding, law), f"Law of {finding.rule}: {finding.title}")
+    title = f"Law of {finding.rule}: {finding.title}"
+    return drawn.chart(lines, limits, axis, _y_title(finding, law), title, marks(law, name))
 
 
 def _y_title(finding: Finding, law: LawResult) -> str:

@@ -41,4 +41,6 @@ LAW = Law(
     needs=lambda covariates: missing(covariates, *SIDES),
     variants=_variants,
     probes=_probes,
+    along=tuple(SIDES),
+    fewest=4,
 )

@@ -14,4 +14,6 @@ LAW = Law(
     needs=lambda covariates: missing(covariates, BLOCKS),
     variants=lambda c: with_transfer([Variant("blocks", single("blocks", "block", lambda d: d[BLOCKS]))], c),
     probes=lambda covariates: spread(covariates, BLOCKS),
+    along=(BLOCKS,),
+    fewest=4,
 )

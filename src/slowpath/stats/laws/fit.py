@@ -68,7 +68,7 @@ def fit(law: Law, sweep: Sweep, level: float = 0.95) -> Fit:
 
 def fit_on(law: Law, sweep: Sweep, centre: Curve, level: float = 0.95) -> Fit:
     """`fit` with the centre curve already made."""
-    if (why := law.needs(sweep.covariates)) is not None:
+    if (why := law.needs(sweep.covariates) or law.too_few(sweep.covariates)) is not None:
         raise NotDetermined(f"law '{law.name}': {why}")
     found = fit_centres(law, sweep.covariates, centre.centre_s, centre.sigma_ratio)
     if not found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from slowpath.core.units import format_bytes, format_time, listed
 
@@ -68,13 +69,38 @@ class FittedPoint:
     page_bytes: int | None = None
 
 
+Kind = Literal["held out", "later"]
+Foretold = Literal["held", "failed", "undecided", "not made"]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a law foretells at a place that it was not fitted to, seconds.
+
+    kind: "held out" of the sweep itself, or "later": measured afterwards.  interval: prediction interval at 95 % for
+    this place alone.  joint_ratio: half the interval, as a ratio, by which all places of the law are judged together.
+    span_s: the time that the law is about.  seen_s, seen_interval: None: not measured.  held: None: not decided.
+    """
+
+    place: Mapping[str, float]
+    kind: Kind
+    foretold_s: float
+    interval: Interval
+    joint_ratio: float
+    span_s: float
+    seen_s: float | None = None
+    seen_interval: Interval | None = None
+    held: bool | None = None
+
+
 @dataclass(frozen=True)
 class FittedLaw:
     """The law of a sweep. name: None where no law may be named, with `refused` saying why.
 
     residual_ratio: root mean square over points.  left_out_ratio: error at points left out of the fit.
     separating: points that would tell the candidates apart.  points, launches: of the sweep.  drawn: its points.
-    is_excess: times are slow minus fast.
+    is_excess: times are slow minus fast.  fits: the law that fits, also where it may not be named.
+    forecasts: what it foretold, the outermost place first.  foretold: what came of them.
     """
 
     name: str | None
@@ -90,10 +116,18 @@ class FittedLaw:
     launches: int
     drawn: tuple[FittedPoint, ...] = ()
     is_excess: bool = False
+    fits: str | None = None
+    forecasts: tuple[Forecast, ...] = ()
+    foretold: Foretold = "not made"
 
     @property
     def is_named(self) -> bool:
         return self.name is not None
+
+    @property
+    def is_foretold(self) -> bool:
+        """Whether it is named and new points came out as it foretold them."""
+        return self.is_named and self.foretold == "held"
 
 
 def formula_words(law: FittedLaw) -> str:
@@ -125,6 +159,8 @@ def _counted(per: str | None) -> tuple[str, int]:
         return f"MiB of {per.removeprefix('byte').removeprefix(' of the ') or 'message'}", _MIB
     if per in _COUNTED:
         return _COUNTED[per], 1
+    if per.startswith("("):  # a curve of its own
+        return per, 1
     return (f"pages of {per.removesuffix(' page')}" if per.endswith(" page") else f"{per}s"), 1
 
 
@@ -185,7 +221,7 @@ def cost_words(law: FittedLaw) -> str:
 
 def _cost(one: Coefficient) -> str:
     """`1.73 us [1.70, 1.76] per 4 KiB page`; bytes by the MiB."""
-    if one.per is None:
+    if one.per is None or one.per.startswith("("):
         return _term(one)
     scale = _MIB if one.per.startswith("byte") else 1
     most = "at most " if one.name.endswith(" at most") else ""

@@ -37,13 +37,15 @@ class Variant:
     """A law with its shape fixed: what is left are coefficients.
 
     searched: numbers of the shape that were chosen freely along the sweep (places of switches); they count as
-    parameters.
+    parameters. turned: where such a number is continuous, the slope of the last column by its logarithm, shape
+    (points,): what is not known of it widens what the law foretells.
     """
 
     label: str
     columns: Columns
     brackets: tuple[Bracket, ...] = ()
     searched: int = 0
+    turned: Callable[[Covariates], Floats] | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class Law:
     shape_matters: which variant holds is part of the claim, so two that can't be told apart are refused; else
     (places of a switch) what fits as well widens the bracket.  placed: in place of variants, where these are too many
     to be tried one by one and the times tell which are worth it: (covariates, centre_s, sigma_ratio).
+    along: covariates that it is about, one of which must have `fewest` values or more: its parameters, limits included,
+    and 2 that could contradict them.
     """
 
     name: str
@@ -62,6 +66,16 @@ class Law:
     probes: Callable[[Covariates], Sequence[Place]]
     shape_matters: bool = True
     placed: Callable[[Covariates, Floats, Floats], Sequence[Variant]] | None = None
+    along: tuple[str, ...] = ()
+    fewest: int = 0
+
+    def too_few(self, covariates: Covariates) -> str | None:
+        """None where enough values were swept; else how many there have to be."""
+        there = max((int(np.unique(covariates[name]).size) for name in self.along if name in covariates), default=0)
+        if not self.along or there >= self.fewest:
+            return None
+        what = "lengths" if self.along[0].endswith("_bytes") else "values"
+        return f"too few points: needs {self.fewest} {what}, has {there}"
 
     def shapes(self, covariates: Covariates, centre_s: Floats, sigma_ratio: Floats) -> Sequence[Variant]:
         """The variants to try on these times, shape (points,): all of them, or those that a search has left."""

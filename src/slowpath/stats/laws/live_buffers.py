@@ -20,4 +20,6 @@ LAW = Law(
     variants=lambda covariates: steps(covariates, LIVE, "miss", rising=True),
     probes=lambda covariates: spread(covariates, LIVE),
     shape_matters=False,
+    along=(LIVE,),
+    fewest=5,
 )

@@ -14,4 +14,6 @@ LAW = Law(
     needs=lambda covariates: missing(covariates, MESSAGE),
     variants=lambda covariates: [Variant("bytes", single("transfer", "byte", lambda c: c[MESSAGE]))],
     probes=lambda covariates: spread(covariates, MESSAGE),
+    along=(MESSAGE,),
+    fewest=4,
 )

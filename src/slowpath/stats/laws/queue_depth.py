@@ -34,4 +34,6 @@ LAW = Law(
     needs=lambda c: missing(c, DEPTH) or (None if (c[DEPTH] > 0).all() else "in_flight is 0 at a point"),
     variants=lambda covariates: _VARIANTS,
     probes=lambda covariates: spread(covariates, DEPTH),
+    along=(DEPTH,),
+    fewest=4,
 )

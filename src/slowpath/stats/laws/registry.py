@@ -14,7 +14,10 @@ from slowpath.stats.laws import (
     pages,
     queue_depth,
     repetition,
+    saturates,
     segments,
+    step,
+    threshold,
 )
 from slowpath.stats.laws.law import Law
 
@@ -26,6 +29,9 @@ LAWS: tuple[Law, ...] = (
     granules.LAW,
     live_buffers.LAW,
     repetition.LAW,
+    step.LAW,
+    saturates.LAW,
+    threshold.LAW,
     segments.LAW,
     queue_depth.LAW,
     blocks.LAW,

@@ -20,4 +20,6 @@ LAW = Law(
     variants=lambda covariates: steps(covariates, REPETITION, "before it opens", rising=False),
     probes=lambda covariates: spread(covariates, REPETITION),
     shape_matters=False,
+    along=(REPETITION,),
+    fewest=5,
 )

@@ -12,6 +12,8 @@ from slowpath.stats.laws.found import Bracket
 from slowpath.stats.laws.law import Column, Variant, intercept, with_transfer
 from slowpath.stats.laws.sweep import Covariates
 
+ALIKE_RATIO = 1.25  # of lengths that count as one: what is constant over them may as well grow
+
 
 def step(name: str, term: str, above: float, up_to: float, *, rising: bool) -> Variant:
     """A constant more from `up_to` on (rising), or up to `above` (falling)."""
@@ -28,3 +30,19 @@ def steps(covariates: Covariates, name: str, term: str, *, rising: bool) -> list
     values = np.unique(covariates[name]).tolist()
     found = [step(name, term, low, high, rising=rising) for low, high in pairwise(values)]
     return with_transfer(found, covariates)
+
+
+def gaps_between_groups(lengths: Sequence[float], fewest_beside: int) -> list[tuple[float, float]]:
+    """Where a step between constants may lie: (last length before it, first one behind it), with so many lengths on
+    either side that stand ALIKE_RATIO or more apart. A length and one byte more are one length here.
+
+    Args: lengths: ascending.
+    """
+    ends = [index for index, (low, high) in enumerate(pairwise(lengths)) if high > ALIKE_RATIO * low]
+    inner = ends[fewest_beside - 1 : len(ends) + 1 - fewest_beside]
+    return [(lengths[index], lengths[index + 1]) for index in inner]
+
+
+def count_of_groups(lengths: Sequence[float]) -> int:
+    """Ascending lengths that stand ALIKE_RATIO or more apart."""
+    return sum(high > ALIKE_RATIO * low for low, high in pairwise(lengths)) + bool(lengths)
