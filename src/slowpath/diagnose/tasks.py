@@ -80,6 +80,14 @@ class LaunchesTask(TaskBase, frozen=True, kw_only=True, tag="launches"):
     """Whether launches are of two kinds, by many of them."""
 
 
+class SingleTask(TaskBase, frozen=True, kw_only=True, tag="single"):
+    """Vary each of some factors by itself that the survey's screening varied with others: names of parameters, with the
+    side where it is one side's.
+    """
+
+    factors: list[str]
+
+
 class WitnessTask(TaskBase, frozen=True, kw_only=True, tag="witness"):
     """Count library calls in the cells that findings rest on."""
 
@@ -194,6 +202,7 @@ Task: TypeAlias = (
     | RepeatTask
     | SuspectTask
     | LaunchesTask
+    | SingleTask
     | WitnessTask
     | RivalTask
     | SeparateTask

@@ -21,6 +21,7 @@ from slowpath.diagnose.steps import (
     rival,
     separate,
     settings,
+    single,
     survey,
     suspect,
     trial,
@@ -33,6 +34,7 @@ ProposeFor = Callable[[Finding, State], Iterator[Proposal]]
 
 # What may name another slow path.
 NAMING: tuple[Propose, ...] = (
+    single.propose,
     repeat.propose_own_settings,
     settings.propose,
     suspect.propose,

@@ -14,6 +14,7 @@ from slowpath.diagnose.steps.repeat import REPEAT
 from slowpath.diagnose.steps.rival import RIVAL
 from slowpath.diagnose.steps.separate import SEPARATE
 from slowpath.diagnose.steps.settings import SETTINGS
+from slowpath.diagnose.steps.single import SINGLE
 from slowpath.diagnose.steps.survey import SURVEY
 from slowpath.diagnose.steps.suspect import SUSPECT
 from slowpath.diagnose.steps.trial import TRIAL
@@ -26,6 +27,7 @@ KINDS: tuple[StepKind[Any], ...] = (
     REPEAT,
     SUSPECT,
     LAUNCHES,
+    SINGLE,
     WITNESS,
     RIVAL,
     SEPARATE,

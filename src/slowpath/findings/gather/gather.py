@@ -12,6 +12,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.results import EnvironmentResult, Results
 from slowpath.core.roles import Roles
 from slowpath.findings.evidence.evidence import (
+    CLEAR_RATIO,
     WITHOUT_USER,
     ControlVariable,
     ExposedMessage,
@@ -23,6 +24,7 @@ from slowpath.findings.evidence.evidence import (
     Place,
     Processors,
     ProtocolSwitch,
+    Screened,
     SharedPlacement,
     Slowdown,
     SlowPeer,
@@ -40,6 +42,7 @@ from slowpath.findings.gather import (
     lotteries,
     pairs,
     processors,
+    screened,
     shapes,
 )
 from slowpath.findings.gather.contrasts import DECIDED, slowdown
@@ -109,6 +112,13 @@ class Gathered:
     ) -> Variation | None:
         found = (one.find(cells, changes, metric, phases) for one in self._variations)
         return next((one for one in found if one is not None), None)
+
+    @cached_property
+    def _screened(self) -> list[Screened]:
+        return [one for one in screened.screened(self._results.cells, self.minimum_effect) if one.ratio.beyond]
+
+    def screened(self, *parameters: str) -> list[Screened]:
+        return [one for one in self._screened if one.parameter in parameters and one.ratio.least > CLEAR_RATIO]
 
     # What a line shows.
 
