@@ -196,5 +196,5 @@ def test_what_could_not_have_been_seen_is_in_text_and_page() -> None:
     assert said in text
     shown = page(diagnosis(least=[least]), RUNS)
     assert "What this diagnosis could not have seen" in shown
-    assert "<dt>pages, first messages</dt><dd>1.25x (2.00" in shown
+    assert "<dt>pages, first messages</dt><dd>1.25× (2.00 µs)" in shown
     assert "could not have seen" not in render(diagnosis(), "d") + page(diagnosis(), RUNS)
