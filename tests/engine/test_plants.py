@@ -90,7 +90,9 @@ def test_blocks_and_open_receives_are_counted(planted: Planted) -> None:
     index = planted(f"cost_s={LONG_S / 8} per=block", f"{few} datatype=vector blocks=8", few)
     assert times_s(index, 0, "steady").min() >= LONG_S
     assert times_s(index, 1, "steady").min() < times_s(index, 0, "steady").min()
-    index = planted(f"call=receive cost_s={LONG_S / 16} per=queue", *(f"{few} posted=before queue={n}" for n in (16, 0)))
+    index = planted(
+        f"call=receive cost_s={LONG_S / 16} per=queue", *(f"{few} posted=before queue={n}" for n in (16, 0))
+    )
     assert times_s(index, 0, "steady", rank=1).min() >= LONG_S
     assert times_s(index, 1, "steady", rank=1).min() < times_s(index, 0, "steady", rank=1).min()
 

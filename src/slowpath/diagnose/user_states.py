@@ -11,6 +11,7 @@ from slowpath.core.results import Finding, Results
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.evaluate import findings
 from slowpath.findings.evidence.user_state import UserState
+from slowpath.findings.gather.laws import Later
 from slowpath.mpi.forced import Forced
 
 WITHOUT_USER = "without your settings"  # the environment that unsets them
@@ -24,12 +25,14 @@ def user_state(forced: Sequence[Forced]) -> UserState | None:
     return UserState(forced[0].state, {one.name: one.value for one in forced}, WITHOUT_USER)
 
 
-def findings_under(results: Results, forced: Sequence[Forced], experiments: Sequence[Results] = ()) -> list[Finding]:
+def findings_under(
+    results: Results, forced: Sequence[Forced], experiments: Sequence[Results] = (), later: Later | None = None
+) -> list[Finding]:
     """What the rules see in a run that the user's variables were part of.
 
-    Args: experiments: runs that tell causes apart, the newest first.
+    Args: experiments: runs that tell causes apart, the newest first.  later: forecasts that were measured.
     """
-    found = findings(results, ROLES, user_state=user_state(forced), experiments=experiments)
+    found = findings(results, ROLES, user_state=user_state(forced), experiments=experiments, later=later)
     return [_as_users_own(one, forced) for one in found]
 
 

@@ -36,7 +36,9 @@ def between(source: random.Random, low: float, high: float) -> float:
 
 def _pages(source: random.Random) -> Plant:
     cost_s = between(source, 40e-9, 1e-6)
-    return Plant("pages", Truth("SP001", ("4 KiB page", cost_s), also=("SP005", "SP012")), f"use=1 cost_s={cost_s:g} per=page")
+    return Plant(
+        "pages", Truth("SP001", ("4 KiB page", cost_s), also=("SP005", "SP012")), f"use=1 cost_s={cost_s:g} per=page"
+    )
 
 
 def _allocation(source: random.Random) -> Plant:
