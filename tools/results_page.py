@@ -32,6 +32,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "LaunchInstructions",
     ),
     "contrasts": ("ContrastResult", "ContrastSide", "Reproduce", "NodePairs", "NodePair", "FailedNode"),
+    "shapes": ("CellShapes", "Stalls", "MessagePeriod", "TailPoint", "DrawnMessages"),
     "findings": (
         *(
             "Finding",

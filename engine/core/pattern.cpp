@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/pattern.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 namespace slowpath {
@@ -22,11 +21,15 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
 
 void fill_pattern(std::span<std::byte> to, std::uint64_t seed, std::uint64_t begin, bool inverted) {
     const std::uint64_t flip = inverted ? ~std::uint64_t{0} : 0;
-    std::uint64_t word_index = begin / 8;
-    for (std::size_t at = 0; at < to.size(); at += 8, ++word_index) {
-        const std::uint64_t word = scramble(seed + word_index) ^ flip;
-        std::memcpy(to.data() + at, &word, std::min<std::size_t>(8, to.size() - at));
+    const std::uint64_t first = seed + begin / 8;
+    const std::size_t words = to.size() / 8, rest = to.size() % 8;
+    // Whole words have a loop of their own: a length that varies makes each copy a call.
+    for (std::size_t i = 0; i < words; ++i) {
+        const std::uint64_t word = scramble(first + i) ^ flip;
+        std::memcpy(to.data() + 8 * i, &word, 8);
     }
+    const std::uint64_t last = scramble(first + words) ^ flip;
+    std::memcpy(to.data() + 8 * words, &last, rest);
 }
 
 }  // namespace slowpath

@@ -41,7 +41,7 @@ class Yardsticks {
     std::int64_t begin_ns_;
     std::int64_t yardsticks_begin_ns_ = 0;
     std::int64_t allowed_ns_ = 0;
-    bool any_ = false;
+    bool beyond_ = false;  ///< one length beyond what is allowed was measured
     std::map<Ends, std::vector<Route>> planned_;
     std::string lines_;
 };

@@ -23,7 +23,7 @@ std::string line(const Timed& timed, int rank, int peer);
 /// A short sample is all clock, and a long one takes time from what is measured.
 inline constexpr std::int64_t sample_ns = 8'000;
 /// Samples of each yardstick, and of those that take longer than long_ns.
-inline constexpr int samples = 5, long_samples = 2;
+inline constexpr int samples = 5, long_samples = 3;
 inline constexpr std::int64_t long_ns = 200'000;
 
 }  // namespace slowpath::yardstick

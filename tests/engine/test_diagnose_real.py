@@ -52,7 +52,7 @@ metric = "time_per_put_s"
 def test_a_window_s_memory_is_found_and_its_remedy_proven(
     mpi: Mpi, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(survey, "survey_text", lambda shipped, forced, gpus: SURVEY)
+    monkeypatch.setattr(survey, "survey_text", lambda shipped, own, gpus: SURVEY)
     bench = Bench(
         built=Library("mpi", mpi.identity, mpi, engine),
         description=describe(engine, mpi.environ(os.environ)),

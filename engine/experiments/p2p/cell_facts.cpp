@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "p2p/cell_facts.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "p2p/roles.hpp"
 
 namespace slowpath::p2p {
@@ -59,16 +62,20 @@ void derive(const Assignment& assignment, std::optional<int>, JsonObject& to) {
 
 std::optional<Route> route(const Assignment& assignment, int size) {
     const Config config = configure(assignment);
-    if (too_few_ranks(config, size)) return std::nullopt;
+    const bool alone = config.pattern == Pattern::ping_pong || config.pattern == Pattern::one_way;
+    if (too_few_ranks(config, size) || !alone || config.posted != Posted::together || config.barrier_inside)
+        return std::nullopt;
     const auto on_gpu = [](const SideConfig& side) {
         return side.kind == memory::Kind::device || side.kind == memory::Kind::device_pool ||
                side.kind == memory::Kind::device_vmm;
     };
     const SideConfig &from = config.side(Side::sender), &to = config.side(Side::receiver);
     if (from.kind == memory::Kind::managed || to.kind == memory::Kind::managed) return std::nullopt;
-    const Roles roles = roles_of(config, 0, size);
-    return Route{.from = 0,
-                 .to = roles.peer,
+    // Between processors the direction makes no difference, and one of the two is measured.
+    std::array<int, 2> ends = ends_of(config, size);
+    if (!on_gpu(from) && !on_gpu(to)) std::sort(ends.begin(), ends.end());
+    return Route{.from = ends[0],
+                 .to = ends[1],
                  .bytes = config.message_bytes,
                  .from_gpu = on_gpu(from),
                  .to_gpu = on_gpu(to),

@@ -150,9 +150,10 @@ std::uint64_t Endpoint::seed(std::uint64_t number, Side from) const {
 
 void Endpoint::prepare(std::uint64_t number, Side from) {
     const Payload payload(config_, *roles_.side);
-    // Poison first on both: it also marks the bytes around the message.
-    payload.poison(held(from).buffer, seed(number, from));
-    if (roles_.side == from) payload.fill(held(from).buffer, seed(number, from));
+    if (roles_.side == from)
+        payload.fill(held(from).buffer, seed(number, from));
+    else
+        payload.poison(held(from).buffer, seed(number, from));
 }
 
 void Endpoint::compare(std::uint64_t number, Side from, const char* when) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <vector>
 
 #ifdef SLOWPATH_INJECT_FAULT
@@ -54,6 +55,7 @@ void Payload::write_message(memory::Buffer& buffer, std::int64_t at, std::uint64
 }
 
 void Payload::fill(memory::Buffer& buffer, std::uint64_t seed) const {
+    mark(buffer);
     for (std::int64_t slot = 0; slot < slots_; ++slot)
         write_message(buffer, offset_bytes_ + slot * stride_bytes_, seed, false);
 }
@@ -61,6 +63,10 @@ void Payload::fill(memory::Buffer& buffer, std::uint64_t seed) const {
 void Payload::poison(memory::Buffer& buffer, std::uint64_t seed) const {
     for (std::int64_t slot = 0; slot < slots_; ++slot)
         write_message(buffer, offset_bytes_ + slot * stride_bytes_, seed, true);
+    mark(buffer);
+}
+
+void Payload::mark(memory::Buffer& buffer) const {
     std::array<std::byte, guard_bytes> guard;
     guard.fill(guard_value);
     const std::span all(guard);
@@ -79,7 +85,8 @@ void Payload::compare_message(const memory::Buffer& buffer, std::int64_t at, std
         layout_.fill(want, begin, seed, false);
         buffer.read(unsigned_of(at + begin), part);
         inject_fault(part, begin);
-        if (!std::equal(part.begin(), part.end(), want.begin())) {
+        // std::equal compares std::byte one by one.
+        if (std::memcmp(part.data(), want.data(), length) != 0) {
             for (std::size_t i = 0; i < length; ++i) {
                 if (part[i] == want[i]) continue;
                 ++result.wrong_bytes;

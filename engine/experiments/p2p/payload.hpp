@@ -17,7 +17,7 @@ class Payload {
   public:
     Payload(const Config& config, Side which);
 
-    /// Write the message `seed`: what a sender sends.
+    /// Write the message `seed` and mark the bytes around: what a sender sends.
     void fill(memory::Buffer& buffer, std::uint64_t seed) const;
     /// Write the complement of the message `seed` and mark the bytes around: what a receiver holds before.
     void poison(memory::Buffer& buffer, std::uint64_t seed) const;
@@ -41,6 +41,7 @@ class Payload {
     std::int64_t guard_before_bytes_;
     std::int64_t guard_after_bytes_;
 
+    void mark(memory::Buffer& buffer) const;
     void write_message(memory::Buffer& buffer, std::int64_t at, std::uint64_t seed, bool inverted) const;
     void compare_message(const memory::Buffer& buffer, std::int64_t at, std::uint64_t seed,
                          Result& result) const;

@@ -14,10 +14,12 @@ from slowpath.analyse.beyond import beyond_notes
 from slowpath.analyse.cells import cell_entry
 from slowpath.analyse.contrasts import build_contrasts, offers
 from slowpath.analyse.first_allocation import first_allocation_lines
+from slowpath.analyse.floors import floor_lines
 from slowpath.analyse.library_loaded import library_lines
 from slowpath.analyse.node_pairs import node_pairs, pair_lines
 from slowpath.analyse.outcomes import skipped_rows
 from slowpath.analyse.placed import placement_lines
+from slowpath.analyse.shapes import shapes_of
 from slowpath.analyse.source import read_recorded
 from slowpath.analyse.told import absent_notes, told_of
 from slowpath.core.results import RESULTS_SCHEMA, Results, Verdict
@@ -54,6 +56,7 @@ def build_results(run: Path) -> Results:
     more = [line for study in studies for line in study.lines(sections[study.section], cells)]
     more += [*pair_lines(pairs), *placement_lines(about.placements), *library_lines(about.mpis)]
     more += [*first_allocation_lines(plan.cells, measurements.by_series), *recorded.lines]
+    more += floor_lines(cells)
     results = Results(
         schema=RESULTS_SCHEMA,
         run=about,
@@ -63,6 +66,7 @@ def build_results(run: Path) -> Results:
         findings=[],
         **sections,
         node_pairs=pairs,
+        shapes=shapes_of(plan.cells, measurements.by_series),
         skipped=skipped,
         notes=[
             *beyond,

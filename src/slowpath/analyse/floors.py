@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slowpath.core.cell_results import Floor, OverFloor
+from slowpath.core.cell_results import CellResult, Floor, OverFloor
 from slowpath.core.plan import Cell
+from slowpath.core.results import Line
+from slowpath.core.units import format_bytes, format_time, ratio_words
+from slowpath.core.whole import whole_number
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.measurements import Measurements
 from slowpath.experiments.p2p.ways import Message, Way, message_of
@@ -50,14 +53,19 @@ def floors(cell: Cell, measurements: Measurements, launches: Sequence[LaunchReco
 
 
 def _time_s(launch: LaunchRecord, way: Way, message: Message) -> float | None:
-    """Median of one launch, seconds; None: not measured there."""
+    """Least of one launch's samples, seconds; None: not measured there.
+
+    A floor is what the machine can do: whatever disturbs a sample makes it longer.
+    """
     length = message.bytes if way.sized else 0
     last = launch.size - 1
     sender, receiver = (last if rank is None else rank for rank in (message.sender, message.receiver))
+    if message.ends == ("host", "host"):  # the engine measures one direction for both
+        sender, receiver = sorted((sender, receiver))
     one = launch.yardsticks.get((sender, receiver, way.name, length))
     if one is None or not one.samples_ns:
         return None
-    return float(np.median(one.samples_ns)) * 1e-9 / one.operations or None
+    return min(one.samples_ns) * 1e-9 / one.operations or None
 
 
 def _reason(launch: LaunchRecord, way: Way) -> str | None:
@@ -116,4 +124,39 @@ def _over(cell: int, message: Message, launches: Sequence[LaunchRecord], measure
         interval=ratio.interval,
         level=ratio.level,
         launches=len(pairs),
+    )
+
+
+def floor_lines(cells: Sequence[CellResult]) -> list[Line]:
+    """For each library and environment of the run one line: the shortest and the longest message over their floors.
+
+    Of ping-pongs where there are some; [] where no cell has a floor.
+    """
+    groups: dict[tuple[str | None, str, str], list[tuple[int, CellResult]]] = {}
+    for cell in cells:
+        if cell.over_floor is not None and cell.copy == 1:
+            length = whole_number(cell.parameters.get("message_bytes", "")) or 0
+            groups.setdefault((cell.mpi, cell.environment, cell.placement), []).append((length, cell))
+    return [Line(level="info", text=_words(place, group), contrast=None) for place, group in groups.items()]
+
+
+def _words(place: tuple[str | None, str, str], group: list[tuple[int, CellResult]]) -> str:
+    ping_pong = [one for one in group if one[1].parameters.get("pattern") == "ping_pong"] or group
+    ends = dict.fromkeys((min(ping_pong, key=_length)[1].cell, max(ping_pong, key=_length)[1].cell))
+    shown = [_over_words(length, cell) for length, cell in ping_pong if cell.cell in ends]
+    where = ", ".join(part for part in place if part)
+    return f"floor ({where}): {'; '.join(shown)}"
+
+
+def _length(one: tuple[int, CellResult]) -> int:
+    return one[0]
+
+
+def _over_words(length: int, cell: CellResult) -> str:
+    over = cell.over_floor
+    assert over is not None
+    way = next(one.text for one in cell.floors if one.name == over.floor)
+    return (
+        f"a message of {format_bytes(length)} takes {ratio_words(over.ratio, over.interval)} what {way} takes "
+        f"({format_time(over.floor_s)})"
     )

@@ -51,9 +51,11 @@ from slowpath.core.run_results import (
     RunResult,
     UcxProtocol,
 )
+from slowpath.core.shape_results import CellShapes
 
 __all__ = [
     "RESULTS_SCHEMA",
+    "CellShapes",
     "Claim",
     "ContrastResult",
     "ContrastSide",
@@ -157,6 +159,10 @@ class Results(Result, frozen=True, kw_only=True):
     node_pairs: Annotated[
         list[NodePairs], means("one for each group of cells that differ in their pair of nodes alone")
     ]
+    shapes: Annotated[
+        list[CellShapes] | None,
+        means("what the order of single messages shows, a cell each; null: of an older version"),
+    ] = optional()
     skipped: Annotated[list[SkippedRow], means("what was not measured, and why")]
     notes: Annotated[list[str], means("what importers and the engine noted")]
 

@@ -35,6 +35,9 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "SP020": ("posted",),
     "SP021": ("queue",),
     "SP023": ("device allocations",),
+    "SP026": ("long series",),
+    "SP027": ("long series",),
+    "SP035": ("paths", "short messages", "your settings", "your settings, GPU memory"),
 }
 _CONTROL = "control"  # the survey's A/A control: without it nothing warns of a disturbed machine
 

@@ -14,6 +14,7 @@ from slowpath.core.errors import UsageError
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, State
+from slowpath.mpi.parameter_files import settings_of
 from slowpath.report import write_all
 from slowpath.run.execute import RunLimits
 from slowpath.run.libraries import Library as Built
@@ -65,6 +66,7 @@ class Bench:
             check=self.check,
             asked=asked,
             cores=self.cores,
+            settings=settings_of(self.built.mpi, self.environ),
         )
 
     def prepare(self, text: str, kind: str) -> Prepared:

@@ -12,11 +12,12 @@ from slowpath.core.cell_check import CheckCells, nothing_checked
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.records import DiagnosisStep
-from slowpath.diagnose.tasks import Task
+from slowpath.diagnose.tasks import SurveyTask, Task
 from slowpath.findings.gather.control_variables import control_variables
 from slowpath.findings.remedies.registry import remedies_for
 from slowpath.findings.remedies.remedy import Remedy
 from slowpath.mpi.forced import Forced, forced_states
+from slowpath.mpi.own_settings import OwnSetting, removable
 from slowpath.mpi.switches import SwitchVariable, switches_of
 
 RANKS = 2
@@ -67,7 +68,7 @@ class Proposal:
 class State:
     """All that a proposal may rest on. measured: the survey first.  environ: the user's.  gpus: that both ranks can
     take.  check: the engine as the judge of cells.  asked: what is to be looked into; all findings, where nothing was
-    asked for.  cores: that ranks can have here; None: not known.
+    asked for.  cores: that ranks can have here; None: not known.  settings: the user's own, as they are now.
     """
 
     findings: Sequence[Finding]
@@ -79,6 +80,13 @@ class State:
     check: CheckCells = nothing_checked
     asked: Asked = EVERYTHING
     cores: int | None = None
+    settings: Sequence[OwnSetting] = ()
+
+    @property
+    def removable(self) -> tuple[OwnSetting, ...]:
+        """The user's settings that the survey took away."""
+        task = self.measured[0].step.task if self.measured else None
+        return removable(task.settings if isinstance(task, SurveyTask) else self.settings)
 
     @property
     def survey(self) -> Results:

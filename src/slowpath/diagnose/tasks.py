@@ -12,6 +12,7 @@ import msgspec
 
 from slowpath.core.limits import Name, Number, Whole
 from slowpath.core.results import LawForecast, LawSourceResult, Snippet
+from slowpath.mpi.own_settings import OwnSetting
 
 # How a trial has the fast side: the remedied cell is on it; the remedy changes nothing there; it is measured with the
 # remedy as well; there is none, since the finding rests on a law.
@@ -28,9 +29,32 @@ class TaskBase(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
 
 class SurveyTask(TaskBase, frozen=True, kw_only=True, tag="survey"):
-    """Look for slow paths cheaply. only: rules and questions whose cells it has; empty: all."""
+    """Look for slow paths cheaply. only: rules and questions whose cells it has; empty: all.
+
+    settings: the user's own, as they were then.
+    """
 
     only: list[str] = []
+    settings: list[OwnSetting] = []
+
+
+class SettingsCell(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell in which settings are taken away. group: its cells in this step.  contrast: that showed it to be slow."""
+
+    finding: Name
+    contrast: Name
+    group: Name
+    metric: Name
+    phase: Name
+
+
+class SettingsTask(TaskBase, frozen=True, kw_only=True, tag="settings"):
+    """Take sets of the user's settings away: which one is it? taken: environment -> numbers of settings that it lacks,
+    among those of the survey's task that can be taken away.
+    """
+
+    cells: list[SettingsCell]
+    taken: dict[Name, list[Whole]]
 
 
 class RepeatTask(TaskBase, frozen=True, kw_only=True, tag="repeat"):
@@ -193,6 +217,7 @@ class CombinedTask(TaskBase, frozen=True, kw_only=True, tag="combined"):
 
 Task: TypeAlias = (
     SurveyTask
+    | SettingsTask
     | RepeatTask
     | SuspectTask
     | WitnessTask

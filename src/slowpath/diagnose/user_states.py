@@ -9,12 +9,13 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Results
 from slowpath.experiments.registry import ROLES
+from slowpath.findings.catalogue.sp035_own_settings import RULE as OWN_SETTINGS
 from slowpath.findings.evaluate import findings
+from slowpath.findings.evidence.evidence import WITHOUT_USER
 from slowpath.findings.evidence.user_state import UserState
 from slowpath.findings.gather.laws import Later
 from slowpath.mpi.forced import Forced
 
-WITHOUT_USER = "without your settings"  # the environment that unsets them
 FORCED_RULES = {"SP009": "single_copy_off", "SP010": "network_path"}
 
 
@@ -37,8 +38,8 @@ def findings_under(
 
 
 def is_users_own(finding: Finding) -> bool:
-    """Whether it is of a state that users can force and that holds for those who change nothing."""
-    return bool(finding.affects_default) and finding.rule in FORCED_RULES
+    """Whether it is of settings, or of a state that users can force, and holds for those who change nothing."""
+    return bool(finding.affects_default) and finding.rule in (*FORCED_RULES, OWN_SETTINGS.code)
 
 
 def _as_users_own(finding: Finding, forced: Sequence[Forced]) -> Finding:

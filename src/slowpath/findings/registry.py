@@ -33,6 +33,10 @@ CATALOGUE = (
     "sp022_slow_rank",
     "sp023_ipc_allocation",
     "sp024_fresh_buffers",
+    "sp025_far_above_floor",
+    "sp026_stalls",
+    "sp027_alternation",
+    "sp035_own_settings",
 )
 RULES: tuple[Rule, ...] = tuple(import_module(f"slowpath.findings.catalogue.{name}").RULE for name in CATALOGUE)
 

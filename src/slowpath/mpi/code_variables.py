@@ -182,11 +182,17 @@ def reader_of(name: str) -> CodeVariables | None:
     return next((row for row in CODE_VARIABLES if any(fnmatchcase(name, one) for one in row.names)), None)
 
 
+# What looks like such a variable and makes the library read less than it would.
+_READS_NOTHING = {("OMPI_MCA_mca_base_param_files", "none")}
+
+
 def why_code(name: str, value: str) -> str | None:
     """Why a variable that a folder sets may choose what is run here; None: it is not known to.
 
     A value with a slash, or one that a shell would expand to a home, names a file: nothing that a setting needs.
     """
+    if (name, value) in _READS_NOTHING:
+        return None
     if (row := reader_of(name)) is not None:
         return f"{row.reader} {row.does}"
     if "/" in value or value.startswith(("~", ".")):

@@ -142,6 +142,11 @@ MPI_LIBRARIES: tuple[MpiLibrary, ...] = (
 )
 # Variables of what lies below the libraries: UCX, libfabric and its providers.
 TRANSPORT_PREFIXES = ("UCX_", "FI_")
+# Of what else lies on a message's way: the provider's and the card's libraries, the GPU's runtime, the C library.
+BELOW_PREFIXES = (
+    *("UCC_", "HCOLL_", "SHARP_", "PSM2_", "PSM3_", "RDMAV_", "MLX4_", "MLX5_", "GDRCOPY_", "NCCL_", "RCCL_"),
+    *("CUDA_", "HSA_", "HIP_", "ROCR_", "MALLOC_", "GLIBC_TUNABLES"),
+)
 TRANSPORT_GPU_VARIABLES = ("UCX_MEMTYPE_CACHE", "PSM3_GPUDIRECT")
 
 TITLES = {library.name: library.title for library in MPI_LIBRARIES}

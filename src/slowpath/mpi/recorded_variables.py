@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 from slowpath.core.secrets import BY_NAME, BY_VALUE, has_credential, has_secret_name, looks_secret
-from slowpath.mpi.libraries import PREFIXES
+from slowpath.mpi.libraries import BELOW_PREFIXES, PREFIXES
 
 VARIABLES = "variables"  # of the machine, in run.json: name -> value
 NOT_RECORDED = "variables_not_recorded"  # name -> why there is no value
@@ -112,7 +112,8 @@ RECORDED: tuple[Recorded, ...] = (
 # each is recorded even where its value is not.
 STEERING_PREFIXES = (
     *PREFIXES,
-    *("SLURM_", "PBS_", "FLUX_", "CUDA_", "SLOWPATH_", "OMP_", "MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD"),
+    *BELOW_PREFIXES,
+    *("SLURM_", "PBS_", "FLUX_", "SLOWPATH_", "OMP_", "LD_PRELOAD"),
     *("OPENBLAS_", "GOTO_", "BLIS_", "MKL_"),
 )
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping
 
 import msgspec
@@ -15,6 +14,7 @@ from slowpath.core.labels import group_labels
 from slowpath.core.plan import Cell, Environment, Placement, PlannedMpi, cell_key
 from slowpath.plan.campaign import Campaign
 from slowpath.plan.contrasts import GroupCells
+from slowpath.plan.points import every, screened
 from slowpath.plan.tables import CellsTable, Names, scalars, wrong
 
 MAX_CELLS = 100_000
@@ -55,11 +55,15 @@ def expand_group(
         problem = f"{experiment.name} needs {experiment.min_ranks} ranks, not {shared.counts[-1]}; set ranks"
         raise wrong(campaign.source, title, "experiment", problem)
     axes = _axes(campaign, table, experiment, shared)
-    count = math.prod(len(values) for values in axes.values()) * len(shared.mpis)
+    try:
+        plane = screened(table.parameters, axes) if table.design == "screening" else every(axes)
+    except UsageError as error:
+        raise wrong(campaign.source, title, "design", str(error)) from error
+    count = plane.count * len(shared.mpis)
     if first + count > MAX_CELLS:
         problem = f"makes {first + count} cells with those before it; the limit is {MAX_CELLS}; take fewer values"
         raise wrong(campaign.source, title, None, problem)
-    points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+    points = list(plane.points())
     labels = group_labels(table.name, experiment, points)
     defaults = experiment.defaults()
     parameters = [{name: point.get(name, default) for name, default in defaults.items()} for point in points]

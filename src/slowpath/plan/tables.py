@@ -67,13 +67,18 @@ class PlacementTable(msgspec.Struct, frozen=True):
 
 
 class CellsTable(msgspec.Struct, frozen=True):
-    """[[cells]]: one experiment at every combination of the listed values."""
+    """[[cells]]: one experiment at every combination of the listed values.
+
+    design: "screening": of two values of a parameter, and of four as those of two factors, only as many combinations
+    as tell the factors apart.
+    """
 
     name: Name
     experiment: str
     environment: Names | None = None
     placement: Names | None = None
     copies: Annotated[int, Meta(ge=1, le=1000)] = 1
+    design: Literal["all", "screening"] = "all"
     parameters: dict[str, Scalar | list[Scalar]] = {}
 
 

@@ -12,6 +12,7 @@ from slowpath.core.clean import shell_assignments
 from slowpath.core.plan import Launch, Plan
 from slowpath.mpi.launchers import Command, Launcher, command, launcher_named
 from slowpath.mpi.mpi import Mpi
+from slowpath.mpi.own_settings import unset_in_ranks
 from slowpath.record.folder import launch_folder
 from slowpath.run.cores import allocated_nodes, allowed_cores
 from slowpath.run.libraries import Library
@@ -42,6 +43,8 @@ class MpiCommands:
         variables = environment.variables
         if environment.witness:
             variables = witness_variables(self.engine, out, variables, self.environ)
+        # env(1) takes a variable out of what the launcher inherits, and so out of what it passes on to the ranks.
+        inside = _env_without(unset_in_ranks(self.mpi.name, environment.unset, variables))
         made = command(
             self.launcher,
             str(self.mpi.mpiexec),
@@ -49,15 +52,17 @@ class MpiCommands:
             plan.ranks_of(planned.placement),
             placement.bind,
             variables,
-            [str(self.engine), "--plan", str(out / "plan.txt"), "--out", str(out)],
+            [*inside, str(self.engine), "--plan", str(out / "plan.txt"), "--out", str(out)],
             cores_for(placement, self.cores, allocated_nodes(self.environ)),
             self.environ,
             place_of(placement),
         )
-        # env(1) takes a variable out of what the launcher inherits, and so out of what it passes on to the ranks.
-        without = [word for name in environment.unset for word in ("-u", name)]
-        argv = ("env", *without, *made.argv) if without else made.argv
-        return Command(argv, {**self.mpi.env, **made.variables})
+        return Command((*_env_without(environment.unset), *made.argv), {**self.mpi.env, **made.variables})
+
+
+def _env_without(names: Sequence[str]) -> tuple[str, ...]:
+    """`env -u A -u B`; empty where there is nothing to take out."""
+    return ("env", *(word for name in names for word in ("-u", name))) if names else ()
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,11 @@ from slowpath.diagnose.steps.survey import survey_text
 from slowpath.diagnose.trials.needs import CannotHelp, where_it_can_help
 from slowpath.findings.registry import RULES
 from slowpath.findings.remedies.registry import find
+from slowpath.mpi.own_settings import OwnSetting
 from slowpath.run.prepare import shipped_text
 
-WHOLE = survey_text(shipped_text("survey"), (), 2)
+OWN = [OwnSetting("UCX_TLS", "tcp")]
+WHOLE = survey_text(shipped_text("survey"), OWN, 2)
 NO_GPU = survey_text(shipped_text("survey"), (), 0)
 
 

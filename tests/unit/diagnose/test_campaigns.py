@@ -16,9 +16,9 @@ from slowpath.diagnose.limits import points
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.steps.survey import survey_text
 from slowpath.diagnose.trials.design import Trial, design
-from slowpath.diagnose.user_states import WITHOUT_USER
+from slowpath.findings.evidence.evidence import WITHOUT_USER
 from slowpath.findings.remedies.registry import find
-from slowpath.mpi.forced import Forced
+from slowpath.mpi.own_settings import OwnSetting
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode, shipped
 from slowpath.plan.cost import estimate
@@ -58,12 +58,12 @@ def test_the_survey_expands_and_costs_about_ten_seconds(description: Json) -> No
 
 
 def test_the_survey_looks_at_the_user_s_variables_and_at_gpus(description: Json) -> None:
-    forced = [Forced("single_copy_off", "MPIR_CVAR_CH4_CMA_ENABLE", "0")]
-    plan = plan_of(survey_text(shipped()["survey"].read_text(), forced, 2), description)
+    own = [OwnSetting("MPIR_CVAR_CH4_CMA_ENABLE", "0")]
+    plan = plan_of(survey_text(shipped()["survey"].read_text(), own, 2), description)
     without = plan.environment(WITHOUT_USER, "mpich")
     assert without.unset == ["MPIR_CVAR_CH4_CMA_ENABLE"]
     assert not without.variables
-    assert {c.group for c in plan.contrasts} >= {"your settings", "pinned host memory"}
+    assert {c.group for c in plan.contrasts} >= {"your settings", "your settings, GPU memory", "pinned host memory"}
     assert any(
         c.parameters["memory"] == "device" and c.parameters["device"] == "0:1"
         for c in plan.cells

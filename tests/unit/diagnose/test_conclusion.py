@@ -16,8 +16,8 @@ from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.witness import with_counts
 from slowpath.diagnose.tasks import AttributeTask, RepeatTask, SurveyTask, TrialTask
-from slowpath.diagnose.user_states import WITHOUT_USER
 from slowpath.experiments.registry import ROLES
+from slowpath.findings.evidence.evidence import WITHOUT_USER
 from slowpath.findings.evidence.user_state import UserState
 from slowpath.findings.gather.gather import Gathered
 from slowpath.findings.remedies.registry import find

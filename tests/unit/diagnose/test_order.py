@@ -15,10 +15,10 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import KINDS
-from slowpath.diagnose.steps.repeat import WITHOUT_USER
 from slowpath.diagnose.tasks import RepeatTask, SurveyTask, Task, TrialTask
 from slowpath.diagnose.trials.pooled import pooled
 from slowpath.diagnose.trials.verdict import judge_trial
+from slowpath.findings.evidence.evidence import WITHOUT_USER
 
 
 @pytest.fixture

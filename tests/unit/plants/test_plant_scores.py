@@ -1,112 +1,159 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawing plants and scoring what is said of them."""
+"""Scoring what is said of a plant, and the runs that make the scores."""
 
 from __future__ import annotations
 
-import random
-import re
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import made_results
+import msgspec
 import pytest
-from msgspec.structs import replace
 
-from slowpath.core.errors import UsageError
-from slowpath.core.results import Finding, LawCoefficient, LawResult, LimitBracket
+from slowpath.core.cell_results import CellResult, MetricResult
+from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
+from slowpath.core.results import Finding, LawPoint, LawResult, LimitBracket
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.planned import UnbuiltEngine
 from slowpath.run.libraries import Library
 from slowpath.stats.modes import wilson
-from slowpath.studies.plants.classes import CLASSES
+from slowpath.studies.plants import again
+from slowpath.studies.plants.baseline import Baseline, false_alarms
+from slowpath.studies.plants.classes import CLASSES, PAIRED
+from slowpath.studies.plants.folder import Drawn, read
+from slowpath.studies.plants.grammar import Clause, Condition
 from slowpath.studies.plants.harness import run
 from slowpath.studies.plants.measure import Ground
-from slowpath.studies.plants.plant import Measured, Truth
-from slowpath.studies.plants.score import Baseline, false_alarms, score
+from slowpath.studies.plants.pens import cores, shares
+from slowpath.studies.plants.plant import Measured, Plant, State
+from slowpath.studies.plants.score import Score, score
 from slowpath.studies.plants.table import Scored, counts, line, table
-from slowpath.studies.plants.trials import draw
+from slowpath.studies.plants.trials import Asked, draw
 
-NOTHING = Baseline([])
-
-
-def measured(*findings: Finding) -> Measured:
-    return Measured(findings, made_results.results())
-
-
-def finding(rule: str, excess_s: float = 1e-4, **more: Any) -> Finding:
-    return made_results.finding(rule, excess_s, about="host", where="host", text="slow", ratio=3.0, **more)
+US = 1e-6
+LENGTHS = (1024, 4096, 16384, 65536)
+OVER_8K = Plant("threshold", (Clause(20 * US, conditions=(Condition("bytes", ">", 8192),)),))
+KERNEL = Plant("threshold", (Clause(20 * US, conditions=(Condition("bytes", ">", 8192),), room="kernel"),))
+ONE_WAY = {"pattern": "one_way", "buffer_bytes": "message", "overalloc_bytes": "0", "live_buffers": "1"}
 
 
-def law(per: str | None, value: float, *brackets: tuple[str, float, float]) -> LawResult:
-    limits = [LimitBracket(covariate=c, above=a, up_to=u) for c, a, u in brackets]
-    return replace(made_results.law(), name=None, coefficients=[term("term", per, value)], brackets=limits)
+def usual_s(length: int) -> float:
+    """Of a message without a plant."""
+    return 1 * US + length * 0.2e-9
 
 
-def term(name: str, per: str | None, value: float) -> LawCoefficient:
-    return LawCoefficient(name=name, per=per, unit="s", value=value, interval=None, interval_kind="none")
+def cells(plant: Plant | None = None) -> list[CellResult]:
+    """One-way messages of LENGTHS, with what the plant adds."""
+    found = []
+    for number, length in enumerate(LENGTHS):
+        paid_s = 20 * US if plant and length > 8192 else 0.0
+        cell = made_results.cell(number, {**ONE_WAY, "message_bytes": str(length)})
+        times = made_results.estimate([usual_s(length) + paid_s] * 3)
+        metric = MetricResult(unit="s", better="lower", phases={"steady": times}, first_slow=None, by_repetition=None)
+        found.append(msgspec.structs.replace(cell, metrics={"one_way_s": metric}))
+    return found
 
 
-PAGES = Truth("SP001", ("4 KiB page", 2e-7))
+def measured(*findings: Finding, plant: Plant | None = OVER_8K) -> Measured:
+    return Measured(findings, msgspec.structs.replace(made_results.results(), cells=cells(plant)))
+
+
+CLEAN = Baseline([measured(plant=None)])
+
+
+def law(excess_s: float, above: float = 4096, up_to: float = 16384) -> LawResult:
+    """A step behind a length, as a finding names it."""
+    points = tuple(
+        LawPoint(
+            place={"message_bytes": float(length)},
+            value_s=usual_s(length),
+            interval=(usual_s(length), usual_s(length)),
+            fitted_s=usual_s(length) + (excess_s if length > above else 0.0),
+        )
+        for length in LENGTHS
+    )
+    bracket = LimitBracket(covariate="message_bytes", above=above, up_to=up_to)
+    return msgspec.structs.replace(made_results.law(), name="segments", brackets=[bracket], drawn=points)
+
+
+def finding(rule: str = "SP013", excess_s: float = 20 * US, evidence: str = "", **more: Any) -> Finding:
+    """Slow at 16 KiB against 4 KiB. evidence: of the leg explained, where there is one."""
+    made = made_results.finding(rule, excess_s, about="host", where="host", text="slow", ratio=3.0, **more)
+    made = msgspec.structs.replace(
+        made, metric="one_way_s", phase="steady", slow_cells=[2], fast_cells=[1], cells=[0, 1, 2, 3]
+    )
+    if not evidence:
+        return msgspec.structs.replace(made, status="observed", cause=None)
+    leg = msgspec.structs.replace(made.legs.explained, state="shown", evidence=[evidence])
+    legs = msgspec.structs.replace(made.legs, explained=leg)
+    return msgspec.structs.replace(made, status="explained", cause="The library changes its protocol.", legs=legs)
+
+
+IN_KERNEL = "system time per operation of the sender grows by 20 us: the time goes to the kernel"
 
 
 @pytest.mark.parametrize(
-    ("findings", "verdict"),
+    ("findings", "plant", "verdict", "why"),
     [
-        ([], "abstained"),
-        ([finding("SP001", law=law("4 KiB page", 2.1e-7))], "right"),
-        ([finding("SP001", law=law("4 KiB page", 2.3e-7))], "wrong"),
-        ([finding("SP001", law=law("64 KiB page", 2e-7))], "abstained"),
-        ([finding("SP001")], "abstained"),
-        ([finding("SP002", law=law("byte of the allocation", 2e-7))], "wrong"),
+        ([], OVER_8K, "missed", "no finding"),
+        ([finding(law=law(20 * US), evidence="a variable moves it")], OVER_8K, "right", "found"),
+        ([finding(law=law(20 * US))], OVER_8K, "honest", "not explained"),
+        ([finding()], OVER_8K, "honest", "no law"),
+        ([finding(law=law(25 * US))], OVER_8K, "wrong", "SP013: law 'segments' is off by"),
+        ([finding(law=law(20 * US, 4096, 8000))], OVER_8K, "wrong", "SP013: limit in (4096, 8000]"),
+        ([finding(law=law(20 * US), evidence=IN_KERNEL)], KERNEL, "right", "found"),
+        ([finding(law=law(20 * US), evidence=IN_KERNEL)], OVER_8K, "wrong", "said to go to kernel, it goes to user"),
+        ([finding(law=law(20 * US), evidence=IN_KERNEL.replace("sender", "receiver"))], KERNEL, "wrong", "the side"),
+        ([finding("SP015", law=law(20 * US), evidence="x")], OVER_8K, "wrong", "explained by block, planted by bytes"),
+        ([finding(excess_s=50 * US)], OVER_8K, "wrong", "not planted: SP013"),
+        ([finding(law=law(20 * US)), finding("SP017", 1e-3)], OVER_8K, "wrong", "not planted: SP017"),
     ],
 )
-def test_a_rule_is_right_with_its_coefficient_alone(findings: list[Finding], verdict: str) -> None:
-    assert score(PAGES, measured(*findings), NOTHING).verdict == verdict
+def test_four_things_are_scored(findings: list[Finding], plant: Plant, verdict: str, why: str) -> None:
+    found = score(plant, measured(*findings), CLEAN)
+    assert (found.verdict, why in found.why) == (verdict, True), found
 
 
-@pytest.mark.parametrize(("above", "up_to", "verdict"), [(8, 12, "right"), (7, 8, "wrong"), (12, 16, "wrong")])
-def test_a_limit_lies_in_the_bracket_or_not(above: float, up_to: float, verdict: str) -> None:
-    truth = Truth("SP003", limit=("live_buffers", 8))
-    found = [finding("SP003", law=law(None, 1e-4, ("live_buffers", above, up_to)))]
-    assert score(truth, measured(*found), NOTHING).verdict == verdict
+def test_of_a_pair_both_have_to_be_found() -> None:
+    both = Plant("threshold+blocks", (*OVER_8K.clauses, Clause(1e-3, conditions=(Condition("bytes", "<", 2000),))))
+    assert score(both, measured(finding(law=law(20 * US))), CLEAN).verdict == "wrong"  # at 1 KiB the law is off
+    assert score(both, measured(finding()), CLEAN).verdict == "missed"
+    short = msgspec.structs.replace(finding("SP099", 1e-3), slow_cells=[0], fast_cells=[1])
+    assert score(both, measured(finding(), short), CLEAN).verdict == "honest"
 
 
-def test_a_finding_without_a_law_is_an_abstention() -> None:
-    truth = Truth("SP005", (None, 1e-4))
-    assert score(truth, measured(finding("SP005", excess_s=1e-4)), NOTHING).verdict == "abstained"
+def test_what_costs_too_little_is_not_asked_for() -> None:
+    little = Plant("threshold", (Clause(0.1 * US, conditions=(Condition("bytes", ">", 8192),)),))
+    assert score(little, measured(), CLEAN).verdict == "below"
 
 
-def test_of_two_constants_the_one_that_the_law_adds_counts() -> None:
-    terms = [term("constant", None, 1e-4), term("miss", None, 3e-4)]
-    steps = replace(law(None, 0.0), coefficients=terms)
-    found = [finding("SP003", law=steps)]
-    assert score(Truth("SP003", (None, 3e-4)), measured(*found), NOTHING).verdict == "right"
-    assert score(Truth("SP003", (None, 1e-4)), measured(*found), NOTHING).verdict == "wrong"
+def test_the_baseline_has_to_hold_with_a_plant_too() -> None:
+    listed = finding(evidence=IN_KERNEL)
+    baseline = Baseline([measured(listed, plant=None)])
+    undermined = score(OVER_8K, measured(listed), baseline)
+    assert (undermined.verdict, undermined.why[:21]) == ("wrong", "SP013, of the baselin")
+    assert score(KERNEL, measured(listed), baseline).verdict == "missed"
+    assert baseline.texts == ["in 1 of 1: SP013 host: slow"]
 
 
-def test_what_the_machine_has_anyway_is_no_alarm_and_names_no_plant_until_it_grows() -> None:
+def test_a_state_is_found_by_what_it_is_about() -> None:
+    state = Plant("single_copy_off", (), State("environment", "single_copy_off"))
+    found = score(state, measured(finding("SP009")), CLEAN)
+    assert (found.verdict, found.found) == ("honest", True)
+    assert score(state, measured(), CLEAN).verdict == "missed"
+
+
+def test_what_the_machine_has_anyway_is_no_alarm() -> None:
     baseline = Baseline([measured(finding("SP008")), measured()])
-    assert false_alarms(measured(finding("SP008", excess_s=1.9e-4)), baseline) == ()
-    assert false_alarms(measured(finding("SP008", excess_s=2.1e-4)), baseline) == ()
-    for grown, verdict in ((1.9e-4, "abstained"), (2.1e-4, "wrong")):
-        seen = measured(finding("SP008", excess_s=grown, law=law(None, 1.0)))
-        assert score(Truth("SP008", (None, 1e-4)), seen, baseline).verdict == verdict
+    assert false_alarms(measured(finding("SP008", excess_s=1.0)), baseline) == ()
     assert len(false_alarms(measured(finding("SP008", environment="other")), baseline)) == 1
-    assert baseline.texts == ["in 1 of 2: SP008 host: slow"]
-    assert score(PAGES, measured(finding("SP008")), baseline).verdict == "abstained"
-
-
-def test_what_is_true_of_the_plant_too_is_not_beside_it() -> None:
-    truth = Truth("SP001", ("4 KiB page", 2e-7), also=("SP012",))
-    right = finding("SP001", law=law("4 KiB page", 2e-7))
-    assert score(truth, measured(right, finding("SP012")), NOTHING).beside == ()
-    beside = score(truth, measured(right, finding("SP013")), NOTHING)
-    assert beside.verdict == "right"
-    assert len(beside.beside) == 1
 
 
 def test_all_follows_from_the_seed() -> None:
-    one, same, other = (draw(CLASSES, 24, 6, 2, seed) for seed in (7, 7, 8))
+    asked = Asked(2 * len(CLASSES), 6, 2, 0.0)
+    one, same, other = (draw(CLASSES, asked, seed) for seed in (7, 7, 8))
     assert one == same
     assert one != other
     assert [t.purpose for t in one].count("clean") == 6
@@ -114,27 +161,23 @@ def test_all_follows_from_the_seed() -> None:
     kinds = [t.plant.kind for t in one if t.plant]
     assert {kinds.count(c.name) for c in CLASSES} == {2}
     assert len({t.name for t in one}) == len(one)
-
-
-def test_every_class_draws_what_the_library_can_read() -> None:
-    words = {"use", "others", "bytes", "call", "cost_s", "per", "cpu"}
-    for one in CLASSES:
-        plant = one.draw(random.Random(1))
-        assert plant.kind == one.name
-        assert (plant.law is None) == (plant.setting is not None)
-        if plant.law:
-            assert {re.split("[<>=]", word)[0] for word in plant.law.split()} <= words
+    paired = draw(CLASSES, Asked(20, 0, 1, 0.2), 7)
+    assert sum("+" in t.plant.kind for t in paired if t.plant) == 4
 
 
 def test_the_table_counts_plants_and_clean_runs() -> None:
-    trials = draw(CLASSES[:1], 2, 1, 1, 3)
-    plants = [t for t in trials if t.plant]
-    right = score(plants[0].plant.truth, measured(), NOTHING) if plants[0].plant else None
-    scored = [Scored(t, 1.0, right if t.plant else None, () if t.plant else ("SP001: x",)) for t in trials]
+    trials = draw(PAIRED[:1], Asked(3, 1, 1), 3)
+    good = Score("honest", "no law is named", True, "open", "open", "right", ())
+    bad = replace(good, verdict="wrong", law="wrong")
+    verdicts = iter([good, good, bad])
+    scored = [Scored(t, 1.0, next(verdicts) if t.plant else None, () if t.plant else ("SP001: x",)) for t in trials]
     found = counts(scored)
-    assert (found["planted"], found["abstained"], found["clean"], found["clean_with_false_alarms"]) == (2, 2, 1, 1)
-    assert "pages" in table(scored)
+    assert (found["planted"], found["honest"], found["wrong"], found["clean_with_false_alarms"]) == (3, 2, 1, 1)
+    shown = table(scored)
+    assert "law right where one is claimed: 0 of 1" in shown
+    assert "without a wrong word: 2 of 3  67 %" in shown
     assert "SP001: x" in "".join(line(one) for one in scored)
+    assert "%" not in table([]).splitlines()[1]  # nothing was tried
 
 
 def test_shares_against_published_values() -> None:
@@ -142,7 +185,17 @@ def test_shares_against_published_values() -> None:
     for hits, trials, low, high in ((81, 263, 0.2553, 0.3662), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)):
         found = wilson(hits, trials)
         assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
-    assert "%" not in table([]).splitlines()[1]  # nothing was tried
+
+
+def test_each_job_has_two_cores_with_all_their_threads(tmp_path: Path) -> None:
+    for cpu in range(8):
+        (tmp_path / f"cpu{cpu}/topology").mkdir(parents=True)
+        (tmp_path / f"cpu{cpu}/topology/thread_siblings_list").write_text(f"{cpu % 4},{cpu % 4 + 4}\n")
+    found = cores(range(8), tmp_path)
+    assert found == [[0, 4], [1, 5], [2, 6], [3, 7]]
+    assert shares(2, found) == [[0, 4, 1, 5], [2, 6, 3, 7]]
+    with pytest.raises(EnvironmentFailure, match="6 cores are needed, and there are 4; give --jobs 2"):
+        shares(3, found)
 
 
 def ground(folder: Path) -> Ground:
@@ -153,15 +206,34 @@ def ground(folder: Path) -> Ground:
 
 def test_a_folder_of_other_plants_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its trials have the same names, and would be scored against plants that they never had."""
-    monkeypatch.setattr(Ground, "measured", lambda self, plant, folder: measured())
+    monkeypatch.setattr(Ground, "measured", lambda self, plant, folder, pen: measured())
     here, out = ground(tmp_path), tmp_path / "out"
-    trials = draw(CLASSES[:1], 1, 1, 1, 3)
-    assert len(run(here, trials, out, 3, lambda one: None)) == 3
-    assert len(run(here, trials, out, 3, lambda one: None)) == 3
+    drawn = Drawn(3, here.library.identity, here.shown)
+    trials = draw(PAIRED[:1], Asked(1, 1, 1), 3)
+    assert len(run(here, trials, out, drawn, lambda one: None)) == 3
+    assert len(run(here, trials, out, drawn, lambda one: None)) == 3
     with pytest.raises(UsageError, match="another seed"):
-        run(here, draw(CLASSES[:1], 1, 1, 1, 4), out, 4, lambda one: None)
+        run(here, draw(PAIRED[:1], Asked(1, 1, 1), 4), out, replace(drawn, seed=4), lambda one: None)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "001-clean").write_text("kept")
     with pytest.raises(UsageError, match="name a new folder"):
-        run(here, trials, tmp_path / "mine", 3, lambda one: None)
+        run(here, trials, tmp_path / "mine", drawn, lambda one: None)
     assert (tmp_path / "mine" / "001-clean").read_text() == "kept"
+
+
+def test_an_old_folder_is_scored_again_by_what_was_planted_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Ground, "measured", lambda self, plant, folder, pen: measured())
+    here, out = ground(tmp_path), tmp_path / "out"
+    trials = draw(PAIRED, Asked(6, 1, 1, 0.5), 3)
+    run(here, trials, out, Drawn(3, here.library.identity, here.shown), lambda one: None)
+    assert read(out)[1] == trials
+    seen: list[str] = []
+    folders: Mapping[str, Measured] = {trial.name: measured() for trial in trials[:-1]}
+    monkeypatch.setattr(again, "concluded", lambda folder: folders.get(folder.name))
+    scored = again.scored_again(out, lambda one: seen.append(one.trial.name))
+    assert seen == [trial.name for trial in trials]
+    assert [one.failure is not None for one in scored] == [False] * (len(trials) - 1) + [True]
+    with pytest.raises(RecordError, match="no plants that can be scored again"):
+        again.scored_again(tmp_path, lambda one: None)

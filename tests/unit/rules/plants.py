@@ -6,7 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+from floor_plants import far_above_floor
 from planted_results import GIB, KIB, MIB, Planted, granule_cost_s, placement
+
+from slowpath.findings.evidence.evidence import WITHOUT_USER
+from support.series import Extra, every, nothing, simulated
 
 ONE_WAY, HALF = "one_way_s", "half_round_trip_latency_s"
 BASES = (64 * MIB, 256 * MIB, GIB)
@@ -103,6 +108,19 @@ def environments(name: str, setting: str | None, variables: dict[str, str], fact
     return plant
 
 
+def own_settings(run: Planted, slow: bool) -> None:
+    """Slow as the environment is found; the twin helps, which is no slow path."""
+    without = run.environment(WITHOUT_USER)
+    run.environments[-1]["unset"] = ["UCX_TLS", "UCX_LOG_LEVEL"]
+    for length in SIZES:
+        factors = (2.5, 1.0) if slow else (1.0, 2.5)
+        a, b = (
+            run.cell({ONE_WAY: {"steady": transfer_s(length) * factor}}, message_bytes=length, environment=name)
+            for name, factor in zip(("default", without), factors, strict=True)
+        )
+        run.contrast("environment", ONE_WAY, (b, without), (a, "default"))
+
+
 def pages(run: Planted, slow: bool) -> None:
     for length in (MIB, 4 * MIB, 16 * MIB, 64 * MIB):
         seconds = {"huge": transfer_s(length), "small": transfer_s(length) + (length // 4096 * 4e-7 if slow else 0.0)}
@@ -191,6 +209,22 @@ def slow_rank(run: Planted, slow: bool) -> None:
         run.cell({HALF: {"steady": steady}}, pattern="ping_pong", message_bytes=8, peer=peer)
 
 
+def series(run: Planted, extra: Extra) -> None:
+    """Long series of three lengths, with what their order shows."""
+    lengths = {8: 8e-7, 64 * KIB: 7e-6, MIB: 8e-5}
+    for length, shapes in simulated(lengths, extra, burst_s=1e-3).items():
+        cell = run.cell({ONE_WAY: {"steady": lengths[length]}}, pattern="one_way", message_bytes=length)
+        run.shapes.append(msgspec.to_builtins(shapes) | {"cell": cell})
+
+
+def stalls(run: Planted, slow: bool) -> None:
+    series(run, every(64, 2e-4) if slow else nothing)
+
+
+def alternation(run: Planted, slow: bool) -> None:
+    series(run, every(2, 2e-5) if slow else nothing)
+
+
 PLANTS: dict[str, Plant] = {
     "SP001": first_pages,
     "SP002": first_allocation,
@@ -216,4 +250,8 @@ PLANTS: dict[str, Plant] = {
     "SP022": slow_rank,
     "SP023": device_allocation,
     "SP024": fresh_over_network,
+    "SP025": far_above_floor,
+    "SP026": stalls,
+    "SP027": alternation,
+    "SP035": own_settings,
 }

@@ -16,9 +16,10 @@ from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.evaluate import findings
 from slowpath.findings.registry import RULES
-from slowpath.studies.plants.own_cost import own_cost
-from slowpath.studies.plants.plant import Measured, Truth
-from slowpath.studies.plants.score import Baseline, score
+from slowpath.studies.plants.baseline import Baseline
+from slowpath.studies.plants.grammar import Clause, Condition
+from slowpath.studies.plants.plant import Measured, Plant
+from slowpath.studies.plants.score import score
 
 CODES = [rule.code for rule in RULES]
 SEEDS = (1, 2, 3)
@@ -80,19 +81,17 @@ def test_limits_lie_where_they_were_planted() -> None:
     assert high.above <= MIB < high.up_to
 
 
-def test_what_the_library_takes_by_the_same_law_is_known_from_a_clean_run() -> None:
-    """A plant's cost adds to it, also where the clean run names nothing: own_cost fits the law that was named."""
+def test_what_the_library_takes_anyway_is_known_from_a_clean_run() -> None:
+    """A plant's cost adds to it, also where the clean run names nothing."""
     planted, clean = Planted(1), Planted(2)
     messages(planted, 2.1e-9)
     messages(clean, 1e-10)
-    one = next(f for f in findings(planted.results(), ROLES) if f.rule == "SP006")
-    own = own_cost(one, planted.results(), clean.results(), "byte", ROLES)
-    assert own == pytest.approx(1e-10, rel=0.1)
-    assert own_cost(one, planted.results(), clean.results(), "page", ROLES) is None
     baseline = Baseline([Measured([], clean.results())])
-    measured = Measured([one], planted.results())
-    assert score(Truth("SP006", ("byte", 2e-9)), measured, baseline).verdict == "right"
-    assert score(Truth("SP006", ("byte", 1.8e-9)), measured, baseline).verdict == "wrong"
+    one = next(f for f in findings(planted.results(), ROLES) if f.rule == "SP006")
+    for cost_s, mark in ((2e-9, "right"), (1.7e-9, "wrong"), (2.3e-9, "wrong")):
+        clause = Clause(cost_s, conditions=(Condition("use", "=", 1),), per="byte")
+        found = score(Plant("message", (clause,)), Measured([one], planted.results()), baseline)
+        assert (found.found, found.law) == (True, mark), cost_s
 
 
 def test_ranks_that_share_the_only_processor_are_all_there_is_to_say() -> None:

@@ -20,6 +20,7 @@ from slowpath.diagnose.steps import (
     repeat,
     rival,
     separate,
+    settings,
     survey,
     suspect,
     trial,
@@ -31,12 +32,13 @@ Propose = Callable[[State], Iterator[Proposal]]
 ProposeFor = Callable[[Finding, State], Iterator[Proposal]]
 
 # What may name another slow path.
-NAMING: tuple[Propose, ...] = (repeat.propose_own_settings, suspect.propose)
+NAMING: tuple[Propose, ...] = (repeat.propose_own_settings, settings.propose, suspect.propose)
 # What a finding itself needs, one finding after the other.
 OF_A_FINDING: tuple[ProposeFor, ...] = (
     separate.propose,
     attribute.propose,
     trial.propose_attributed,
+    trial.propose_unset,
     refine.propose,
     trial.propose,
 )

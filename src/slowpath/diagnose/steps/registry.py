@@ -13,6 +13,7 @@ from slowpath.diagnose.steps.refine import REFINE
 from slowpath.diagnose.steps.repeat import REPEAT
 from slowpath.diagnose.steps.rival import RIVAL
 from slowpath.diagnose.steps.separate import SEPARATE
+from slowpath.diagnose.steps.settings import SETTINGS
 from slowpath.diagnose.steps.survey import SURVEY
 from slowpath.diagnose.steps.suspect import SUSPECT
 from slowpath.diagnose.steps.trial import TRIAL
@@ -21,6 +22,7 @@ from slowpath.diagnose.tasks import Task
 
 KINDS: tuple[StepKind[Any], ...] = (
     SURVEY,
+    SETTINGS,
     REPEAT,
     SUSPECT,
     WITNESS,

@@ -15,7 +15,8 @@ from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import RepeatTask
-from slowpath.diagnose.user_states import WITHOUT_USER, is_users_own
+from slowpath.diagnose.user_states import is_users_own
+from slowpath.findings.evidence.evidence import WITHOUT_USER
 
 ROUNDS = 12
 MOST_REPEATS = 4

@@ -11,6 +11,7 @@ import msgspec
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.limits.attribution import AND, remedies_of
 from slowpath.diagnose.limits.variables import MOST_HEADER_BYTES, limits_of
+from slowpath.diagnose.own_settings.named import remedies_of as own_remedies
 from slowpath.diagnose.sides import Sides, sides_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
@@ -39,6 +40,14 @@ def propose_attributed(finding: Finding, state: State) -> Iterator[Proposal]:
         yield from _proposals(finding, state, _attributed(finding, state, sides))
 
 
+def propose_unset(finding: Finding, state: State) -> Iterator[Proposal]:
+    """The user's own settings that the finding names, taken away."""
+    remedies = own_remedies(finding, state.removable)
+    sides = sides_of(finding, state.seen_in(finding)) if remedies else None
+    if sides is not None:
+        yield from _proposals(finding, state, ((one, sides) for one in remedies))
+
+
 def propose_again(state: State) -> Iterator[Proposal]:
     """Trials that noise left undecided, once more: the remedies and cells that they had."""
     trials = state.tasks(TrialTask)
@@ -50,7 +59,11 @@ def propose_again(state: State) -> Iterator[Proposal]:
         if finding is None or finding.status == "proven" or not judge_trial(task, one.results).is_open:
             continue
         untried = replace(state, measured=[other for other in state.measured if other is not one])
-        again = (*propose_attributed(finding, untried), *propose(finding, untried))
+        again = (
+            *propose_attributed(finding, untried),
+            *propose_unset(finding, untried),
+            *propose(finding, untried),
+        )
         yield from (proposal for proposal in again if same_trial(proposal.task, task))
 
 

@@ -17,13 +17,22 @@ KEPT_WHOLE = 4096  # samples of a launch kept for intervals within it; more say 
 
 
 @dataclass(frozen=True)
+class Ordered:
+    """The first KEPT_WHOLE single operations of a launch in their order, shape (n,): number, begin and seconds."""
+
+    number: NDArray[np.int64]
+    begin_ns: NDArray[np.int64]
+    times_s: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
 class Reduced:
     """Seconds per operation of one launch. `kept_s`: the steady part, at most KEPT_WHOLE samples, evenly taken.
 
     centre_s: what stands for the launch: the quantile `location` of its steady samples, the median unless the metric
     says otherwise; of the clean ones alone where the metric tells them apart and at least ENOUGH_CLEAN are clean.
     by_clean: whether that is so; None where clean samples are not told apart. all_s, clean_s: the same quantile of
-    all samples, and of the clean ones if they are enough.
+    all samples, and of the clean ones if they are enough.  ordered: None where samples are batches.
     """
 
     centre_s: float
@@ -41,6 +50,7 @@ class Reduced:
     by_clean: bool | None = None
     all_s: float | None = None
     clean_s: float | None = None
+    ordered: Ordered | None = None
 
 
 def reduce(series: MetricSamples) -> Reduced | None:
@@ -75,4 +85,13 @@ def reduce(series: MetricSamples) -> Reduced | None:
         by_clean=by_clean,
         all_s=None if by_clean is None else all_s,
         clean_s=centre_s if by_clean else None,
+        ordered=_ordered(series),
     )
+
+
+def _ordered(series: MetricSamples) -> Ordered | None:
+    order = series.order
+    if order is None:
+        return None
+    kept = slice(KEPT_WHOLE)
+    return Ordered(order.number[kept].copy(), order.begin_ns[kept].copy(), series.values_s[kept].copy())

@@ -29,12 +29,22 @@ class SampleBlock:
 
 
 @dataclass(frozen=True)
+class Order:
+    """Where single operations stand in their launch. number: counted from 0, those without a sample included.
+    begin_ns: absolute. Both int64, shape (n,), ascending.
+    """
+
+    number: NDArray[np.int64]
+    begin_ns: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
 class MetricSamples:
     """Samples of one metric, phase, cell and launch: seconds per operation, shape (n,), in the order taken.
 
     location: the quantile of the samples that stands for the launch. consecutive: the samples follow one another
     without a pause, so that a warm-up may stand at their head. clean: which samples nothing else disturbed, shape (n,);
-    None: not recorded.
+    None: not recorded.  order: None where a sample is a batch, or its begin was not recorded.
     """
 
     values_s: NDArray[np.float64]
@@ -43,6 +53,7 @@ class MetricSamples:
     location: float = MEDIAN
     consecutive: bool = False
     clean: NDArray[np.bool_] | None = None
+    order: Order | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,18 @@ def chosen(blocks: Sequence[SampleBlock], rank: int, phase: str) -> list[SampleB
     return sorted(found, key=lambda b: (b.allocation, b.seq0))
 
 
+def order_of(blocks: Sequence[SampleBlock]) -> Order | None:
+    """Of blocks of one rank and phase, by allocation: each allocation takes as many operations as its last block ends
+    at.
+    """
+    if not blocks or any(b.batch != 1 or b.start_ns is None for b in blocks):
+        return None
+    each = max(b.seq0 + b.duration_ns.size for b in blocks)
+    numbers = [b.allocation * each + b.seq0 + np.arange(b.duration_ns.size) for b in blocks]
+    begins = [b.start_ns for b in blocks if b.start_ns is not None]
+    return Order(np.concatenate(numbers), np.concatenate(begins))
+
+
 def per_operation(
     blocks: Sequence[SampleBlock],
     rank: int,
@@ -79,5 +102,6 @@ def per_operation(
         if found := chosen(blocks, rank, phase):
             values = np.concatenate([b.duration_ns * (NS / (b.batch * operations)) for b in found])
             batch = max(b.batch for b in found)
-            phases[phase] = MetricSamples(values, batch, operations, location, batches and phase == "steady")
+            consecutive = batches and phase == "steady"
+            phases[phase] = MetricSamples(values, batch, operations, location, consecutive, order=order_of(found))
     return phases

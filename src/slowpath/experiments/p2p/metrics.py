@@ -19,6 +19,7 @@ from slowpath.experiments.measured.series import (
     MetricSamples,
     SampleBlock,
     chosen,
+    order_of,
     per_operation,
 )
 from slowpath.experiments.p2p.layout import TOGETHER, ends_of, receiver_of
@@ -93,7 +94,8 @@ def _one_way(
     for phase in PHASES:
         found = messages(blocks, pair, phase)
         if isinstance(found, Messages):
-            phases[phase] = MetricSamples((found.receive_end - found.send_begin).astype(np.float64) * NS, 1)
+            values = (found.receive_end - found.send_begin).astype(np.float64) * NS
+            phases[phase] = MetricSamples(values, 1, order=order_of(chosen(blocks, pair[0], phase)))
         elif found is not NO_SAMPLES:
             return found
     return phases or NO_SAMPLES

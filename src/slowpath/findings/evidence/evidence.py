@@ -17,6 +17,7 @@ from slowpath.stats.laws.found import FittedLaw
 
 # The least that a law has to make of a difference. Many cells and laws are looked at, and over a hundred runs some fit
 # noise: lower ends of 1.04 to 1.08 in 4 of 60 clean runs (docs/results/plants.md).
+WITHOUT_USER = "without your settings"  # the environment that lacks all of the user's own
 LAW_RATIO = 1.1
 CLEAR_RATIO = 1.25  # from here on a difference is called a slow path also where no law or rule says more about it
 
@@ -168,6 +169,40 @@ class UnexpectedReceive(Difference):
 
 
 @dataclass(frozen=True)
+class SlowPlaces:
+    """One cell whose messages are slow at equal distances. slow_s, fast_s: a slow message, another one; ratio: of
+    these.
+
+    launches, messages: in which it was seen, and of the shortest of them.  between_s: from one to the next.  p: chance.
+    """
+
+    cell: CellResult
+    slow_s: float
+    fast_s: float
+    ratio: Ratio
+    launches: int
+    messages: int
+    between_s: float
+    p: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Periodic(Difference):
+    """`count` of every `every` messages are slow. slow_s, fast_s, ratio: the mean message with these and without.
+
+    seen: the cells that show it, first `slow`, which is `fast` too.  lacking: cells of the same place that were asked
+    and don't.  counted: in what; "either": at one length, or at lengths that take alike, messages and time can't be
+    told apart.
+    """
+
+    every: int
+    count: int
+    counted: Literal["messages", "either"]
+    seen: tuple[SlowPlaces, ...]
+    lacking: tuple[CellResult, ...]
+
+
+@dataclass(frozen=True)
 class Processors:
     """Where the ranks of a placement may run. shared: ranks of a node have fewer processors than there are of them.
 
@@ -252,6 +287,9 @@ class Evidence(Protocol):
 
     def unexpected_receives(self) -> Sequence[UnexpectedReceive]:
         """Late receives that take longer than early ones by more than their calls differ."""
+
+    def periods(self) -> Sequence[Periodic]:
+        """Of each place and period in messages the cell that loses most by it."""
 
     def shared_placements(self) -> Sequence[SharedPlacement]:
         """Placements of one core a rank in which ranks share one."""

@@ -12,11 +12,13 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.results import EnvironmentResult, Results
 from slowpath.core.roles import Roles
 from slowpath.findings.evidence.evidence import (
+    WITHOUT_USER,
     ControlVariable,
     ExposedMessage,
     FirstUse,
     Growth,
     LateFastPath,
+    Periodic,
     Place,
     Processors,
     ProtocolSwitch,
@@ -28,7 +30,16 @@ from slowpath.findings.evidence.evidence import (
     Variation,
 )
 from slowpath.findings.evidence.user_state import UserState
-from slowpath.findings.gather import breaks, control_variables, first_use, late_receives, laws, pairs, processors
+from slowpath.findings.gather import (
+    breaks,
+    control_variables,
+    first_use,
+    late_receives,
+    laws,
+    pairs,
+    processors,
+    shapes,
+)
 from slowpath.findings.gather.contrasts import DECIDED, slowdown
 from slowpath.findings.gather.lines import Line, Lines
 from slowpath.findings.gather.untouched import with_touched_twin
@@ -78,9 +89,11 @@ class Gathered:
 
     @cached_property
     def _slowdowns(self) -> list[Slowdown]:
-        """Every decided contrast beyond the minimum effect, controls left out."""
+        """Every decided contrast beyond the minimum effect, controls left out, and those in which the user's own
+        settings are the fast side: that is no slow path.
+        """
         found = (slowdown(contrast, self.cells) for contrast in self._results.contrasts)
-        return [one for one in found if one is not None]
+        return [one for one in found if one is not None and one.slow.environment != WITHOUT_USER]
 
     def slowdowns(self, *axes: str, phase: str) -> list[Slowdown]:
         return [one for one in self._slowdowns if one.axis in axes and one.slow_phase == one.fast_phase == phase]
@@ -153,6 +166,9 @@ class Gathered:
 
     def unexpected_receives(self) -> list[UnexpectedReceive]:
         return late_receives.unexpected_receives(self._results.cells, self.minimum_effect)
+
+    def periods(self) -> list[Periodic]:
+        return shapes.periods(self.cells, self._results.shapes or (), self.minimum_effect)
 
     def shared_placements(self) -> list[SharedPlacement]:
         return processors.shared_placements(self.run.placements, self._results.cells)

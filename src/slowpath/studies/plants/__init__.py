@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow paths by known laws, planted under a real MPI, and how many of them are named (docs/results/plants.md)."""
+"""Slow paths by drawn clauses, planted under a real MPI, and what is said of them (docs/results/plants.md)."""

@@ -1,108 +1,137 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All trials one after the other, and plants.json next to their folders."""
+"""All trials, some of them side by side, and plants.json next to their folders."""
 
 from __future__ import annotations
 
+import multiprocessing
+import queue
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-import msgspec
-
-from slowpath.core.errors import Interrupted, SlowpathError, UsageError
-from slowpath.core.files import write_atomically
-from slowpath.core.secrets import clean_words
-from slowpath.run.ownership import Taken, holds_nothing, keep_held, owned
-from slowpath.studies.plants.measure import Ground
+from slowpath.core.errors import Interrupted, SlowpathError
+from slowpath.run.ownership import Taken, owned
+from slowpath.studies.plants.baseline import Baseline, false_alarms
+from slowpath.studies.plants.folder import Drawn, check_folder, write
+from slowpath.studies.plants.measure import Ground, concluded
+from slowpath.studies.plants.pens import Pen, penned
 from slowpath.studies.plants.plant import Measured
-from slowpath.studies.plants.score import Baseline, false_alarms, score
-from slowpath.studies.plants.table import Scored, counts, table
+from slowpath.studies.plants.score import score
+from slowpath.studies.plants.table import Scored
 from slowpath.studies.plants.trials import PlantTrial
 
-FILE = "plants.json"
+Outcome = Measured | str  # or why there is none
+MeasureOne = Callable[[PlantTrial, Path, Pen], Measured]
 
 
 def run(
     ground: Ground,
     trials: Sequence[PlantTrial],
     out: Path,
-    seed: int,
+    drawn: Drawn,
     tell: Callable[[Scored], None],
+    jobs: int = 1,
     take_over: bool = False,
 ) -> list[Scored]:
     """Measure every trial and score it; plants.json is written anew after each: an interrupted run keeps what it has.
     A trial that fails is reported and counted, and the others go on.
 
-    Raises: UsageError: the folder holds something else than the beginning of these trials.  Taken: another process
-    goes on in it.
+    Args: jobs: diagnoses side by side, each on two cores of its own.
+    Raises: UsageError: the folder holds something else than these trials.  Taken: another process goes on in it.
+            EnvironmentFailure: there are not so many cores, or no cpusets.
     """
-    _check_folder(out, ground, trials)
-    out.mkdir(parents=True, exist_ok=True)
-    with owned(out, "slowpath plants", take_over=take_over):
-        return _run(ground, trials, out, seed, tell)
+    with standing(ground, out, drawn, trials, jobs, take_over) as (measure, pens):
+        return each(measure, trials, out, drawn, tell, pens)
 
 
-def _run(
-    ground: Ground, trials: Sequence[PlantTrial], out: Path, seed: int, tell: Callable[[Scored], None]
+@contextmanager
+def standing(
+    ground: Ground, out: Path, drawn: Drawn, trials: Sequence[PlantTrial], jobs: int, take_over: bool
+) -> Iterator[tuple[MeasureOne, Sequence[Pen]]]:
+    """The folder, held, with how to measure in it, and the pens.  Raises: as `run`."""
+    check_folder(out, drawn, trials)
+    with penned(jobs) as pens:
+        out.mkdir(parents=True, exist_ok=True)
+        with owned(out, "slowpath plants", take_over=take_over), _concluder(jobs) as conclude:
+            here = replace(ground, conclude=conclude)
+            yield lambda one, at, pen: here.measured(one.plant, at, pen), pens
+
+
+def each(
+    measure: MeasureOne,
+    trials: Sequence[PlantTrial],
+    out: Path,
+    drawn: Drawn,
+    tell: Callable[[Scored], None],
+    pens: Sequence[Pen],
 ) -> list[Scored]:
+    """All trials: those of the baseline first, then the others as pens get free."""
     clean: list[Measured] = []
     scored: list[Scored] = []
-    _write(out, seed, ground, Baseline(clean), scored, trials)
-    for trial in trials:
-        keep_held()
-        begun = time.monotonic()
-        try:
-            measured = ground.measured(trial.plant, out / trial.name)
-            if trial.purpose == "baseline":
-                clean.append(measured)
-            one = _judged(trial, measured, Baseline(clean), time.monotonic() - begun)
-        except (Interrupted, Taken):
-            raise
-        except SlowpathError as error:
-            one = Scored(trial, time.monotonic() - begun, failure=str(error))
-        scored.append(one)
-        tell(one)
-        _write(out, seed, ground, Baseline(clean), scored, trials)
+    write(out, drawn, Baseline(clean), scored, trials)
+    for part in (
+        [one for one in trials if one.purpose == "baseline"],
+        [one for one in trials if one.purpose != "baseline"],
+    ):
+        for trial, outcome, wall_s in outcomes(measure, part, out, pens):
+            if trial.purpose == "baseline" and isinstance(outcome, Measured):
+                clean.append(outcome)
+            scored.append(judged(trial, outcome, Baseline(clean), wall_s))
+            tell(scored[-1])
+            write(out, drawn, Baseline(clean), scored, trials)
     return scored
 
 
-def _judged(trial: PlantTrial, measured: Measured, baseline: Baseline, wall_s: float) -> Scored:
+def judged(trial: PlantTrial, outcome: Outcome, baseline: Baseline, wall_s: float) -> Scored:
+    """A trial's score or alarms."""
+    if isinstance(outcome, str):
+        return Scored(trial, wall_s, failure=outcome)
     if trial.plant is not None:
-        return Scored(trial, wall_s, score(trial.plant.truth, measured, baseline))
-    alarms = () if trial.purpose == "baseline" else false_alarms(measured, baseline)
-    return Scored(trial, wall_s, alarms=alarms)
+        return Scored(trial, wall_s, score(trial.plant, outcome, baseline))
+    return Scored(trial, wall_s, alarms=() if trial.purpose == "baseline" else false_alarms(outcome, baseline))
 
 
-def _drawn(trials: Sequence[PlantTrial]) -> dict[str, str | None]:
-    return {trial.name: trial.plant.text if trial.plant else None for trial in trials}
+def outcomes(
+    measure: MeasureOne, trials: Sequence[PlantTrial], out: Path, pens: Sequence[Pen]
+) -> Iterator[tuple[PlantTrial, Outcome, float]]:
+    """In the order in which they end. An interruption lets none begin any more."""
+    free: queue.SimpleQueue[Pen] = queue.SimpleQueue()
+    for pen in pens:
+        free.put(pen)
 
+    def one(trial: PlantTrial) -> tuple[PlantTrial, Outcome, float]:
+        pen, begun = free.get(), time.monotonic()
+        try:
+            return trial, measure(trial, out / trial.name, pen), time.monotonic() - begun
+        except (Interrupted, Taken):
+            raise
+        except SlowpathError as error:
+            return trial, str(error), time.monotonic() - begun
+        finally:
+            free.put(pen)
 
-def _check_folder(out: Path, ground: Ground, trials: Sequence[PlantTrial]) -> None:
-    """Folders of another draw have the same names, and would be scored against plants that they never had."""
-    if not out.exists() or holds_nothing(out):
+    if len(pens) == 1:
+        yield from map(one, trials)
         return
-    try:
-        begun = msgspec.json.decode((out / FILE).read_bytes())
-        before = begun["mpi"], begun["command"], begun["drawn"]
-    except (OSError, msgspec.DecodeError, KeyError, TypeError):
-        raise UsageError(f"{out}: holds no plants that can be gone on with; name a new folder with --out") from None
-    if before != (ground.library.identity, clean_words(ground.command), _drawn(trials)):
-        why = "was begun with another seed, count, MPI or budget"
-        raise UsageError(f"{out}: {why}; give the same again, or name a new folder with --out")
+    with ThreadPoolExecutor(len(pens)) as pool:
+        left: set[Future[tuple[PlantTrial, Outcome, float]]] = {pool.submit(one, trial) for trial in trials}
+        try:
+            while left:
+                done, left = wait(left, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _write(
-    out: Path, seed: int, ground: Ground, baseline: Baseline, scored: Sequence[Scored], trials: Sequence[PlantTrial]
-) -> None:
-    content = {
-        "schema": 1,
-        "seed": seed,
-        "mpi": ground.library.identity,
-        "command": clean_words(ground.command),
-        "drawn": _drawn(trials),
-        "counts": counts(scored),
-        "baseline": baseline.texts,
-        "trials": [one.as_dict() for one in scored],
-        "table": table(scored).splitlines(),
-    }
-    write_atomically(out / FILE, msgspec.json.format(msgspec.json.encode(content), indent=1))
+@contextmanager
+def _concluder(jobs: int) -> Iterator[Callable[[Path], Measured | None]]:
+    """Concluding takes seconds of one core: side by side, processes of their own do it."""
+    if jobs == 1:
+        yield concluded
+        return
+    with ProcessPoolExecutor(max(1, jobs // 4), multiprocessing.get_context("spawn")) as pool:
+        yield lambda folder: pool.submit(concluded, folder).result()

@@ -7,12 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.secrets import clean_words
 from slowpath.diagnose import concluded as diagnoses
 from slowpath.diagnose.records import FILE as DIAGNOSIS
 from slowpath.run.engine.meter import Tell
@@ -20,12 +22,15 @@ from slowpath.run.libraries import Library, one_library
 from slowpath.run.ownership import BEAT_S, keep_held
 from slowpath.run.prepare import varied_parameters
 from slowpath.studies.plants.classes import PlantClass
+from slowpath.studies.plants.pens import Pen
 from slowpath.studies.plants.plant import Measured, Plant
 
 LIBRARY = "libslowpath-plant.so"
 VARIABLE = "SLOWPATH_PLANT"
 SURVEY = "survey"
 LIMIT_S = 1800.0
+ALL_CORES = Pen()
+_HOLDING = threading.Lock()  # of the stamp of the folder, which each job renews
 
 
 @dataclass(frozen=True)
@@ -38,25 +43,35 @@ class Ground:
     library: Library
     preloaded: Path
     command: Sequence[str]
+    conclude: Callable[[Path], Measured | None] = field(default=lambda folder: concluded(folder))
+
+    @property
+    def shown(self) -> list[str]:
+        """The command without what it may hold of secrets."""
+        return clean_words(self.command)
 
     def variables(self, plant: Plant | None) -> dict[str, str]:
         """What the user's environment would hold.  Raises: EnvironmentFailure: the MPI has no such setting."""
         if plant is None:
             return {}
-        if plant.law is not None:
+        found: dict[str, str] = {}
+        if plant.preloaded is not None:
             preloaded = [str(self.preloaded), *filter(None, [os.environ.get("LD_PRELOAD")])]
-            return {"LD_PRELOAD": ":".join(preloaded), VARIABLE: plant.law}
-        found, why_not = self.library.resolve(plant.setting or "")
+            found = {"LD_PRELOAD": ":".join(preloaded), VARIABLE: plant.preloaded}
+            found |= {one.environment: "1" for one in plant.clauses if one.environment}
+        if plant.setting is None:
+            return found
+        state, why_not = self.library.resolve(plant.setting)
         if why_not is not None:
             raise EnvironmentFailure(why_not)
-        return found
+        return {**found, **state}
 
-    def measured(self, plant: Plant | None, folder: Path) -> Measured:
+    def measured(self, plant: Plant | None, folder: Path, pen: Pen = ALL_CORES) -> Measured:
         """Measure and conclude, or conclude anew from a folder that holds a whole diagnosis.
 
         Raises: EnvironmentFailure: the command failed, or left no findings behind.
         """
-        if (before := concluded(folder)) is not None:
+        if (before := self.conclude(folder)) is not None:
             return before
         if folder.exists():
             shutil.rmtree(folder)  # cut off in the middle
@@ -72,13 +87,13 @@ class Ground:
         ]
         environ = {**os.environ, **self.variables(plant)}
         try:
-            code, said = _run_to_its_end(argv, environ)
+            code, said = _run_to_its_end(pen.around(argv), environ)
         except subprocess.TimeoutExpired:
             raise EnvironmentFailure(f"{' '.join(argv)}: took over {LIMIT_S:g} s") from None
         if code != 0:
             last = (said.strip().splitlines() or ["no message"])[-1]
             raise EnvironmentFailure(f"{' '.join(argv)}: exit code {code}: {last}")
-        if (made := concluded(folder)) is None:
+        if (made := self.conclude(folder)) is None:
             raise EnvironmentFailure(f"{folder}: holds no whole diagnosis; look at {folder / DIAGNOSIS}")
         return made
 
@@ -93,7 +108,8 @@ def _run_to_its_end(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[in
                     _, said = process.communicate(timeout=BEAT_S)
                     return process.returncode, said
                 except subprocess.TimeoutExpired:
-                    keep_held()
+                    with _HOLDING:
+                        keep_held()
                     if time.monotonic() > end:
                         raise
         except BaseException:
@@ -122,4 +138,5 @@ def unavailable(one: PlantClass, library: Library) -> str | None:
     for name in one.needs:
         if name not in varied:
             return f"the survey does not vary {name}"
-    return None if one.setting is None else library.resolve(one.setting)[1]
+    setting = one.state.setting if one.state else None
+    return None if setting is None else library.resolve(setting)[1]

@@ -1,42 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is planted, and what a diagnosis has to say of it."""
+"""What is planted, and what is therefore true. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from slowpath.core.results import Finding, Results
+from slowpath.studies.plants.grammar import Axis, Clause, Place, Room, Side
 
 
 @dataclass(frozen=True)
-class Truth:
-    """rule: the code that names it.  cost: term of a finding's law (`per` of the coefficient, None for a constant) and
-    its planted value in seconds per that; None: the rule's name is all.  limit: covariate and the last value that goes
-    the old way; None: there is none.  also: codes of rules that are true of the same plant.
-    """
+class State:
+    """What is planted without a clause. axis: the one thing that a finding may name as what it depends on: "binding",
+    or "environment".  setting: of the MPI library by its library-neutral name, set in the user's environment.
+    text: of SLOWPATH_PLANT."""
 
-    rule: str
-    cost: tuple[str | None, float] | None = None
-    limit: tuple[str, float] | None = None
-    also: tuple[str, ...] = ()
+    axis: str
+    setting: str | None = None
+    text: str | None = None
 
 
 @dataclass(frozen=True)
 class Plant:
-    """kind: its class.  law: SLOWPATH_PLANT, None: nothing is preloaded.  setting: a state of the MPI library by its
-    library-neutral name, set in the user's environment; None: none."""
+    """kind: its class, or both with "+" between them.  clauses: of SLOWPATH_PLANT; empty: `state` alone.
+    drawn_s: the cost that was drawn for its class, from which that of the clause follows; 0: of a pair or state."""
 
     kind: str
-    truth: Truth
-    law: str | None = None
-    setting: str | None = None
-    words: Mapping[str, str] = field(default_factory=dict)
+    clauses: tuple[Clause, ...] = ()
+    state: State | None = None
+    drawn_s: float = 0.0
+
+    @property
+    def preloaded(self) -> str | None:
+        """SLOWPATH_PLANT; None: nothing is preloaded."""
+        parts = [one.text for one in self.clauses]
+        parts += [self.state.text] if self.state and self.state.text else []
+        return "; ".join(parts) or None
+
+    @property
+    def setting(self) -> str | None:
+        """That the user's environment holds; None: none."""
+        return self.state.setting if self.state else None
 
     @property
     def text(self) -> str:
-        """`pages cost_s=2.1e-07`."""
-        return self.law or f"setting {self.setting}"
+        """`use=1 cost_s=2e-07 per=page; index%64=0 cost_s=0.0002`."""
+        parts = [self.preloaded, f"setting {self.setting}" if self.setting else None]
+        return "; ".join(part for part in parts if part)
+
+    @cached_property
+    def axes(self) -> frozenset[str]:
+        """All that a cost of it depends on."""
+        found: set[str] = {axis for one in self.clauses for axis in one.axes}
+        return frozenset(found | ({self.state.axis} if self.state else set()))
+
+    @property
+    def rooms(self) -> frozenset[Room]:
+        """Where its time goes."""
+        return frozenset(one.room for one in self.clauses)
+
+    @property
+    def sides(self) -> frozenset[Side]:
+        """Who pays."""
+        return frozenset(side for one in self.clauses for side in one.sides)
+
+    @property
+    def limits(self) -> tuple[tuple[Axis, float], ...]:
+        """Axis and last value before the cost changes at once."""
+        return tuple(limit for one in self.clauses for limit in one.limits)
+
+    def expected_s(self, places: Mapping[Side, Place]) -> float | None:
+        """What one operation pays on average, its calls at these places; None: a clause does not say."""
+        total = 0.0
+        for clause in self.clauses:
+            for side in clause.sides & frozenset(places):
+                if (cost_s := clause.expected_s(places[side])) is None:
+                    return None
+                total += cost_s
+        return total
 
 
 @dataclass(frozen=True)

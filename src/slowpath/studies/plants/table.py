@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from slowpath.stats.modes import wilson
-from slowpath.studies.plants.score import Score
+from slowpath.studies.plants.score import VERDICTS, Score
 from slowpath.studies.plants.trials import PlantTrial
+
+MARKS = ("law", "limit", "explanation")
 
 
 @dataclass(frozen=True)
@@ -22,18 +24,26 @@ class Scored:
     alarms: tuple[str, ...] = ()
     failure: str | None = None
 
+    @property
+    def kind(self) -> str | None:
+        """The class of its plant; of two at once "pairs"."""
+        plant = self.trial.plant
+        return None if plant is None else "pairs" if "+" in plant.kind else plant.kind
+
     def as_dict(self) -> dict[str, Any]:
         """For plants.json."""
-        plant = self.trial.plant
+        plant, score = self.trial.plant, self.score
         return {
             "name": self.trial.name,
             "purpose": self.trial.purpose,
             "class": plant.kind if plant else None,
             "plant": plant.text if plant else None,
-            "rule": plant.truth.rule if plant else None,
-            "verdict": self.score.verdict if self.score else None,
-            "why": self.score.why if self.score else None,
-            "beside": list(self.score.beside) if self.score else [],
+            "depends": sorted(plant.axes) if plant else [],
+            "verdict": score.verdict if score else None,
+            "why": score.why if score else None,
+            "found": score.found if score else None,
+            **{name: getattr(score, name) if score else None for name in MARKS},
+            "beside": list(score.beside) if score else [],
             "false_alarms": list(self.alarms),
             "failure": self.failure,
             "wall_s": self.wall_s,
@@ -54,32 +64,51 @@ def line(one: Scored) -> str:
 
 
 def table(scored: Sequence[Scored]) -> str:
-    """Classes and their scores, then all plants, then clean runs."""
-    kinds = dict.fromkeys(one.trial.plant.kind for one in scored if one.trial.plant)
-    rows = ["class             plants  right  wrong  abstained  failed  right, 95 %"]
-    for kind in [*sorted(kinds), None]:
-        those = [s for s in scored if s.trial.plant and kind in (None, s.trial.plant.kind)]
-        rows.append(_row(kind or "all", those))
-    clean = [one for one in scored if one.trial.purpose == "clean" and one.failure is None]
-    alarmed = sum(bool(one.alarms) for one in clean)
+    """Classes and their verdicts, then all plants, what was claimed of them, then clean runs."""
+    heads = "  ".join(f"{word:>6}" for word in VERDICTS)
+    rows = [f"class             plants  {heads}  failed  right or honest, 95 %"]
+    kinds = sorted({one.kind for one in scored if one.kind})
+    for kind in [*kinds, None]:
+        rows.append(_row(kind or "all", [s for s in scored if s.kind and kind in (None, s.kind)]))
+    found = shares(scored)
+    rows += [f"{name}: {one['of']} of {one['out_of']}{_percent(one)}" for name, one in found.items()]
     beside = sum(len(one.score.beside) for one in scored if one.score)
-    rows.append(f"clean runs: {len(clean)}, with a false alarm: {alarmed}{_share(alarmed, len(clean))}")
     rows.append(f"further findings that are true of neither plant nor machine: {beside}")
     return "\n".join(rows)
 
 
 def _row(name: str, those: Sequence[Scored]) -> str:
     verdicts = [one.score.verdict if one.score else "failed" for one in those]
-    counts = [verdicts.count(word) for word in ("right", "wrong", "abstained", "failed")]
-    numbers = f"{len(those):6}  {counts[0]:5}  {counts[1]:5}  {counts[2]:9}  {counts[3]:6}"
-    return f"{name:16}  {numbers}{_share(counts[0], len(those))}"
+    numbers = "  ".join(f"{verdicts.count(word):>6}" for word in (*VERDICTS, "failed"))
+    good = sum(word in ("right", "honest") for word in verdicts)
+    asked = sum(word not in ("below", "failed") for word in verdicts)
+    return f"{name:16}  {len(those):6}  {numbers}{_percent(_share(good, asked))}"
 
 
-def _share(hits: int, trials: int) -> str:
-    if trials == 0:
+def shares(scored: Sequence[Scored]) -> dict[str, dict[str, Any]]:
+    """The four scores, each with Wilson's interval at 95 %: found, of the plants that cost enough to be seen; law,
+    limit and explanation, how many of those that are claimed are right; and clean runs with a false alarm."""
+    asked = [one.score for one in scored if one.score and one.score.verdict != "below"]
+    clean = [one for one in scored if one.trial.purpose == "clean" and one.failure is None]
+    result = {"found": _share(sum(one.found for one in asked), len(asked))}
+    for name in MARKS:
+        claimed = [getattr(one, name) for one in asked if getattr(one, name) != "open"]
+        result[f"{name} right where one is claimed"] = _share(claimed.count("right"), len(claimed))
+    result["without a wrong word"] = _share(sum(one.verdict != "wrong" for one in asked), len(asked))
+    result["clean runs with a false alarm"] = _share(sum(bool(one.alarms) for one in clean), len(clean))
+    return result
+
+
+def _share(hits: int, trials: int) -> dict[str, Any]:
+    interval = wilson(hits, trials) if trials else None
+    return {"of": hits, "out_of": trials, "interval": [interval.low, interval.high] if interval else None}
+
+
+def _percent(one: dict[str, Any]) -> str:
+    if one["interval"] is None:
         return ""
-    found = wilson(hits, trials)
-    return f"  {100 * hits / trials:.0f} % ({100 * found.low:.0f} to {100 * found.high:.0f} %)"
+    low, high = one["interval"]
+    return f"  {100 * one['of'] / one['out_of']:.0f} % ({100 * low:.0f} to {100 * high:.0f} %)"
 
 
 def counts(scored: Sequence[Scored]) -> dict[str, int]:
@@ -88,9 +117,7 @@ def counts(scored: Sequence[Scored]) -> dict[str, int]:
     clean = [one for one in scored if one.trial.purpose == "clean" and one.failure is None]
     return {
         "planted": sum(one.trial.plant is not None for one in scored),
-        "right": verdicts.count("right"),
-        "wrong": verdicts.count("wrong"),
-        "abstained": verdicts.count("abstained"),
+        **{word: verdicts.count(word) for word in VERDICTS},
         "failed": sum(one.failure is not None for one in scored),
         "clean": len(clean),
         "clean_with_false_alarms": sum(bool(one.alarms) for one in clean),

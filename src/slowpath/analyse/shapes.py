@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shapes of time of each cell (docs/reference/results.md), from the messages of its launches in their order. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slowpath.core.plan import Cell
+from slowpath.core.result import Interval
+from slowpath.core.shape_results import CellShapes, DrawnMessages, MessagePeriod, Stalls, TailPoint
+from slowpath.experiments.measured.reduce import Ordered, Reduced
+from slowpath.stats.estimate import estimate_over_launches
+from slowpath.stats.inputs import Floats
+from slowpath.stats.shapes.chances import best_of
+from slowpath.stats.shapes.folded import FEWEST_MESSAGES, Folded, Period, period_of
+from slowpath.stats.shapes.stalled import stalled
+
+BySeries = Mapping[tuple[int, str, str], Mapping[int, tuple[int, Reduced]]]
+METRICS = ("one_way_s", "send_barrier_s", "receive_s", "half_round_trip_latency_s")  # the first that a cell has
+FEWEST_LAUNCHES = 3
+BY_CHANCE = 1e-3  # of a period in any cell of a run
+FEWEST_IN_TAIL = 100
+MOST_DRAWN = 640  # messages
+_SHARES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
+
+
+@dataclass(frozen=True)
+class _Launches:
+    """The messages of a cell: for each launch its number and its messages."""
+
+    cell: int
+    metric: str
+    numbers: tuple[int, ...]
+    messages: tuple[Ordered, ...]
+
+    @property
+    def asked(self) -> bool:
+        """Whether there are launches enough to look for a period."""
+        return len(self.numbers) >= FEWEST_LAUNCHES
+
+    @property
+    def fewest(self) -> int:
+        return min(one.times_s.size for one in self.messages)
+
+
+def shapes_of(cells: Iterable[Cell], by_series: BySeries) -> list[CellShapes]:
+    """Of each cell that has single messages. One of several buffers in turn is left out: its messages differ by their
+    buffers.
+    """
+    found = [one for cell in cells if _in_order(cell) and (one := _launches(cell.cell, by_series)) is not None]
+    asked = [one for one in found if one.asked]
+    periods = {one.cell: period_of([(m.number, m.times_s) for m in one.messages]) for one in asked}
+    return [_shapes(one, periods.get(one.cell), len(asked)) for one in found]
+
+
+def _in_order(cell: Cell) -> bool:
+    return cell.parameters.get("live_buffers", "1") == "1"
+
+
+def _launches(cell: int, by_series: BySeries) -> _Launches | None:
+    for metric in METRICS:
+        rounds = by_series.get((cell, metric, "steady"), {})
+        kept = [(launch, one.ordered) for launch, one in rounds.values() if one.ordered is not None]
+        if kept and min(one.times_s.size for _, one in kept) >= FEWEST_MESSAGES:
+            numbers, messages = zip(*kept, strict=True)
+            return _Launches(cell, metric, numbers, messages)
+    return None
+
+
+def _shapes(one: _Launches, period: Period | None, tried: int) -> CellShapes:
+    chance = best_of(period.p, tried) if period else 1.0
+    shown = _period(one, period, chance) if period and chance <= BY_CHANCE else None
+    return CellShapes(
+        cell=one.cell,
+        metric=one.metric,
+        launches=len(one.numbers),
+        messages=one.fewest,
+        stalls=_stalls(one),
+        period=shown,
+        tail=_tail(one.messages),
+        drawn=_drawn(one, period) if shown and period else None,
+    )
+
+
+def _stalls(one: _Launches) -> Stalls:
+    each = [stalled(messages.times_s) for messages in one.messages]
+    mean = estimate_over_launches([launch.mean_ratio for launch in each])
+    # Of what is not lost the logarithm has a meaning; what is lost can be nothing.
+    rest = estimate_over_launches([1.0 - launch.lost_ratio for launch in each])
+    lasting = [launch.length_s for launch in each if launch.stalls]
+    enough = len(each) >= FEWEST_LAUNCHES
+    return Stalls(
+        share=float(np.median([launch.stalls / launch.messages for launch in each])),
+        lost_ratio=max(0.0, 1.0 - rest.value),
+        lost_interval=_turned(rest.interval) if enough else None,
+        mean_ratio=mean.value,
+        mean_interval=mean.interval if enough else None,
+        length_s=float(np.median(lasting)) if lasting else 0.0,
+    )
+
+
+def _turned(interval: Interval | None) -> Interval | None:
+    return None if interval is None else (1.0 - interval[1], 1.0 - interval[0])
+
+
+def _period(one: _Launches, period: Period, chance: float) -> MessagePeriod:
+    ratio = estimate_over_launches([launch.slow_s / launch.fast_s for launch in period.launches])
+    mean = estimate_over_launches([_mean_ratio(launch, period) for launch in period.launches])
+    gaps = [
+        _gaps_s(messages, launch, period.every) for messages, launch in zip(one.messages, period.launches, strict=True)
+    ]
+    middles = [float(np.median(gap)) for gap in gaps if gap.size]
+    spreads = [float(np.abs(gap / np.median(gap) - 1.0).max()) for gap in gaps if gap.size > 1]
+    return MessagePeriod(
+        every=period.every,
+        slow=period.slow,
+        slow_s=float(np.median([launch.slow_s for launch in period.launches])),
+        fast_s=float(np.median([launch.fast_s for launch in period.launches])),
+        ratio=ratio.value,
+        interval=ratio.interval,
+        mean_ratio=mean.value,
+        mean_interval=mean.interval,
+        between_s=float(np.median(middles)) if middles else 0.0,
+        between_spread_ratio=float(np.median(spreads)) if spreads else 0.0,
+        p=chance,
+    )
+
+
+def _mean_ratio(launch: Folded, period: Period) -> float:
+    return 1.0 + (launch.slow_s / launch.fast_s - 1.0) * period.slow / period.every
+
+
+def _gaps_s(messages: Ordered, launch: Folded, every: int) -> Floats:
+    """From each message at the first slow place to the next one, seconds."""
+    at = messages.number % every == launch.slow[0]
+    begins, numbers = messages.begin_ns[at], messages.number[at]
+    return np.asarray(np.diff(begins)[np.diff(numbers) == every] * 1e-9, dtype=np.float64)
+
+
+def _tail(launches: Sequence[Ordered]) -> list[TailPoint]:
+    if min(one.times_s.size for one in launches) < FEWEST_IN_TAIL:
+        return []
+    pooled = np.sort(np.concatenate([one.times_s for one in launches]))
+    shares = [share for share in _SHARES if share * pooled.size >= 1]
+    times = np.quantile(pooled, [1.0 - share for share in shares])
+    return [
+        *(TailPoint(share=share, time_s=float(time)) for share, time in zip(shares, times, strict=True)),
+        TailPoint(share=0.0, time_s=float(pooled[-1])),
+    ]
+
+
+def _drawn(one: _Launches, period: Period) -> DrawnMessages:
+    """The launch whose slow messages are the median among launches."""
+    order = sorted(range(len(period.launches)), key=lambda i: period.launches[i].slow_s)
+    middle = order[len(order) // 2]
+    messages = one.messages[middle]
+    return DrawnMessages(
+        launch=one.numbers[middle],
+        numbers=[int(number) for number in messages.number[:MOST_DRAWN]],
+        times_s=[float(time) for time in messages.times_s[:MOST_DRAWN]],
+        slow_places=list(period.launches[middle].slow),
+    )

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of the user's own settings make messages slower."""

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A finding about the user's settings with the responsible ones named, and what a trial then takes away. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from slowpath.core.results import Finding, Leg, RemedyResult, Snippet
+from slowpath.diagnose.user_states import FORCED_RULES
+from slowpath.findings.catalogue.sp035_own_settings import RULE
+from slowpath.findings.remedies.remedy import Remedy
+from slowpath.findings.remedies.snippet import modulefile_lines, shell_lines
+from slowpath.findings.remedies.variables import ALONE
+from slowpath.mpi.applies import AppliesTo
+from slowpath.mpi.forced import Forced
+from slowpath.mpi.own_settings import OwnSetting, without
+
+AND, OR = " and ", " or "
+_UNSET = "unset "
+Sets = Sequence[Sequence[OwnSetting]]  # any one of them will do
+
+
+def only_one(finding: Finding, setting: OwnSetting) -> Finding:
+    """A finding about settings where there is one; another finding as it is."""
+    if finding.rule != RULE.code:
+        return finding
+    return named(finding, [[setting]], [f"{setting.words} is the only setting that was taken away"])
+
+
+def named(finding: Finding, sets: Sets, evidence: Sequence[str], own_id: bool = True) -> Finding:
+    """The finding with its cause.
+
+    Args: sets: of responsible settings.  evidence: what showed it.  own_id: False: one of several made of a finding.
+    """
+    words = AND.join(one.words for some in sets for one in some)
+    names = AND.join(one.name for some in sets for one in some)
+    many = sum(len(some) for some in sets) > 1
+    cause = f"{words} {'make' if many else 'makes'} messages slower{_how(sets)}."
+    shown = Leg(state="shown", text="taking sets of settings away leaves it alone", evidence=list(evidence))
+    legs = replace(finding.legs, explained=shown)
+    digest = hashlib.sha256(f"{finding.id}\n{names}".encode()).hexdigest()[:8]
+    return replace(
+        finding,
+        id=finding.id if own_id else f"{RULE.code}:{digest}",
+        text=finding.text.replace("with your settings", f"with {words}", 1),
+        status="explained",
+        cause=cause,
+        hypotheses=[],
+        legs=legs,
+        missing=[f"{name}: {leg.text}" for name, leg in legs.named() if leg.state != "shown"],
+        remedies=[_listed(some) for some in sets],
+        next=["try the remedies one by one in interleaved pairs, with a control"],
+    )
+
+
+def _how(sets: Sets) -> str:
+    if len(sets) > 1:
+        return ", together: without either it is as fast as without all"
+    return ", each: both have to go" if len(sets[0]) == 2 else ", each: all have to go" if len(sets[0]) > 2 else ""
+
+
+def remedy_name(settings: Sequence[OwnSetting]) -> str:
+    """`unset A and B`, lines of files alike."""
+    return _UNSET + AND.join(one.name for one in settings)
+
+
+def _text(settings: Sequence[OwnSetting]) -> str:
+    told = [f"Delete line {one.line} of {one.file} ({one.name})" for one in settings if one.file]
+    names = [one.name for one in settings if not one.file]
+    return "; ".join([*([f"Unset {', '.join(names)}"] if names else []), *told]) + "."
+
+
+def _listed(settings: Sequence[OwnSetting]) -> RemedyResult:
+    names = [one.name for one in settings if not one.file]
+    lines = [f"sed -i '{one.line}s/^/# /' {shlex.quote(one.file)}" for one in settings if one.file]
+    shell = "\n".join([*filter(None, [shell_lines({}, names)]), *lines])
+    return RemedyResult(
+        name=remedy_name(settings),
+        text=_text(settings),
+        phrase=f"an environment without {', '.join(one.name for one in settings)}",
+        snippet=Snippet(shell=shell or None, modulefile=modulefile_lines({}, names)),
+        removed_ratio=None,
+        side_effects=["whatever the setting was made for"],
+        verdict="not tried",
+        reason="no trial was run",
+    )
+
+
+def remedies_of(finding: Finding, settings: Sequence[OwnSetting]) -> list[Remedy]:
+    """What a trial takes away, for the settings that the finding names.
+
+    Args: settings: all that can be taken away.
+    """
+    if finding.rule != RULE.code:
+        return []
+    by_name = {one.name: one for one in settings}
+    found = []
+    for listed in finding.remedies:
+        gone = [by_name[name] for name in listed.name.removeprefix(_UNSET).split(AND) if name in by_name]
+        if not gone or remedy_name(gone) != listed.name:
+            continue
+        bare = without(settings, gone)
+        found.append(
+            Remedy(
+                name=listed.name,
+                text=listed.text,
+                rules=(RULE.code,),
+                axes=("environment",),
+                control=ALONE,
+                side_effects=tuple(one for one in listed.side_effects if isinstance(one, str)),
+                applies=AppliesTo(None),
+                unset=bare.unset,
+                variables=bare.variables,
+                phrase=listed.phrase,
+            )
+        )
+    return found
+
+
+def responsible(finding: Finding) -> set[str]:
+    """Names of the settings that a named finding is about; empty where none is named."""
+    names = (one.name for one in finding.remedies if one.name.startswith(_UNSET))
+    return {name for text in names for name in text.removeprefix(_UNSET).split(AND)}
+
+
+def without_twins(findings: Sequence[Finding], forced: Sequence[Forced]) -> list[Finding]:
+    """Findings less those about settings that another rule names already, by the state that they force."""
+    kept = list(findings)
+    for one in findings:
+        names = responsible(one) if one.rule == RULE.code else set[str]()
+        twin = next((other for other in kept if names and names <= _forcing(other, forced)), None)
+        if twin is not None:
+            kept = [_with(other, one) if other is twin else other for other in kept if other is not one]
+    return kept
+
+
+def _forcing(finding: Finding, forced: Sequence[Forced]) -> set[str]:
+    if not finding.affects_default:
+        return set()
+    return {one.name for one in forced if FORCED_RULES.get(finding.rule) == one.state}
+
+
+def _with(finding: Finding, twin: Finding) -> Finding:
+    return replace(finding, merged=[*finding.merged, twin.id])

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every k-th message is slow: the messages of each launch, folded at every period that they are enough for.
+
+Ranks take the place of times, so that one stall of the machine that lasts a thousand messages counts as one slow
+message. The phase of a period is each launch's own: a counter inside a library does not begin with the cell.
+Slow messages of one period follow each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slowpath.stats.inputs import Floats
+from slowpath.stats.shapes.chances import LEAST, best_of, sum_of_ranks, together
+
+FEWEST_MEMBERS = 4  # messages of one place of the period in each launch
+FEWEST_MESSAGES = 16
+MOST_PERIOD = 256
+_AGREE = 0.75  # of the launches in which the slow places lie beyond the others
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Folded:
+    """One launch at a period. slow: its places that are slow, counted from the launch's message 0.
+
+    slow_s, fast_s: medians of the messages at slow and at other places.  apart: the lower quartile of the slow ones
+    lies above the upper quartile of the others.
+    """
+
+    slow: tuple[int, ...]
+    slow_s: float
+    fast_s: float
+    apart: bool
+
+
+@dataclass(frozen=True)
+class Period:
+    """A period in messages. slow: how many of `every` consecutive messages are slow, the same in most launches.
+
+    p: chance of the like in messages whose order means nothing, over all periods that were tried.
+    """
+
+    every: int
+    slow: int
+    p: float
+    launches: tuple[Folded, ...]
+
+
+def period_of(launches: Sequence[tuple[Numbers, Floats]], *, most: int = MOST_PERIOD) -> Period | None:
+    """The period that fits best; None: no launch is long enough, or its slow places do not lie beyond the others.
+
+    Args: launches: each its messages' numbers, ascending, and their times > 0, both of shape (messages,).
+    """
+    kept = [(number, time) for number, time in launches if time.size >= FEWEST_MESSAGES]
+    if not kept:
+        return None
+    longest = min(most, min(time.size for _, time in kept) // FEWEST_MEMBERS)
+    chances = np.array([_chances(number, time, longest) for number, time in kept])
+    every = int(np.argmin(np.log(np.maximum(chances, LEAST)).sum(axis=0))) + 2
+    found = [_folded(number, time, every) for number, time in kept]
+    counts = [len(one.slow) for one in found]
+    slow = max(set(counts), key=counts.count)
+    agreeing = sum(one.apart and len(one.slow) == slow and _is_one_run(one.slow, every) for one in found)
+    if agreeing < _AGREE * len(found):
+        return None
+    return Period(every, slow, best_of(together(chances[:, every - 2].tolist()), longest - 1), tuple(found))
+
+
+def _chances(number: Numbers, time: Floats, longest: int) -> Floats:
+    """Of the periods 2 to `longest`: the chance of a place that lies as far from the middle as the farthest one
+    does.
+    """
+    ranks = _ranks(time)
+    found = np.ones(longest - 1)
+    for every in range(2, longest + 1):
+        place = number % every
+        members = np.bincount(place, minlength=every)
+        sums = np.asarray(np.bincount(place, weights=ranks, minlength=every), dtype=np.float64)
+        enough = (members >= min(FEWEST_MEMBERS, time.size // every)) & (members < time.size)
+        each = sum_of_ranks(sums[enough], members[enough], time.size)
+        found[every - 2] = min(1.0, float(each.min(initial=1.0)) * each.size)
+    return found
+
+
+def _ranks(values: Floats) -> Floats:
+    """1 to n; equal values share the mean of their ranks."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    return np.asarray(((ends - counts + 1 + ends) / 2.0)[inverse], dtype=np.float64)
+
+
+def _folded(number: Numbers, time: Floats, every: int) -> Folded:
+    place = number % every
+    there = np.unique(place)
+    middles = np.array([np.median(time[place == one]) for one in there])
+    slow = there[_upper(middles)]
+    is_slow = np.isin(place, slow)
+    above, below = time[is_slow], time[~is_slow]
+    apart = bool(np.quantile(above, 0.25) > np.quantile(below, 0.75))
+    return Folded(tuple(int(one) for one in slow), float(np.median(above)), float(np.median(below)), apart)
+
+
+def _is_one_run(places: Sequence[int], every: int) -> bool:
+    """Whether slow messages follow each other. Such that lie apart are those of a timer: one each 31.4 messages repeats
+    itself after 157.
+    """
+    return sum((place + 1) % every not in places for place in places) <= 1
+
+
+def _upper(middles: Floats) -> NDArray[np.bool_]:
+    """Those above the widest gap between neighbours, as factors; neither side is ever empty."""
+    order = np.argsort(middles, kind="stable")
+    gaps = np.diff(np.log(middles[order]))
+    upper = np.zeros(middles.size, dtype=bool)
+    upper[order[int(np.argmax(gaps)) + 1 :]] = True
+    return upper

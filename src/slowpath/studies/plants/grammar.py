@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clauses of SLOWPATH_PLANT: which calls pay, how much, and where the time goes (docs/results/plants.md). Pure.
+
+The engine's libslowpath-plant.so reads the same text (engine/plant/clause.cpp). What a clause costs at a place follows
+from the clause alone, and not from any rule that may name it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+CallName = Literal["send", "receive", "both", "put", "get"]
+Side = Literal["send", "receive"]
+Quantity = Literal["bytes", "allocation", "start", "use", "others", "index", "idle_s", "rank", "peer"]
+Relation = Literal[">", "<", "=", "%"]
+Per = Literal["call", "byte", "allocation", "page", "granule", "block", "queue", "index", "second"]
+Room = Literal["user", "kernel", "waiting", "cold"]  # where the time goes
+# What a cost may depend on. launch: a coin once a launch.  time: a period in seconds, or seconds since the start.
+Axis = Literal[
+    "bytes",
+    "allocation",
+    "start",
+    "use",
+    "others",
+    "index",
+    "idle_s",
+    "rank",
+    "block",
+    "queue",
+    "time",
+    "launch",
+    "chance",
+    "environment",
+]
+QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)
+AXES: tuple[Axis, ...] = get_args(Axis)
+PAGES = (2 * 2**20, 64 * 2**10, 4096)
+Place = Mapping[str, float]  # quantity, "block", "queue" or "age_s" -> its value at a call; one left out is not known
+
+
+@dataclass(frozen=True)
+class Condition:
+    """remainder: of relation "%"; None: any but 0."""
+
+    quantity: Quantity
+    relation: Relation
+    value: float
+    remainder: int | None = None
+
+    @property
+    def text(self) -> str:
+        """`bytes>8192`, `index%64=0`, `start%64`."""
+        rest = "" if self.remainder is None else f"={self.remainder}"
+        return f"{self.quantity}{self.relation}{self.value:.15g}{rest}"
+
+    def holds(self, place: Place) -> float:
+        """1 or 0; of what the place does not say the share of its values for which it holds, 0 if that is not known."""
+        value = place.get(self.quantity)
+        if value is None:
+            return self._share()
+        if self.relation == "%":
+            left = int(value) % int(self.value)
+            return float(left != 0 if self.remainder is None else left == self.remainder)
+        return float({">": value > self.value, "<": value < self.value, "=": value == self.value}[self.relation])
+
+    def _share(self) -> float:
+        """Messages come with every index in turn; all else stands still unless the place says otherwise."""
+        if self.quantity != "index" or self.relation != "%":
+            return 1.0 if self.quantity in ("rank", "peer") or (self.quantity, self.relation) == ("index", ">") else 0.0
+        return 1 / self.value if self.remainder is not None else 1 - 1 / self.value
+
+
+@dataclass(frozen=True)
+class Clause:
+    """As in the engine. cost_s None: a cold cache costs what the machine decides."""
+
+    cost_s: float | None
+    call: CallName = "send"
+    conditions: tuple[Condition, ...] = ()
+    per: Per = "call"
+    granule: int = 1
+    room: Room = "user"
+    exponential: bool = False
+    period_s: float | None = None
+    chance: float = 1.0
+    coin: float = 1.0
+    environment: str | None = None
+    seed: int = 0
+
+    @property
+    def text(self) -> str:
+        """As SLOWPATH_PLANT holds it, words of no effect left out."""
+        words = [] if self.call == "send" else [f"call={self.call}"]
+        words += [one.text for one in self.conditions]
+        words += [] if self.period_s is None else [f"period_s={self.period_s:g}"]
+        words += [f"{name}={value:g}" for name, value in (("chance", self.chance), ("coin", self.coin)) if value < 1]
+        words += [f"environment={self.environment}"] if self.environment else []
+        words += [f"seed={self.seed}"] if self.seed else []
+        words += [] if self.cost_s is None else [f"cost_s={self.cost_s:g}"]
+        words += [] if self.per == "call" else [f"per={self.granule if self.per == 'granule' else self.per}"]
+        words += ["law=exponential"] if self.exponential else []
+        words += [] if self.room == "user" else [f"place={self.room}"]
+        return " ".join(words)
+
+    @property
+    def sides(self) -> frozenset[Side]:
+        """Who pays; of puts and gets it is the one that calls, as with a send."""
+        if self.call == "both":
+            return frozenset({"send", "receive"})
+        return frozenset({"receive" if self.call == "receive" else "send"})
+
+    @property
+    def axes(self) -> frozenset[Axis]:
+        """What the cost depends on."""
+        named = {one.quantity for one in self.conditions}
+        found: set[str] = {"rank" if one == "peer" else one for one in named}
+        found |= {_AXIS_OF_PER[self.per]} if self.per in _AXIS_OF_PER else set()
+        found |= {"time"} if self.period_s is not None else set()
+        found |= {"chance"} if self.chance < 1 or self.exponential else set()
+        found |= {"launch"} if self.coin < 1 else set()
+        found |= {"environment"} if self.environment else set()
+        found |= {"bytes"} if self.room == "cold" else set()
+        return frozenset(one for one in AXES if one in found)
+
+    @property
+    def limits(self) -> tuple[tuple[Axis, float], ...]:
+        """Axis and last value before the cost changes at once, for each condition that compares."""
+        found = []
+        for one in self.conditions:
+            if one.relation in "<>" and one.quantity != "peer":
+                last = one.value if one.relation == ">" else one.value - 1
+                # A cache whose misses have over n - 1 other buffers between two uses holds n of them.
+                found.append((_axis(one.quantity), last + 1 if one.quantity == "others" else last))
+        return tuple(found)
+
+    def expected_s(self, place: Place) -> float | None:
+        """What a call at this place pays on average, seconds; None: the machine decides, or the place does not say."""
+        if self.cost_s is None:
+            return None
+        share = self.chance * self.coin
+        for one in self.conditions:
+            share *= one.holds(place)
+        units = self._units(place)
+        return None if units is None else self.cost_s * share * units
+
+    def _units(self, place: Place) -> float | None:
+        if self.per == "call":
+            return 1.0
+        value = place.get(_PLACE_OF_PER.get(self.per, self.per))
+        if value is None:
+            return None
+        if self.per == "page":
+            return float(-(-int(value) // page_of(int(value))))
+        if self.per == "granule":
+            return float(-(-int(value) // self.granule))
+        return 0.0 if self.per == "block" and value <= 1 else value
+
+
+_AXIS_OF_PER: Mapping[str, str] = {
+    "byte": "bytes",
+    "allocation": "allocation",
+    "page": "allocation",
+    "granule": "allocation",
+    "block": "block",
+    "queue": "queue",
+    "index": "index",
+    "second": "time",
+}
+_PLACE_OF_PER: Mapping[str, str] = {
+    "byte": "bytes",
+    "page": "allocation",
+    "granule": "allocation",
+    "second": "age_s",
+}
+
+
+def _axis(quantity: str) -> Axis:
+    return next(one for one in AXES if one == quantity)
+
+
+def page_of(length_bytes: int) -> int:
+    """Page with which an allocation of this length is mapped: the largest that divides it, in whole small pages."""
+    whole = -(-length_bytes // PAGES[-1]) * PAGES[-1]
+    return next(page for page in PAGES if whole % page == 0)

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One finding against what was planted: is it the plant's, and do law, limit and explanation hold? Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.results import Finding, LawPoint, Results
+from slowpath.stats.inputs import Floats
+from slowpath.studies.plants.baseline import Baseline
+from slowpath.studies.plants.claims import Claims, claims_of
+from slowpath.studies.plants.expected import QUANTITY_OF, expected_s
+from slowpath.studies.plants.grammar import Room
+from slowpath.studies.plants.plant import Plant
+
+Mark = Literal["right", "open", "wrong"]  # open: nothing is claimed
+NEAR = 0.10  # of what is planted
+CAUSED = 0.5  # of a finding's excess that the plant must account for, to be what the finding is about
+# Evicted lines are fetched again by whoever copies: the sender or the receiver, in user space or in the kernel.
+_SEEN_AS: dict[Room, frozenset[Room]] = {"cold": frozenset({"cold"})}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Marks, each with one line that says why it is wrong or open; empty where it is right."""
+
+    law: Mark
+    limit: Mark
+    explanation: Mark
+    why_law: str
+    why_limit: str
+    why_explanation: str
+
+    @property
+    def wrong(self) -> str | None:
+        """Of the first mark that is wrong; None: none is."""
+        pairs = ((self.law, self.why_law), (self.limit, self.why_limit), (self.explanation, self.why_explanation))
+        return next((why for mark, why in pairs if mark == "wrong"), None)
+
+    @property
+    def left_open(self) -> str | None:
+        """Of the first mark that is not right."""
+        return next((why for why in (self.why_law, self.why_limit, self.why_explanation) if why), None)
+
+
+def is_caused(plant: Plant, one: Finding, results: Results) -> bool:
+    """Whether the plant accounts for half of a finding's excess or more; where its clauses do not say how much it costs
+    there, whether it depends on what the finding says."""
+    planted_s = excess_s(plant, one, results)
+    if planted_s is None or not one.excess_s or not plant.clauses:
+        return bool(claims_of(one).depends & plant.axes)
+    if planted_s <= 0 and _same_cell(one):
+        # Two kinds of messages or launches in one cell: their mean is the same on both sides.
+        return bool(claims_of(one).depends & plant.axes)
+    return planted_s >= CAUSED * one.excess_s
+
+
+def _same_cell(one: Finding) -> bool:
+    return not one.fast_cells or one.slow_cells[0] == one.fast_cells[0]
+
+
+def excess_s(plant: Plant, one: Finding, results: Results) -> float | None:
+    """What the plant makes the slow side of a finding take more than the fast one; None: its clauses do not say."""
+    cells = {cell.cell: cell for cell in results.cells}
+    slow = cells.get(one.slow_cells[0]) if one.slow_cells and one.run is None else None
+    if slow is None:
+        return None
+    fast = cells.get(one.fast_cells[0]) if one.fast_cells else slow
+    fast_phase = "steady" if fast is slow and one.phase == "first" else one.phase
+    if fast is None:
+        return None
+    more, less = expected_s(plant, slow, one.metric, one.phase), expected_s(plant, fast, one.metric, fast_phase)
+    return None if more is None or less is None else more - less
+
+
+def judge(plant: Plant, one: Finding, results: Results, baseline: Baseline) -> Judged:
+    """Of a finding that the plant causes."""
+    law, of_law = _law(plant, one, results, baseline)
+    limit, of_limit = _limit(plant, one)
+    explanation, of_explanation = explained(plant, claims_of(one))
+    return Judged(law, limit, explanation, of_law, of_limit, of_explanation)
+
+
+def _law(plant: Plant, one: Finding, results: Results, baseline: Baseline) -> tuple[Mark, str]:
+    """Whether a named law gives what was planted at its own points, within 10 % or its interval. What the library takes
+    there anyway is taken off: as the clean runs had it, and what they lack as the same at each point."""
+    law = one.law
+    if law is None or law.name is None:
+        return "open", "no law is named"
+    points = [point for point in law.drawn if point.fitted_s is not None]
+    planted = [_planted(plant, one, point, results) for point in points]
+    if not points or any(value is None for value in planted):
+        return "open", "its law can't be compared with the clauses"
+    costs = np.array(planted, dtype=np.float64)
+    if not costs.any():
+        return "open", f"law '{law.name}' is about what the plant does not cost"
+    reach_s = float(np.ptp(costs))
+    fitted = np.array([point.fitted_s for point in points], dtype=np.float64)
+    left = fitted - costs - _own(one, points, results, baseline)
+    left = left if law.is_excess and reach_s == 0 else left - np.median(left)
+    wide = np.array([(point.interval[1] - point.interval[0]) / 2 for point in points])
+    room = np.maximum(NEAR * max(reach_s, float(costs.max())), wide)
+    if np.all(np.abs(left) <= room):
+        return "right", ""
+    worst = int(np.argmax(np.abs(left) / room))
+    where = ", ".join(f"{name}={value:g}" for name, value in points[worst].place.items())
+    return "wrong", f"law '{law.name}' is off by {left[worst]:.3g} s at {where}, where {costs[worst]:.3g} s are planted"
+
+
+def _planted(plant: Plant, one: Finding, point: LawPoint, results: Results) -> float | None:
+    cell = _slow_cell(one, results)
+    at = dict(point.place.items())
+    cost_s = expected_s(plant, cell, one.metric, one.phase, at) if cell else None
+    if cost_s is None or cell is None or one.law is None or not one.law.is_excess:
+        return cost_s
+    usual_s = expected_s(plant, cell, one.metric, "steady", at) if one.phase == "first" else 0.0
+    return None if usual_s is None else cost_s - usual_s
+
+
+def _slow_cell(one: Finding, results: Results) -> CellResult | None:
+    return next((cell for cell in results.cells if one.slow_cells and cell.cell == one.slow_cells[0]), None)
+
+
+def _own(one: Finding, points: list[LawPoint], results: Results, baseline: Baseline) -> Floats:
+    """What each point takes in clean runs, in seconds, shape (points,); 0 at all of them where one is not known."""
+    found = []
+    for point in points:
+        cell = _cell_at(one, point, results)
+        value = baseline.time_s(cell.key, one.metric, one.phase) if cell else None
+        if value is not None and cell is not None and one.law is not None and one.law.is_excess:
+            usual = baseline.time_s(cell.key, one.metric, "steady")
+            value = None if usual is None else value - usual
+        found.append(value)
+    if any(value is None for value in found):
+        return np.zeros(len(points))
+    return np.array(found, dtype=np.float64)
+
+
+def _cell_at(one: Finding, point: LawPoint, results: Results) -> CellResult | None:
+    """The finding's cell with a point's numbers."""
+    members = frozenset(one.cells)
+    for cell in results.cells:
+        if cell.cell in members and all(
+            cell.parameters.get(name, str(int(value))) == str(int(value)) for name, value in point.place.items()
+        ):
+            return cell
+    return None
+
+
+def _limit(plant: Plant, one: Finding) -> tuple[Mark, str]:
+    brackets = one.law.brackets if one.law else []
+    found: list[tuple[bool, str]] = []
+    for axis, last in plant.limits:
+        there = [b for b in brackets if QUANTITY_OF.get(b.covariate, ("", 0.0))[0] == axis]
+        if there:
+            said = ", ".join(f"({b.above:.12g}, {b.up_to:.12g}]" for b in there)
+            found.append((any(b.above <= last < b.up_to for b in there), f"limit in {said}, planted after {last:.12g}"))
+    if not found:
+        return "open", f"no limit of {', '.join(axis for axis, _ in plant.limits)}" if plant.limits else ""
+    wrong = [why for holds, why in found if not holds]
+    return ("wrong", wrong[0]) if len(wrong) == len(found) else ("right", "")
+
+
+def explained(plant: Plant, claims: Claims) -> tuple[Mark, str]:
+    """Whether the explanation is what was planted: where the time goes, who pays, on what it depends."""
+    if not claims.explained:
+        return "open", "not explained"
+    if claims.depends and not claims.depends & plant.axes:
+        return "wrong", f"explained by {_words(claims.depends)}, planted by {_words(plant.axes)}"
+    rooms = frozenset(room for one in plant.rooms for room in _SEEN_AS.get(one, frozenset({one})))
+    if claims.rooms and plant.clauses and not claims.rooms <= rooms:
+        return "wrong", f"the time is said to go to {_words(claims.rooms)}, it goes to {_words(rooms)}"
+    if claims.sides and plant.clauses and not claims.sides <= plant.sides:
+        return "wrong", f"the side is said to be {_words(claims.sides)}, it is {_words(plant.sides)}"
+    return "right", ""
+
+
+def _words(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launches of single messages as simulated machines would give them: noise of a quiet core, bursts of a shared one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slowpath.analyse.shapes import shapes_of
+from slowpath.core.plan import Cell
+from slowpath.core.shape_results import CellShapes
+from slowpath.experiments.measured.reduce import reduce
+from slowpath.experiments.measured.series import MetricSamples, Order
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+Extra = Callable[[Numbers, int], Floats]  # numbers of the messages, launch -> seconds more
+
+
+def nothing(number: Numbers, launch: int) -> Floats:
+    """No shape."""
+    return np.zeros(number.size)
+
+
+def every(period: int, more_s: float, slow: int = 1) -> Extra:
+    """The first `slow` of `period` messages, counted from a place of the launch's own."""
+
+    def extra(number: Numbers, launch: int) -> Floats:
+        return np.asarray(more_s * ((number + 11 * launch) % period < slow))
+
+    return extra
+
+
+def launch_of(random: np.random.Generator, messages: int, base_s: float, extra: Floats, burst_s: float = 0.0) -> Floats:
+    """Times: 5 % of noise that neighbours share in part, and now and then a burst of `burst_s` that takes 1 to 4."""
+    noise = random.normal(0, 0.05, messages + 2)
+    times = base_s * np.exp((noise[2:] + noise[1:-1] + noise[:-2]) / np.sqrt(3)) + extra
+    if burst_s:
+        for start in random.integers(0, messages, random.poisson(messages / 100)):
+            times[start : start + random.integers(1, 5)] += burst_s * random.exponential()
+    return np.asarray(times)
+
+
+def simulated(
+    lengths_s: dict[int, float],
+    extra: Extra = nothing,
+    *,
+    messages: int = 599,
+    launches: int = 5,
+    seed: int = 1,
+    burst_s: float = 0.0,
+) -> dict[int, CellShapes]:
+    """Length of the message -> shapes of its cell.  Args: lengths_s: length -> time of a message."""
+    random = np.random.default_rng(seed)
+    numbers = np.arange(1, messages + 1)
+    by_series = {}
+    for cell, base_s in enumerate(lengths_s.values()):
+        rounds = {}
+        for launch in range(1, launches + 1):
+            times = launch_of(random, messages, base_s, extra(numbers, launch), burst_s)
+            begin_ns = np.cumsum(np.concatenate([[0.0], times[:-1]]) * 1e9 + 500).astype(np.int64)
+            reduced = reduce(MetricSamples(times, 1, order=Order(numbers, begin_ns)))
+            assert reduced is not None
+            rounds[launch] = (launch, reduced)
+        by_series[cell, "one_way_s", "steady"] = rounds
+    found = shapes_of([_cell(cell) for cell in range(len(lengths_s))], by_series)
+    return dict(zip(lengths_s, found, strict=True))
+
+
+def _cell(number: int) -> Cell:
+    return Cell(
+        cell=number,
+        key=f"key{number}",
+        label=f"cell {number}",
+        group="long series",
+        experiment="p2p",
+        parameters={"pattern": "one_way"},
+        environment="default",
+        placement="bound",
+    )

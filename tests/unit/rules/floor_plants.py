@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cells with floors, for the rule that needs no second side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planted_results import KIB, Planted
+
+HALF = "half_round_trip_latency_s"
+
+
+def a_floor(seconds: float, name: str = "copy_across") -> dict[str, Any]:
+    """One way of the cell."""
+    interval = [seconds * 0.99, seconds * 1.01]
+    return {
+        "name": name,
+        "text": "one copy out of shared memory",
+        "time_s": seconds,
+        "interval": interval,
+        "launches": 8,
+        "reason": None,
+    }
+
+
+def above_floor(run: Planted, length: int, floor_s: float, factor: float, **more: Any) -> int:
+    """A ping-pong that takes `factor` times its floor."""
+    over = {"floor": "copy_across", "floor_s": floor_s, "metric": HALF, "ratio": factor, "launches": 8, "level": 0.95}
+    over |= {"interval": [factor * 0.95, factor * 1.05]} | more.pop("over", {})
+    also = {"floors": [a_floor(floor_s)], "over_floor": over}
+    times = {HALF: {"steady": floor_s * factor}}
+    return run.cell(times, pattern="ping_pong", message_bytes=length, also=also, **more)
+
+
+def far_above_floor(run: Planted, slow: bool) -> None:
+    """Every message takes 200 us more, of lengths whose floors differ by a hundred times."""
+    for length, floor_s in ((8, 2.5e-7), (4 * KIB, 3e-7), (64 * KIB, 8e-7), (256 * KIB, 2.3e-6)):
+        usual_s = 4 * floor_s
+        above_floor(run, length, floor_s, (usual_s + (2e-4 if slow else 0.0)) / floor_s)
