@@ -77,6 +77,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     combined: None: no two proven remedies were measured together.  verdict: by the judge of every run; None: nothing
     was measured yet, or an older version wrote it.
     only: rules and questions that were asked for; empty: all.  not_tried: remedies that can't help on this machine.
+    own_settings: a line for each setting of the user's that is ignored, left in or otherwise worth one.
     least: what the survey would have decided, by its own spread; empty: an older version wrote it, or nothing has one.
     """
 
@@ -98,6 +99,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict | None = None
     only: list[str] = []
     not_tried: list[LeftOut] = []
+    own_settings: list[Text] = []
     least: list[LeastSeen] = []
 
 

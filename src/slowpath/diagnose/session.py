@@ -16,6 +16,7 @@ from slowpath.core.results import Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.conclusion import advance
+from slowpath.diagnose.own_settings.listing import lines as setting_lines
 from slowpath.diagnose.records import Diagnosis, DiagnosisStep, now, write_diagnosis
 from slowpath.diagnose.state import EVERYTHING, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion
@@ -138,6 +139,7 @@ class Session:
             spent_s=spent_s,
             forced=forced,
             verdict=verdict,
+            own_settings=setting_lines(self._measured, self._bench.library.name),
             least=least_seen(self._measured[0].results.cells, MINIMUM_EFFECT),
         )
         not_tried = list(cannot_help(self._state().for_what_was_asked))

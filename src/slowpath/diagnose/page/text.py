@@ -46,6 +46,7 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
         yield from [_nothing(diagnosis), ""]
     if diagnosis.combined:
         yield from [*_combined(diagnosis.combined, width), ""]
+    yield from _own_settings(diagnosis, width)
     yield "Steps"
     for step in diagnosis.steps:
         wall = "not finished" if step.wall_s is None else f"{step.wall_s:.0f} s"
@@ -62,6 +63,14 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
     for line in diagnosis.next[:5]:
         yield from _wrapped(f"next: {line}", width, "  ")
     yield f"folder: {folder}"
+
+
+def _own_settings(diagnosis: Diagnosis, width: int) -> Iterator[str]:
+    if diagnosis.own_settings:
+        yield "Your settings"
+        for line in diagnosis.own_settings:
+            yield from _wrapped(line, width, "  ")
+        yield ""
 
 
 def _nothing(diagnosis: Diagnosis) -> str:
