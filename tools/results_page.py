@@ -32,7 +32,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "LaunchInstructions",
     ),
     "contrasts": ("ContrastResult", "ContrastSide", "Reproduce", "NodePairs", "NodePair", "FailedNode"),
-    "shapes": ("CellShapes", "Stalls", "MessagePeriod", "TailPoint", "DrawnMessages"),
+    "shapes": ("CellShapes", "Stalls", "MessagePeriod", "TailPoint", "DrawnMessages", "LaunchKinds", "KindTimes"),
     "findings": (
         *(
             "Finding",
@@ -44,6 +44,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
             "LawCoefficient",
             "LawPoint",
             "LawForecast",
+            "LawSourceResult",
             "LimitBracket",
             "RemedyResult",
             "Snippet",

@@ -24,10 +24,12 @@ from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import kind_of
 from slowpath.diagnose.steps.trial import cannot_help
 from slowpath.diagnose.verdict import verdict_of
+from slowpath.findings.least_seen import least_seen
 from slowpath.findings.order import by_cost
 from slowpath.run.measure import measured_s
 from slowpath.run.ownership import Taken, keep_held
 from slowpath.run.prepare import Prepared
+from slowpath.stats.laws.choose import MINIMUM_EFFECT
 
 
 class Session:
@@ -138,6 +140,7 @@ class Session:
             forced=forced,
             verdict=verdict,
             own_settings=setting_lines(self._measured, self._bench.library.name),
+            least=least_seen(self._measured[0].results.cells, MINIMUM_EFFECT),
         )
         not_tried = list(cannot_help(self._state().for_what_was_asked))
         for one in not_tried:

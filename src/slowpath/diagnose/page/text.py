@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from slowpath.core.clean import cleaned
 from slowpath.core.results import Finding, RemedyResult, SideEffect
 from slowpath.diagnose.limits.variables import limits_of
+from slowpath.diagnose.page.unseen import paragraph
 from slowpath.diagnose.page.words import leg_words, limit_words
 from slowpath.diagnose.records import CombinedOutcome, Diagnosis, Status
 
@@ -54,6 +55,9 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
             yield from _wrapped(f"-> {step.summary}", width, "     ")
     for left in diagnosis.not_tried:
         yield from _wrapped(f"not tried: {left.remedy} against {left.rule}: {left.why}", width, "  ")
+    if (unseen := paragraph(diagnosis.least)) is not None:
+        yield ""
+        yield from _wrapped(unseen, width, "")
     yield ""
     yield f"{diagnosis.spent_s:.0f} s of {diagnosis.budget_s:.0f} s; {_STATUS[diagnosis.status]}"
     for line in diagnosis.next[:5]:

@@ -168,6 +168,23 @@ class UnexpectedReceive(Difference):
     cells: tuple[CellResult, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Screened(Difference):
+    """One of several parameters that were varied at once: times are means over all runs at either of its levels.
+
+    parameter: of the cells.  side: sender or receiver, where it is that side's alone; None: it has no sides.
+    slow_value, fast_value: its levels.  slow, fast: cells at these levels that differ least in other things.  factors:
+    varied at once, this one among them.  cells: all runs.
+    """
+
+    parameter: str
+    side: str | None
+    slow_value: str
+    fast_value: str
+    factors: int
+    cells: tuple[CellResult, ...]
+
+
 @dataclass(frozen=True)
 class SlowPlaces:
     """One cell whose messages are slow at equal distances. slow_s, fast_s: a slow message, another one; ratio: of
@@ -200,6 +217,22 @@ class Periodic(Difference):
     counted: Literal["messages", "either"]
     seen: tuple[SlowPlaces, ...]
     lacking: tuple[CellResult, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchLottery(Difference):
+    """Launches of two kinds, in the cell of the largest ratio. slow_launches: how many of `launches` are slow.
+
+    work_ratio: fixed work without MPI, slow launches over others.  order_p: chance of so few changes between the kinds
+    in the order of time.  cells: that fall apart alike, of `asked`.
+    """
+
+    slow_launches: int
+    launches: int
+    work_ratio: float
+    order_p: float
+    cells: tuple[CellResult, ...]
+    asked: int
 
 
 @dataclass(frozen=True)
@@ -264,6 +297,9 @@ class Evidence(Protocol):
     def slowdowns(self, *axes: str, phase: str) -> list[Slowdown]:
         """Decided contrasts on one of these axes with both sides in this phase."""
 
+    def screened(self, *parameters: str) -> list[Screened]:
+        """What these parameters do where many were varied at once, where that is decided and clear."""
+
     def first_uses(self) -> Sequence[FirstUse]:
         """Slow first messages, each cell in at most one of them; those with a law come first."""
 
@@ -290,6 +326,9 @@ class Evidence(Protocol):
 
     def periods(self) -> Sequence[Periodic]:
         """Of each place and period in messages the cell that loses most by it."""
+
+    def launch_lotteries(self) -> Sequence[LaunchLottery]:
+        """Launches of two kinds that neither the machine's own speed nor a phase of it makes."""
 
     def shared_placements(self) -> Sequence[SharedPlacement]:
         """Placements of one core a rank in which ranks share one."""
