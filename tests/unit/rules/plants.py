@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import screening_plants
 from floor_plants import far_above_floor
 from planted_results import GIB, KIB, MIB, Planted, granule_cost_s, placement
 
@@ -253,5 +254,6 @@ PLANTS: dict[str, Plant] = {
     "SP025": far_above_floor,
     "SP026": stalls,
     "SP027": alternation,
+    **screening_plants.PLANTS,
     "SP035": own_settings,
 }
