@@ -81,3 +81,28 @@ class CellShapes(Result, frozen=True, kw_only=True):
     period: Annotated[MessagePeriod | None, means("null: none, or too few messages")]
     tail: Annotated[list[TailPoint], means("from the median on; empty: fewer than 100 messages in a launch")]
     drawn: Annotated[DrawnMessages | None, means("of a launch that shows it; null: no shape")]
+
+
+class KindTimes(Result, frozen=True, kw_only=True):
+    """One cell in the two kinds of launches."""
+
+    cell: Annotated[Count, means("number")]
+    metric: Annotated[Name, means("of its times")]
+    slow_s: Annotated[Positive, means("median of the slow launches' medians")]
+    fast_s: Annotated[Positive, means("the same of the others")]
+    ratio: Annotated[Positive, means("slow over others")]
+    interval: Annotated[Interval | None, means("of the ratio, Welch's t on logarithms")]
+
+
+class LaunchKinds(Result, frozen=True, kw_only=True):
+    """Launches of one kind of job that fall into two groups, the same in several cells."""
+
+    launches: Annotated[list[AtLeastOne], means("numbers, in the order of time")]
+    slow: Annotated[list[bool], means("of each launch")]
+    relative: Annotated[list[Positive], means("time of each launch over that of the fast ones, mean over `cells`")]
+    cells: Annotated[list[KindTimes], means("that fall apart so, the largest ratio first")]
+    asked: Annotated[AtLeastOne, means("cells of these launches")]
+    order_p: Annotated[Share, means("chance of so few changes between the kinds, were their order random")]
+    fixed_work_ratio: Annotated[
+        Positive | None, means("fixed work without MPI, slow launches over others; null: not recorded")
+    ]

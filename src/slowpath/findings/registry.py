@@ -36,6 +36,7 @@ CATALOGUE = (
     "sp025_far_above_floor",
     "sp026_stalls",
     "sp027_alternation",
+    "sp029_launch_lottery",
     "sp031_buffer_start",
     "sp032_idle",
     "sp033_order",

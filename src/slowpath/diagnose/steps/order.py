@@ -15,6 +15,7 @@ from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps import (
     attribute,
     combined,
+    launches,
     refine,
     repeat,
     rival,
@@ -32,7 +33,13 @@ Propose = Callable[[State], Iterator[Proposal]]
 ProposeFor = Callable[[Finding, State], Iterator[Proposal]]
 
 # What may name another slow path.
-NAMING: tuple[Propose, ...] = (single.propose, repeat.propose_own_settings, settings.propose, suspect.propose)
+NAMING: tuple[Propose, ...] = (
+    single.propose,
+    repeat.propose_own_settings,
+    settings.propose,
+    suspect.propose,
+    launches.propose,
+)
 # What a finding itself needs, one finding after the other.
 OF_A_FINDING: tuple[ProposeFor, ...] = (
     separate.propose,

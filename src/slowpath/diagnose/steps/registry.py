@@ -8,6 +8,7 @@ from typing import Any
 from slowpath.diagnose.steps.attribute import ATTRIBUTE
 from slowpath.diagnose.steps.combined import COMBINED
 from slowpath.diagnose.steps.kind import StepKind
+from slowpath.diagnose.steps.launches import LAUNCHES
 from slowpath.diagnose.steps.refine import REFINE
 from slowpath.diagnose.steps.repeat import REPEAT
 from slowpath.diagnose.steps.rival import RIVAL
@@ -25,6 +26,7 @@ KINDS: tuple[StepKind[Any], ...] = (
     SETTINGS,
     REPEAT,
     SUSPECT,
+    LAUNCHES,
     SINGLE,
     WITNESS,
     RIVAL,

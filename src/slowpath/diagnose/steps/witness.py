@@ -19,6 +19,7 @@ from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import RivalTask, WitnessTask
 from slowpath.diagnose.user_states import findings_under
 
+AS_FOUND = "default"  # the survey's environment that leaves the user's as it is
 ROUNDS = 2  # counts are the same in every launch; the second confirms it
 MOST_CELLS = 4  # of one finding: two slow and two fast ones
 
@@ -59,6 +60,8 @@ def witness_campaign(state: State) -> CampaignText | None:
             if number in cells:
                 cell = cells[number]
                 wanted[f"{cell.key} {cell.environment}"] = cell, condition(cell, results)
+    if state.removable and not any(cell.environment == AS_FOUND for cell, _ in wanted.values()):
+        wanted |= _plain(state.survey)  # its control variables show which of the user's settings are read
     if not wanted:
         return None
     environments: dict[str, EnvironmentTable] = {}
@@ -80,6 +83,12 @@ def witness_campaign(state: State) -> CampaignText | None:
         contrasts=[],
         why="Calls are counted in launches of their own, whose times are not used.",
     )
+
+
+def _plain(survey: Results) -> dict[str, tuple[CellResult, Condition]]:
+    """A cell in the user's own environment."""
+    found = next((one for one in survey.cells if one.environment == AS_FOUND and one.experiment == "p2p"), None)
+    return {f"{found.key} {found.environment}": (found, condition(found, survey))} if found else {}
 
 
 def _witnessed(under: Condition) -> EnvironmentTable:

@@ -219,6 +219,22 @@ class Periodic(Difference):
     lacking: tuple[CellResult, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class LaunchLottery(Difference):
+    """Launches of two kinds, in the cell of the largest ratio. slow_launches: how many of `launches` are slow.
+
+    work_ratio: fixed work without MPI, slow launches over others.  order_p: chance of so few changes between the kinds
+    in the order of time.  cells: that fall apart alike, of `asked`.
+    """
+
+    slow_launches: int
+    launches: int
+    work_ratio: float
+    order_p: float
+    cells: tuple[CellResult, ...]
+    asked: int
+
+
 @dataclass(frozen=True)
 class Processors:
     """Where the ranks of a placement may run. shared: ranks of a node have fewer processors than there are of them.
@@ -310,6 +326,9 @@ class Evidence(Protocol):
 
     def periods(self) -> Sequence[Periodic]:
         """Of each place and period in messages the cell that loses most by it."""
+
+    def launch_lotteries(self) -> Sequence[LaunchLottery]:
+        """Launches of two kinds that neither the machine's own speed nor a phase of it makes."""
 
     def shared_placements(self) -> Sequence[SharedPlacement]:
         """Placements of one core a rank in which ranks share one."""

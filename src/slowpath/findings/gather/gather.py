@@ -19,6 +19,7 @@ from slowpath.findings.evidence.evidence import (
     FirstUse,
     Growth,
     LateFastPath,
+    LaunchLottery,
     Periodic,
     Place,
     Processors,
@@ -38,6 +39,7 @@ from slowpath.findings.gather import (
     first_use,
     late_receives,
     laws,
+    lotteries,
     pairs,
     processors,
     screened,
@@ -175,6 +177,9 @@ class Gathered:
 
     def periods(self) -> list[Periodic]:
         return shapes.periods(self.cells, self._results.shapes or (), self.minimum_effect)
+
+    def launch_lotteries(self) -> list[LaunchLottery]:
+        return lotteries.launch_lotteries(self.cells, self._results.launch_kinds or (), self.minimum_effect)
 
     def shared_placements(self) -> list[SharedPlacement]:
         return processors.shared_placements(self.run.placements, self._results.cells)
