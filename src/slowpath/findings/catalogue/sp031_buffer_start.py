@@ -18,7 +18,7 @@ def observe(evidence: Evidence) -> Sequence[Observation]:
 
     def law(group: Sequence[Slowdown]) -> FittedLaw | None:
         top = max(group, key=lambda one: one.excess_s)
-        return evidence.difference_law([one for one in group if levels(one) == levels(top)])
+        return evidence.difference_law(evidence.over_lengths(top))
 
     return alone_or_screened(evidence, (OFFSET,), _wording, law)
 
