@@ -37,6 +37,7 @@ CATALOGUE = (
     "sp026_stalls",
     "sp027_alternation",
     "sp029_launch_lottery",
+    "sp030_growth",
     "sp035_own_settings",
 )
 RULES: tuple[Rule, ...] = tuple(import_module(f"slowpath.findings.catalogue.{name}").RULE for name in CATALOGUE)

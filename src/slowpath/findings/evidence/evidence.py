@@ -203,6 +203,20 @@ class Periodic(Difference):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Lengthening(Difference):
+    """Each message of a launch takes longer than the one before. slow_s, fast_s: the last of `messages`, the first.
+
+    per_message_s, interval: what each adds.  cells: that agree on it.
+    """
+
+    per_message_s: float
+    interval: Interval
+    messages: int
+    p: float
+    cells: tuple[CellResult, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class LaunchLottery(Difference):
     """Launches of two kinds, in the cell of the largest ratio. slow_launches: how many of `launches` are slow.
 
@@ -306,6 +320,9 @@ class Evidence(Protocol):
 
     def periods(self) -> Sequence[Periodic]:
         """Of each place and period in messages the cell that loses most by it."""
+
+    def lengthenings(self) -> Sequence[Lengthening]:
+        """Of each place the messages that take longer the more were sent, by the same for each in unlike cells."""
 
     def launch_lotteries(self) -> Sequence[LaunchLottery]:
         """Launches of two kinds that neither the machine's own speed nor a phase of it makes."""

@@ -19,6 +19,7 @@ from slowpath.findings.evidence.evidence import (
     Growth,
     LateFastPath,
     LaunchLottery,
+    Lengthening,
     Periodic,
     Place,
     Processors,
@@ -37,6 +38,7 @@ from slowpath.findings.gather import (
     first_use,
     late_receives,
     laws,
+    lengthening,
     lotteries,
     pairs,
     processors,
@@ -167,6 +169,9 @@ class Gathered:
 
     def periods(self) -> list[Periodic]:
         return shapes.periods(self.cells, self._results.shapes or (), self.minimum_effect)
+
+    def lengthenings(self) -> list[Lengthening]:
+        return lengthening.lengthenings(self.cells, self._results.shapes or ())
 
     def launch_lotteries(self) -> list[LaunchLottery]:
         return lotteries.launch_lotteries(self.cells, self._results.launch_kinds or (), self.minimum_effect)
