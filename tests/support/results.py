@@ -114,6 +114,7 @@ def a_cell(number: int = 0, **changes: Any) -> CellResult:
         who_pays_reason="only cells with pattern=one_way on one node are split",
         instructions_reason="experiment p2p does not count instructions",
         repetitions_reason="experiment p2p does not report disturbed repetitions",
+        over_floor_reason="the launches measured nothing without MPI",
         calls_reason="no witnessed launch of this cell in the run",
     )
     return replace(cell, **changes)

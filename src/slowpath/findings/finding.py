@@ -17,6 +17,7 @@ from slowpath.core.results import (
     LawForecast,
     LawPoint,
     LawResult,
+    LawSourceResult,
     Leg,
     Legs,
     LimitBracket,
@@ -30,7 +31,7 @@ from slowpath.findings.remedies.snippet import snippet
 from slowpath.findings.rivals.judged import Contest, held_against, uncontested
 from slowpath.findings.rule import Observation, Rule, Support
 from slowpath.stats.laws.forecast_words import forecast_words, open_words
-from slowpath.stats.laws.found import Coefficient, FittedLaw, FittedPoint, Forecast, formula_words
+from slowpath.stats.laws.found import Coefficient, FittedLaw, FittedPoint, Forecast, LawSource, formula_words
 
 UNTRIED = "no remedy was tried in fresh interleaved pairs; run slowpath diagnose"
 _OWN = ("environment",)
@@ -137,7 +138,14 @@ def law_result(law: FittedLaw) -> LawResult:
         is_excess=law.is_excess,
         forecasts=tuple(_forecast(one) for one in law.forecasts),
         foretold=law.foretold,
+        source=_source(law.source),
     )
+
+
+def _source(one: LawSource | None) -> LawSourceResult | None:
+    if one is None:
+        return None
+    return LawSourceResult(law=one.law, cells=one.cells, metric=one.metric, phase=one.phase, less_phase=one.less_phase)
 
 
 def _forecast(one: Forecast) -> LawForecast:
@@ -148,6 +156,7 @@ def _forecast(one: Forecast) -> LawForecast:
         interval=one.interval,
         joint_ratio=one.joint_ratio,
         span_s=one.span_s,
+        noise_ratio=one.noise_ratio,
         seen_s=one.seen_s,
         seen_interval=one.seen_interval,
         held=one.held,

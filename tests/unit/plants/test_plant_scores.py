@@ -14,7 +14,7 @@ import pytest
 
 from slowpath.core.cell_results import CellResult, MetricResult
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
-from slowpath.core.results import Finding, LawPoint, LawResult, LimitBracket
+from slowpath.core.results import Claim, Finding, LawForecast, LawPoint, LawResult, LimitBracket
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.planned import UnbuiltEngine
 from slowpath.run.libraries import Library
@@ -29,7 +29,7 @@ from slowpath.studies.plants.measure import Ground
 from slowpath.studies.plants.pens import cores, shares
 from slowpath.studies.plants.plant import Measured, Plant, State
 from slowpath.studies.plants.score import Score, score
-from slowpath.studies.plants.table import Scored, counts, line, table
+from slowpath.studies.plants.table import Forecasts, Scored, counts, forecasts_of, line, table
 from slowpath.studies.plants.trials import Asked, draw
 
 US = 1e-6
@@ -78,35 +78,46 @@ def law(excess_s: float, above: float = 4096, up_to: float = 16384) -> LawResult
     return msgspec.structs.replace(made_results.law(), name="segments", brackets=[bracket], drawn=points)
 
 
-def finding(rule: str = "SP013", excess_s: float = 20 * US, evidence: str = "", **more: Any) -> Finding:
-    """Slow at 16 KiB against 4 KiB. evidence: of the leg explained, where there is one."""
+def claim(time: Any = None, side: Any = None, by: str | None = "message") -> Claim:
+    return Claim(time=time, side=side, by=by)
+
+
+def finding(rule: str = "SP013", excess_s: float = 20 * US, said: Claim | None = None, **more: Any) -> Finding:
+    """Slow at 16 KiB against 4 KiB. said: by its explanation, where there is one."""
     made = made_results.finding(rule, excess_s, about="host", where="host", text="slow", ratio=3.0, **more)
     made = msgspec.structs.replace(
         made, metric="one_way_s", phase="steady", slow_cells=[2], fast_cells=[1], cells=[0, 1, 2, 3]
     )
-    if not evidence:
+    if said is None:
         return msgspec.structs.replace(made, status="observed", cause=None)
-    leg = msgspec.structs.replace(made.legs.explained, state="shown", evidence=[evidence])
-    legs = msgspec.structs.replace(made.legs, explained=leg)
-    return msgspec.structs.replace(made, status="explained", cause="The library changes its protocol.", legs=legs)
+    return msgspec.structs.replace(made, status="explained", cause="The library changes its protocol.", claim=said)
 
 
-IN_KERNEL = "system time per operation of the sender grows by 20 us: the time goes to the kernel"
+def foretold(outcome: Any) -> LawResult:
+    """A law that is off, and what came of its forecasts."""
+    return msgspec.structs.replace(law(40 * US), foretold=outcome)
+
+
+KERNEL_OF_SENDER = claim("kernel", "sender")
 
 
 @pytest.mark.parametrize(
     ("findings", "plant", "verdict", "why"),
     [
         ([], OVER_8K, "missed", "no finding"),
-        ([finding(law=law(20 * US), evidence="a variable moves it")], OVER_8K, "right", "found"),
+        ([finding(law=law(20 * US), said=claim("path"))], OVER_8K, "right", "found"),
         ([finding(law=law(20 * US))], OVER_8K, "honest", "not explained"),
         ([finding()], OVER_8K, "honest", "no law"),
         ([finding(law=law(25 * US))], OVER_8K, "wrong", "SP013: law 'segments' is off by"),
         ([finding(law=law(20 * US, 4096, 8000))], OVER_8K, "wrong", "SP013: limit in (4096, 8000]"),
-        ([finding(law=law(20 * US), evidence=IN_KERNEL)], KERNEL, "right", "found"),
-        ([finding(law=law(20 * US), evidence=IN_KERNEL)], OVER_8K, "wrong", "said to go to kernel, it goes to user"),
-        ([finding(law=law(20 * US), evidence=IN_KERNEL.replace("sender", "receiver"))], KERNEL, "wrong", "the side"),
-        ([finding("SP015", law=law(20 * US), evidence="x")], OVER_8K, "wrong", "explained by block, planted by bytes"),
+        ([finding(law=law(20 * US), said=KERNEL_OF_SENDER)], KERNEL, "right", "found"),
+        ([finding(law=law(20 * US), said=KERNEL_OF_SENDER)], OVER_8K, "wrong", "said to go to kernel, it goes to user"),
+        ([finding(law=law(20 * US), said=claim("kernel", "receiver"))], KERNEL, "wrong", "the side"),
+        ([finding("SP015", law=law(20 * US), said=claim())], OVER_8K, "wrong", "explained by block, planted by bytes"),
+        ([finding(law=law(20 * US), said=claim("copy"))], OVER_8K, "wrong", "said to go to copy, it goes to user"),
+        ([finding(law=law(20 * US), said=claim(by="uses"))], OVER_8K, "wrong", "said to follow use, planted by bytes"),
+        ([finding(law=law(20 * US), said=claim(by="nothing"))], OVER_8K, "right", "found"),
+        ([finding(law=foretold("failed"))], OVER_8K, "honest", "did not foretell"),
         ([finding(excess_s=50 * US)], OVER_8K, "wrong", "not planted: SP013"),
         ([finding(law=law(20 * US)), finding("SP017", 1e-3)], OVER_8K, "wrong", "not planted: SP017"),
     ],
@@ -130,7 +141,7 @@ def test_what_costs_too_little_is_not_asked_for() -> None:
 
 
 def test_the_baseline_has_to_hold_with_a_plant_too() -> None:
-    listed = finding(evidence=IN_KERNEL)
+    listed = finding(said=KERNEL_OF_SENDER)
     baseline = Baseline([measured(listed, plant=None)])
     undermined = score(OVER_8K, measured(listed), baseline)
     assert (undermined.verdict, undermined.why[:21]) == ("wrong", "SP013, of the baselin")
@@ -178,6 +189,18 @@ def test_the_table_counts_plants_and_clean_runs() -> None:
     assert "without a wrong word: 2 of 3  67 %" in shown
     assert "SP001: x" in "".join(line(one) for one in scored)
     assert "%" not in table([]).splitlines()[1]  # nothing was tried
+
+
+def test_forecasts_are_counted_where_they_were_measured_later() -> None:
+    def one(kind: Any, seen_s: float | None) -> LawForecast:
+        interval = (0.9, 1.1)
+        return LawForecast(
+            place={}, kind=kind, foretold_s=1.0, interval=interval, joint_ratio=0.1, span_s=1.0, seen_s=seen_s, text="t"
+        )
+
+    all_kinds = (one("later", 1.05), one("later", 1.2), one("later", None), one("held out", 1.0))
+    made = msgspec.structs.replace(law(20 * US), forecasts=all_kinds)
+    assert forecasts_of([finding(law=made), finding()]) == Forecasts(1, 2)
 
 
 def test_shares_against_published_values() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from slowpath.core.clean import cleaned
 from slowpath.core.results import Finding, RemedyResult, SideEffect
 from slowpath.diagnose.limits.variables import limits_of
+from slowpath.diagnose.page.unseen import paragraph
 from slowpath.diagnose.page.words import leg_words, limit_words
 from slowpath.diagnose.records import CombinedOutcome, Diagnosis, Status
 
@@ -45,6 +46,7 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
         yield from [_nothing(diagnosis), ""]
     if diagnosis.combined:
         yield from [*_combined(diagnosis.combined, width), ""]
+    yield from _own_settings(diagnosis, width)
     yield "Steps"
     for step in diagnosis.steps:
         wall = "not finished" if step.wall_s is None else f"{step.wall_s:.0f} s"
@@ -53,11 +55,22 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
             yield from _wrapped(f"-> {step.summary}", width, "     ")
     for left in diagnosis.not_tried:
         yield from _wrapped(f"not tried: {left.remedy} against {left.rule}: {left.why}", width, "  ")
+    if (unseen := paragraph(diagnosis.least)) is not None:
+        yield ""
+        yield from _wrapped(unseen, width, "")
     yield ""
     yield f"{diagnosis.spent_s:.0f} s of {diagnosis.budget_s:.0f} s; {_STATUS[diagnosis.status]}"
     for line in diagnosis.next[:5]:
         yield from _wrapped(f"next: {line}", width, "  ")
     yield f"folder: {folder}"
+
+
+def _own_settings(diagnosis: Diagnosis, width: int) -> Iterator[str]:
+    if diagnosis.own_settings:
+        yield "Your settings"
+        for line in diagnosis.own_settings:
+            yield from _wrapped(line, width, "  ")
+        yield ""
 
 
 def _nothing(diagnosis: Diagnosis) -> str:

@@ -168,6 +168,23 @@ class UnexpectedReceive(Difference):
     cells: tuple[CellResult, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Screened(Difference):
+    """One of several parameters that were varied at once: times are means over all runs at either of its levels.
+
+    parameter: of the cells.  side: sender or receiver, where it is that side's alone; None: it has no sides.
+    slow_value, fast_value: its levels.  slow, fast: cells at these levels that differ least in other things.  factors:
+    varied at once, this one among them.  cells: all runs.
+    """
+
+    parameter: str
+    side: str | None
+    slow_value: str
+    fast_value: str
+    factors: int
+    cells: tuple[CellResult, ...]
+
+
 @dataclass(frozen=True)
 class SlowPlaces:
     """One cell whose messages are slow at equal distances. slow_s, fast_s: a slow message, another one; ratio: of
@@ -293,6 +310,9 @@ class Evidence(Protocol):
 
     def slowdowns(self, *axes: str, phase: str) -> list[Slowdown]:
         """Decided contrasts on one of these axes with both sides in this phase."""
+
+    def screened(self, *parameters: str) -> list[Screened]:
+        """What these parameters do where many were varied at once, where that is decided and clear."""
 
     def first_uses(self) -> Sequence[FirstUse]:
         """Slow first messages, each cell in at most one of them; those with a law come first."""

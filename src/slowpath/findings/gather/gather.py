@@ -12,6 +12,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.results import EnvironmentResult, Results
 from slowpath.core.roles import Roles
 from slowpath.findings.evidence.evidence import (
+    CLEAR_RATIO,
     WITHOUT_USER,
     ControlVariable,
     ExposedMessage,
@@ -24,6 +25,7 @@ from slowpath.findings.evidence.evidence import (
     Place,
     Processors,
     ProtocolSwitch,
+    Screened,
     SharedPlacement,
     Slowdown,
     SlowPeer,
@@ -42,6 +44,7 @@ from slowpath.findings.gather import (
     lotteries,
     pairs,
     processors,
+    screened,
     shapes,
 )
 from slowpath.findings.gather.contrasts import DECIDED, slowdown
@@ -63,8 +66,12 @@ class Gathered:
         roles: Roles,
         user_state: UserState | None = None,
         experiments: Sequence[Results] = (),
+        later: laws.Later | None = None,
     ) -> None:
-        """Args: experiments: runs that were made to tell causes apart, the newest first."""
+        """Args: experiments: runs that were made to tell causes apart, the newest first.
+        later: forecasts that were measured in another run.
+        """
+        self._later = later
         self._results = results
         self._experiments = experiments
         self._roles = roles
@@ -112,11 +119,18 @@ class Gathered:
         found = (one.find(cells, changes, metric, phases) for one in self._variations)
         return next((one for one in found if one is not None), None)
 
+    @cached_property
+    def _screened(self) -> list[Screened]:
+        return [one for one in screened.screened(self._results.cells, self.minimum_effect) if one.ratio.beyond]
+
+    def screened(self, *parameters: str) -> list[Screened]:
+        return [one for one in self._screened if one.parameter in parameters and one.ratio.least > CLEAR_RATIO]
+
     # What a line shows.
 
     @cached_property
     def _lines(self) -> Lines:
-        return Lines(self._results.cells, self.minimum_effect, self._roles, pooled=self.imported)
+        return Lines(self._results.cells, self.minimum_effect, self._roles, pooled=self.imported, later=self._later)
 
     def lines(self, *covariates: str, phase: str, metrics: Iterable[str]) -> list[Line]:
         """Sweeps in which one of these covariates varies and nothing else that does not follow from it."""

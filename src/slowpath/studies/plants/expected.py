@@ -19,6 +19,7 @@ QUANTITY_OF: Mapping[str, tuple[str, float]] = {
     "offset_bytes": ("start", 0.0),
     "live_buffers": ("others", -1.0),
     "repetition": ("use", 0.0),
+    "idle_s": ("idle_s", 0.0),
     "queue": ("queue", 0.0),
     "blocks": ("block", 0.0),
 }
@@ -57,7 +58,8 @@ def places(cell: CellResult, phase: str) -> dict[Side, Place]:
         if {"buffer_bytes", "overalloc_bytes", "pattern"} <= set(parameters):
             place["allocation"] = float(allocation_bytes(parameters, number))
         if parameters.get("pattern") == "one_way":
-            place |= {"rank": float(number), "peer": float(1 - number)}
+            rank = number if parameters.get("direction", "forward") == "forward" else 1 - number
+            place |= {"rank": float(rank), "peer": float(1 - rank), "idle_s": float(parameters.get("idle_s", "0"))}
         found[side] = place
     return found
 
