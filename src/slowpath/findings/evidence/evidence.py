@@ -221,10 +221,7 @@ class Periodic(Difference):
 
 @dataclass(frozen=True, kw_only=True)
 class Lengthening(Difference):
-    """Each message of a launch takes longer than the one before. slow_s, fast_s: the last of `messages`, the first.
-
-    per_message_s, interval: what each adds.  cells: that agree on it.
-    """
+    """Each of `messages` takes longer than the one before, by per_message_s; `cells` agree on it."""
 
     per_message_s: float
     interval: Interval
@@ -235,10 +232,9 @@ class Lengthening(Difference):
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchLottery(Difference):
-    """Launches of two kinds, in the cell of the largest ratio. slow_launches: how many of `launches` are slow.
+    """slow_launches of `launches` are slow, in `cells` of `asked`. work_ratio: fixed work, slow launches over others.
 
-    work_ratio: fixed work without MPI, slow launches over others.  order_p: chance of so few changes between the kinds
-    in the order of time.  cells: that fall apart alike, of `asked`.
+    order_p: chance of so few changes between the two kinds in the order of time.
     """
 
     slow_launches: int
