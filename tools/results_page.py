@@ -44,6 +44,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
             "LawCoefficient",
             "LawPoint",
             "LawForecast",
+            "LawSourceResult",
             "LimitBracket",
             "RemedyResult",
             "Snippet",

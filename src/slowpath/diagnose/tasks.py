@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from slowpath.core.limits import Name, Number, Whole
-from slowpath.core.results import Snippet
+from slowpath.core.results import LawForecast, LawSourceResult, Snippet
 from slowpath.mpi.own_settings import OwnSetting
 
 # How a trial has the fast side: the remedied cell is on it; the remedy changes nothing there; it is measured with the
@@ -94,6 +94,37 @@ class WitnessTask(TaskBase, frozen=True, kw_only=True, tag="witness"):
 
 class RivalTask(TaskBase, frozen=True, kw_only=True, tag="rival"):
     """Tell the causes of findings from what would look the same: their cells as they are and with one thing changed."""
+
+
+class ForetoldAnchor(msgspec.Struct, frozen=True, kw_only=True):
+    """A point of the survey that is measured again. half_ratio: half the interval of its centre at 95 %, as a ratio."""
+
+    parameters: dict[Name, str]
+    value_s: Number
+    half_ratio: Number
+
+
+class ForetoldPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """A new place, and what the law foretold of it before it was measured."""
+
+    parameters: dict[Name, str]
+    forecast: LawForecast
+
+
+class ForecastEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """The law of one finding. like: cell of the survey under whose conditions its places are measured."""
+
+    finding: Name
+    source: LawSourceResult
+    like: Whole
+    anchors: list[ForetoldAnchor]
+    places: list[ForetoldPlace]
+
+
+class ForecastTask(TaskBase, frozen=True, kw_only=True, tag="forecast"):
+    """Measure what the laws of findings foretold."""
+
+    entries: list[ForecastEntry]
 
 
 class SeparateTask(TaskBase, frozen=True, kw_only=True, tag="separate"):
@@ -216,6 +247,7 @@ Task: TypeAlias = (
     | SingleTask
     | WitnessTask
     | RivalTask
+    | ForecastTask
     | SeparateTask
     | RefineTask
     | AttributeTask

@@ -15,6 +15,7 @@ from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps import (
     attribute,
     combined,
+    forecast,
     launches,
     refine,
     repeat,
@@ -68,6 +69,7 @@ def proposals(state: State, name_only: bool = False) -> Iterator[Proposal]:
     if name_only:
         return
     yield from witness.propose(state)
+    yield from forecast.propose(state)
     yield from rival.propose(state)
     ordered = sorted(state.findings, key=lambda one: _value(one, state), reverse=True)
     for finding in ordered:

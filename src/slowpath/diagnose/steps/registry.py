@@ -7,6 +7,7 @@ from typing import Any
 
 from slowpath.diagnose.steps.attribute import ATTRIBUTE
 from slowpath.diagnose.steps.combined import COMBINED
+from slowpath.diagnose.steps.forecast import FORECAST
 from slowpath.diagnose.steps.kind import StepKind
 from slowpath.diagnose.steps.launches import LAUNCHES
 from slowpath.diagnose.steps.refine import REFINE
@@ -30,6 +31,7 @@ KINDS: tuple[StepKind[Any], ...] = (
     SINGLE,
     WITNESS,
     RIVAL,
+    FORECAST,
     SEPARATE,
     ATTRIBUTE,
     TRIAL,

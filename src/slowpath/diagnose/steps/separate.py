@@ -13,6 +13,7 @@ from slowpath.diagnose.campaign_text import CampaignText, CellsTable, environmen
 from slowpath.diagnose.sides import condition, sides_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
+from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import SeparateTask
 
 ROUNDS = 6
@@ -33,9 +34,9 @@ def propose(finding: Finding, state: State) -> Iterator[Proposal]:
         yield Proposal(SeparateTask(finding=finding.id), campaign.text, why)
 
 
-def apply(before: StepConclusion, task: SeparateTask, results: Results, _: StepHistory) -> StepConclusion:
-    """A finding whose law the new points decide takes that law."""
-    fresh = {(one.rule, one.mpi, one.about): one for one in results.findings}
+def apply(before: StepConclusion, task: SeparateTask, results: Results, history: StepHistory) -> StepConclusion:
+    """A finding whose law the new points decide takes that law, and what law and rivals say of its cause."""
+    fresh = {(one.rule, one.mpi, one.about): one for one in judged(results, history)}
 
     def decided(finding: Finding) -> Finding:
         other = fresh.get((finding.rule, finding.mpi, finding.about))
@@ -49,6 +50,8 @@ def apply(before: StepConclusion, task: SeparateTask, results: Results, _: StepH
             missing=other.missing,
             cause=other.cause,
             hypotheses=other.hypotheses,
+            claim=other.claim,
+            rivals=other.rivals,
             text=other.text,
             ratio=other.ratio,
             interval=other.interval,

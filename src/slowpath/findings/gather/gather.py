@@ -65,8 +65,12 @@ class Gathered:
         roles: Roles,
         user_state: UserState | None = None,
         experiments: Sequence[Results] = (),
+        later: laws.Later | None = None,
     ) -> None:
-        """Args: experiments: runs that were made to tell causes apart, the newest first."""
+        """Args: experiments: runs that were made to tell causes apart, the newest first.
+        later: forecasts that were measured in another run.
+        """
+        self._later = later
         self._results = results
         self._experiments = experiments
         self._roles = roles
@@ -125,7 +129,7 @@ class Gathered:
 
     @cached_property
     def _lines(self) -> Lines:
-        return Lines(self._results.cells, self.minimum_effect, self._roles, pooled=self.imported)
+        return Lines(self._results.cells, self.minimum_effect, self._roles, pooled=self.imported, later=self._later)
 
     def lines(self, *covariates: str, phase: str, metrics: Iterable[str]) -> list[Line]:
         """Sweeps in which one of these covariates varies and nothing else that does not follow from it."""
