@@ -21,6 +21,7 @@ from slowpath.findings.evidence.evidence import (
     Growth,
     LateFastPath,
     LaunchLottery,
+    Lengthening,
     Periodic,
     Place,
     Processors,
@@ -40,6 +41,7 @@ from slowpath.findings.gather import (
     first_use,
     late_receives,
     laws,
+    lengthening,
     lotteries,
     pairs,
     processors,
@@ -182,6 +184,9 @@ class Gathered:
 
     def periods(self) -> list[Periodic]:
         return shapes.periods(self.cells, self._results.shapes or (), self.minimum_effect)
+
+    def lengthenings(self) -> list[Lengthening]:
+        return lengthening.lengthenings(self.cells, self._results.shapes or ())
 
     def launch_lotteries(self) -> list[LaunchLottery]:
         return lotteries.launch_lotteries(self.cells, self._results.launch_kinds or (), self.minimum_effect)
