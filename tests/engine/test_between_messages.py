@@ -45,6 +45,8 @@ CELLS = (
     f"{ONE_WAY} message_bytes=8 idle_s={IDLE_S} idle=sleep",
     f"{ONE_WAY} message_bytes=8 idle_s={IDLE_S} direction=reverse",
     f"{ONE_WAY} message_bytes=1048576 cache=cold:warm",
+    "p2p pattern=one_way messages=25 message_bytes=262144 cache=cold",
+    "p2p pattern=one_way messages=25 message_bytes=262144 cache=warm",
 )
 
 
@@ -137,3 +139,12 @@ def test_messages_are_apart_by_the_idle_time(launch: Path) -> None:
         begins = read(index, found[0]).start_ns
         assert begins is not None
         assert np.diff(begins).min() >= IDLE_S * 1e9
+
+
+def test_bytes_that_are_thrown_out_of_the_caches_take_longer_to_send(launch: Path) -> None:
+    """The fastest of each, which nothing disturbed: 33 us cold and 19 us warm on the machine where this was written."""
+    cold_ns, warm_ns = (
+        min(int(read(index, i).duration_ns.min()) for i in found)
+        for index, found in (blocks(launch, cell, 0, 0) for cell in (8, 9))
+    )
+    assert cold_ns > 1.15 * warm_ns

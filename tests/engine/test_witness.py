@@ -22,6 +22,7 @@ from slowpath.run.witness import witness_variables
 MESSAGE_BYTES = 1 << 20  # far beyond every library's switch to its protocol for long messages
 SINGLE_COPY = ("process_vm_readv", "process_vm_writev")
 SOCKETS = ("socket_send", "socket_receive")
+WAITS = {"futex_wait", "sched_yield", "poll", "sleep"}  # whose time is no work
 Start = Callable[..., LaunchEvents]
 
 
@@ -64,6 +65,10 @@ def test_one_copy_moves_the_message_and_no_more(mpi: Mpi, start: Start) -> None:
     assert bytes_per_op(events, 0, SINGLE_COPY) == expected
     assert bytes_per_op(events, 1, SINGLE_COPY) == 2 * expected
     assert bytes_per_op(events, 0, SOCKETS) < MESSAGE_BYTES / 100
+    for event in events.calls(0):
+        assert {name for name, one in event.counts.items() if one.time_ns is not None} == WAITS
+        for name in WAITS:
+            assert (event.counts[name].calls > 0) == ((event.counts[name].time_ns or 0) > 0)
 
 
 def test_without_single_copy_nothing_is_read_from_the_other_process(mpi: Mpi, start: Start) -> None:

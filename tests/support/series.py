@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slowpath.analyse.launch_kinds import launch_kinds
 from slowpath.analyse.shapes import shapes_of
 from slowpath.core.plan import Cell
-from slowpath.core.shape_results import CellShapes
+from slowpath.core.shape_results import CellShapes, LaunchKinds
 from slowpath.experiments.measured.reduce import reduce
 from slowpath.experiments.measured.series import MetricSamples, Order
 
@@ -29,6 +30,15 @@ def every(period: int, more_s: float, slow: int = 1) -> Extra:
 
     def extra(number: Numbers, launch: int) -> Floats:
         return np.asarray(more_s * ((number + 11 * launch) % period < slow))
+
+    return extra
+
+
+def growing(each_s: float) -> Extra:
+    """Every message of a launch takes so much longer than the one before; the cell begins anywhere in it."""
+
+    def extra(number: Numbers, launch: int) -> Floats:
+        return np.asarray(each_s * (number + 3000 * (launch % 4)))
 
     return extra
 
@@ -67,6 +77,38 @@ def simulated(
         by_series[cell, "one_way_s", "steady"] = rounds
     found = shapes_of([_cell(cell) for cell in range(len(lengths_s))], by_series)
     return dict(zip(lengths_s, found, strict=True))
+
+
+def lottery(
+    bases_s: Sequence[float],
+    more_s: float,
+    *,
+    launches: int = 24,
+    seed: int = 1,
+    work_s: Sequence[float] | None = None,
+    slow: Sequence[int] | None = None,
+) -> list[LaunchKinds]:
+    """Launches of which a coin of their own makes some slow, or those of `slow`.
+
+    Args: work_s: fixed work of each launch; None: 1 % of noise.
+    """
+    random = np.random.default_rng(seed)
+    coin = random.integers(0, 2, launches)
+    if slow is not None:
+        coin = np.isin(np.arange(launches), slow).astype(np.int64)
+    by_series = {}
+    for cell, base_s in enumerate(bases_s):
+        rounds = {}
+        for launch in range(launches):
+            times = base_s * np.exp(random.normal(0, 0.02) + random.normal(0, 0.02, 20)) + more_s * coin[launch]
+            reduced = reduce(MetricSamples(times, 1))
+            assert reduced is not None
+            rounds[launch] = (launch + 1, reduced)
+        by_series[cell, "one_way_s", "steady"] = rounds
+    work = 1e-5 * np.exp(random.normal(0, 0.01, launches)) if work_s is None else np.asarray(work_s)
+    return launch_kinds(
+        [_cell(cell) for cell in range(len(bases_s))], by_series, {i + 1: float(one) for i, one in enumerate(work)}
+    )
 
 
 def _cell(number: int) -> Cell:

@@ -15,6 +15,7 @@ from slowpath.analyse.cells import cell_entry
 from slowpath.analyse.contrasts import build_contrasts, offers
 from slowpath.analyse.first_allocation import first_allocation_lines
 from slowpath.analyse.floors import floor_lines
+from slowpath.analyse.launch_kinds import fixed_work_s, launch_kinds
 from slowpath.analyse.library_loaded import library_lines
 from slowpath.analyse.node_pairs import node_pairs, pair_lines
 from slowpath.analyse.outcomes import skipped_rows
@@ -67,6 +68,7 @@ def build_results(run: Path) -> Results:
         **sections,
         node_pairs=pairs,
         shapes=shapes_of(plan.cells, measurements.by_series),
+        launch_kinds=launch_kinds(plan.cells, measurements.by_series, fixed_work_s(launches)),
         skipped=skipped,
         notes=[
             *beyond,

@@ -11,6 +11,7 @@ import msgspec
 
 from slowpath.core.results import LibraryVariable, UcxProtocol
 from slowpath.experiments.measured.load import LaunchRecord
+from slowpath.mpi.ignored import unused_by_ucx
 from slowpath.mpi.ucx_report import protocols
 from slowpath.record.witness import (
     CONTROL_VARIABLES,
@@ -23,13 +24,14 @@ from slowpath.record.witness import (
 
 
 class Reported(NamedTuple):
-    """Fields of one of run.mpis; None where no launch was witnessed."""
+    """Fields of one of run.mpis; all but the last are None where no launch was witnessed."""
 
     control_variables: list[LibraryVariable] | None = None
     control_variables_reason: str | None = None
     performance_variables: list[LibraryVariable] | None = None
     performance_variables_reason: str | None = None
     protocols: list[UcxProtocol] | None = None
+    unused_variables: dict[str, str] | None = None
 
 
 def reported_by_library(launches: Sequence[LaunchRecord], environments: Sequence[str]) -> Reported:
@@ -44,7 +46,15 @@ def reported_by_library(launches: Sequence[LaunchRecord], environments: Sequence
         *_variables(first, CONTROL_VARIABLES),
         *_variables(first, PERFORMANCE_VARIABLES),
         protocols=[row for launch in first for row in _protocols(launch)] or None,
+        unused_variables=_unused(launches, environments) or None,
     )
+
+
+def _unused(launches: Sequence[LaunchRecord], environments: Sequence[str]) -> dict[str, str]:
+    """Of the user's own environment, the campaign's first: what UCX warns of in its first launch."""
+    plain = (one for one in launches if one.info.environment in environments[:1])
+    own = next(plain, None)
+    return unused_by_ucx(read_logs(own.folder / name for name in ("stdout", "stderr"))) if own else {}
 
 
 def _variables(launches: Sequence[LaunchRecord], name: str) -> tuple[list[LibraryVariable] | None, str | None]:

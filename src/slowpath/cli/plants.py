@@ -121,14 +121,18 @@ def _limits(
     take_over: bool,
 ) -> int:
     from slowpath.core.files import write_atomically
+    from slowpath.report.svg.detection import Class, drawing
     from slowpath.studies.plants.limits import lines, run, searched
-    from slowpath.studies.plants.picture import limits_svg
 
     able = searched(classes)
     limits: dict[str, Limit] = run(ground, able, asked, folder, drawn, _tell, jobs, take_over)
     click.echo("\n".join(lines(limits, able)))
-    if (drawing := limits_svg(limits)) is not None:
-        write_atomically(folder / "limits.svg", str(drawing))
+    rows = [
+        Class(name, one.curve, [(shot.cost_s, shot.found) for shot in one.shots], one.interval_s)
+        for name, one in limits.items()
+    ]
+    if (drawn_limits := drawing(rows)) is not None:
+        write_atomically(folder / "limits.svg", str(drawn_limits))
     click.echo(f"all of it: {folder / 'plants.json'}, {folder / 'limits.svg'}")
     return 0
 

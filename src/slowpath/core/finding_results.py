@@ -65,10 +65,21 @@ class LawForecast(Result, frozen=True, kw_only=True, omit_defaults=True):
     interval: Annotated[Interval, means("prediction interval of this place alone at 95 %, seconds")]
     joint_ratio: Annotated[Positive, means("half the interval by which all places are judged at once, as a ratio")]
     span_s: Annotated[NotNegative, means("the time that the law is about: its longest less its shortest, seconds")]
+    noise_ratio: Annotated[NotNegative, means("standard error that was expected of what is seen, as a ratio")]
     seen_s: Annotated[Positive | None, means("centre over launches, seconds; absent: not measured")] = None
     seen_interval: Annotated[Interval | None, means("of the centre at 95 %, seconds")] = None
     held: Annotated[bool | None, means("absent: not measured, or too noisy to decide")] = None
     text: Annotated[Text, means("one line")]
+
+
+class LawSourceResult(Result, frozen=True, kw_only=True):
+    """What a law was fitted to."""
+
+    law: Annotated[str, means("that fits, whether or not it may be named")]
+    cells: Annotated[tuple[Count, ...], means("of its points, in their order")]
+    metric: Annotated[str, means("whose times they are")]
+    phase: Annotated[Phase, means("of the times")]
+    less_phase: Annotated[str, means("phase of the same cells that was taken off; empty: none")]
 
 
 class LawResult(Result, frozen=True, kw_only=True):
@@ -95,6 +106,7 @@ class LawResult(Result, frozen=True, kw_only=True):
         Literal["held", "failed", "undecided", "not made"],
         means("what came of the forecasts; a cause rests on a law only where they held"),
     ] = "not made"
+    source: Annotated[LawSourceResult | None, means("null: no cells of this run alone")] = None
 
 
 class Leg(Result, frozen=True, kw_only=True):

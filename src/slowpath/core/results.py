@@ -29,6 +29,7 @@ from slowpath.core.finding_results import (
     LawForecast,
     LawPoint,
     LawResult,
+    LawSourceResult,
     Leg,
     Legs,
     LimitBracket,
@@ -50,7 +51,7 @@ from slowpath.core.run_results import (
     RunResult,
     UcxProtocol,
 )
-from slowpath.core.shape_results import CellShapes
+from slowpath.core.shape_results import CellShapes, LaunchKinds
 
 __all__ = [
     "RESULTS_SCHEMA",
@@ -62,10 +63,12 @@ __all__ = [
     "FailedNode",
     "Finding",
     "LaunchCounts",
+    "LaunchKinds",
     "LawCoefficient",
     "LawForecast",
     "LawPoint",
     "LawResult",
+    "LawSourceResult",
     "Leg",
     "Legs",
     "Level",
@@ -160,6 +163,10 @@ class Results(Result, frozen=True, kw_only=True):
     shapes: Annotated[
         list[CellShapes] | None,
         means("what the order of single messages shows, a cell each; null: of an older version"),
+    ] = optional()
+    launch_kinds: Annotated[
+        list[LaunchKinds] | None,
+        means("launches that fall into two groups, from 12 launches on; null: of an older version"),
     ] = optional()
     skipped: Annotated[list[SkippedRow], means("what was not measured, and why")]
     notes: Annotated[list[str], means("what importers and the engine noted")]

@@ -56,6 +56,9 @@ class MpiResult(Result, frozen=True, kw_only=True, omit_defaults=True):
     ] = None
     performance_variables_reason: Annotated[str | None, means("why there are none")] = None
     protocols: Annotated[list[UcxProtocol] | None, means("UCX's; only where launches were witnessed")] = None
+    unused_variables: Annotated[
+        dict[str, str] | None, means("variables that UCX warns nothing reads -> what it takes each for, or empty")
+    ] = None
     name: Annotated[str | None, means("library: mpich, openmpi, intelmpi, craympich, ...")] = None
     version: Annotated[str | None, means("of the library")] = None
     transport: Annotated[str | None, means("ucx, ofi, ...; absent: not known")] = None

@@ -14,6 +14,7 @@ from slowpath.core.results import ContrastResult, Finding, Results
 from slowpath.findings.registry import RULES
 
 _FIRST_USE = ("allocations", "first lengths", "device allocations", "pages")
+_SCREENING = ("screening", "screening of short messages", "screening of long messages")
 # Groups of the survey's cells in which a rule can be seen. A rule that is not here takes the whole survey.
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "SP001": _FIRST_USE,
@@ -35,8 +36,14 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "SP020": ("posted",),
     "SP021": ("queue",),
     "SP023": ("device allocations",),
+    "SP031": _SCREENING,
+    "SP032": _SCREENING,
+    "SP033": _SCREENING,
+    "SP034": _SCREENING,
     "SP026": ("long series",),
     "SP027": ("long series",),
+    "SP029": ("long series",),
+    "SP030": ("long series",),
     "SP035": ("paths", "short messages", "your settings", "your settings, GPU memory"),
 }
 _CONTROL = "control"  # the survey's A/A control: without it nothing warns of a disturbed machine

@@ -19,6 +19,7 @@ from slowpath.core.result import Count, Interval, NotNegative, Number, Whole
 from slowpath.core.results import Finding, SideEffect, Snippet, Verdict
 from slowpath.diagnose.schema_1 import upgraded
 from slowpath.diagnose.tasks import LeftOut, Task
+from slowpath.findings.least_seen import LeastSeen
 from slowpath.mpi.forced import Forced
 
 SCHEMA = 2
@@ -76,6 +77,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     combined: None: no two proven remedies were measured together.  verdict: by the judge of every run; None: nothing
     was measured yet, or an older version wrote it.
     only: rules and questions that were asked for; empty: all.  not_tried: remedies that can't help on this machine.
+    own_settings: a line for each setting of the user's that is ignored, left in or otherwise worth one.
+    least: what the survey would have decided, by its own spread; empty: an older version wrote it, or nothing has one.
     """
 
     schema: Whole
@@ -96,6 +99,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict | None = None
     only: list[str] = []
     not_tried: list[LeftOut] = []
+    own_settings: list[Text] = []
+    least: list[LeastSeen] = []
 
 
 def now() -> str:

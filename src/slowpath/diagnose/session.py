@@ -16,6 +16,7 @@ from slowpath.core.results import Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.conclusion import advance
+from slowpath.diagnose.own_settings.listing import lines as setting_lines
 from slowpath.diagnose.records import Diagnosis, DiagnosisStep, now, write_diagnosis
 from slowpath.diagnose.state import EVERYTHING, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion
@@ -23,10 +24,12 @@ from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import kind_of
 from slowpath.diagnose.steps.trial import cannot_help
 from slowpath.diagnose.verdict import verdict_of
+from slowpath.findings.least_seen import least_seen
 from slowpath.findings.order import by_cost
 from slowpath.run.measure import measured_s
 from slowpath.run.ownership import Taken, keep_held
 from slowpath.run.prepare import Prepared
+from slowpath.stats.laws.choose import MINIMUM_EFFECT
 
 
 class Session:
@@ -130,7 +133,14 @@ class Session:
         findings = by_cost(after.findings)
         verdict = verdict_of(findings, self._measured)
         self._write(
-            steps=steps, findings=findings, combined=after.combined, spent_s=spent_s, forced=forced, verdict=verdict
+            steps=steps,
+            findings=findings,
+            combined=after.combined,
+            spent_s=spent_s,
+            forced=forced,
+            verdict=verdict,
+            own_settings=setting_lines(self._measured, self._bench.library.name),
+            least=least_seen(self._measured[0].results.cells, MINIMUM_EFFECT),
         )
         not_tried = list(cannot_help(self._state().for_what_was_asked))
         for one in not_tried:

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from slowpath.core.limits import Name, Number, Whole
-from slowpath.core.results import Snippet
+from slowpath.core.results import LawForecast, LawSourceResult, Snippet
 from slowpath.mpi.own_settings import OwnSetting
 
 # How a trial has the fast side: the remedied cell is on it; the remedy changes nothing there; it is measured with the
@@ -76,12 +76,55 @@ class SuspectTask(TaskBase, frozen=True, kw_only=True, tag="suspect"):
     phase: Name
 
 
+class LaunchesTask(TaskBase, frozen=True, kw_only=True, tag="launches"):
+    """Whether launches are of two kinds, by many of them."""
+
+
+class SingleTask(TaskBase, frozen=True, kw_only=True, tag="single"):
+    """Vary each of some factors by itself that the survey's screening varied with others: names of parameters, with the
+    side where it is one side's.
+    """
+
+    factors: list[str]
+
+
 class WitnessTask(TaskBase, frozen=True, kw_only=True, tag="witness"):
     """Count library calls in the cells that findings rest on."""
 
 
 class RivalTask(TaskBase, frozen=True, kw_only=True, tag="rival"):
     """Tell the causes of findings from what would look the same: their cells as they are and with one thing changed."""
+
+
+class ForetoldAnchor(msgspec.Struct, frozen=True, kw_only=True):
+    """A point of the survey that is measured again. half_ratio: half the interval of its centre at 95 %, as a ratio."""
+
+    parameters: dict[Name, str]
+    value_s: Number
+    half_ratio: Number
+
+
+class ForetoldPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """A new place, and what the law foretold of it before it was measured."""
+
+    parameters: dict[Name, str]
+    forecast: LawForecast
+
+
+class ForecastEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """The law of one finding. like: cell of the survey under whose conditions its places are measured."""
+
+    finding: Name
+    source: LawSourceResult
+    like: Whole
+    anchors: list[ForetoldAnchor]
+    places: list[ForetoldPlace]
+
+
+class ForecastTask(TaskBase, frozen=True, kw_only=True, tag="forecast"):
+    """Measure what the laws of findings foretold."""
+
+    entries: list[ForecastEntry]
 
 
 class SeparateTask(TaskBase, frozen=True, kw_only=True, tag="separate"):
@@ -102,6 +145,13 @@ class RefineTask(TaskBase, frozen=True, kw_only=True, tag="refine"):
     exact_limit: Number | None = None
 
 
+class MovedWith(msgspec.Struct, frozen=True, kw_only=True):
+    """A variable that is set to another value together with the one of the task."""
+
+    value_bytes: Whole
+    moved_bytes: Whole
+
+
 class AttributeTask(TaskBase, frozen=True, kw_only=True, tag="attribute"):
     """Set a variable to a lower value: does the protocol switch move from limit_bytes to expected_bytes?
 
@@ -109,7 +159,8 @@ class AttributeTask(TaskBase, frozen=True, kw_only=True, tag="attribute"):
     effect: what the variable does, in words.  value_source: who states that it is value_bytes.  moved_bytes: the other
     value.  rising: above the limit it takes longer.  is_main_limit: the finding is about this limit, and not about
     another one of its law.  remedy_bytes: what a trial sets the variable to, so that the slow side gets fast; None:
-    moved_bytes.  also: variables that were seen to move the same limit, and what the trial sets them to.
+    moved_bytes.  also: variables that were seen to move the same limit, and what the trial sets them to.  together:
+    others that are lowered at the same time, since none was seen to move the limit alone.
     """
 
     finding: Name
@@ -127,12 +178,15 @@ class AttributeTask(TaskBase, frozen=True, kw_only=True, tag="attribute"):
     set_by_user: bool
     remedy_bytes: Whole | None = None
     also: dict[Name, Whole] = {}
+    together: dict[Name, MovedWith] = {}
 
     @property
     def remedy_variables(self) -> dict[str, str]:
         """What a trial sets: all that limit messages of this length."""
         own = self.moved_bytes if self.remedy_bytes is None else self.remedy_bytes
-        return {name: str(value) for name, value in {**self.also, self.variable: own}.items()}
+        ratio = own / self.value_bytes
+        others = {name: round(one.value_bytes * ratio) for name, one in self.together.items()}
+        return {name: str(value) for name, value in {**self.also, **others, self.variable: own}.items()}
 
 
 class TrialTask(TaskBase, frozen=True, kw_only=True, tag="trial"):
@@ -189,8 +243,11 @@ Task: TypeAlias = (
     | SettingsTask
     | RepeatTask
     | SuspectTask
+    | LaunchesTask
+    | SingleTask
     | WitnessTask
     | RivalTask
+    | ForecastTask
     | SeparateTask
     | RefineTask
     | AttributeTask

@@ -13,6 +13,7 @@ from slowpath.findings.catalogue.sp035_own_settings import RULE as OWN_SETTINGS
 from slowpath.findings.evaluate import findings
 from slowpath.findings.evidence.evidence import WITHOUT_USER
 from slowpath.findings.evidence.user_state import UserState
+from slowpath.findings.gather.laws import Later
 from slowpath.mpi.forced import Forced
 
 FORCED_RULES = {"SP009": "single_copy_off", "SP010": "network_path"}
@@ -25,12 +26,14 @@ def user_state(forced: Sequence[Forced]) -> UserState | None:
     return UserState(forced[0].state, {one.name: one.value for one in forced}, WITHOUT_USER)
 
 
-def findings_under(results: Results, forced: Sequence[Forced], experiments: Sequence[Results] = ()) -> list[Finding]:
+def findings_under(
+    results: Results, forced: Sequence[Forced], experiments: Sequence[Results] = (), later: Later | None = None
+) -> list[Finding]:
     """What the rules see in a run that the user's variables were part of.
 
-    Args: experiments: runs that tell causes apart, the newest first.
+    Args: experiments: runs that tell causes apart, the newest first.  later: forecasts that were measured.
     """
-    found = findings(results, ROLES, user_state=user_state(forced), experiments=experiments)
+    found = findings(results, ROLES, user_state=user_state(forced), experiments=experiments, later=later)
     return [_as_users_own(one, forced) for one in found]
 
 

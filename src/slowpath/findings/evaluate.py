@@ -14,6 +14,7 @@ from slowpath.findings.evidence.user_state import UserState
 from slowpath.findings.finding import build
 from slowpath.findings.gather.control_variables import library
 from slowpath.findings.gather.gather import Gathered
+from slowpath.findings.gather.laws import Later
 from slowpath.findings.gather.processors import crowded
 from slowpath.findings.merge import merged
 from slowpath.findings.registry import RULES
@@ -28,14 +29,16 @@ def findings(
     rules: Sequence[Rule] = RULES,
     user_state: UserState | None = None,
     experiments: Sequence[Results] = (),
+    later: Later | None = None,
 ) -> list[Finding]:
     """All findings of a run, the strongest first; none of them proven.
 
     Args: results: `findings` of it is not read.  roles: of the parameters of its cells.  rules: to ask.
           user_state: a slow state that the user's variables force, where they are known to.
           experiments: further runs, made to tell causes apart, the newest first.
+          later: what laws foretold and was measured in another run.
     """
-    evidence = Gathered(results, roles, user_state, experiments)
+    evidence = Gathered(results, roles, user_state, experiments, later)
     made = (
         _finding(evidence, rule, observation)
         for rule in rules

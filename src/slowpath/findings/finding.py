@@ -17,6 +17,7 @@ from slowpath.core.results import (
     LawForecast,
     LawPoint,
     LawResult,
+    LawSourceResult,
     Leg,
     Legs,
     LimitBracket,
@@ -30,7 +31,7 @@ from slowpath.findings.remedies.snippet import snippet
 from slowpath.findings.rivals.judged import Contest, held_against, uncontested
 from slowpath.findings.rule import Observation, Rule, Support
 from slowpath.stats.laws.forecast_words import forecast_words, open_words
-from slowpath.stats.laws.found import Coefficient, FittedLaw, FittedPoint, Forecast, formula_words
+from slowpath.stats.laws.found import Coefficient, FittedLaw, FittedPoint, Forecast, LawSource, formula_words
 
 UNTRIED = "no remedy was tried in fresh interleaved pairs; run slowpath diagnose"
 _OWN = ("environment",)
@@ -61,7 +62,8 @@ def build(
           against: the cause held against its rivals; it is explained only where none of them stands. None: it has none.
     """
     against = against or uncontested(rule, seen)
-    explained = held_against(_explained(rule, seen, support), against)
+    has_law = not rule.needs_law or (seen.law is not None and seen.law.is_foretold)
+    explained = held_against(_explained(rule, seen, support), against, has_law=has_law)
     shown = explained.state == "shown"
     legs = Legs(
         observed=Leg(state="shown", text="a difference beyond the minimum effect", evidence=_observed(seen)),
@@ -71,7 +73,7 @@ def build(
     return Finding(
         id=finding_id(rule.code, seen),
         rule=rule.code,
-        title=rule.title,
+        title=against.title or rule.title,
         text=seen.text,
         about=seen.about,
         where=seen.place.words,
@@ -96,7 +98,7 @@ def build(
         fast_cells=list(seen.fast_cells),
         merged=[],
         doubts=list(seen.doubts),
-        remedies=_remedies(rule, seen, mpi, sides),
+        remedies=[] if against.title else _remedies(rule, seen, mpi, sides),
         next=_next(seen),
         axis=seen.axis,
         claim=against.claim if shown else None,
@@ -137,7 +139,14 @@ def law_result(law: FittedLaw) -> LawResult:
         is_excess=law.is_excess,
         forecasts=tuple(_forecast(one) for one in law.forecasts),
         foretold=law.foretold,
+        source=_source(law.source),
     )
+
+
+def _source(one: LawSource | None) -> LawSourceResult | None:
+    if one is None:
+        return None
+    return LawSourceResult(law=one.law, cells=one.cells, metric=one.metric, phase=one.phase, less_phase=one.less_phase)
 
 
 def _forecast(one: Forecast) -> LawForecast:
@@ -148,6 +157,7 @@ def _forecast(one: Forecast) -> LawForecast:
         interval=one.interval,
         joint_ratio=one.joint_ratio,
         span_s=one.span_s,
+        noise_ratio=one.noise_ratio,
         seen_s=one.seen_s,
         seen_interval=one.seen_interval,
         held=one.held,

@@ -36,6 +36,12 @@ CATALOGUE = (
     "sp025_far_above_floor",
     "sp026_stalls",
     "sp027_alternation",
+    "sp029_launch_lottery",
+    "sp030_growth",
+    "sp031_buffer_start",
+    "sp032_idle",
+    "sp033_order",
+    "sp034_direction",
     "sp035_own_settings",
 )
 RULES: tuple[Rule, ...] = tuple(import_module(f"slowpath.findings.catalogue.{name}").RULE for name in CATALOGUE)

@@ -58,8 +58,8 @@ def screened(parameters: Collection[str], axes: Values) -> Plane:
     factors = sum(_FACTORS_OF[len(values)] for values in varied.values())
     if not 2 <= factors <= MOST_FACTORS:
         raise UsageError(
-            f"screening needs 2 to {MOST_FACTORS} factors, each a parameter with two values (or two of them as one with "
-            f"four); here are {factors}"
+            f"screening needs 2 to {MOST_FACTORS} factors, each a parameter with two values (or two of them as one "
+            f"with four); here are {factors}"
         )
     runs = []
     for levels in design(factors):

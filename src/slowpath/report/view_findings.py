@@ -14,7 +14,9 @@ from slowpath.report import format as fmt
 from slowpath.report import view_witness
 from slowpath.report.cards.forecasts import forecast_lines
 from slowpath.report.cards.law import law_picture
+from slowpath.report.cards.shapes import shape_pictures
 from slowpath.report.cards.sides import axis_title, sides_picture, witness_picture
+from slowpath.report.rival_lines import rival_lines
 from slowpath.report.svg import sides as drawn
 from slowpath.report.svg.sides import Side
 
@@ -109,6 +111,7 @@ class FindingView:
     limits: list[str]
     cause: str | None
     hypotheses: list[str]
+    rivals: list[str]
     remedies: list[RemedyView]
     missing: list[str]
     next: list[str]
@@ -154,6 +157,7 @@ def _card(one: Finding, measured: Measured, limits: list[str]) -> FindingView:
         limits=limits,
         cause=one.cause,
         hypotheses=one.hypotheses,
+        rivals=rival_lines(one.rivals),
         remedies=remedies,
         missing=one.missing,
         next=one.next,
@@ -181,6 +185,8 @@ def _pictures(one: Finding, measured: Measured) -> list[Picture]:
     results = measured.results
     helped = [trial for trial in measured.trials if trial.verdict in ("proven", "partial")]
     made = [_trial(one, trial) for trial in helped]
+    if results is not None:
+        made += shape_pictures(one, results)
     law = law_picture(one)
     shaded = " Shaded: where it changes." if law and 'class="limit' in law else ""
     foretold = _FORECAST_CAPTION if law and 'class="foretold' in law else ""

@@ -45,7 +45,7 @@ class Effect:
 
 
 def hadamard(order: int) -> Levels:
-    """Shape (order, order); columns are orthogonal, the first is all 1.  Raises: ValueError: none of this order here."""
+    """Shape (order, order); columns are orthogonal, the first is all 1.  Raises: ValueError: no such order here."""
     if order == 1:
         return np.ones((1, 1), dtype=np.int64)
     if order == 12:
@@ -122,7 +122,7 @@ def _together(levels: Levels, factor: int) -> tuple[int, ...]:
 
 
 def decided(found: Sequence[Effect], minimum_effect: float, significance: float = 0.05) -> list[bool]:
-    """Which effects hold, with as many asked as there are (Holm 1979): p small enough, and beyond the minimum effect."""
+    """Which effects hold, with as many asked as there are (Holm 1979): p small enough, beyond the minimum effect."""
     if not found:
         return []
     adjusted = holm(np.array([1.0 if one.p is None else one.p for one in found]))

@@ -6,6 +6,7 @@ Raising one of them only uncovers the other, so each is lowered; a trial raises 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -16,11 +17,12 @@ from planted_switch import CELL, CMA, asked, state
 
 from slowpath.core.results import Finding, LimitBracket, Results
 from slowpath.diagnose.conclusion import conclude
-from slowpath.diagnose.limits.attribution import AND, attribution
+from slowpath.diagnose.limits.attribution import AND, TOGETHER, attribution
 from slowpath.diagnose.limits.break_point import narrow
 from slowpath.diagnose.page.words import limit_words
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps.attribute import propose as propose_moves
+from slowpath.diagnose.steps.attribute import propose_other_limits as propose_others
 from slowpath.diagnose.steps.trial import propose_attributed
 from slowpath.diagnose.tasks import AttributeTask, RefineTask, SurveyTask
 from slowpath.stats.laws.found import Bracket
@@ -86,6 +88,95 @@ def test_each_of_two_coinciding_limits_moves_the_switch_and_a_trial_raises_both(
     assert latency_s(length, cell_bytes=9216) > 0.9 * latency_s(length)  # one alone would not help
     assert latency_s(length, cma_bytes=9257) > 0.9 * latency_s(length)
     assert latency_s(length, 9216, 9257) < 0.7 * latency_s(length)
+
+
+def test_a_second_limit_of_a_law_gets_one_finding_with_both_variables(
+    known: tuple[Finding, list[MeasuredStep]],
+) -> None:
+    """The finding is about another limit of its law; each variable is asked once."""
+    start, steps = known
+    first = LimitBracket(covariate="message_bytes", above=2**20, up_to=2**20 + 2**19, unclear=True)
+    start = replace(start, law=replace(law(), brackets=[first, FOUND]))
+    steps = [MeasuredStep(steps[0].step, replace(steps[0].results, findings=[start]))]
+    asked_for = []
+    for number in range(2, 8):
+        current = conclude(steps, []).findings
+        made = (
+            one
+            for f in current
+            for one in (*propose_moves(f, state(current, steps)), *propose_others(f, state(current, steps)))
+        )
+        proposal = next(made, None)
+        if proposal is None:
+            break
+        task = proposal.task
+        assert isinstance(task, AttributeTask)
+        asked_for.append(task.variable)
+        moved = {"cell_bytes" if task.variable == CELL else "cma_bytes": task.moved_bytes}
+        seen = measured(asked(proposal), lambda length, moved=moved: latency_s(length, **moved))  # type: ignore[misc]
+        steps.append(MeasuredStep(step(number, task), seen))
+    found = conclude(steps, []).findings
+    assert sorted(asked_for) == sorted({CELL, CMA})
+    assert len(found) == 2
+    assert found[1].law is not None
+    assert set((found[1].law.brackets[0].attributed_to or "").split(AND)) == {CELL, CMA}
+
+
+def higher_latency_s(length: float, cell_bytes: int = 8192, cma_bytes: int = 8192) -> float:
+    """Another library, which takes the slow protocol only beyond both limits."""
+    limit = max(cell_bytes - HEADER, cma_bytes)
+    return 4e-7 + length * 1.85e-10 if length <= limit else 2.9e-6 + length * 4e-11
+
+
+def test_the_higher_of_two_coinciding_limits_moves_with_both_together(
+    known: tuple[Finding, list[MeasuredStep]],
+) -> None:
+    """One alone leaves the switch, the other moves it by the header only."""
+    start, steps = known
+    start = replace(start, law=replace(law(), brackets=[replace(FOUND, above=8192, up_to=8193)]))
+    steps = [MeasuredStep(steps[0].step, replace(steps[0].results, findings=[start]))]
+    texts = []
+    for number in (2, 3, 4):
+        current = conclude(steps, []).findings
+        task = (proposal := next(propose_moves(current[0], state(current, steps)))).task
+        assert isinstance(task, AttributeTask)
+        assert bool(task.together) is (number == 4)
+        moved = {task.variable: task.moved_bytes, **{name: one.moved_bytes for name, one in task.together.items()}}
+        values = moved.get(CELL, 8192), moved.get(CMA, 8192)
+        seen = measured(asked(proposal), lambda length, values=values: higher_latency_s(length, *values))  # type: ignore[misc]
+        steps.append(MeasuredStep(step(number, task), seen))
+        shown = attribution(task, seen)
+        assert shown is not None
+        assert shown.moved is (number == 4)
+        texts.append(shown.text)
+    assert any("leaves the switch at 8192 B" in text for text in texts[:2])
+    only = next(found for text in texts[:2] if (found := re.search(r"only to a place between (\d+) and (\d+) B", text)))
+    assert int(only[1]) <= 8192 - HEADER < int(only[2]) <= 8192
+    found = conclude(steps, []).findings[0]
+    assert found.law is not None
+    assert set((found.law.brackets[0].attributed_to or "").split(TOGETHER)) == {CELL, CMA}
+    assert (found.cause or "").endswith("neither moves it alone.")
+    current = conclude(steps, []).findings
+    assert list(propose_moves(current[0], state(current, steps))) == []
+    trial = next(propose_attributed(current[0], state(current, steps)))
+    assert f"{CELL} = " in trial.text
+    assert f"{CMA} = " in trial.text
+
+
+def test_what_neither_moves_alone_nor_together_is_no_cause(known: tuple[Finding, list[MeasuredStep]]) -> None:
+    _, steps = known
+    proposed = []
+    for number in range(2, 9):
+        current = conclude(steps, []).findings
+        proposal = next(propose_moves(current[0], state(current, steps)), None)
+        if proposal is None:
+            break
+        proposed.append(proposal.task)
+        steps.append(MeasuredStep(step(number, proposal.task), measured(asked(proposal), latency_s)))
+    assert [bool(one.together) for one in proposed if isinstance(one, AttributeTask)] == [False, False, True]
+    found = conclude(steps, []).findings[0]
+    assert found.law is not None
+    assert found.law.brackets[0].attributed_to is None
 
 
 def test_a_limit_that_comes_into_play_only_when_lowered_is_no_cause(known: tuple[Finding, list[MeasuredStep]]) -> None:

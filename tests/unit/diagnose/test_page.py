@@ -20,6 +20,7 @@ from slowpath.diagnose.tasks import SurveyTask, TrialTask
 from slowpath.diagnose.trials.fast_side import EFFECT
 from slowpath.diagnose.trials.fast_side import FAST as FAST_SIDE
 from slowpath.findings.finding import UNTRIED
+from slowpath.findings.least_seen import LeastSeen
 
 SLOW, REMEDIED, FAST = (4e-6, 4.1e-6, 3.9e-6), (1e-6, 1.1e-6, 0.9e-6), (1.2e-6, 1.3e-6, 1.1e-6)
 HUGE = remedy("huge <pages>", "proven", (0.98, 0.9, 1.05), snippet=Snippet(shell="export HUGE=1"))
@@ -186,3 +187,14 @@ def test_trials_show_the_fast_side_with_the_remedy_where_it_changes_that() -> No
         "the fast side",
         "the fast side with it",
     ]
+
+
+def test_what_could_not_have_been_seen_is_in_text_and_page() -> None:
+    least = LeastSeen(group="pages", phase="first", metric=METRIC, ratio=1.25, excess_s=2e-6, launches=5)
+    said = "by less than 1.25x (2.00 us) in pages, first messages."
+    text = " ".join(render(diagnosis(least=[least]), "d").split())
+    assert said in text
+    shown = page(diagnosis(least=[least]), RUNS)
+    assert "What this diagnosis could not have seen" in shown
+    assert "<dt>pages, first messages</dt><dd>1.25× (2.00 µs)" in shown
+    assert "could not have seen" not in render(diagnosis(), "d") + page(diagnosis(), RUNS)

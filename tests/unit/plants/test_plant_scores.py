@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import made_results
@@ -14,7 +16,7 @@ import pytest
 
 from slowpath.core.cell_results import CellResult, MetricResult
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
-from slowpath.core.results import Finding, LawPoint, LawResult, LimitBracket
+from slowpath.core.results import Claim, Finding, LawForecast, LawPoint, LawResult, LimitBracket
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.planned import UnbuiltEngine
 from slowpath.run.libraries import Library
@@ -24,13 +26,13 @@ from slowpath.studies.plants.baseline import Baseline, false_alarms
 from slowpath.studies.plants.classes import CLASSES, PAIRED
 from slowpath.studies.plants.folder import Drawn, read
 from slowpath.studies.plants.grammar import Clause, Condition
-from slowpath.studies.plants.harness import run
+from slowpath.studies.plants.harness import each, run
 from slowpath.studies.plants.measure import Ground
-from slowpath.studies.plants.pens import cores, shares
+from slowpath.studies.plants.pens import Pen, cores, shares
 from slowpath.studies.plants.plant import Measured, Plant, State
 from slowpath.studies.plants.score import Score, score
-from slowpath.studies.plants.table import Scored, counts, line, table
-from slowpath.studies.plants.trials import Asked, draw
+from slowpath.studies.plants.table import Forecasts, Scored, counts, forecasts_of, line, table
+from slowpath.studies.plants.trials import Asked, PlantTrial, draw
 
 US = 1e-6
 LENGTHS = (1024, 4096, 16384, 65536)
@@ -78,35 +80,46 @@ def law(excess_s: float, above: float = 4096, up_to: float = 16384) -> LawResult
     return msgspec.structs.replace(made_results.law(), name="segments", brackets=[bracket], drawn=points)
 
 
-def finding(rule: str = "SP013", excess_s: float = 20 * US, evidence: str = "", **more: Any) -> Finding:
-    """Slow at 16 KiB against 4 KiB. evidence: of the leg explained, where there is one."""
+def claim(time: Any = None, side: Any = None, by: str | None = "message") -> Claim:
+    return Claim(time=time, side=side, by=by)
+
+
+def finding(rule: str = "SP013", excess_s: float = 20 * US, said: Claim | None = None, **more: Any) -> Finding:
+    """Slow at 16 KiB against 4 KiB. said: by its explanation, where there is one."""
     made = made_results.finding(rule, excess_s, about="host", where="host", text="slow", ratio=3.0, **more)
     made = msgspec.structs.replace(
         made, metric="one_way_s", phase="steady", slow_cells=[2], fast_cells=[1], cells=[0, 1, 2, 3]
     )
-    if not evidence:
+    if said is None:
         return msgspec.structs.replace(made, status="observed", cause=None)
-    leg = msgspec.structs.replace(made.legs.explained, state="shown", evidence=[evidence])
-    legs = msgspec.structs.replace(made.legs, explained=leg)
-    return msgspec.structs.replace(made, status="explained", cause="The library changes its protocol.", legs=legs)
+    return msgspec.structs.replace(made, status="explained", cause="The library changes its protocol.", claim=said)
 
 
-IN_KERNEL = "system time per operation of the sender grows by 20 us: the time goes to the kernel"
+def foretold(outcome: Any) -> LawResult:
+    """A law that is off, and what came of its forecasts."""
+    return msgspec.structs.replace(law(40 * US), foretold=outcome)
+
+
+KERNEL_OF_SENDER = claim("kernel", "sender")
 
 
 @pytest.mark.parametrize(
     ("findings", "plant", "verdict", "why"),
     [
         ([], OVER_8K, "missed", "no finding"),
-        ([finding(law=law(20 * US), evidence="a variable moves it")], OVER_8K, "right", "found"),
+        ([finding(law=law(20 * US), said=claim("path"))], OVER_8K, "right", "found"),
         ([finding(law=law(20 * US))], OVER_8K, "honest", "not explained"),
         ([finding()], OVER_8K, "honest", "no law"),
         ([finding(law=law(25 * US))], OVER_8K, "wrong", "SP013: law 'segments' is off by"),
         ([finding(law=law(20 * US, 4096, 8000))], OVER_8K, "wrong", "SP013: limit in (4096, 8000]"),
-        ([finding(law=law(20 * US), evidence=IN_KERNEL)], KERNEL, "right", "found"),
-        ([finding(law=law(20 * US), evidence=IN_KERNEL)], OVER_8K, "wrong", "said to go to kernel, it goes to user"),
-        ([finding(law=law(20 * US), evidence=IN_KERNEL.replace("sender", "receiver"))], KERNEL, "wrong", "the side"),
-        ([finding("SP015", law=law(20 * US), evidence="x")], OVER_8K, "wrong", "explained by block, planted by bytes"),
+        ([finding(law=law(20 * US), said=KERNEL_OF_SENDER)], KERNEL, "right", "found"),
+        ([finding(law=law(20 * US), said=KERNEL_OF_SENDER)], OVER_8K, "wrong", "said to go to kernel, it goes to user"),
+        ([finding(law=law(20 * US), said=claim("kernel", "receiver"))], KERNEL, "wrong", "the side"),
+        ([finding("SP015", law=law(20 * US), said=claim())], OVER_8K, "wrong", "explained by block, planted by bytes"),
+        ([finding(law=law(20 * US), said=claim("copy"))], OVER_8K, "wrong", "said to go to copy, it goes to user"),
+        ([finding(law=law(20 * US), said=claim(by="uses"))], OVER_8K, "wrong", "said to follow use, planted by bytes"),
+        ([finding(law=law(20 * US), said=claim(by="nothing"))], OVER_8K, "right", "found"),
+        ([finding(law=foretold("failed"))], OVER_8K, "honest", "did not foretell"),
         ([finding(excess_s=50 * US)], OVER_8K, "wrong", "not planted: SP013"),
         ([finding(law=law(20 * US)), finding("SP017", 1e-3)], OVER_8K, "wrong", "not planted: SP017"),
     ],
@@ -130,7 +143,7 @@ def test_what_costs_too_little_is_not_asked_for() -> None:
 
 
 def test_the_baseline_has_to_hold_with_a_plant_too() -> None:
-    listed = finding(evidence=IN_KERNEL)
+    listed = finding(said=KERNEL_OF_SENDER)
     baseline = Baseline([measured(listed, plant=None)])
     undermined = score(OVER_8K, measured(listed), baseline)
     assert (undermined.verdict, undermined.why[:21]) == ("wrong", "SP013, of the baselin")
@@ -139,7 +152,7 @@ def test_the_baseline_has_to_hold_with_a_plant_too() -> None:
 
 
 def test_a_state_is_found_by_what_it_is_about() -> None:
-    state = Plant("single_copy_off", (), State("environment", "single_copy_off"))
+    state = Plant("single_copy_off", (), State("setting", "single_copy_off"))
     found = score(state, measured(finding("SP009")), CLEAN)
     assert (found.verdict, found.found) == ("honest", True)
     assert score(state, measured(), CLEAN).verdict == "missed"
@@ -178,6 +191,18 @@ def test_the_table_counts_plants_and_clean_runs() -> None:
     assert "without a wrong word: 2 of 3  67 %" in shown
     assert "SP001: x" in "".join(line(one) for one in scored)
     assert "%" not in table([]).splitlines()[1]  # nothing was tried
+
+
+def test_forecasts_are_counted_where_they_were_measured_later() -> None:
+    def one(kind: Any, seen_s: float | None) -> LawForecast:
+        interval = (0.9, 1.1)
+        return LawForecast(
+            place={}, kind=kind, foretold_s=1.0, interval=interval, joint_ratio=0.1, span_s=1.0, seen_s=seen_s, text="t"
+        )
+
+    all_kinds = (one("later", 1.05), one("later", 1.2), one("later", None), one("held out", 1.0))
+    made = msgspec.structs.replace(law(20 * US), forecasts=all_kinds)
+    assert forecasts_of([finding(law=made), finding()]) == Forecasts(1, 2)
 
 
 def test_shares_against_published_values() -> None:
@@ -237,3 +262,33 @@ def test_an_old_folder_is_scored_again_by_what_was_planted_in_it(
     assert [one.failure is not None for one in scored] == [False] * (len(trials) - 1) + [True]
     with pytest.raises(RecordError, match="no plants that can be scored again"):
         again.scored_again(tmp_path, lambda one: None)
+
+
+def test_jobs_measure_side_by_side_each_in_its_own_pen(tmp_path: Path) -> None:
+    """A pen holds one diagnosis at a time, the baseline comes before all others, and the score is the same."""
+    trials = draw(PAIRED, Asked(6, 2, 2), 3)
+    drawn = Drawn(3, "mpich", ["diagnose"])
+    pens = [Pen(tmp_path / "one"), Pen(tmp_path / "two")]
+    both, busy, order = Barrier(2), Counter[Path | None](), list[str]()
+
+    def measure(trial: PlantTrial, folder: Path, pen: Pen) -> Measured:
+        busy[pen.group] += 1
+        order.append(trial.purpose)
+        both.wait(timeout=60)  # two at a time, or never
+        assert busy[pen.group] == 1
+        busy[pen.group] -= 1
+        return measured()
+
+    def alone(trial: PlantTrial, folder: Path, pen: Pen) -> Measured:
+        return measured()
+
+    (tmp_path / "out").mkdir()
+    told: list[Scored] = []
+    scored = each(measure, trials, tmp_path / "out", drawn, told.append, pens)
+    assert order[:2] == ["baseline"] * 2
+    assert sorted(one.trial.name for one in scored) == sorted(trial.name for trial in trials)
+    assert told == scored
+    in_turn = each(alone, trials, tmp_path / "out", drawn, told.append, [Pen()])
+    assert counts(in_turn) == counts(scored)
+    assert pens[0].around(["a", "b c"])[-2:] == ["a", "b c"]
+    assert Pen().around(["a"]) == ["a"]

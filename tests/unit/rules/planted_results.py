@@ -32,6 +32,7 @@ class Planted:
         self.cells: list[dict[str, Any]] = []
         self.contrasts: list[dict[str, Any]] = []
         self.shapes: list[dict[str, Any]] = []
+        self.launch_kinds: list[dict[str, Any]] = []
         self.environments: list[dict[str, Any]] = [_environment("default")]
         self.placements: list[dict[str, Any]] = [placement("bound", "0", "1")]
         self.mpi: dict[str, Any] = {"mpi": "mpich", "unavailable": None, "name": "mpich", "version": "5.0.2"}
@@ -91,7 +92,7 @@ class Planted:
         run = _whole(results.RunResult, _RUN, mpi=self.mpi, mpis=[self.mpi], placements=self.placements)
         run["environments"] = self.environments
         whole = _whole(results.Results, _RESULTS, run=run, cells=[_cell(one) for one in self.cells])
-        whole["shapes"] = self.shapes
+        whole["shapes"], whole["launch_kinds"] = self.shapes, self.launch_kinds
         whole["contrasts"] = [_whole(results.ContrastResult, _CONTRAST, **one) for one in self.contrasts]
         return msgspec.convert(whole, results.Results)
 

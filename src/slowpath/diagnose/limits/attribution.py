@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from slowpath.core.results import Finding, Leg, LimitBracket, RemedyResult, Results, Snippet
+from slowpath.core.results import Claim, Finding, Leg, LimitBracket, RemedyResult, Results, Snippet
 from slowpath.diagnose.limits.break_point import Narrowed, Times, narrow, times_of
 from slowpath.diagnose.tasks import AttributeTask
 from slowpath.findings.evidence.switch_words import between_words, switch_words
@@ -24,9 +24,11 @@ SIDE_EFFECTS = (
     "memory of the library's buffers",
     "messages between the old and the new threshold use the other protocol",
 )
-AND = " and "  # between variables that move one limit
+AND = " and "  # between variables each of which moves one limit
+TOGETHER = " together with "  # between variables that move it only both at once
 _BESIDE = 3  # points on either side of a break that its two times are medians of
 _REMAINS = 0.5  # of the new jump, in logarithms, from which on a jump at the old place is a switch that stayed
+_MOVED = "the switch went where the variable put it, which no cache of the processor does"
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,14 @@ class Attribution:
             cause=self._cause(),
             hypotheses=[],
             missing=[text for text in finding.missing if not text.startswith("explained")],
+            claim=Claim(time="path", side=None, by="message"),
+            rivals=[replace(one, state="refuted", text=_MOVED) for one in finding.rivals],
         )
 
     def _cause(self) -> str:
-        names = AND.join([*self.task.also, self.task.variable])
+        names = names_of(self.task)
+        if self.task.together:
+            return f"{names} sets the length at which the library changes its protocol: neither moves it alone."
         if not self.task.also:
             return f"{names} sets the length at which the library changes its protocol."
         return f"The library changes its protocol at the lower of the limits that {names} set: each moves it."
@@ -112,9 +118,9 @@ class Attribution:
         return limit.above == self.task.limit_bytes
 
     def _attributed(self, limit: LimitBracket) -> LimitBracket:
-        names = [*self.task.also, self.task.variable] if self.moved else [limit.attributed_to or ""]
+        names = names_of(self.task) if self.moved else limit.attributed_to
         texts = [*([limit.attribution] if limit.attribution else []), self.text]
-        return replace(limit, attribution=". ".join(texts), attributed_to=AND.join(names) or None)
+        return replace(limit, attribution=". ".join(texts), attributed_to=names)
 
     def _remedy(self) -> RemedyResult:
         """The first of `remedies_of` as a finding lists it."""
@@ -149,11 +155,33 @@ def attribution(task: AttributeTask, results: Results) -> Attribution | None:
     )
 
 
+def stopped_at(task: AttributeTask, results: Results) -> float | None:
+    """Where the switch was seen, if neither at the old place nor at an expected one: another limit holds it there."""
+    times = times_of(results, "message_bytes", task.metric, task.phase)
+    if times is None:
+        return None
+    found = narrow(Bracket("message_bytes", times.values[2], times.values[-3]), times.values, times.launch_s)
+    low, high = found.bracket.above, found.bracket.up_to
+    if not found.seen or _expected(task, found) is not None or low <= task.limit_bytes < high:
+        return None
+    return low
+
+
+def names_of(task: AttributeTask) -> str:
+    """What a limit that the task moves is attributed to."""
+    if task.together:
+        return TOGETHER.join([task.variable, *task.together])
+    return AND.join([*task.also, task.variable])
+
+
 def places(task: AttributeTask) -> tuple[int, ...]:
     """Last lengths before the switch that the new value may give: as far from it as from the old one, or, where another
     limit nearly coincides, at the value itself.
     """
-    return task.expected_bytes, task.moved_bytes - 1, task.moved_bytes
+    found = [task.expected_bytes, task.moved_bytes - 1, task.moved_bytes]
+    for one in task.together.values():
+        found += [task.limit_bytes + one.moved_bytes - one.value_bytes, one.moved_bytes - 1, one.moved_bytes]
+    return tuple(dict.fromkeys(found))
 
 
 def _expected(task: AttributeTask, found: Narrowed) -> int | None:
@@ -179,6 +207,8 @@ def _remains(task: AttributeTask, times: Times, found: Narrowed) -> bool:
 def _words(task: AttributeTask, found: Narrowed, place: int | None, remains: bool) -> str:
     low, high = found.bracket.above, found.bracket.up_to
     changed = f"Setting {task.variable} from {task.value_bytes} ({task.value_source}) to {task.moved_bytes}"
+    for name, one in task.together.items():
+        changed += f", together with {name} from {one.value_bytes} to {one.moved_bytes},"
     if not found.seen:
         return f"{changed}: no switch shows between {task.expected_bytes} and {task.limit_bytes} B"
     where = f"{low:.0f} B" if high - low <= 1 else f"a place between {low:.0f} and {high:.0f} B"
@@ -186,15 +216,18 @@ def _words(task: AttributeTask, found: Narrowed, place: int | None, remains: boo
         return f"{changed} adds a switch at {where} and leaves the one at {task.limit_bytes} B"
     if place is not None:
         return f"{changed} moves the switch from {task.limit_bytes} B to {where}; expected: {place} B"
-    return f"{changed} leaves the switch at {where}, not at the expected {task.expected_bytes} B"
+    if low <= task.limit_bytes < high:
+        return f"{changed} leaves the switch at {where}; expected: {task.expected_bytes} B"
+    return f"{changed} moves the switch from {task.limit_bytes} B only to {where}, not to {task.expected_bytes} B"
 
 
 def remedies_of(task: AttributeTask, library: str | None) -> list[Remedy]:
     """What a trial can toggle: the user's own setting of the variable taken away first, then the variable moved."""
     name, variables = task.variable, task.remedy_variables
+    joined = AND.join(variables)
     values = AND.join(f"{one}={value}" for one, value in variables.items())
     moved = Remedy(
-        name=f"set {AND.join(variables)}",
+        name=f"set {joined}",
         text=f"Set {values}: {task.effect}.",
         rules=("SP013",),
         axes=("environment",),
@@ -203,7 +236,7 @@ def remedies_of(task: AttributeTask, library: str | None) -> list[Remedy]:
         applies=AppliesTo(library),
         variables=variables,
     )
-    if not task.set_by_user or task.also:
+    if not task.set_by_user or task.also or task.together:
         return [moved]
     unset = Remedy(
         name=f"unset {name}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slowpath.diagnose.page import view
+from slowpath.diagnose.page import unseen, view
 from slowpath.diagnose.records import Diagnosis
 from slowpath.report import page as pages
 from slowpath.report import view_findings
@@ -33,6 +33,9 @@ def page(diagnosis: Diagnosis, runs: view.Runs) -> str:
         combined=view.combined(diagnosis.combined),
         steps=steps,
         steps_axis=axis,
+        unseen=unseen.rows(diagnosis.least),
+        unseen_title=unseen.TITLE,
+        unseen_lead=unseen.LEAD,
         places=places(survey) if survey else [],
         environment=environment(survey.run) if survey else [],
         run_command=command_line(diagnosis.command),

@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping
 from slowpath.core.clean import cleaned
 from slowpath.core.results import Finding, RemedyResult, SideEffect
 from slowpath.diagnose.limits.variables import limits_of
+from slowpath.diagnose.page.unseen import paragraph
 from slowpath.diagnose.page.words import leg_words, limit_words
 from slowpath.diagnose.records import CombinedOutcome, Diagnosis, Status
+from slowpath.report.rival_lines import rival_lines
 
 _MARK = {"shown": "yes", "missing": "no", "refuted": "refuted"}
 _STATUS: Mapping[Status, str] = {
@@ -45,6 +47,7 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
         yield from [_nothing(diagnosis), ""]
     if diagnosis.combined:
         yield from [*_combined(diagnosis.combined, width), ""]
+    yield from _own_settings(diagnosis, width)
     yield "Steps"
     for step in diagnosis.steps:
         wall = "not finished" if step.wall_s is None else f"{step.wall_s:.0f} s"
@@ -53,11 +56,22 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
             yield from _wrapped(f"-> {step.summary}", width, "     ")
     for left in diagnosis.not_tried:
         yield from _wrapped(f"not tried: {left.remedy} against {left.rule}: {left.why}", width, "  ")
+    if (unseen := paragraph(diagnosis.least)) is not None:
+        yield ""
+        yield from _wrapped(unseen, width, "")
     yield ""
     yield f"{diagnosis.spent_s:.0f} s of {diagnosis.budget_s:.0f} s; {_STATUS[diagnosis.status]}"
     for line in diagnosis.next[:5]:
         yield from _wrapped(f"next: {line}", width, "  ")
     yield f"folder: {folder}"
+
+
+def _own_settings(diagnosis: Diagnosis, width: int) -> Iterator[str]:
+    if diagnosis.own_settings:
+        yield "Your settings"
+        for line in diagnosis.own_settings:
+            yield from _wrapped(line, width, "  ")
+        yield ""
 
 
 def _nothing(diagnosis: Diagnosis) -> str:
@@ -75,6 +89,8 @@ def _finding(finding: Finding, status: Status, width: int) -> Iterator[str]:
         yield from _wrapped(f"{name}: {_MARK[leg.state]}; {leg_words(leg, status)}", width, "  ")
         for line in leg.evidence[-3:] if leg.state != "missing" or name == "proven" else ():
             yield from _wrapped(line, width, "    ")
+    for words in rival_lines(finding.rivals):
+        yield from _wrapped(words, width, "    ")
     for limit in limits_of(finding):
         yield f"  {limit_words(limit)}"
     if finding.cause:

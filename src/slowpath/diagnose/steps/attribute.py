@@ -8,20 +8,22 @@ variable moves. So the new place is expected to the byte before it is measured.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 import msgspec
 
 from slowpath.core.results import Finding, LimitBracket, Results
 from slowpath.diagnose.campaign_text import CampaignText, CellsTable, EnvironmentTable
-from slowpath.diagnose.limits.attribution import AND, NEAR, attribution, places
+from slowpath.diagnose.limits.attribution import AND, NEAR, attribution, places, stopped_at
 from slowpath.diagnose.limits.points import ROUNDS, shortened
 from slowpath.diagnose.limits.variables import Suspect, limits_of, suspects, urgent_limits
 from slowpath.diagnose.sides import Sides, sides_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
-from slowpath.diagnose.tasks import AttributeTask
+from slowpath.diagnose.tasks import AttributeTask, MovedWith
 
 MOST_SUSPECTS = 4  # of one switch
+MOST_PAIRS = 3  # of those, which are moved together
 RAISED_RATIO, LOWERED_RATIO = 1.13, 0.89  # far enough to be seen, near enough to cross no other switch
 
 
@@ -31,12 +33,20 @@ def propose(finding: Finding, state: State) -> Iterator[Proposal]:
 
 
 def propose_other_limits(finding: Finding, state: State) -> Iterator[Proposal]:
-    """All limits of its law."""
-    yield from _proposals(finding, state, limits_of(finding))
+    """All limits of its law that no other finding is about."""
+    made = [limits_of(one) for one in state.findings if one is not finding and _is_of(one, finding)]
+    elsewhere = {limits[0].above for limits in made if limits}
+    yield from _proposals(finding, state, [one for one in limits_of(finding) if one.above not in elsewhere])
+
+
+def _is_of(one: Finding, other: Finding) -> bool:
+    """Whether it was made of a limit of the other one (Attribution.own_finding)."""
+    return one.rule == other.rule and one.about.startswith(f"{other.about}, ")
 
 
 def _proposals(finding: Finding, state: State, limits: Sequence[LimitBracket]) -> Iterator[Proposal]:
-    tried = {task.variable for task in state.tasks(AttributeTask) if task.finding == finding.id}
+    made = [task for task in state.tasks(AttributeTask) if task.finding == finding.id]
+    tried = {task.variable for task in made if not task.together}
     sides = sides_of(finding, state.seen_in(finding))
     library, environ, read = state.library, state.environ, state.control_variables
     for limit in limits if sides is not None else ():
@@ -46,18 +56,64 @@ def _proposals(finding: Finding, state: State, limits: Sequence[LimitBracket]) -
         if limit.attributed_to:  # what else is known to set limits may be hidden behind the one that was found
             near = [one for one in near if one.switch in library.switches]
         for suspect in near:
-            if suspect.switch.variable not in tried and sides is not None:
+            seen = suspect.switch.variable in (limit.attributed_to or "").split(AND)  # in the finding this one is of
+            if suspect.switch.variable not in tried and not seen and sides is not None:
                 task = task_for(finding, limit, suspect, sides, suspect.switch.variable in environ)
                 task = msgspec.structs.replace(task, also=_also(finding, limit, state))
                 why = f"does {task.variable}={task.value_bytes} set the limit of {finding.rule}?"
                 yield Proposal(task, campaign_for(task, sides, state.ranks).text, why)
+        if sides is not None and not limit.attributed_to:
+            yield from _pairs(finding, limit, [*near, *_holding(finding, limit, near, state)], sides, made, state)
+
+
+def _pairs(
+    finding: Finding,
+    limit: LimitBracket,
+    near: Sequence[Suspect],
+    sides: Sides,
+    made: Sequence[AttributeTask],
+    state: State,
+) -> Iterator[Proposal]:
+    """Two variables lowered at once, where each was lowered alone and none moved the limit: the higher of two limits
+    moves with both.
+    """
+    at = [task for task in made if task.limit_bytes == int(limit.above)]
+    alone, pairs = ({task.variable for task in at if not task.together}, [task for task in at if task.together])
+    if len(near) < 2 or len(pairs) >= MOST_PAIRS or not alone:
+        return
+    done = [{task.variable, *task.together} for task in pairs]
+    for one, other in combinations(near, 2):
+        names = one.switch.variable, other.switch.variable
+        if set(names) in done or names[0] not in alone:
+            continue
+        task = task_for(finding, limit, one, sides, False)
+        moved = _moved(other.value_bytes, LOWERED_RATIO, other.switch.multiple_bytes)
+        with_it = MovedWith(value_bytes=other.value_bytes, moved_bytes=moved)
+        task = msgspec.structs.replace(task, together={names[1]: with_it})
+        why = f"do {AND.join(names)} set the limit of {finding.rule} together?"
+        yield Proposal(task, campaign_for(task, sides, state.ranks).text, why)
 
 
 def _also(finding: Finding, limit: LimitBracket, state: State) -> dict[str, int]:
     """Variables that were seen to move this limit, and what a trial sets each to."""
     names = (limit.attributed_to or "").split(AND)
-    made = [one for one in state.tasks(AttributeTask) if one.finding == finding.id and one.variable in names]
+    tasks = state.tasks(AttributeTask)
+    made = [one for one in tasks if one.limit_bytes == limit.above and one.variable in names and not one.together]
     return {one.variable: int(one.remedy_variables[one.variable]) for one in made}
+
+
+def _holding(finding: Finding, limit: LimitBracket, near: Sequence[Suspect], state: State) -> list[Suspect]:
+    """What holds the switch where a variable that was lowered alone moved it only in part."""
+    known, found = {one.switch.variable for one in near}, list[Suspect]()
+    for one in state.measured:
+        task = one.step.task
+        if not isinstance(task, AttributeTask) or task.finding != finding.id or task.limit_bytes != limit.above:
+            continue
+        place = stopped_at(task, one.results)
+        if place is not None:
+            library, read = state.library, state.control_variables
+            found += suspects(library.switches, place, state.environ, read, library.name)
+    return [one for one in found if one.switch.variable not in known][:MOST_SUSPECTS]
 
 
 def task_for(finding: Finding, limit: LimitBracket, suspect: Suspect, sides: Sides, set_by_user: bool) -> AttributeTask:
@@ -96,8 +152,9 @@ def campaign_for(task: AttributeTask, sides: Sides, ranks: int) -> CampaignText:
     parameters: dict[str, str | Sequence[str]] = {**shortened(slow.parameters)}
     parameters["message_bytes"] = [str(one) for one in lengths(task)]
     name = "the variable moved"
-    without = tuple(one for one in under.unset if one != task.variable)
-    variables = {**under.variables, task.variable: str(task.moved_bytes)}
+    moved = {task.variable: task.moved_bytes, **{other: one.moved_bytes for other, one in task.together.items()}}
+    without = tuple(one for one in under.unset if one not in moved)
+    variables = {**under.variables, **{variable: str(value) for variable, value in moved.items()}}
     return CampaignText(
         name="attribute",
         title=f"Does {task.variable} move the switch?"[:80],
@@ -122,7 +179,7 @@ def lengths(task: AttributeTask) -> list[int]:
     first = min(max(expected) + max(NEAR), limit)
     anchors += [first + (limit - first) * part // 4 for part in (1, 2, 3)]
     near = [*(limit + d for d in (-1, 0, 1, 2)), *(task.expected_bytes + d for d in NEAR)]
-    near += [task.moved_bytes + d for d in (-4, -2, -1, 0, 1, 4)]
+    near += [place + d for place in expected[1:] for d in (-4, -2, -1, 0, 1, 4)]
     return sorted({value for value in (*anchors, *near) if value > 0})
 
 

@@ -15,11 +15,14 @@ from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps import (
     attribute,
     combined,
+    forecast,
+    launches,
     refine,
     repeat,
     rival,
     separate,
     settings,
+    single,
     survey,
     suspect,
     trial,
@@ -31,7 +34,13 @@ Propose = Callable[[State], Iterator[Proposal]]
 ProposeFor = Callable[[Finding, State], Iterator[Proposal]]
 
 # What may name another slow path.
-NAMING: tuple[Propose, ...] = (repeat.propose_own_settings, settings.propose, suspect.propose)
+NAMING: tuple[Propose, ...] = (
+    single.propose,
+    repeat.propose_own_settings,
+    settings.propose,
+    suspect.propose,
+    launches.propose,
+)
 # What a finding itself needs, one finding after the other.
 OF_A_FINDING: tuple[ProposeFor, ...] = (
     separate.propose,
@@ -60,6 +69,7 @@ def proposals(state: State, name_only: bool = False) -> Iterator[Proposal]:
     if name_only:
         return
     yield from witness.propose(state)
+    yield from forecast.propose(state)
     yield from rival.propose(state)
     ordered = sorted(state.findings, key=lambda one: _value(one, state), reverse=True)
     for finding in ordered:

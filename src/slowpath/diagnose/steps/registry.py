@@ -7,12 +7,15 @@ from typing import Any
 
 from slowpath.diagnose.steps.attribute import ATTRIBUTE
 from slowpath.diagnose.steps.combined import COMBINED
+from slowpath.diagnose.steps.forecast import FORECAST
 from slowpath.diagnose.steps.kind import StepKind
+from slowpath.diagnose.steps.launches import LAUNCHES
 from slowpath.diagnose.steps.refine import REFINE
 from slowpath.diagnose.steps.repeat import REPEAT
 from slowpath.diagnose.steps.rival import RIVAL
 from slowpath.diagnose.steps.separate import SEPARATE
 from slowpath.diagnose.steps.settings import SETTINGS
+from slowpath.diagnose.steps.single import SINGLE
 from slowpath.diagnose.steps.survey import SURVEY
 from slowpath.diagnose.steps.suspect import SUSPECT
 from slowpath.diagnose.steps.trial import TRIAL
@@ -24,8 +27,11 @@ KINDS: tuple[StepKind[Any], ...] = (
     SETTINGS,
     REPEAT,
     SUSPECT,
+    LAUNCHES,
+    SINGLE,
     WITNESS,
     RIVAL,
+    FORECAST,
     SEPARATE,
     ATTRIBUTE,
     TRIAL,

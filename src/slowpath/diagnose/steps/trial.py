@@ -9,7 +9,7 @@ from dataclasses import replace
 import msgspec
 
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.limits.attribution import AND, remedies_of
+from slowpath.diagnose.limits.attribution import names_of, remedies_of
 from slowpath.diagnose.limits.variables import MOST_HEADER_BYTES, limits_of
 from slowpath.diagnose.own_settings.named import remedies_of as own_remedies
 from slowpath.diagnose.sides import Sides, sides_of
@@ -97,7 +97,7 @@ def _attributed(finding: Finding, state: State, sides: Sides) -> Iterator[tuple[
     listed = {one.name for one in finding.remedies}
     for task in state.tasks(AttributeTask):
         remedies = remedies_of(task, state.library.name)
-        if AND.join([*task.also, task.variable]) not in names or remedies[0].name not in listed:
+        if names_of(task) not in names or remedies[0].name not in listed:
             continue
         limit = task.limit_bytes
         slow, fast = (

@@ -15,10 +15,14 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose.campaign_text import CampaignText, CellsTable, EnvironmentTable
 from slowpath.diagnose.sides import Condition, condition
 from slowpath.diagnose.state import Proposal, State
+from slowpath.diagnose.steps.forecast import later_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
-from slowpath.diagnose.tasks import RivalTask, WitnessTask
+from slowpath.diagnose.tasks import ForecastTask, RivalTask, WitnessTask
 from slowpath.diagnose.user_states import findings_under
+from slowpath.findings.gather.laws import Later
+from slowpath.stats.laws.found import Forecast, LawSource
 
+AS_FOUND = "default"  # the survey's environment that leaves the user's as it is
 ROUNDS = 2  # counts are the same in every launch; the second confirms it
 MOST_CELLS = 4  # of one finding: two slow and two fast ones
 
@@ -59,6 +63,8 @@ def witness_campaign(state: State) -> CampaignText | None:
             if number in cells:
                 cell = cells[number]
                 wanted[f"{cell.key} {cell.environment}"] = cell, condition(cell, results)
+    if state.removable and not any(cell.environment == AS_FOUND for cell, _ in wanted.values()):
+        wanted |= _plain(state.survey)  # its control variables show which of the user's settings are read
     if not wanted:
         return None
     environments: dict[str, EnvironmentTable] = {}
@@ -82,6 +88,12 @@ def witness_campaign(state: State) -> CampaignText | None:
     )
 
 
+def _plain(survey: Results) -> dict[str, tuple[CellResult, Condition]]:
+    """A cell in the user's own environment."""
+    found = next((one for one in survey.cells if one.environment == AS_FOUND and one.experiment == "p2p"), None)
+    return {f"{found.key} {found.environment}": (found, condition(found, survey))} if found else {}
+
+
 def _witnessed(under: Condition) -> EnvironmentTable:
     """The same environment with the witness."""
     return EnvironmentTable(f"{under.environment}, witnessed"[:80], under.variables, under.unset, witness=True)
@@ -94,9 +106,21 @@ def judged(results: Results, history: StepHistory) -> list[Finding]:
         if isinstance(one.step.task, WitnessTask):
             counted = with_counts(counted, one.results)
     experiments = [one.results for one in reversed(history.measured) if isinstance(one.step.task, RivalTask)]
-    if counted is results and not history.forced and not experiments:
+    later = _foretold(results, history)
+    if counted is results and not history.forced and not experiments and not later:
         return list(results.findings)  # the rules were asked when the results were built
-    return findings_under(counted, history.forced, experiments)
+    return findings_under(counted, history.forced, experiments, later)
+
+
+def _foretold(results: Results, history: StepHistory) -> Later:
+    """What was seen of the forecasts of the survey's laws; other runs have other laws."""
+    if not history.measured or results is not history.measured[0].results:
+        return {}
+    found: dict[LawSource, tuple[Forecast, ...]] = {}
+    for one in history.measured:
+        if isinstance(one.step.task, ForecastTask):
+            found.update(later_of(one.step.task, one.results))
+    return found
 
 
 def with_counts(results: Results, witnessed: Results) -> Results:

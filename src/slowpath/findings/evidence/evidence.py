@@ -168,6 +168,23 @@ class UnexpectedReceive(Difference):
     cells: tuple[CellResult, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Screened(Difference):
+    """One of several parameters that were varied at once: times are means over all runs at either of its levels.
+
+    parameter: of the cells.  side: sender or receiver, where it is that side's alone; None: it has no sides.
+    slow_value, fast_value: its levels.  slow, fast: cells at these levels that differ least in other things.  factors:
+    varied at once, this one among them.  cells: all runs.
+    """
+
+    parameter: str
+    side: str | None
+    slow_value: str
+    fast_value: str
+    factors: int
+    cells: tuple[CellResult, ...]
+
+
 @dataclass(frozen=True)
 class SlowPlaces:
     """One cell whose messages are slow at equal distances. slow_s, fast_s: a slow message, another one; ratio: of
@@ -200,6 +217,32 @@ class Periodic(Difference):
     counted: Literal["messages", "either"]
     seen: tuple[SlowPlaces, ...]
     lacking: tuple[CellResult, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lengthening(Difference):
+    """Each of `messages` takes longer than the one before, by per_message_s; `cells` agree on it."""
+
+    per_message_s: float
+    interval: Interval
+    messages: int
+    p: float
+    cells: tuple[CellResult, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchLottery(Difference):
+    """slow_launches of `launches` are slow, in `cells` of `asked`. work_ratio: fixed work, slow launches over others.
+
+    order_p: chance of so few changes between the two kinds in the order of time.
+    """
+
+    slow_launches: int
+    launches: int
+    work_ratio: float
+    order_p: float
+    cells: tuple[CellResult, ...]
+    asked: int
 
 
 @dataclass(frozen=True)
@@ -264,6 +307,9 @@ class Evidence(Protocol):
     def slowdowns(self, *axes: str, phase: str) -> list[Slowdown]:
         """Decided contrasts on one of these axes with both sides in this phase."""
 
+    def screened(self, *parameters: str) -> list[Screened]:
+        """What these parameters do where many were varied at once, where that is decided and clear."""
+
     def first_uses(self) -> Sequence[FirstUse]:
         """Slow first messages, each cell in at most one of them; those with a law come first."""
 
@@ -291,11 +337,20 @@ class Evidence(Protocol):
     def periods(self) -> Sequence[Periodic]:
         """Of each place and period in messages the cell that loses most by it."""
 
+    def lengthenings(self) -> Sequence[Lengthening]:
+        """Of each place the messages that take longer the more were sent, by the same for each in unlike cells."""
+
+    def launch_lotteries(self) -> Sequence[LaunchLottery]:
+        """Launches of two kinds that neither the machine's own speed nor a phase of it makes."""
+
     def shared_placements(self) -> Sequence[SharedPlacement]:
         """Placements of one core a rank in which ranks share one."""
 
     def difference_law(self, group: Sequence[Slowdown]) -> FittedLaw | None:
         """Law of slow minus fast over message lengths; None with fewer than 3 comparable contrasts."""
+
+    def over_lengths(self, one: Slowdown) -> list[Slowdown]:
+        """The same two sides at every length of message that was measured, decided or not."""
 
     def page_law(self, group: Sequence[Slowdown]) -> FittedLaw | None:
         """Law of both sides' times over the pages that a message touches; None: these were not observed."""

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from slowpath.core.cell_results import CellResult
-from slowpath.findings.evidence.evidence import Difference, Evidence, FirstUse, Growth, Slowdown
+from slowpath.findings.evidence.evidence import Difference, Evidence, FirstUse, Growth, Screened, Slowdown
 from slowpath.findings.evidence.words import (
     SPEAKING,
     buffer_words,
     gpus,
+    is_switched_out,
     memory,
     ratio_words,
     sizes,
@@ -161,6 +162,58 @@ def _first_use(evidence: Evidence, use: FirstUse) -> Observation:
 def _buffer(cell: CellResult) -> str:
     """`a fresh 1 GiB + 1 B buffer`."""
     return f"a fresh {buffer_words(cell)} buffer".replace("  ", " ")
+
+
+WordingOf = Callable[[Slowdown | Screened], Wording]
+
+
+def levels(one: Slowdown | Screened) -> tuple[str, str]:
+    """The parameter's slow and fast value as the cells have it: a contrast has them in words."""
+    if isinstance(one, Screened):
+        return one.slow_value, one.fast_value
+    return one.slow.parameters.get(one.axis, ""), one.fast.parameters.get(one.axis, "")
+
+
+def alone_or_screened(
+    evidence: Evidence, parameters: Sequence[str], wording: WordingOf, law_of: LawOf | None = None
+) -> list[Observation]:
+    """What a parameter does by itself, one observation for each `about`; else what it does in a screening design."""
+    alone = [one for one in evidence.slowdowns(*parameters, phase="steady") if not is_switched_out(one.slow)]
+    groups = grouped(alone, lambda one: (wording(one).about, *place_key(one.slow)))
+    found = [slowdown_observed(evidence, group, wording(_top(group)), law_of) for group in groups]
+    there = {(one.about, one.place.mpi, one.place.environment, one.place.placement) for one in found}
+    best: dict[Key, Screened] = {}
+    for one in evidence.screened(*parameters):
+        key = (wording(one).about, *place_key(one.slow, "pages"))
+        if key not in best or one.excess_s > best[key].excess_s:
+            best[key] = one
+    seen = [_screened(evidence, one, wording(one)) for one in best.values()]
+    return found + [
+        one for one in seen if (one.about, one.place.mpi, one.place.environment, one.place.placement) not in there
+    ]
+
+
+def _top(group: Sequence[Slowdown]) -> Slowdown:
+    return max((one for one in group if one.metric == _first_metric(group)), key=lambda one: one.excess_s)
+
+
+def _screened(evidence: Evidence, one: Screened, wording: Wording) -> Observation:
+    lengths = sizes(one.cells)
+    subject = wording.subject.format(size=f"{lengths} " if lengths else "")
+    others = f"{one.factors - 1} other things varied at once, in {len(one.cells)} cells"
+    return observed(
+        one,
+        about=wording.about,
+        place=evidence.place(one.cells, where_words(one.cells)),
+        text=f"{subject[0].upper()}{subject[1:]} take {ratio_words(one.ratio)} as long as {wording.reference}: "
+        f"{times_words(one)}, with {others}.",
+        affects_default=wording.affects_default,
+        cells=tuple(cell.cell for cell in one.cells),
+        axis=one.parameter,
+        evidence=(f"{ratio_words(one.ratio)}: every launch's mean over {len(one.cells)} runs of a screening design",),
+        slow_cells=(),
+        fast_cells=(),
+    )
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
@@ -12,16 +13,20 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.results import EnvironmentResult, Results
 from slowpath.core.roles import Roles
 from slowpath.findings.evidence.evidence import (
+    CLEAR_RATIO,
     WITHOUT_USER,
     ControlVariable,
     ExposedMessage,
     FirstUse,
     Growth,
     LateFastPath,
+    LaunchLottery,
+    Lengthening,
     Periodic,
     Place,
     Processors,
     ProtocolSwitch,
+    Screened,
     SharedPlacement,
     Slowdown,
     SlowPeer,
@@ -36,8 +41,11 @@ from slowpath.findings.gather import (
     first_use,
     late_receives,
     laws,
+    lengthening,
+    lotteries,
     pairs,
     processors,
+    screened,
     shapes,
 )
 from slowpath.findings.gather.contrasts import DECIDED, slowdown
@@ -59,8 +67,12 @@ class Gathered:
         roles: Roles,
         user_state: UserState | None = None,
         experiments: Sequence[Results] = (),
+        later: laws.Later | None = None,
     ) -> None:
-        """Args: experiments: runs that were made to tell causes apart, the newest first."""
+        """Args: experiments: runs that were made to tell causes apart, the newest first.
+        later: forecasts that were measured in another run.
+        """
+        self._later = later
         self._results = results
         self._experiments = experiments
         self._roles = roles
@@ -108,11 +120,18 @@ class Gathered:
         found = (one.find(cells, changes, metric, phases) for one in self._variations)
         return next((one for one in found if one is not None), None)
 
+    @cached_property
+    def _screened(self) -> list[Screened]:
+        return [one for one in screened.screened(self._results.cells, self.minimum_effect) if one.ratio.beyond]
+
+    def screened(self, *parameters: str) -> list[Screened]:
+        return [one for one in self._screened if one.parameter in parameters and one.ratio.least > CLEAR_RATIO]
+
     # What a line shows.
 
     @cached_property
     def _lines(self) -> Lines:
-        return Lines(self._results.cells, self.minimum_effect, self._roles, pooled=self.imported)
+        return Lines(self._results.cells, self.minimum_effect, self._roles, pooled=self.imported, later=self._later)
 
     def lines(self, *covariates: str, phase: str, metrics: Iterable[str]) -> list[Line]:
         """Sweeps in which one of these covariates varies and nothing else that does not follow from it."""
@@ -166,6 +185,12 @@ class Gathered:
     def periods(self) -> list[Periodic]:
         return shapes.periods(self.cells, self._results.shapes or (), self.minimum_effect)
 
+    def lengthenings(self) -> list[Lengthening]:
+        return lengthening.lengthenings(self.cells, self._results.shapes or ())
+
+    def launch_lotteries(self) -> list[LaunchLottery]:
+        return lotteries.launch_lotteries(self.cells, self._results.launch_kinds or (), self.minimum_effect)
+
     def shared_placements(self) -> list[SharedPlacement]:
         return processors.shared_placements(self.run.placements, self._results.cells)
 
@@ -173,6 +198,10 @@ class Gathered:
 
     def difference_law(self, group: Sequence[Slowdown]) -> FittedLaw | None:
         return laws.difference_law(group, self.minimum_effect)
+
+    def over_lengths(self, one: Slowdown) -> list[Slowdown]:
+        slow, fast = (laws.by_length(side, self.cells.values()) for side in (one.slow, one.fast))
+        return [dataclasses.replace(one, slow=slow[length], fast=fast[length]) for length in slow if length in fast]
 
     def page_law(self, group: Sequence[Slowdown]) -> FittedLaw | None:
         return laws.page_law(group, self.minimum_effect)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,12 +14,14 @@ from slowpath.findings.evidence.evidence import Slowdown
 from slowpath.findings.evidence.words import number, page_bytes
 from slowpath.stats.laws import blocks, constant, live_buffers, message, pages, queue, repetition, segments
 from slowpath.stats.laws.choose import Choice, choose
+from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.drawn import drawn_points
 from slowpath.stats.laws.forecast_words import failed_words
 from slowpath.stats.laws.foretell import verdict
-from slowpath.stats.laws.found import Coefficient, FittedLaw
+from slowpath.stats.laws.found import Coefficient, FittedLaw, Forecast, LawSource
 from slowpath.stats.laws.granules import alignment
 from slowpath.stats.laws.held_out import held_out
+from slowpath.stats.laws.later import to_measure
 from slowpath.stats.laws.law import Law
 from slowpath.stats.laws.sweep import Sweep, make_sweep
 
@@ -46,13 +48,22 @@ def named(names: Sequence[str]) -> tuple[Law, ...]:
     return tuple(BY_NAME[name] for name in names)
 
 
-def fitted(choice: Choice, sweep: Sweep, again: Callable[[Sweep], Choice]) -> FittedLaw:
+# Forecasts that were written down and measured in another run, by what their law was fitted to.
+Later = Mapping[LawSource, tuple[Forecast, ...]]
+
+
+def fitted(choice: Choice, sweep: Sweep, again: Callable[[Sweep], Choice], later: Later | None = None) -> FittedLaw:
     """What was decided about this sweep, and what the law foretells of points that are set apart.
 
-    Args: again: the same choice for another sweep.
+    Args: again: the same choice for another sweep.  later: what was measured of earlier forecasts.
     """
     winner, runner_up = choice.winner, choice.runner_up
-    forecasts = held_out(sweep, winner.name, lambda rest: again(rest).winner) if winner else ()
+    source = LawSource(winner.name, sweep.cells, sweep.metric, sweep.phase, sweep.less_phase) if winner else None
+    forecasts: tuple[Forecast, ...] = ()
+    if winner is not None and source is not None:
+        whole = bool(sweep.cells) and sweep.launches > 1
+        new = (later or {}).get(source) or (to_measure(winner, sweep, curve(sweep)) if whole else ())
+        forecasts = (*new, *held_out(sweep, winner.name, lambda rest: again(rest).winner))
     foretold = verdict(forecasts)
     failed = winner is not None and foretold == "failed"
     return FittedLaw(
@@ -71,6 +82,7 @@ def fitted(choice: Choice, sweep: Sweep, again: Callable[[Sweep], Choice]) -> Fi
         fits=winner.name if winner else None,
         forecasts=forecasts,
         foretold=foretold,
+        source=source if sweep.cells else None,
     )
 
 
@@ -113,6 +125,17 @@ def difference_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLa
             rows[(length,)] = np.where(more > 0, more, np.nan).tolist()
     law = _chosen(rows, (_MESSAGE,), minimum_effect, (constant.LAW, message.LAW))
     return replace(law, is_excess=True) if law else None
+
+
+def by_length(cell: CellResult, cells: Iterable[CellResult]) -> dict[float, CellResult]:
+    """Cells of its group that differ from it in nothing but the length of the message, by that length."""
+
+    def rest(one: CellResult) -> tuple[object, ...]:
+        parameters = frozenset((name, value) for name, value in one.parameters.items() if name != _MESSAGE)
+        return one.group, one.experiment, one.mpi, one.environment, one.placement, one.copy, parameters
+
+    wanted = rest(cell)
+    return {length: one for one in cells if (length := number(one, _MESSAGE)) is not None and rest(one) == wanted}
 
 
 def length_law(excess_s: Mapping[float, Sequence[float]], minimum_effect: float) -> FittedLaw | None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import msgspec
@@ -14,7 +14,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.roles import Roles
 from slowpath.findings.evidence.evidence import LAW_RATIO, Ratio
 from slowpath.findings.gather.contrasts import ratio_of
-from slowpath.findings.gather.laws import fitted
+from slowpath.findings.gather.laws import Later, fitted
 from slowpath.findings.gather.sweeps import along, sweeps
 from slowpath.stats import student
 from slowpath.stats.inputs import Floats
@@ -36,6 +36,7 @@ class Line:
     sweep: Sweep
     cells: tuple[CellResult, ...]
     minimum_effect: float
+    later: Later = field(default_factory=dict)
 
     @cached_property
     def choice(self) -> Choice:
@@ -43,11 +44,11 @@ class Line:
 
     @cached_property
     def law(self) -> FittedLaw:
-        return fitted(self.choice, self.sweep, self._choose_again(LAWS))
+        return fitted(self.choice, self.sweep, self._choose_again(LAWS), self.later)
 
     def among(self, laws: Sequence[Law]) -> FittedLaw:
         """The law among some: where a rule's question leaves no others."""
-        return fitted(self.choose(laws), self.sweep, self._choose_again(laws))
+        return fitted(self.choose(laws), self.sweep, self._choose_again(laws), self.later)
 
     def _choose_again(self, laws: Sequence[Law]) -> Callable[[Sweep], Choice]:
         return lambda sweep: choose(sweep, laws, self.minimum_effect)
@@ -100,15 +101,23 @@ class Lines:
     Args: roles: of their parameters.
           pooled: the cells are imported logs, each a launch and a condition of its own, which say nothing of that
           condition: their points may stand in one sweep, which has then one launch.
+          later: forecasts that were measured in another run.
     """
 
     def __init__(
-        self, cells: Sequence[CellResult], minimum_effect: float, roles: Roles, *, pooled: bool = False
+        self,
+        cells: Sequence[CellResult],
+        minimum_effect: float,
+        roles: Roles,
+        *,
+        pooled: bool = False,
+        later: Later | None = None,
     ) -> None:
         self._cells = [_plain(_pooled(cell) if pooled else cell) for cell in cells]
         self._originals = {cell.cell: cell for cell in cells}
         self._minimum_effect = minimum_effect
         self._roles = roles
+        self._later: Later = later or {}
         self._along: dict[tuple[tuple[str, ...], str], list[Line]] = {}
 
     def along(self, covariates: Sequence[str], phase: str) -> list[Line]:
@@ -130,7 +139,7 @@ class Lines:
         return sweeps(self._cells, self._roles, FEWEST_POINTS)
 
     def _line(self, sweep: Sweep) -> Line:
-        return Line(sweep, tuple(self._originals[number] for number in sweep.cells), self._minimum_effect)
+        return Line(sweep, tuple(self._originals[number] for number in sweep.cells), self._minimum_effect, self._later)
 
 
 def _plain(cell: CellResult) -> CellResult:
@@ -166,7 +175,9 @@ def excess(line: Line, fast: Sequence[CellResult], phase: str) -> Line | None:
         return None
     mask = np.zeros(line.sweep.points, dtype=np.bool_)
     mask[kept] = True
-    sweep = replace(line.sweep.take(mask), launch_s=np.array(times).T)
+    own = list(fast) == list(line.cells)
+    sweep = replace(line.sweep.take(mask), launch_s=np.array(times).T, less_phase=phase if own else "")
+    sweep = sweep if own else replace(sweep, cells=())
     measured = np.isfinite(sweep.launch_s).any(axis=1)
     sweep = replace(sweep, launch_s=sweep.launch_s[measured])
     return replace(line, sweep=sweep, cells=tuple(line.cells[point] for point in kept))

@@ -117,6 +117,8 @@ def _number(name: str, value: str, roles: Roles) -> float | None:
     parts = str(value).split(":")
     if name == "buffer_bytes" and all(part == "message" or part.isdecimal() for part in parts):
         return 0.0
+    if name == "offset_bytes" and len(set(parts)) > 1:
+        return None  # one number can't stand for both sides
     return float(parts[0]) if len(parts) <= 2 and all(part.isdecimal() for part in parts) else None
 
 

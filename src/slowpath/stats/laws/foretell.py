@@ -113,6 +113,7 @@ def foretell(law: Teller, place: Place, variance_ratio: float, places: int, kind
         interval=(low, high),
         joint_ratio=float(np.exp(joint)),
         span_s=law.span_s,
+        noise_ratio=float(np.sqrt(variance_ratio)),
     )
 
 
@@ -140,8 +141,14 @@ def judged(forecast: Forecast, seen_s: float, seen_interval: tuple[float, float]
 
 def verdict(forecasts: Sequence[Forecast]) -> Foretold:
     """Of all that a law foretold: failed where one place failed; held where none did, at least half of them held, and
-    of the OUTERMOST ones, which are foretold first, at least one did.
+    of the OUTERMOST ones, which are foretold first, at least one did. What was measured later decides over what was
+    set apart.
     """
+    later = _verdict([one for one in forecasts if one.kind == "later"])
+    return later if later in ("held", "failed") else _verdict([one for one in forecasts if one.kind != "later"])
+
+
+def _verdict(forecasts: Sequence[Forecast]) -> Foretold:
     seen = [one for one in forecasts if one.seen_s is not None]
     if not seen:
         return "not made"

@@ -79,7 +79,8 @@ class Forecast:
 
     kind: "held out" of the sweep itself, or "later": measured afterwards.  interval: prediction interval at 95 % for
     this place alone.  joint_ratio: half the interval, as a ratio, by which all places of the law are judged together.
-    span_s: the time that the law is about.  seen_s, seen_interval: None: not measured.  held: None: not decided.
+    span_s: the time that the law is about.  noise_ratio: standard error that was expected of what is seen.
+    seen_s, seen_interval: None: not measured.  held: None: not decided.
     """
 
     place: Mapping[str, float]
@@ -88,9 +89,23 @@ class Forecast:
     interval: Interval
     joint_ratio: float
     span_s: float
+    noise_ratio: float = 0.0
     seen_s: float | None = None
     seen_interval: Interval | None = None
     held: bool | None = None
+
+
+@dataclass(frozen=True)
+class LawSource:
+    """What a law was fitted to: cells of a run, in the order of its points, and their times. less_phase: of the same
+    cells, whose time was taken off; empty: none was.
+    """
+
+    law: str
+    cells: tuple[int, ...]
+    metric: str
+    phase: str
+    less_phase: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,7 +115,7 @@ class FittedLaw:
     residual_ratio: root mean square over points.  left_out_ratio: error at points left out of the fit.
     separating: points that would tell the candidates apart.  points, launches: of the sweep.  drawn: its points.
     is_excess: times are slow minus fast.  fits: the law that fits, also where it may not be named.
-    forecasts: what it foretold, the outermost place first.  foretold: what came of them.
+    forecasts: what it foretold, the outermost place first.  foretold: what came of them.  source: None: of no cells.
     """
 
     name: str | None
@@ -119,6 +134,7 @@ class FittedLaw:
     fits: str | None = None
     forecasts: tuple[Forecast, ...] = ()
     foretold: Foretold = "not made"
+    source: LawSource | None = None
 
     @property
     def is_named(self) -> bool:

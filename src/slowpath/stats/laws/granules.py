@@ -131,4 +131,5 @@ LAW = Law(
     needs=_needs,
     variants=_variants,
     probes=_probes,
+    along=tuple(SIDES),
 )

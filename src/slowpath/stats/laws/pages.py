@@ -65,4 +65,5 @@ LAW = Law(
     needs=lambda c: missing(c, MESSAGE, PAGE) or (None if MESSAGE in c else "the sweep does not say message_bytes"),
     variants=_variants,
     probes=_probes,
+    along=(MESSAGE,),
 )

@@ -14,4 +14,5 @@ LAW = Law(
     needs=lambda covariates: missing(covariates, QUEUE),
     variants=lambda covariates: [Variant("linear", single("queue", "entry in front", lambda c: c[QUEUE]))],
     probes=lambda covariates: spread(covariates, QUEUE),
+    along=(QUEUE,),
 )

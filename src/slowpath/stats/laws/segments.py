@@ -84,4 +84,5 @@ LAW = Law(
     probes=_probes,
     shape_matters=False,
     placed=variants,
+    along=(MESSAGE,),
 )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,6 +24,7 @@ class Sweep:
     samples:      shape (points,): over all launches.
     within_ratio: shape (points,): standard error of a launch's median, as a ratio, from the samples inside the launch;
                   needed only where there is one launch; None: not known.
+    less_phase:   of the same cells, whose time was taken off; empty: none was.
     cells:        number of each point's cell in results.json; empty where the sweep is not from there.
     """
 
@@ -35,6 +36,7 @@ class Sweep:
     phase: str = ""
     within_ratio: Floats | None = None
     cells: tuple[int, ...] = ()
+    less_phase: str = ""
 
     def __post_init__(self) -> None:
         if self.launch_s.ndim != 2 or 0 in self.launch_s.shape:
@@ -51,6 +53,13 @@ class Sweep:
         for name, values in {**self.covariates, "samples": self.samples}.items():
             if values.shape != (self.points,) or not np.isfinite(values).all():
                 raise UsageError(f"a sweep of {self.points} points needs as many finite values of '{name}'")
+
+    @property
+    def identity(self) -> Hashable:
+        """The same for two sweeps of the same numbers."""
+        arrays = {**self.covariates, "launch_s": self.launch_s, "samples": self.samples, "within": self.within_ratio}
+        numbers = tuple((name, None if one is None else one.tobytes()) for name, one in arrays.items())
+        return numbers, self.launch_s.shape, self.label, self.metric, self.phase, self.cells
 
     @property
     def launches(self) -> int:

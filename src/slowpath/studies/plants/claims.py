@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slowpath.core.results import Finding
-from slowpath.studies.plants.grammar import Room, Side
+from slowpath.studies.plants.grammar import Side
 
 # Rule -> what a finding of it says that the time depends on: axes of the grammar, and what no clause has (a memory
 # kind, pages). A rule that is not here claims nothing that a plant could contradict.
@@ -20,8 +20,8 @@ DEPENDS: Mapping[str, frozenset[str]] = {
     "SP006": frozenset({"use", "bytes"}),
     "SP007": frozenset({"memory"}),
     "SP008": frozenset({"pages"}),
-    "SP009": frozenset({"environment"}),
-    "SP010": frozenset({"environment"}),
+    "SP009": frozenset({"setting"}),
+    "SP010": frozenset({"setting"}),
     "SP011": frozenset({"binding"}),
     "SP012": frozenset({"use", "touch"}),
     "SP013": frozenset({"bytes"}),
@@ -45,33 +45,58 @@ DEPENDS: Mapping[str, frozenset[str]] = {
     "SP032": frozenset({"idle_s"}),
     "SP033": frozenset({"others", "index"}),
     "SP034": frozenset({"rank"}),
-    "SP035": frozenset({"environment"}),
+    "SP035": frozenset({"environment", "setting"}),
 }
-# In these words a leg says where the time goes, and on which side.
-_ROOMS: tuple[tuple[str, Room], ...] = (
-    ("the time goes to the kernel", "kernel"),
-    ("page faults per operation", "kernel"),
-    ("the time goes to user space", "user"),
-    ("the time goes to waiting", "waiting"),
-    ("the cache is cold", "cold"),
-)
-_SIDES: tuple[tuple[str, Side], ...] = (("of the sender grows", "send"), ("of the receiver grows", "receive"))
+# Where a claim says that the time goes; "path", another way through the library, says nothing of it. No clause copies.
+_ROOM_OF: Mapping[str, str] = {
+    "kernel": "kernel",
+    "user": "user",
+    "waiting": "waiting",
+    "cold cache": "cold",
+    "copy": "copy",
+}
+_SIDES_OF: Mapping[str, frozenset[Side]] = {
+    "sender": frozenset({"send"}),
+    "receiver": frozenset({"receive"}),
+    "both": frozenset({"send", "receive"}),
+}
+# What a claim says that the cost follows -> the axis.
+_AXIS_OF: Mapping[str, str] = {
+    "pages": "allocation",
+    "allocation": "allocation",
+    "message": "bytes",
+    "bytes": "bytes",
+    "buffers": "others",
+    "uses": "use",
+    "blocks": "block",
+    "queue": "queue",
+}
 
 
 @dataclass(frozen=True)
 class Claims:
-    """depends: empty: it does not say.  rooms, sides: where the time goes and who pays; None: it does not say."""
+    """depends: empty: it does not say.  room, sides: where the time goes and who pays; None: it does not say.
+    by: the axis that the cost follows; "nothing": each pays the same; None: it does not say."""
 
     explained: bool
     depends: frozenset[str]
-    rooms: frozenset[Room] | None
-    sides: frozenset[Side] | None
+    room: str | None = None
+    sides: frozenset[Side] | None = None
+    by: str | None = None
 
 
 def claims_of(finding: Finding) -> Claims:
     """Where the time goes is claimed by an explanation alone; that it depends on something, by each finding."""
-    explained = finding.status in ("explained", "proven")
-    said = " ".join([finding.cause or "", *finding.legs.explained.evidence]) if explained else ""
-    rooms = frozenset(room for words, room in _ROOMS if words in said)
-    sides = frozenset(side for words, side in _SIDES if words in said)
-    return Claims(explained, DEPENDS.get(finding.rule, frozenset()), rooms or None, sides or None)
+    depends = DEPENDS.get(finding.rule, frozenset())
+    if finding.status not in ("explained", "proven"):
+        return Claims(False, depends)
+    said = finding.claim
+    if said is None:
+        return Claims(True, depends)
+    return Claims(
+        True,
+        depends,
+        _ROOM_OF.get(said.time or ""),
+        _SIDES_OF.get(said.side or ""),
+        "nothing" if said.by == "nothing" else _AXIS_OF.get(said.by or ""),
+    )

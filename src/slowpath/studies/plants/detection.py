@@ -18,7 +18,7 @@ import numpy as np
 from slowpath.stats.inputs import Floats
 
 FOUND = 0.95
-GRID = 241  # costs, and as many widths, on which the posterior is worked out
+GRID = 121  # costs; with the widths, a grid on which the posterior is worked out
 WIDTHS = (0.05, 1.5)  # of the step, in decades
 REACH = 2.0  # decades below and one above the range in which a class is drawn
 
@@ -67,7 +67,7 @@ class _Posterior:
 
 def _posterior(shots: Sequence[Shot], low_s: float, high_s: float) -> _Posterior:
     middle = np.linspace(math.log10(low_s) - REACH, math.log10(high_s) + 1, GRID)
-    width = np.geomspace(*WIDTHS, 41)
+    width = np.geomspace(*WIDTHS, 21)
     log_weight = np.zeros((middle.size, width.size))
     for shot in shots:
         z = (math.log10(shot.cost_s) - middle[:, None]) / width[None, :]

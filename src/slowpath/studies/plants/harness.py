@@ -20,7 +20,7 @@ from slowpath.studies.plants.measure import Ground, concluded
 from slowpath.studies.plants.pens import Pen, penned
 from slowpath.studies.plants.plant import Measured
 from slowpath.studies.plants.score import score
-from slowpath.studies.plants.table import Scored
+from slowpath.studies.plants.table import Scored, forecasts_of
 from slowpath.studies.plants.trials import PlantTrial
 
 Outcome = Measured | str  # or why there is none
@@ -89,9 +89,11 @@ def judged(trial: PlantTrial, outcome: Outcome, baseline: Baseline, wall_s: floa
     """A trial's score or alarms."""
     if isinstance(outcome, str):
         return Scored(trial, wall_s, failure=outcome)
+    forecasts = forecasts_of(outcome.findings)
     if trial.plant is not None:
-        return Scored(trial, wall_s, score(trial.plant, outcome, baseline))
-    return Scored(trial, wall_s, alarms=() if trial.purpose == "baseline" else false_alarms(outcome, baseline))
+        return Scored(trial, wall_s, score(trial.plant, outcome, baseline), forecasts=forecasts)
+    alarms = () if trial.purpose == "baseline" else false_alarms(outcome, baseline)
+    return Scored(trial, wall_s, alarms=alarms, forecasts=forecasts)
 
 
 def outcomes(

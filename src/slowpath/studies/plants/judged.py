@@ -15,14 +15,13 @@ from slowpath.stats.inputs import Floats
 from slowpath.studies.plants.baseline import Baseline
 from slowpath.studies.plants.claims import Claims, claims_of
 from slowpath.studies.plants.expected import QUANTITY_OF, expected_s
-from slowpath.studies.plants.grammar import Room
 from slowpath.studies.plants.plant import Plant
 
 Mark = Literal["right", "open", "wrong"]  # open: nothing is claimed
 NEAR = 0.10  # of what is planted
 CAUSED = 0.5  # of a finding's excess that the plant must account for, to be what the finding is about
-# Evicted lines are fetched again by whoever copies: the sender or the receiver, in user space or in the kernel.
-_SEEN_AS: dict[Room, frozenset[Room]] = {"cold": frozenset({"cold"})}
+# Axes on which both sides of a finding may stand alike: two kinds of messages or launches of one cell.
+UNPLACED = frozenset({"index", "chance", "time", "launch", "environment", "setting", "binding"})
 
 
 @dataclass(frozen=True)
@@ -50,18 +49,12 @@ class Judged:
 
 def is_caused(plant: Plant, one: Finding, results: Results) -> bool:
     """Whether the plant accounts for half of a finding's excess or more; where its clauses do not say how much it costs
-    there, whether it depends on what the finding says."""
+    there, or it depends on what no parameter of a cell has, whether the finding says that it depends on that."""
+    named = claims_of(one).depends & plant.axes
     planted_s = excess_s(plant, one, results)
-    if planted_s is None or not one.excess_s or not plant.clauses:
-        return bool(claims_of(one).depends & plant.axes)
-    if planted_s <= 0 and _same_cell(one):
-        # Two kinds of messages or launches in one cell: their mean is the same on both sides.
-        return bool(claims_of(one).depends & plant.axes)
+    if planted_s is None or not one.excess_s or not plant.clauses or named & UNPLACED:
+        return bool(named)
     return planted_s >= CAUSED * one.excess_s
-
-
-def _same_cell(one: Finding) -> bool:
-    return not one.fast_cells or one.slow_cells[0] == one.fast_cells[0]
 
 
 def excess_s(plant: Plant, one: Finding, results: Results) -> float | None:
@@ -70,7 +63,9 @@ def excess_s(plant: Plant, one: Finding, results: Results) -> float | None:
     slow = cells.get(one.slow_cells[0]) if one.slow_cells and one.run is None else None
     if slow is None:
         return None
-    fast = cells.get(one.fast_cells[0]) if one.fast_cells else slow
+    if not one.fast_cells:
+        return expected_s(plant, slow, one.metric, one.phase)
+    fast = cells.get(one.fast_cells[0])
     fast_phase = "steady" if fast is slow and one.phase == "first" else one.phase
     if fast is None:
         return None
@@ -92,6 +87,8 @@ def _law(plant: Plant, one: Finding, results: Results, baseline: Baseline) -> tu
     law = one.law
     if law is None or law.name is None:
         return "open", "no law is named"
+    if law.foretold == "failed":
+        return "open", f"law '{law.name}' did not foretell"
     points = [point for point in law.drawn if point.fitted_s is not None]
     planted = [_planted(plant, one, point, results) for point in points]
     if not points or any(value is None for value in planted):
@@ -172,12 +169,19 @@ def explained(plant: Plant, claims: Claims) -> tuple[Mark, str]:
         return "open", "not explained"
     if claims.depends and not claims.depends & plant.axes:
         return "wrong", f"explained by {_words(claims.depends)}, planted by {_words(plant.axes)}"
-    rooms = frozenset(room for one in plant.rooms for room in _SEEN_AS.get(one, frozenset({one})))
-    if claims.rooms and plant.clauses and not claims.rooms <= rooms:
-        return "wrong", f"the time is said to go to {_words(claims.rooms)}, it goes to {_words(rooms)}"
-    if claims.sides and plant.clauses and not claims.sides <= plant.sides:
+    if not plant.clauses:
+        return "right", ""
+    if claims.room and claims.room not in plant.rooms:
+        return "wrong", f"the time is said to go to {claims.room}, it goes to {_words(plant.rooms)}"
+    if claims.by and not _follows(plant, claims.by):
+        return "wrong", f"the cost is said to follow {claims.by}, planted by {_words(plant.axes)}"
+    if claims.sides and not claims.sides <= plant.sides:
         return "wrong", f"the side is said to be {_words(claims.sides)}, it is {_words(plant.sides)}"
     return "right", ""
+
+
+def _follows(plant: Plant, by: str) -> bool:
+    return any(one.per == "call" for one in plant.clauses) if by == "nothing" else by in plant.axes
 
 
 def _words(names: Iterable[str]) -> str:

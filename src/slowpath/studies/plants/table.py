@@ -3,15 +3,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from slowpath.core.results import Finding
 from slowpath.stats.modes import wilson
 from slowpath.studies.plants.score import VERDICTS, Score
 from slowpath.studies.plants.trials import PlantTrial
 
 MARKS = ("law", "limit", "explanation")
+
+
+@dataclass(frozen=True)
+class Forecasts:
+    """Of the laws of all findings, measured later: how many were seen within the interval that was foretold."""
+
+    within: int
+    measured: int
+
+
+NO_FORECASTS = Forecasts(0, 0)
+
+
+def forecasts_of(findings: Iterable[Finding]) -> Forecasts:
+    """Points that were held out of the fit are no forecasts: they were measured before."""
+    seen = [
+        (one.interval, one.seen_s)
+        for finding in findings
+        for one in (finding.law.forecasts if finding.law else ())
+        if one.kind == "later" and one.seen_s is not None
+    ]
+    return Forecasts(sum(low <= value <= high for (low, high), value in seen), len(seen))
 
 
 @dataclass(frozen=True)
@@ -22,6 +45,7 @@ class Scored:
     wall_s: float
     score: Score | None = None
     alarms: tuple[str, ...] = ()
+    forecasts: Forecasts = NO_FORECASTS
     failure: str | None = None
 
     @property
@@ -45,6 +69,7 @@ class Scored:
             **{name: getattr(score, name) if score else None for name in MARKS},
             "beside": list(score.beside) if score else [],
             "false_alarms": list(self.alarms),
+            "forecasts": [self.forecasts.within, self.forecasts.measured],
             "failure": self.failure,
             "wall_s": self.wall_s,
         }
@@ -96,6 +121,8 @@ def shares(scored: Sequence[Scored]) -> dict[str, dict[str, Any]]:
         result[f"{name} right where one is claimed"] = _share(claimed.count("right"), len(claimed))
     result["without a wrong word"] = _share(sum(one.verdict != "wrong" for one in asked), len(asked))
     result["clean runs with a false alarm"] = _share(sum(bool(one.alarms) for one in clean), len(clean))
+    seen = [one.forecasts for one in scored]
+    result["forecasts within their interval"] = _share(sum(f.within for f in seen), sum(f.measured for f in seen))
     return result
 
 

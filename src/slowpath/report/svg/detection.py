@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -11,45 +12,55 @@ from slowpath.report.svg.element import element, number, picture, text
 from slowpath.report.svg.first_vs_later import short_time
 from slowpath.report.svg.plot import Frame
 from slowpath.report.svg.scale import LogScale, spanning
-from slowpath.studies.plants.detection import FOUND, Limit
 
 WIDTH, ROW, HEAD, FOOT = 640, 56, 24, 44
+FOUND = 0.95
 _STYLE = (
     ".line{fill:none;stroke:#1f6feb;stroke-width:1.5}.hit{fill:#1f6feb}.miss{fill:none;stroke:#c0392b}"
     ".grid{stroke:#ddd}.limit{stroke:#222;stroke-width:3}text{font:12px sans-serif;fill:#333}"
 )
 
 
-def limits_svg(limits: Mapping[str, Limit]) -> Markup | None:
+@dataclass(frozen=True, slots=True)
+class Class:
+    """A class of plants. curve: cost in seconds and the share found.  tried: each cost, and whether it was found.
+    interval_s: of the cost from which on the share is FOUND; None: not known."""
+
+    name: str
+    curve: Sequence[tuple[float, float]]
+    tried: Sequence[tuple[float, bool]]
+    interval_s: tuple[float, float] | None
+
+
+def drawing(classes: Sequence[Class]) -> Markup | None:
     """One row a class: dots above are plants that were found, rings below those that were not; the line is the share
-    found, the bar the limit's interval. None without a shot."""
-    costs = [shot.cost_s for limit in limits.values() for shot in limit.shots]
-    ends = spanning(costs, least=10.0, margin=1.5)
+    found, the bar the interval of its limit. None without a plant."""
+    ends = spanning([cost for one in classes for cost, _ in one.tried], least=10.0, margin=1.5)
     if ends is None:
         return None
-    height = HEAD + ROW * len(limits) + FOOT
+    height = HEAD + ROW * len(classes) + FOOT
     frame = Frame(110, HEAD, WIDTH - 14, height - FOOT)
     x = LogScale(*ends, frame.left, frame.right)
     content = element("style", _STYLE) + frame.x_axis(x, x.ticks(8), short_time)
-    for index, (name, limit) in enumerate(limits.items()):
-        content += _row(name, limit, x, HEAD + ROW * index, frame)
+    for index, one in enumerate(classes):
+        content += _row(one, x, HEAD + ROW * index, frame)
     content += frame.titles("planted cost", f"share of plants found, and where it reaches {FOUND:.0%}")
-    described = f"{len(limits)} classes of plants over their cost, {short_time(ends[0])} to {short_time(ends[1])}."
+    described = f"{len(classes)} classes of plants over their cost, {short_time(ends[0])} to {short_time(ends[1])}."
     return picture(content, "Limits of detection", described, height=height, width=WIDTH)
 
 
-def _row(name: str, limit: Limit, x: LogScale, top: int, frame: Frame) -> str:
+def _row(one: Class, x: LogScale, top: int, frame: Frame) -> str:
     bottom, high = top + ROW - 10, ROW - 18
-    content = text(name, frame.left - 8, bottom - 12, "end", "tick") + frame.level(bottom)
-    inside = [(cost, share) for cost, share in limit.curve if x.low <= cost <= x.high]
+    content = text(one.name, frame.left - 8, bottom - 12, "end", "tick") + frame.level(bottom)
+    inside = [(cost, share) for cost, share in one.curve if x.low <= cost <= x.high]
     if inside:
         line = "M" + "L".join(f"{number(x(cost))} {number(bottom - high * share)}" for cost, share in inside)
         content += element("path", d=line, class_="line")
-    for shot in limit.shots:
-        at, kind = (bottom - high, "hit") if shot.found else (bottom, "miss")
-        content += element("circle", cx=x(shot.cost_s), cy=at, r=2.5, class_=kind)
-    if limit.interval_s is not None:
-        low_s, high_s = limit.interval_s
+    for cost, found in one.tried:
+        at, kind = (bottom - high, "hit") if found else (bottom, "miss")
+        content += element("circle", cx=x(cost), cy=at, r=2.5, class_=kind)
+    if one.interval_s is not None:
+        low_s, high_s = one.interval_s
         y = bottom - FOUND * high
         content += element("line", x1=x(low_s), x2=x(high_s), y1=y, y2=y, class_="limit")
     return content

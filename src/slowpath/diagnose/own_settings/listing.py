@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One line for each setting of the user's that needs one: ignored, left in, or helping. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from slowpath.core.results import ContrastResult, Results
+from slowpath.core.units import format_bytes
+from slowpath.diagnose.state import MeasuredStep
+from slowpath.diagnose.tasks import SurveyTask
+from slowpath.findings.evidence.evidence import WITHOUT_USER
+from slowpath.mpi.ignored import Value, is_unknown, why_ignored
+from slowpath.mpi.own_settings import OwnSetting, removable
+
+OWN_WITNESSED = "default, witnessed"  # as the witness step calls the user's environment
+_HELPS_FROM = 1.1  # times as long without
+
+
+def lines(measured: Sequence[MeasuredStep], library: str) -> list[str]:
+    """What is to be said of the settings, after these steps.  Args: library: name of the MPI."""
+    task = measured[0].step.task if measured else None
+    if not isinstance(task, SurveyTask) or not task.settings:
+        return []
+    unused = measured[0].results.run.mpi.unused_variables or {}
+    told = list(_of_each(task.settings, library, _control_variables(measured), unused))
+    helps = _helps(measured[0].results)
+    return [*([helps] if helps else []), *told]
+
+
+def _control_variables(measured: Sequence[MeasuredStep]) -> Mapping[str, Value]:
+    """MPI_T's, of the first run that read any; their values where that was under the user's environment."""
+    run = next((one.results.run for one in measured if one.results.run.mpi.control_variables), None)
+    if run is None:
+        return {}
+    rows = run.mpi.control_variables or ()
+    if not any(one.name == OWN_WITNESSED for one in run.environments):
+        return {row.name: None for row in rows}
+    return {row.name: (row.by_environment or {}).get(OWN_WITNESSED, row.value) for row in rows}
+
+
+def _of_each(
+    settings: Sequence[OwnSetting], library: str, control_variables: Mapping[str, Value], unused: Mapping[str, str]
+) -> Iterator[str]:
+    for one in settings:
+        ignored = why_ignored(one, library, control_variables, unused)
+        if ignored is not None:
+            yield f"{one.words}: {ignored}"
+        elif one.left_in is not None and one.file:
+            yield f"{one.words}: left in: {one.left_in}"
+        elif one.left_in is None and is_unknown(one, library):
+            yield f"{one.words}: not known to be read by this library"
+    names = [one.name for one in settings if one.left_in is not None and not one.file]
+    if names:
+        yield f"left in, as launches need them or they choose devices or code: {', '.join(names)}"
+    yield f"taken away together: {len(removable(settings))}"
+
+
+def _helps(survey: Results) -> str | None:
+    """Where messages are faster with the settings, the clearest contrast."""
+    sides = ((one, _without_over_with(survey, one)) for one in survey.contrasts)
+    found = [(low, ratio, one) for one, (low, ratio) in sides if low > _HELPS_FROM]
+    if not found:
+        return None
+    _, ratio, best = max(found, key=lambda row: row[0])
+    length = survey.cell(best.b.cell).parameters.get("message_bytes")
+    on = f" on {format_bytes(int(length))} messages" if length and length.isdecimal() else ""
+    return f"your settings help: without them it takes {ratio:.2f}x{on}"
+
+
+def _without_over_with(survey: Results, one: ContrastResult) -> tuple[float, float]:
+    """How many times as long it takes without the settings: near end of the interval, and centre; 0: not compared."""
+    decided = one.verdict in ("faster", "slower") and one.axis == "environment"
+    if not decided or not one.ratio or not one.interval:
+        return 0.0, 0.0
+    a, b = (survey.cell(side.cell).environment for side in (one.a, one.b))
+    if WITHOUT_USER not in (a, b):
+        return 0.0, 0.0
+    low, high = one.interval
+    return (1 / high, 1 / one.ratio) if a == WITHOUT_USER else (low, one.ratio)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launches: where a few launches of the survey look like two kinds, more of them are started, a few cells each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.results import Results
+from slowpath.diagnose.campaign_text import CampaignText, CellsTable, environments_of
+from slowpath.diagnose.sides import condition
+from slowpath.diagnose.state import Proposal, State
+from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
+from slowpath.diagnose.steps.witness import judged
+from slowpath.diagnose.tasks import LaunchesTask
+from slowpath.stats.inputs import Floats
+from slowpath.stats.shapes.kinds import suspected
+
+ROUNDS = 24
+METRIC = "one_way_s"
+LENGTHS = ("8", "65536", "1048576")
+MESSAGES = "100"  # a median of each cell; the time of a launch is its start
+FEWEST = 4  # launches of the survey
+RULE = "SP029"
+WHY = "launches look like two kinds: more of them"
+
+
+def propose(state: State) -> Iterator[Proposal]:
+    """Once, where cells of one kind of job agree on which launches are slow."""
+    if state.tasks(LaunchesTask) or any(one.rule == RULE for one in state.findings):
+        return
+    for cells in _jobs(state.survey).values():
+        if suspected(_times(cells)):
+            text = launches_campaign(_long(cells), state.survey, state.ranks).text
+            yield Proposal(LaunchesTask(), text, WHY)
+            return
+
+
+def _jobs(results: Results) -> Mapping[tuple[object, ...], list[CellResult]]:
+    """Cells of single messages in the library's own environment, by placement and number of launches."""
+    plain = {one.name for one in results.run.environments if not (one.variables or one.unset or one.setting)}
+    found: dict[tuple[object, ...], list[CellResult]] = defaultdict(list)
+    for cell in results.cells:
+        estimate = cell.estimate(METRIC, "steady")
+        if estimate is not None and cell.environment in plain and len(estimate.launch_values) >= FEWEST:
+            found[cell.mpi, cell.placement, len(estimate.launch_values)].append(cell)
+    return found
+
+
+def _times(cells: Sequence[CellResult]) -> Floats:
+    estimates = (cell.estimate(METRIC, "steady") for cell in cells)
+    return np.array([one.launch_values for one in estimates if one is not None])
+
+
+def _long(cells: Sequence[CellResult]) -> CellResult:
+    """The cell whose parameters the new ones have, but for length and number: the one with the most messages."""
+    return max(cells, key=lambda cell: int(cell.parameters.get("messages", "0")))
+
+
+def launches_campaign(cell: CellResult, results: Results, ranks: int) -> CampaignText:
+    """24 launches of messages of three lengths."""
+    under = condition(cell, results)
+    parameters: dict[str, str | Sequence[str]] = {
+        "pattern": "one_way",
+        "message_bytes": list(LENGTHS),
+        "messages": MESSAGES,
+    }
+    group = CellsTable("launches", cell.experiment, parameters, [under.environment], [under.placement])
+    return CampaignText(
+        name="launches",
+        title="Launches of two kinds?",
+        ranks=ranks,
+        rounds=ROUNDS,
+        environments=environments_of([under]),
+        placements={under.placement: under.bind},
+        groups=[group],
+        contrasts=[],
+        minimum_effect=0.03,
+        why=WHY,
+    )
+
+
+def apply(before: StepConclusion, _: LaunchesTask, results: Results, history: StepHistory) -> StepConclusion:
+    """What so many launches show that the survey could not: two kinds of them."""
+    found = [one for one in judged(results, history) if one.rule == RULE]
+    return before.with_findings([replace(one, run=history.step.folder) for one in found])
+
+
+def summary(_: LaunchesTask, before: StepConclusion, after: StepConclusion) -> str:
+    """`launches of two kinds (SP029)`."""
+    fresh = after.findings[len(before.findings) :]
+    return f"launches of two kinds ({RULE})" if fresh else "no two kinds of launches that the machine does not make"
+
+
+LAUNCHES = StepKind(LaunchesTask, apply, summary)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings that a library reads no variable for: misspelt, of another library, or read back as something else. Pure.
+
+Claimed only where it is known: MPICH's MPI_T lists every control variable that it has, Open MPI's every one of a
+component that it opened, and UCX warns of variables of its prefix that nothing in the process reads. All else is "not
+known to be read".
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from slowpath.core.whole import whole_number
+from slowpath.mpi.libraries import MPI_LIBRARIES, TITLES
+from slowpath.mpi.own_settings import OwnSetting
+
+Value = bool | int | float | str | Sequence[int | float] | None
+
+# Prefixes that one library reads and no other one does.
+_ONE_READER: Mapping[str, str] = {
+    "I_MPI_": "intelmpi",
+    "OMPI_MCA_": "openmpi",
+    "MV2_": "mvapich",
+    "MVP_": "mvapich",
+    "PSP_": "parastation",
+}
+_SWITCHES = ({"0", "no", "false", "off", "n", "f"}, {"1", "yes", "true", "on", "y", "t"})
+_MPICH = ("MPIR_CVAR_", "MPIR_PARAM_")  # MPICH's maint/extractcvars.in
+_MPI_T_PREFIX = {"mpich": "MPIR_CVAR_", "openmpi": "OMPI_MCA_"}
+# "unused environment variable: UCX_TLZ (maybe: UCX_TLS?)", "unused environment variables: UCX_A; UCX_B" of UCX 1.20.
+_UNUSED = re.compile(r"unused environment variables?: (.+)")
+_ONE_UNUSED = re.compile(r"(UCX_\w+)(?: \(maybe: ([^)]*)\))?")
+
+
+def unused_by_ucx(output: str) -> dict[str, str]:
+    """What UCX says that nothing reads, and what it takes each for; "": it has no guess."""
+    found: dict[str, str] = {}
+    for line in _UNUSED.findall(output):
+        found |= {name: (guess or "").rstrip("?") for name, guess in _ONE_UNUSED.findall(line)}
+    return found
+
+
+def why_ignored(
+    one: OwnSetting, library: str, control_variables: Mapping[str, Value], unused: Mapping[str, str]
+) -> str | None:
+    """Why the library does not do what the setting says; None: that is not known, or it does.
+
+    Args: library: name of the MPI.  control_variables: MPI_T's names and values under the user's environment; empty:
+          not read.  unused: as `unused_by_ucx`.
+    """
+    if one.name in unused:
+        return f"ignored: nothing in UCX reads it here{_nearest_words([unused[one.name]] if unused[one.name] else [])}"
+    prefix = next((p for p in _ONE_READER if one.name.startswith(p)), None)
+    if prefix is not None and not _reads(library, _ONE_READER[prefix]):
+        return f"ignored: {TITLES[_ONE_READER[prefix]]} reads it, and this is {TITLES.get(library, library)}"
+    known = _names(library, control_variables)
+    name = _in_mpi_t(one.name, library)
+    if not known or name is None:
+        return None
+    if name not in known:
+        if not _is_complete(name, library, known):
+            return None
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+        return f"ignored: {TITLES[library]} has no such variable{_nearest_words(near)}"
+    return _read_as(one.value, known[name])
+
+
+def is_unknown(one: OwnSetting, library: str) -> bool:
+    """Whether nobody states that this library, or what lies below it, reads a variable of this prefix."""
+    own = next((lib.prefixes for lib in MPI_LIBRARIES if lib.name == library), ())
+    of_libraries = {prefix for lib in MPI_LIBRARIES for prefix in lib.prefixes}
+    return one.name.startswith(tuple(of_libraries)) and not one.name.startswith(own)
+
+
+def _reads(library: str, reader: str) -> bool:
+    base = next((lib.base for lib in MPI_LIBRARIES if lib.name == library), "")
+    return library == "unknown" or reader in (library, base)
+
+
+def _in_mpi_t(name: str, library: str) -> str | None:
+    """The setting's name as MPI_T's variables would be set by; None: its prefix has others as well."""
+    prefix = _MPI_T_PREFIX.get(library)
+    if prefix is None:
+        return None
+    if library == "mpich":
+        bare = next((name.removeprefix(one) for one in _MPICH if name.startswith(one)), None)
+        return None if bare is None else f"{prefix}{bare}"
+    return name if name.startswith(prefix) else None
+
+
+def _names(library: str, control_variables: Mapping[str, Value]) -> dict[str, Value]:
+    """MPI_T's variables by the name of the environment variable."""
+    more = _MPI_T_PREFIX["openmpi"] if library == "openmpi" else ""
+    return {f"{more}{name}": value for name, value in control_variables.items()}
+
+
+def _is_complete(name: str, library: str, known: Iterable[str]) -> bool:
+    """Whether all variables next to this one are listed: MPICH's are; Open MPI's are those of opened components."""
+    if library == "mpich":
+        return True
+    component = "_".join(name.split("_")[:4]) + "_"  # OMPI_MCA_btl_sm_
+    return name.count("_") > 3 and any(one.startswith(component) for one in known)
+
+
+def _read_as(given: str | None, value: Value) -> str | None:
+    """Where what MPI_T reads back is a number or a switch and another one than was set."""
+    if given is None or isinstance(value, (str, type(None), Sequence)):
+        return None
+    word = given.strip().lower()
+    if isinstance(value, bool) or value in (0, 1):
+        known = next((index for index, words in enumerate(_SWITCHES) if word in words), None)
+        if known is not None:
+            return None if known == int(value) else f"not taken: the library reads it as {value}"
+    number = whole_number(given)
+    return None if number is None or number == value else f"not taken: the library reads it as {value}"
+
+
+def _nearest_words(near: Sequence[str]) -> str:
+    return f"; nearest: {near[0]}" if near else ""

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many small points in one or two groups: times in the order of messages, of places of a period, or of launches.
+
+A group is one path of dots, so that some hundred of them stay small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from slowpath.report import format as fmt
+from slowpath.report.svg.element import element, number, picture
+from slowpath.report.svg.scale import LogScale, spanning
+from slowpath.report.svg.scale_linear import LinearScale
+from slowpath.report.svg.size_curves import tick_label
+from slowpath.report.svg.wide import Wide
+
+HEIGHT = 250
+_FRAME = Wide(12.0, 99.0, 26, HEIGHT - 44)  # percent, percent, pixels, pixels
+_INNER = 1000  # units of the dots' own picture, which is as wide as the frame
+_FEW = 40  # points, which are drawn larger
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Points of one kind. slow: in the colour of what is slower."""
+
+    label: str
+    points: tuple[Point, ...]
+    slow: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """What the axes are called. unit: of y, "s" or "×"."""
+
+    x_title: str
+    y_title: str
+    unit: str = "s"
+
+
+def chart(groups: Sequence[Group], axes: Axes, title: str) -> Markup | None:
+    """Times on a logarithmic axis over a linear one; None without points above zero."""
+    ends = spanning([y for group in groups for _, y in group.points], margin=1.15)
+    places = [x for group in groups for x, _ in group.points]
+    if ends is None or not places:
+        return None
+    low, high = min(places), max(max(places), min(places) + 1)
+    x = LinearScale(low, high, 0.02 * _INNER, 0.98 * _INNER)
+    y = LogScale(*ends, _FRAME.bottom, _FRAME.top)
+    across = _FRAME.right - _FRAME.left
+    ticks = [tick for tick in x.ticks(8) if tick == int(tick)]
+    content = _FRAME.levels([(y(tick), _label(tick, axes.unit)) for tick in y.ticks(5)])
+    content += _FRAME.uprights([(_FRAME.left + across * x(tick) / _INNER, f"{tick:g}") for tick in ticks])
+    content += _FRAME.titles(axes.x_title, axes.y_title)
+    few = len(places) <= _FEW
+    dots = "".join(_dots(group, x, y, few) for group in groups if group.points)
+    content += element("svg", dots, x=f"{_FRAME.left}%", width=f"{across}%", height=HEIGHT,
+                       viewBox=f"0 0 {_INNER} {HEIGHT}", preserveAspectRatio="none")  # fmt: skip
+    said = "; ".join(
+        f"{fmt.plural(len(group.points), group.label)}, {_span([value for _, value in group.points], axes.unit)}"
+        for group in groups
+        if group.points
+    )
+    return picture(content, title, f"{said}.", height=HEIGHT)
+
+
+def _label(value: float, unit: str) -> str:
+    return f"{value:.3g}×" if unit == "×" else tick_label(value, unit)
+
+
+def _span(values: Sequence[float], unit: str) -> str:
+    return f"{_label(min(values), unit)} to {_label(max(values), unit)}"
+
+
+def _dots(group: Group, x: LinearScale, y: LogScale, few: bool) -> str:
+    path = "".join(f"M{number(x(px))} {number(y(py))}h0" for px, py in group.points)
+    classes = f"dots {'few' if few else 'many'}{' slower' if group.slow else ''}"
+    return element("path", d=path, class_=classes)

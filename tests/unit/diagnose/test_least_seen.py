@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run could not have seen follows from its own spread."""
+
+from __future__ import annotations
+
+import made_results
+import msgspec
+import numpy as np
+import pytest
+
+from slowpath.core.cell_results import CellResult, MetricResult
+from slowpath.diagnose.page.unseen import MOST, paragraph, rows
+from slowpath.findings.gather.contrasts import ratio_of
+from slowpath.findings.least_seen import LeastSeen, least_seen
+
+EFFECT = 0.03
+
+
+def cells(times_s: np.ndarray, group: str = "lengths", phase: str = "steady") -> list[CellResult]:
+    """One for each column of times, shape (launches, cells)."""
+    made = []
+    for number, column in enumerate(times_s.T):
+        times = made_results.estimate(column.tolist())
+        metric = MetricResult(unit="s", better="lower", phases={phase: times}, first_slow=None, by_repetition=None)
+        cell = made_results.cell(number, {"message_bytes": str(number)})
+        made.append(msgspec.structs.replace(cell, group=group, metrics={"one_way_s": metric}))
+    return made
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.1])
+def test_a_difference_of_that_size_is_decided_95_times_of_100(spread: float) -> None:
+    """Runs with a spread that is known: how often rules take the ratio that is named for a slow path."""
+    source, launches = np.random.default_rng(3), 8
+    named = [
+        least_seen(cells(np.exp(spread * source.standard_normal((launches, 40)))), EFFECT)[0].ratio for _ in range(20)
+    ]
+    ratio = float(np.median(named))
+    decided = 0
+    for _ in range(400):
+        a = np.exp(spread * source.standard_normal(launches))
+        b = ratio * np.exp(spread * source.standard_normal(launches))
+        decided += ratio_of(b, a, EFFECT).beyond
+    assert 0.91 <= decided / 400 <= 0.99
+
+
+def test_groups_stand_apart_and_what_has_no_spread_is_left_out() -> None:
+    noise = np.exp(0.05 * np.random.default_rng(1).standard_normal((5, 3)))
+    found = least_seen([*cells(2e-6 * noise), *cells(1e-3 * noise, "pages", "first")], EFFECT)
+    assert [(one.group, one.phase, one.launches) for one in found] == [("lengths", "steady", 5), ("pages", "first", 5)]
+    assert found[0].ratio == pytest.approx(found[1].ratio)
+    assert found[1].excess_s == pytest.approx((found[1].ratio - 1) * float(np.median(1e-3 * noise, axis=0).min()))
+    assert least_seen(cells(np.ones((5, 3))), EFFECT) == []
+    assert least_seen(cells(noise[:2]), EFFECT) == []
+    assert least_seen(cells(noise[:, :1]), EFFECT) == []
+
+
+def test_the_coarsest_groups_are_named_first() -> None:
+    many = [
+        LeastSeen(group=f"g{i}", phase="steady", metric="one_way_s", ratio=1.1 + i / 10, excess_s=1e-7, launches=5)
+        for i in range(MOST + 2)
+    ]
+    assert rows(many)[0] == (f"g{MOST + 1}", "1.80x (100 ns)")
+    said = paragraph(many)
+    assert said is not None
+    assert said.startswith(
+        "By its own spread, this diagnosis could not have seen medians that differ by less than 1.80x (100 ns) in g7; "
+    )
+    assert said.endswith("1.20x or less in 2 other groups.")
+    assert paragraph([]) is None
