@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A place of a sweep as the parameters of a cell. Pure."""
+"""Where a place of a sweep lies in a cell's parameters. Pure."""
 
 from __future__ import annotations
 
