@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, LawForecast, LawResult, LawSourceResult, Results
 from slowpath.diagnose.campaign_text import CampaignText, CellsTable, environments_of
-from slowpath.diagnose.places import placed
+from slowpath.diagnose.placed import placed
 from slowpath.diagnose.sides import Condition, condition
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.campaign_text import CampaignText, CellsTable, environments_of
-from slowpath.diagnose.places import placed
+from slowpath.diagnose.placed import placed
 from slowpath.diagnose.sides import condition, sides_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a place of a sweep lies in a cell's parameters. Pure."""
+"""Where a law asks for a point: the parameters of a cell that lies there. Pure."""
 
 from __future__ import annotations
 
