@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import screening_plants
 from floor_plants import far_above_floor
 from planted_results import GIB, KIB, MIB, Planted, granule_cost_s, placement
 
@@ -268,5 +269,6 @@ PLANTS: dict[str, Plant] = {
     "SP027": alternation,
     "SP029": launch_lottery,
     "SP030": growth,
+    **screening_plants.PLANTS,
     "SP035": own_settings,
 }

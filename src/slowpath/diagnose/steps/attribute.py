@@ -33,8 +33,15 @@ def propose(finding: Finding, state: State) -> Iterator[Proposal]:
 
 
 def propose_other_limits(finding: Finding, state: State) -> Iterator[Proposal]:
-    """All limits of its law."""
-    yield from _proposals(finding, state, limits_of(finding))
+    """All limits of its law that no other finding is about."""
+    made = [limits_of(one) for one in state.findings if one is not finding and _is_of(one, finding)]
+    elsewhere = {limits[0].above for limits in made if limits}
+    yield from _proposals(finding, state, [one for one in limits_of(finding) if one.above not in elsewhere])
+
+
+def _is_of(one: Finding, other: Finding) -> bool:
+    """Whether it was made of a limit of the other one (Attribution.own_finding)."""
+    return one.rule == other.rule and one.about.startswith(f"{other.about}, ")
 
 
 def _proposals(finding: Finding, state: State, limits: Sequence[LimitBracket]) -> Iterator[Proposal]:
@@ -49,7 +56,8 @@ def _proposals(finding: Finding, state: State, limits: Sequence[LimitBracket]) -
         if limit.attributed_to:  # what else is known to set limits may be hidden behind the one that was found
             near = [one for one in near if one.switch in library.switches]
         for suspect in near:
-            if suspect.switch.variable not in tried and sides is not None:
+            seen = suspect.switch.variable in (limit.attributed_to or "").split(AND)  # in the finding this one is of
+            if suspect.switch.variable not in tried and not seen and sides is not None:
                 task = task_for(finding, limit, suspect, sides, suspect.switch.variable in environ)
                 task = msgspec.structs.replace(task, also=_also(finding, limit, state))
                 why = f"does {task.variable}={task.value_bytes} set the limit of {finding.rule}?"
@@ -89,7 +97,8 @@ def _pairs(
 def _also(finding: Finding, limit: LimitBracket, state: State) -> dict[str, int]:
     """Variables that were seen to move this limit, and what a trial sets each to."""
     names = (limit.attributed_to or "").split(AND)
-    made = [one for one in state.tasks(AttributeTask) if one.finding == finding.id and one.variable in names]
+    tasks = state.tasks(AttributeTask)
+    made = [one for one in tasks if one.limit_bytes == limit.above and one.variable in names and not one.together]
     return {one.variable: int(one.remedy_variables[one.variable]) for one in made}
 
 

@@ -349,6 +349,9 @@ class Evidence(Protocol):
     def difference_law(self, group: Sequence[Slowdown]) -> FittedLaw | None:
         """Law of slow minus fast over message lengths; None with fewer than 3 comparable contrasts."""
 
+    def over_lengths(self, one: Slowdown) -> list[Slowdown]:
+        """The same two sides at every length of message that was measured, decided or not."""
+
     def page_law(self, group: Sequence[Slowdown]) -> FittedLaw | None:
         """Law of both sides' times over the pages that a message touches; None: these were not observed."""
 

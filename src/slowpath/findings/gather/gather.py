@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
@@ -197,6 +198,10 @@ class Gathered:
 
     def difference_law(self, group: Sequence[Slowdown]) -> FittedLaw | None:
         return laws.difference_law(group, self.minimum_effect)
+
+    def over_lengths(self, one: Slowdown) -> list[Slowdown]:
+        slow, fast = (laws.by_length(side, self.cells.values()) for side in (one.slow, one.fast))
+        return [dataclasses.replace(one, slow=slow[length], fast=fast[length]) for length in slow if length in fast]
 
     def page_law(self, group: Sequence[Slowdown]) -> FittedLaw | None:
         return laws.page_law(group, self.minimum_effect)
