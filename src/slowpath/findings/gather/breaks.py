@@ -155,8 +155,8 @@ def _opening(line: Line) -> tuple[float, int] | None:
     centre = line.centre_s
     if not centre[:AFTER_PAUSE].min() > (1 + line.minimum_effect) * centre[-1]:
         return None
-    law = line.among(_LATE_LAWS)
-    if law.fits != "repetition" or not law.brackets or law.brackets[0].up_to <= AFTER_PAUSE:
+    law = line.choose(_LATE_LAWS).winner  # what it foretells is asked of the few that agree
+    if law is None or law.name != "repetition" or not law.brackets or law.brackets[0].up_to <= AFTER_PAUSE:
         return None
     before = int(law.brackets[0].above) - 1
     return (law.brackets[0].up_to, before) if line.ratio(before, line.sweep.points - 1).beyond else None
