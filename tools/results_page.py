@@ -32,7 +32,16 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "LaunchInstructions",
     ),
     "contrasts": ("ContrastResult", "ContrastSide", "Reproduce", "NodePairs", "NodePair", "FailedNode"),
-    "shapes": ("CellShapes", "Stalls", "MessagePeriod", "TailPoint", "DrawnMessages", "LaunchKinds", "KindTimes"),
+    "shapes": (
+        "CellShapes",
+        "Stalls",
+        "MessagePeriod",
+        "MessageGrowth",
+        "TailPoint",
+        "DrawnMessages",
+        "LaunchKinds",
+        "KindTimes",
+    ),
     "findings": (
         *(
             "Finding",

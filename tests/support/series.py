@@ -34,6 +34,15 @@ def every(period: int, more_s: float, slow: int = 1) -> Extra:
     return extra
 
 
+def growing(each_s: float) -> Extra:
+    """Every message of a launch takes so much longer than the one before; the cell begins anywhere in it."""
+
+    def extra(number: Numbers, launch: int) -> Floats:
+        return np.asarray(each_s * (number + 3000 * (launch % 4)))
+
+    return extra
+
+
 def launch_of(random: np.random.Generator, messages: int, base_s: float, extra: Floats, burst_s: float = 0.0) -> Floats:
     """Times: 5 % of noise that neighbours share in part, and now and then a burst of `burst_s` that takes 1 to 4."""
     noise = random.normal(0, 0.05, messages + 2)

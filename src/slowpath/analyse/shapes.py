@@ -10,12 +10,13 @@ import numpy as np
 
 from slowpath.core.plan import Cell
 from slowpath.core.result import Interval
-from slowpath.core.shape_results import CellShapes, DrawnMessages, MessagePeriod, Stalls, TailPoint
+from slowpath.core.shape_results import CellShapes, DrawnMessages, MessageGrowth, MessagePeriod, Stalls, TailPoint
 from slowpath.experiments.measured.reduce import Ordered, Reduced
 from slowpath.stats.estimate import estimate_over_launches
 from slowpath.stats.inputs import Floats
 from slowpath.stats.shapes.chances import best_of
-from slowpath.stats.shapes.folded import FEWEST_MESSAGES, Folded, Period, period_of
+from slowpath.stats.shapes.folded import FEWEST_MESSAGES, Folded, Numbers, Period, period_of
+from slowpath.stats.shapes.growth import Growth, growth_of
 from slowpath.stats.shapes.stalled import stalled
 
 BySeries = Mapping[tuple[int, str, str], Mapping[int, tuple[int, Reduced]]]
@@ -42,6 +43,11 @@ class _Launches:
         return len(self.numbers) >= FEWEST_LAUNCHES
 
     @property
+    def in_order(self) -> list[tuple[Numbers, Floats]]:
+        """Of each launch its messages' numbers and times."""
+        return [(messages.number, messages.times_s) for messages in self.messages]
+
+    @property
     def fewest(self) -> int:
         return min(one.times_s.size for one in self.messages)
 
@@ -52,8 +58,10 @@ def shapes_of(cells: Iterable[Cell], by_series: BySeries) -> list[CellShapes]:
     """
     found = [one for cell in cells if _in_order(cell) and (one := _launches(cell.cell, by_series)) is not None]
     asked = [one for one in found if one.asked]
-    periods = {one.cell: period_of([(m.number, m.times_s) for m in one.messages]) for one in asked}
-    return [_shapes(one, periods.get(one.cell), len(asked)) for one in found]
+    periods = {one.cell: period_of(one.in_order) for one in asked}
+    growths = {one.cell: growth_of(one.in_order) for one in asked}
+    grown = sum(growth is not None for growth in growths.values())
+    return [_shapes(one, periods.get(one.cell), len(asked), _growth(growths.get(one.cell), grown)) for one in found]
 
 
 def _in_order(cell: Cell) -> bool:
@@ -70,7 +78,19 @@ def _launches(cell: int, by_series: BySeries) -> _Launches | None:
     return None
 
 
-def _shapes(one: _Launches, period: Period | None, tried: int) -> CellShapes:
+def _growth(growth: Growth | None, tried: int) -> MessageGrowth | None:
+    if growth is None:
+        return None
+    return MessageGrowth(
+        per_message_s=growth.per_message_s,
+        interval=(growth.low, growth.high),
+        p=best_of(growth.p, tried),
+        least_s=growth.least_s,
+        most_s=growth.most_s,
+    )
+
+
+def _shapes(one: _Launches, period: Period | None, tried: int, growth: MessageGrowth | None) -> CellShapes:
     chance = best_of(period.p, tried) if period else 1.0
     shown = _period(one, period, chance) if period and chance <= BY_CHANCE else None
     return CellShapes(
@@ -80,6 +100,7 @@ def _shapes(one: _Launches, period: Period | None, tried: int) -> CellShapes:
         messages=one.fewest,
         stalls=_stalls(one),
         period=shown,
+        growth=growth,
         tail=_tail(one.messages),
         drawn=_drawn(one, period) if shown and period else None,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,9 @@ from slowpath.cli.values import DURATION
 
 if TYPE_CHECKING:
     from slowpath.diagnose.bench import Bench
+    from slowpath.run.libraries import Library
+
+GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so long
 
 
 @click.command("diagnose", epilog="Example: slowpath diagnose --budget 5min --mpi openmpi")
@@ -116,7 +120,6 @@ def command(
 def _bench(mpi: str | None, cell_timeout: float, quiet: bool, dry: bool, trust: bool) -> Bench:
     """The MPI, its engine and what this machine has."""
     from slowpath.diagnose.bench import Bench
-    from slowpath.doctor.gpu import gpu_count
     from slowpath.run.cores import allowed_cores
     from slowpath.run.engine.describe import describe
     from slowpath.run.libraries import one_library
@@ -128,7 +131,7 @@ def _bench(mpi: str | None, cell_timeout: float, quiet: bool, dry: bool, trust: 
         built=built,
         description=describe(built.engine, built.mpi.environ(os.environ)),
         environ=dict(os.environ),
-        gpus=gpu_count()[0],
+        gpus=_gpus(built, tell, dry),
         cores=allowed_cores(),
         tell=tell,
         progress=lambda: choose(quiet),
@@ -136,3 +139,18 @@ def _bench(mpi: str | None, cell_timeout: float, quiet: bool, dry: bool, trust: 
         command=["slowpath", *sys.argv[1:]],
         trust=trust,
     )
+
+
+def _gpus(built: Library, tell: Callable[[str], None], dry: bool) -> int:
+    """Devices whose memory this MPI takes: proved by one job, since each cell of a library that doesn't would crash."""
+    from slowpath.doctor.device_transfer import transfer
+    from slowpath.doctor.gpu import gpu_count
+
+    count = gpu_count()[0]
+    if not count or dry:
+        return count
+    proof = transfer(built.mpi, built.engine, "device", os.environ, limit_s=GPU_PROOF_S)
+    if proof.bytes_per_s is not None:
+        return count
+    tell(f"GPU memory is left out: {built.identity} does not take it here ({proof.reason}); see slowpath doctor --gpu")
+    return 0

@@ -16,6 +16,7 @@ from slowpath.core.result import (
     Interval,
     Name,
     NotNegative,
+    Number,
     Positive,
     Result,
     Share,
@@ -54,6 +55,16 @@ class MessagePeriod(Result, frozen=True, kw_only=True):
     p: Annotated[Share, means("chance of the like without any order, over all periods tried and all cells asked")]
 
 
+class MessageGrowth(Result, frozen=True, kw_only=True):
+    """What each message of a launch takes longer than the one before it."""
+
+    per_message_s: Annotated[Number, means("mean over launches")]
+    interval: Annotated[Interval, means("of it, t 95 %")]
+    p: Annotated[Share, means("of no growth, over all cells asked")]
+    least_s: Annotated[Positive, means("shortest median of a launch's first third")]
+    most_s: Annotated[Positive, means("longest one")]
+
+
 class DrawnMessages(Result, frozen=True, kw_only=True):
     """The messages of one launch in their order."""
 
@@ -79,6 +90,7 @@ class CellShapes(Result, frozen=True, kw_only=True):
     messages: Annotated[AtLeastOne, means("of the shortest launch")]
     stalls: Annotated[Stalls, means("far above the median")]
     period: Annotated[MessagePeriod | None, means("null: none, or too few messages")]
+    growth: Annotated[MessageGrowth | None, means("null: fewer than 100 messages in a launch, or 3 launches")]
     tail: Annotated[list[TailPoint], means("from the median on; empty: fewer than 100 messages in a launch")]
     drawn: Annotated[DrawnMessages | None, means("of a launch that shows it; null: no shape")]
 

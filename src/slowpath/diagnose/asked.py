@@ -43,6 +43,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "SP026": ("long series",),
     "SP027": ("long series",),
     "SP029": ("long series",),
+    "SP030": ("long series",),
     "SP035": ("paths", "short messages", "your settings", "your settings, GPU memory"),
 }
 _CONTROL = "control"  # the survey's A/A control: without it nothing warns of a disturbed machine

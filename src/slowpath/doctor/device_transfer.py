@@ -13,7 +13,7 @@ from slowpath.mpi.launchers import command, launcher_named
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.ucx_report import LOG_FILE, VARIABLES, Protocol, moving, protocols
 from slowpath.run.cores import allocated_nodes, allowed_cores
-from slowpath.run.engine.cache import Engine
+from slowpath.run.engine.cache import UsableEngine
 from slowpath.run.process import JobLimits, Outcome, run_job
 
 SMALL_BYTES = 8
@@ -35,7 +35,7 @@ class Transfer:
 
 def transfer(
     mpi: Mpi,
-    engine: Engine,
+    engine: UsableEngine,
     memory: str,
     environ: Mapping[str, str],
     variables: Mapping[str, str] | None = None,

@@ -5,13 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from slowpath.doctor import blas, clock, gpu, memory, mpi_gpu, processor, scheduler, single_copy, toolchain
+from slowpath.doctor import (
+    blas,
+    clock,
+    gpu,
+    memory,
+    mpi_gpu,
+    own_settings,
+    processor,
+    scheduler,
+    single_copy,
+    toolchain,
+)
 from slowpath.doctor.check import Check
 from slowpath.doctor.mpi_gpu import Proof, Tell
 
 CHECKS: tuple[Callable[[], Check], ...] = (
     toolchain.mpi_in_use,
     toolchain.other_mpis,
+    own_settings.own_settings,
     toolchain.compiler,
     toolchain.cmake,
     blas.blas,

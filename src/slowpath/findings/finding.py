@@ -62,7 +62,8 @@ def build(
           against: the cause held against its rivals; it is explained only where none of them stands. None: it has none.
     """
     against = against or uncontested(rule, seen)
-    explained = held_against(_explained(rule, seen, support), against)
+    has_law = not rule.needs_law or (seen.law is not None and seen.law.is_foretold)
+    explained = held_against(_explained(rule, seen, support), against, has_law=has_law)
     shown = explained.state == "shown"
     legs = Legs(
         observed=Leg(state="shown", text="a difference beyond the minimum effect", evidence=_observed(seen)),
@@ -72,7 +73,7 @@ def build(
     return Finding(
         id=finding_id(rule.code, seen),
         rule=rule.code,
-        title=rule.title,
+        title=against.title or rule.title,
         text=seen.text,
         about=seen.about,
         where=seen.place.words,
@@ -97,7 +98,7 @@ def build(
         fast_cells=list(seen.fast_cells),
         merged=[],
         doubts=list(seen.doubts),
-        remedies=_remedies(rule, seen, mpi, sides),
+        remedies=[] if against.title else _remedies(rule, seen, mpi, sides),
         next=_next(seen),
         axis=seen.axis,
         claim=against.claim if shown else None,

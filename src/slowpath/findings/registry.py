@@ -37,6 +37,7 @@ CATALOGUE = (
     "sp026_stalls",
     "sp027_alternation",
     "sp029_launch_lottery",
+    "sp030_growth",
     "sp031_buffer_start",
     "sp032_idle",
     "sp033_order",

@@ -40,7 +40,11 @@ def _verdict(results: Results) -> str:
     lines = [_wrap(verdict.headline)]
     lines += [_wrap(line) for line in (verdict.place, verdict.count) if line]
     lines += [_wrap(", ".join(view_run.summary(results)))]
-    notes = (view_run.status_note(results.run), view_run.spread_note(results))
+    notes = (
+        view_run.status_note(results.run),
+        view_run.spread_note(results),
+        *(view_run.ignored_note(one) for one in results.run.mpis),
+    )
     lines += [_wrap(note) for note in notes if note]
     if results.run.imported:
         lines.append(_wrap("Imported: the times come from a log, not from this program's engine."))

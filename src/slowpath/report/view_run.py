@@ -105,6 +105,15 @@ def status_note(run: RunResult) -> str | None:
     return f"{_STATUS[run.status]}: {launches.done} of {fmt.plural(launches.planned, 'launch')} ended{lost}."
 
 
+def ignored_note(mpi: MpiResult) -> str | None:
+    """Variables of the user's that UCX warned of."""
+    unused = mpi.unused_variables
+    if not unused:
+        return None
+    told = (f"{name} (nearest: {near})" if near else name for name, near in unused.items())
+    return f"Ignored: nothing in UCX reads {', '.join(told)}."
+
+
 _STATUS = {
     "running": "The run has not ended",
     "interrupted": "The run was interrupted",

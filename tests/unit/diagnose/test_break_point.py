@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from slowpath.diagnose.limits.break_point import narrow
-from slowpath.diagnose.limits.points import MOST_STEPS_TO_THE_BYTE, points
+from slowpath.diagnose.limits.points import MOST_STEPS_TO_THE_BYTE, around, points
+from slowpath.diagnose.steps.refine import has_anchors
 from slowpath.stats.laws.found import Bracket
 from slowpath.stats.laws.refine import is_exact
 
@@ -59,3 +60,12 @@ def test_points_hold_the_ends_and_anchors_on_both_sides() -> None:
 def test_too_few_anchors_are_refused() -> None:
     with pytest.raises(ValueError, match="3 on each side"):
         narrow(Bracket("message_bytes", 10.0, 12.0), [9, 10, 11, 12, 13], np.ones((3, 5)))
+
+
+@pytest.mark.parametrize("limit", [2, 3, 7, 40])
+def test_a_limit_of_few_buffers_is_confirmed_with_anchors_or_left_unclear(limit: int) -> None:
+    """There are no numbers of buffers below 1: limits of 4 and more have enough below them."""
+    wider = around(Bracket("live_buffers", limit, limit + 1))
+    values = points(wider, exact=limit)
+    assert has_anchors(wider, values) == (limit >= 3), "else it stays unclear, and the diagnosis goes on"
+    assert wider.above <= limit < wider.up_to

@@ -50,10 +50,10 @@ def made(campaign: CampaignText, description: Json) -> Plan:
     return plan_of(campaign.text, description)
 
 
-def test_the_survey_expands_and_costs_about_ten_seconds(description: Json) -> None:
+def test_the_survey_expands_and_stays_within_its_budget(description: Json) -> None:
     plan = plan_of(survey_text(shipped()["survey"].read_text(), [], 0), description)
     assert plan.rounds == 5
-    assert 5 < estimate(plan).wall_s < 25
+    assert 5 < estimate(plan).wall_s < 35  # docs/internals/budgets.md
     assert any(contrast.control for contrast in plan.contrasts)
 
 

@@ -8,6 +8,8 @@ import re
 
 import pytest
 
+from slowpath.findings.registry import RULES
+from slowpath.studies.plants.claims import DEPENDS
 from slowpath.studies.plants.classes import CLASSES, PAIRED, find, pair
 from slowpath.studies.plants.grammar import Clause, Condition, page_of
 from slowpath.studies.plants.plant import Plant
@@ -84,3 +86,9 @@ def test_a_pair_is_two_classes_at_once() -> None:
     assert both.preloaded == "; ".join(clause.text for clause in both.clauses)
     assert len(both.clauses) == 2
     assert both.axes == both.clauses[0].axes | both.clauses[1].axes
+
+
+def test_of_every_rule_it_is_known_what_it_says_that_time_depends_on() -> None:
+    """A finding of another rule would be the plant's, or not, whatever it says."""
+    of_the_machine = {"SP025"}  # far above the floor: of nothing in particular
+    assert {rule.code for rule in RULES} - of_the_machine <= set(DEPENDS)

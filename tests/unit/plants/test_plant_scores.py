@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import made_results
@@ -24,13 +26,13 @@ from slowpath.studies.plants.baseline import Baseline, false_alarms
 from slowpath.studies.plants.classes import CLASSES, PAIRED
 from slowpath.studies.plants.folder import Drawn, read
 from slowpath.studies.plants.grammar import Clause, Condition
-from slowpath.studies.plants.harness import run
+from slowpath.studies.plants.harness import each, run
 from slowpath.studies.plants.measure import Ground
-from slowpath.studies.plants.pens import cores, shares
+from slowpath.studies.plants.pens import Pen, cores, shares
 from slowpath.studies.plants.plant import Measured, Plant, State
 from slowpath.studies.plants.score import Score, score
 from slowpath.studies.plants.table import Forecasts, Scored, counts, forecasts_of, line, table
-from slowpath.studies.plants.trials import Asked, draw
+from slowpath.studies.plants.trials import Asked, PlantTrial, draw
 
 US = 1e-6
 LENGTHS = (1024, 4096, 16384, 65536)
@@ -150,7 +152,7 @@ def test_the_baseline_has_to_hold_with_a_plant_too() -> None:
 
 
 def test_a_state_is_found_by_what_it_is_about() -> None:
-    state = Plant("single_copy_off", (), State("environment", "single_copy_off"))
+    state = Plant("single_copy_off", (), State("setting", "single_copy_off"))
     found = score(state, measured(finding("SP009")), CLEAN)
     assert (found.verdict, found.found) == ("honest", True)
     assert score(state, measured(), CLEAN).verdict == "missed"
@@ -260,3 +262,33 @@ def test_an_old_folder_is_scored_again_by_what_was_planted_in_it(
     assert [one.failure is not None for one in scored] == [False] * (len(trials) - 1) + [True]
     with pytest.raises(RecordError, match="no plants that can be scored again"):
         again.scored_again(tmp_path, lambda one: None)
+
+
+def test_jobs_measure_side_by_side_each_in_its_own_pen(tmp_path: Path) -> None:
+    """A pen holds one diagnosis at a time, the baseline comes before all others, and the score is the same."""
+    trials = draw(PAIRED, Asked(6, 2, 2), 3)
+    drawn = Drawn(3, "mpich", ["diagnose"])
+    pens = [Pen(tmp_path / "one"), Pen(tmp_path / "two")]
+    both, busy, order = Barrier(2), Counter[Path | None](), list[str]()
+
+    def measure(trial: PlantTrial, folder: Path, pen: Pen) -> Measured:
+        busy[pen.group] += 1
+        order.append(trial.purpose)
+        both.wait(timeout=60)  # two at a time, or never
+        assert busy[pen.group] == 1
+        busy[pen.group] -= 1
+        return measured()
+
+    def alone(trial: PlantTrial, folder: Path, pen: Pen) -> Measured:
+        return measured()
+
+    (tmp_path / "out").mkdir()
+    told: list[Scored] = []
+    scored = each(measure, trials, tmp_path / "out", drawn, told.append, pens)
+    assert order[:2] == ["baseline"] * 2
+    assert sorted(one.trial.name for one in scored) == sorted(trial.name for trial in trials)
+    assert told == scored
+    in_turn = each(alone, trials, tmp_path / "out", drawn, told.append, [Pen()])
+    assert counts(in_turn) == counts(scored)
+    assert pens[0].around(["a", "b c"])[-2:] == ["a", "b c"]
+    assert Pen().around(["a"]) == ["a"]

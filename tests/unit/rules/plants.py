@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import screening_plants
 from floor_plants import far_above_floor
 from planted_results import GIB, KIB, MIB, Planted, granule_cost_s, placement
 
 from slowpath.findings.evidence.evidence import WITHOUT_USER
-from support.series import Extra, every, lottery, nothing, simulated
+from support.series import Extra, every, growing, lottery, nothing, simulated
 
 ONE_WAY, HALF = "one_way_s", "half_round_trip_latency_s"
 BASES = (64 * MIB, 256 * MIB, GIB)
@@ -225,6 +226,10 @@ def alternation(run: Planted, slow: bool) -> None:
     series(run, every(2, 2e-5) if slow else nothing)
 
 
+def growth(run: Planted, slow: bool) -> None:
+    series(run, growing(5e-9) if slow else nothing)
+
+
 def launch_lottery(run: Planted, slow: bool) -> None:
     """24 launches of three cells; every launch's coin is its own."""
     lengths = {8: 8e-7, 64 * KIB: 7e-6, MIB: 8e-5}
@@ -263,5 +268,7 @@ PLANTS: dict[str, Plant] = {
     "SP026": stalls,
     "SP027": alternation,
     "SP029": launch_lottery,
+    "SP030": growth,
+    **screening_plants.PLANTS,
     "SP035": own_settings,
 }

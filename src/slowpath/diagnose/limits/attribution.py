@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from slowpath.core.results import Finding, Leg, LimitBracket, RemedyResult, Results, Snippet
+from slowpath.core.results import Claim, Finding, Leg, LimitBracket, RemedyResult, Results, Snippet
 from slowpath.diagnose.limits.break_point import Narrowed, Times, narrow, times_of
 from slowpath.diagnose.tasks import AttributeTask
 from slowpath.findings.evidence.switch_words import between_words, switch_words
@@ -28,6 +28,7 @@ AND = " and "  # between variables each of which moves one limit
 TOGETHER = " together with "  # between variables that move it only both at once
 _BESIDE = 3  # points on either side of a break that its two times are medians of
 _REMAINS = 0.5  # of the new jump, in logarithms, from which on a jump at the old place is a switch that stayed
+_MOVED = "the switch went where the variable put it, which no cache of the processor does"
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class Attribution:
             cause=self._cause(),
             hypotheses=[],
             missing=[text for text in finding.missing if not text.startswith("explained")],
+            claim=Claim(time="path", side=None, by="message"),
+            rivals=[replace(one, state="refuted", text=_MOVED) for one in finding.rivals],
         )
 
     def _cause(self) -> str:

@@ -17,6 +17,7 @@ from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.found import Bracket
 
 _MARGIN = 9.0  # chi^2 by which a place may fit worse than the best and still be the one: 3 standard errors
+FEWEST_OUTSIDE = 3  # points on each side of a bracket
 _SEEN = 25.0  # chi^2 that a break has to explain to be seen at all
 _LEAST_SIGMA = 1e-3
 _HUBER = 2.0
@@ -59,8 +60,9 @@ def narrow(bracket: Bracket, values: Sequence[float], launch_s: Floats) -> Narro
     """
     x = np.asarray(values, dtype=np.float64)
     outside = int((x <= bracket.above).sum()), int((x >= bracket.up_to).sum())
-    if min(outside) < 3:
-        raise ValueError(f"{outside[0]} and {outside[1]} points outside the bracket; 3 on each side are needed")
+    if min(outside) < FEWEST_OUTSIDE:
+        needed = f"{FEWEST_OUTSIDE} on each side are needed"
+        raise ValueError(f"{outside[0]} and {outside[1]} points outside the bracket; {needed}")
     centre, sigma = _centres(launch_s)
     places = _places(x, bracket, centre, sigma)
     best = min(places, key=lambda i: _fit(_broken(x, i), centre, sigma)[0])

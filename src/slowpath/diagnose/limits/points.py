@@ -35,7 +35,7 @@ def points(bracket: Bracket, lowest: int = 1, at_once: int = AT_ONCE, exact: flo
 
 def around(exact: Bracket) -> Bracket:
     """A wider bracket about an exact one, off its middle, to measure it once more with other points."""
-    low = max(1.0, exact.above - _AROUND)
+    low = max(min(exact.above, float(ANCHORS)), exact.above - _AROUND)  # anchors below it are numbers above 0, too
     return Bracket(exact.covariate, low, exact.up_to + _AROUND + 5)
 
 

@@ -49,7 +49,8 @@ def _proposals(finding: Finding, state: State, limits: Sequence[LimitBracket]) -
         if limit.attributed_to:  # what else is known to set limits may be hidden behind the one that was found
             near = [one for one in near if one.switch in library.switches]
         for suspect in near:
-            if suspect.switch.variable not in tried and sides is not None:
+            seen = suspect.switch.variable in (limit.attributed_to or "").split(AND)  # in the finding this one is of
+            if suspect.switch.variable not in tried and not seen and sides is not None:
                 task = task_for(finding, limit, suspect, sides, suspect.switch.variable in environ)
                 task = msgspec.structs.replace(task, also=_also(finding, limit, state))
                 why = f"does {task.variable}={task.value_bytes} set the limit of {finding.rule}?"
@@ -89,7 +90,8 @@ def _pairs(
 def _also(finding: Finding, limit: LimitBracket, state: State) -> dict[str, int]:
     """Variables that were seen to move this limit, and what a trial sets each to."""
     names = (limit.attributed_to or "").split(AND)
-    made = [one for one in state.tasks(AttributeTask) if one.finding == finding.id and one.variable in names]
+    tasks = state.tasks(AttributeTask)
+    made = [one for one in tasks if one.limit_bytes == limit.above and one.variable in names and not one.together]
     return {one.variable: int(one.remedy_variables[one.variable]) for one in made}
 
 

@@ -15,10 +15,10 @@ from msgspec.structs import asdict
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, LawForecast, LawResult, LawSourceResult, Results
 from slowpath.diagnose.campaign_text import CampaignText, CellsTable, environments_of
+from slowpath.diagnose.placed import placed
 from slowpath.diagnose.sides import Condition, condition
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
-from slowpath.diagnose.steps.separate import placed
 from slowpath.diagnose.tasks import ForecastEntry, ForecastTask, ForetoldAnchor, ForetoldPlace
 from slowpath.findings.gather.sweeps import launch_times
 from slowpath.findings.order import by_cost

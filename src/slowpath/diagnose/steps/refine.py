@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Finding, LimitBracket, Results
 from slowpath.diagnose.limits import points
-from slowpath.diagnose.limits.break_point import narrow, times_of
+from slowpath.diagnose.limits.break_point import FEWEST_OUTSIDE, Narrowed, narrow, times_of
 from slowpath.diagnose.limits.switch_at import at_refined_switch, without_switch
 from slowpath.diagnose.limits.variables import bracket_of, limits_of, maybe_set_by_user, urgent_limits
 from slowpath.diagnose.page.words import limit_words
@@ -82,7 +82,8 @@ def apply(before: StepConclusion, task: RefineTask, results: Results, _: StepHis
     times = times_of(results, task.covariate, task.metric, task.phase)
     if times is None:
         return before
-    found = narrow(Bracket(task.covariate, task.above, task.up_to), times.values, times.launch_s)
+    asked = Bracket(task.covariate, task.above, task.up_to)
+    found = narrow(asked, times.values, times.launch_s) if has_anchors(asked, times.values) else _not_seen(asked)
     narrowed = LimitBracket(
         covariate=task.covariate,
         above=found.bracket.above,
@@ -103,6 +104,16 @@ def apply(before: StepConclusion, task: RefineTask, results: Results, _: StepHis
         return at_refined_switch(whole, times) if found.seen else without_switch(whole)
 
     return before.changed(task.finding, refined)
+
+
+def has_anchors(bracket: Bracket, values: Sequence[float]) -> bool:
+    """Whether enough was measured outside the bracket to tell a break from noise: below 2 buffers there is only 1."""
+    outside = [value <= bracket.above for value in values], [value >= bracket.up_to for value in values]
+    return min(map(sum, outside)) >= FEWEST_OUTSIDE
+
+
+def _not_seen(bracket: Bracket) -> Narrowed:
+    return Narrowed(bracket, 1.0, False)
 
 
 def _narrower(limit: LimitBracket, narrowed: LimitBracket) -> LimitBracket:

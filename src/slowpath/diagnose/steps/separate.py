@@ -3,21 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.campaign_text import CampaignText, CellsTable, environments_of
+from slowpath.diagnose.placed import placed
 from slowpath.diagnose.sides import condition, sides_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
+from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import SeparateTask
 
 ROUNDS = 6
 MOST_CELLS = 120  # of the grid that the points lie on
-_LENGTHS = ("allocation_bytes", "sender_allocation_bytes", "receiver_allocation_bytes")
 
 
 def propose(finding: Finding, state: State) -> Iterator[Proposal]:
@@ -33,9 +34,9 @@ def propose(finding: Finding, state: State) -> Iterator[Proposal]:
         yield Proposal(SeparateTask(finding=finding.id), campaign.text, why)
 
 
-def apply(before: StepConclusion, task: SeparateTask, results: Results, _: StepHistory) -> StepConclusion:
-    """A finding whose law the new points decide takes that law."""
-    fresh = {(one.rule, one.mpi, one.about): one for one in results.findings}
+def apply(before: StepConclusion, task: SeparateTask, results: Results, history: StepHistory) -> StepConclusion:
+    """A finding whose law the new points decide takes that law, and what law and rivals say of its cause."""
+    fresh = {(one.rule, one.mpi, one.about): one for one in judged(results, history)}
 
     def decided(finding: Finding) -> Finding:
         other = fresh.get((finding.rule, finding.mpi, finding.about))
@@ -49,6 +50,8 @@ def apply(before: StepConclusion, task: SeparateTask, results: Results, _: StepH
             missing=other.missing,
             cause=other.cause,
             hypotheses=other.hypotheses,
+            claim=other.claim,
+            rivals=other.rivals,
             text=other.text,
             ratio=other.ratio,
             interval=other.interval,
@@ -104,25 +107,3 @@ def separate_campaign(finding: Finding, results: Results, ranks: int, why: str) 
         contrasts=[],
         why=why,
     )
-
-
-def placed(parameters: Mapping[str, str], place: Mapping[str, float]) -> dict[str, str] | None:
-    """A cell's parameters moved to a place of a sweep; None: no parameter sets what the place asks for."""
-    found = dict(parameters)
-    base = place.get("buffer_bytes")
-    if base is not None and parameters.get("buffer_bytes", "message").isdecimal():
-        found["buffer_bytes"] = str(round(base))
-    for name, value in place.items():
-        if name in _LENGTHS:
-            length = found.get("buffer_bytes", "message")
-            asked = int(found["message_bytes"]) if length == "message" else int(length)
-            if round(value) < asked:
-                found["buffer_bytes"], asked = str(round(value)), round(value)
-            if asked < int(found["message_bytes"]):
-                return None
-            found["overalloc_bytes"] = str(round(value) - asked)
-        elif name in parameters and name != "buffer_bytes":
-            found[name] = str(round(value))
-        elif name != "buffer_bytes":
-            return None
-    return found

@@ -43,7 +43,7 @@ class Alone:
 
 _LENGTHS = ("8", "4096", "65536", "1048576")
 # For a law over lengths, six of them; a page less and a page more tell a start off the page from one off the line.
-_STARTS = ("4096", "16384", "65536", "262144", "1048576", "4194304")
+_STARTS = ("4096", "16384", "65536", "131072", "262144", "1048576")
 _OFFSETS = ("1", "64", "2048", "4096")
 _ROOM = {"overalloc_bytes": "8192", "live_buffers": "1", "messages": "13"}
 _FEW = {"live_buffers": "1", "messages": "9"}

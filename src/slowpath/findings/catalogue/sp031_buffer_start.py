@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.findings.evidence.evidence import Evidence, Screened, Slowdown
-from slowpath.findings.evidence.observed import Wording, alone_or_screened
+from slowpath.findings.evidence.observed import Wording, alone_or_screened, levels
 from slowpath.findings.rule import Observation, Rule
 from slowpath.stats.laws.found import FittedLaw
 
@@ -18,17 +18,16 @@ def observe(evidence: Evidence) -> Sequence[Observation]:
 
     def law(group: Sequence[Slowdown]) -> FittedLaw | None:
         top = max(group, key=lambda one: one.excess_s)
-        same = (top.slow_value, top.fast_value)
-        return evidence.difference_law([one for one in group if (one.slow_value, one.fast_value) == same])
+        return evidence.difference_law(evidence.over_lengths(top))
 
     return alone_or_screened(evidence, (OFFSET,), _wording, law)
 
 
 def _wording(one: Slowdown | Screened) -> Wording:
-    sides = [one.side] if isinstance(one, Screened) and one.side else _sides(one.slow_value, one.fast_value)
+    sides = [one.side] if isinstance(one, Screened) and one.side else _sides(*levels(one))
     whose = " and ".join(f"{side}'s" for side in sides)
     index = 1 if sides == ["receiver"] else 0
-    slow, fast = (_start(_parts(value)[index]) for value in (one.slow_value, one.fast_value))
+    slow, fast = (_start(_parts(value)[index]) for value in levels(one))
     return Wording(
         f"{{size}}messages whose {whose} buffer starts {slow}",
         f"with a start {fast}",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from slowpath.core.units import format_time
 from slowpath.findings.evidence.evidence import Evidence, Screened, Slowdown
-from slowpath.findings.evidence.observed import Wording, alone_or_screened
+from slowpath.findings.evidence.observed import Wording, alone_or_screened, levels
 from slowpath.findings.rule import Observation, Rule
 
 IDLE = "idle_s"
@@ -19,7 +19,7 @@ def observe(evidence: Evidence) -> Sequence[Observation]:
 
 
 def _wording(one: Slowdown | Screened) -> Wording:
-    slow, fast = (_after(value) for value in (one.slow_value, one.fast_value))
+    slow, fast = (_after(value) for value in levels(one))
     return Wording(f"{{size}}messages {slow}", f"those {fast}", "idle before a message", affects_default=True)
 
 

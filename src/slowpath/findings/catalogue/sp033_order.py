@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from slowpath.core.units import format_bytes
 from slowpath.findings.evidence.evidence import Evidence, Screened, Slowdown
-from slowpath.findings.evidence.observed import Wording, alone_or_screened
+from slowpath.findings.evidence.observed import Wording, alone_or_screened, levels
 from slowpath.findings.rule import Observation, Rule
 
 ORDER, OTHER = "order", "other_bytes"
@@ -19,16 +19,17 @@ def observe(evidence: Evidence) -> Sequence[Observation]:
 
 
 def _of_buffers(one: Slowdown | Screened) -> Wording:
+    slow, fast = levels(one)
     return Wording(
-        f"{{size}}messages from buffers in {one.slow_value} order",
-        f"in {one.fast_value} order",
+        f"{{size}}messages from buffers in {slow} order",
+        f"in {fast} order",
         "order of buffers",
         affects_default=True,
     )
 
 
 def _of_lengths(one: Slowdown | Screened) -> Wording:
-    slow, fast = (_between(value) for value in (one.slow_value, one.fast_value))
+    slow, fast = (_between(value) for value in levels(one))
     return Wording(f"{{size}}messages {slow}", f"those {fast}", "lengths by turns", affects_default=True)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.findings.evidence.evidence import Evidence, Screened, Slowdown
-from slowpath.findings.evidence.observed import Wording, alone_or_screened
+from slowpath.findings.evidence.observed import Wording, alone_or_screened, levels
 from slowpath.findings.rule import Observation, Rule
 
 DIRECTION = "direction"
@@ -19,7 +19,7 @@ def observe(evidence: Evidence) -> Sequence[Observation]:
 
 
 def _wording(one: Slowdown | Screened) -> Wording:
-    slow, fast = (_WAYS.get(value, value) for value in (one.slow_value, one.fast_value))
+    slow, fast = (_WAYS.get(value, value) for value in levels(one))
     return Wording(f"{{size}}messages {slow}", f"those {fast}", "direction", affects_default=True)
 
 

@@ -220,11 +220,21 @@ class Periodic(Difference):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaunchLottery(Difference):
-    """Launches of two kinds, in the cell of the largest ratio. slow_launches: how many of `launches` are slow.
+class Lengthening(Difference):
+    """Each of `messages` takes longer than the one before, by per_message_s; `cells` agree on it."""
 
-    work_ratio: fixed work without MPI, slow launches over others.  order_p: chance of so few changes between the kinds
-    in the order of time.  cells: that fall apart alike, of `asked`.
+    per_message_s: float
+    interval: Interval
+    messages: int
+    p: float
+    cells: tuple[CellResult, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchLottery(Difference):
+    """slow_launches of `launches` are slow, in `cells` of `asked`. work_ratio: fixed work, slow launches over others.
+
+    order_p: chance of so few changes between the two kinds in the order of time.
     """
 
     slow_launches: int
@@ -327,6 +337,9 @@ class Evidence(Protocol):
     def periods(self) -> Sequence[Periodic]:
         """Of each place and period in messages the cell that loses most by it."""
 
+    def lengthenings(self) -> Sequence[Lengthening]:
+        """Of each place the messages that take longer the more were sent, by the same for each in unlike cells."""
+
     def launch_lotteries(self) -> Sequence[LaunchLottery]:
         """Launches of two kinds that neither the machine's own speed nor a phase of it makes."""
 
@@ -335,6 +348,9 @@ class Evidence(Protocol):
 
     def difference_law(self, group: Sequence[Slowdown]) -> FittedLaw | None:
         """Law of slow minus fast over message lengths; None with fewer than 3 comparable contrasts."""
+
+    def over_lengths(self, one: Slowdown) -> list[Slowdown]:
+        """The same two sides at every length of message that was measured, decided or not."""
 
     def page_law(self, group: Sequence[Slowdown]) -> FittedLaw | None:
         """Law of both sides' times over the pages that a message touches; None: these were not observed."""

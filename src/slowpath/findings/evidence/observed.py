@@ -14,6 +14,7 @@ from slowpath.findings.evidence.words import (
     SPEAKING,
     buffer_words,
     gpus,
+    is_switched_out,
     memory,
     ratio_words,
     sizes,
@@ -166,11 +167,18 @@ def _buffer(cell: CellResult) -> str:
 WordingOf = Callable[[Slowdown | Screened], Wording]
 
 
+def levels(one: Slowdown | Screened) -> tuple[str, str]:
+    """The parameter's slow and fast value as the cells have it: a contrast has them in words."""
+    if isinstance(one, Screened):
+        return one.slow_value, one.fast_value
+    return one.slow.parameters.get(one.axis, ""), one.fast.parameters.get(one.axis, "")
+
+
 def alone_or_screened(
     evidence: Evidence, parameters: Sequence[str], wording: WordingOf, law_of: LawOf | None = None
 ) -> list[Observation]:
     """What a parameter does by itself, one observation for each `about`; else what it does in a screening design."""
-    alone = evidence.slowdowns(*parameters, phase="steady")
+    alone = [one for one in evidence.slowdowns(*parameters, phase="steady") if not is_switched_out(one.slow)]
     groups = grouped(alone, lambda one: (wording(one).about, *place_key(one.slow)))
     found = [slowdown_observed(evidence, group, wording(_top(group)), law_of) for group in groups]
     there = {(one.about, one.place.mpi, one.place.environment, one.place.placement) for one in found}

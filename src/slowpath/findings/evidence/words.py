@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.result import Interval
+from slowpath.core.result import Interval, Phase
 from slowpath.core.units import format_bytes, format_interval, format_ratio, format_time
 from slowpath.core.units import ratio_words as with_interval
 from slowpath.findings.evidence.evidence import Difference, Ratio, Slowdown
@@ -16,6 +16,7 @@ OF_MESSAGES = ("one_way_s", "half_round_trip_latency_s", "send_barrier_s", "time
 PUT = "time_per_put_s"
 SPEAKING = (*OF_MESSAGES, PUT)
 SMALL_PAGE_BYTES, HUGE_PAGE_BYTES = 4096, 2 * 2**20
+SWITCHED_OUT = 0.05
 _DEVICE = ("device", "device_pool", "device_vmm", "managed")
 _PAGE_OF = {"small": SMALL_PAGE_BYTES, "shared": SMALL_PAGE_BYTES, "huge": HUGE_PAGE_BYTES}
 
@@ -76,6 +77,14 @@ def _default(cell: CellResult) -> str:
 def is_device(cell: CellResult) -> bool:
     """Whether the sender's buffer is GPU memory."""
     return memory([cell]).split(":")[0] in _DEVICE
+
+
+def is_switched_out(cell: CellResult, phase: Phase = "steady") -> bool:
+    """Whether the kernel took the processor from a rank in more than one of 20 operations: what comes out then is how
+    long others ran.
+    """
+    seen = [one for one in (cell.witness or {}).get(phase, {}).values() if one is not None]
+    return any((one.involuntary_switches or 0) > SWITCHED_OUT * (one.operations or 1) for one in seen)
 
 
 def where_words(cells: Sequence[CellResult], *others: str) -> list[str]:

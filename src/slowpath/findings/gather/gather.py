@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
@@ -20,6 +21,7 @@ from slowpath.findings.evidence.evidence import (
     Growth,
     LateFastPath,
     LaunchLottery,
+    Lengthening,
     Periodic,
     Place,
     Processors,
@@ -39,6 +41,7 @@ from slowpath.findings.gather import (
     first_use,
     late_receives,
     laws,
+    lengthening,
     lotteries,
     pairs,
     processors,
@@ -182,6 +185,9 @@ class Gathered:
     def periods(self) -> list[Periodic]:
         return shapes.periods(self.cells, self._results.shapes or (), self.minimum_effect)
 
+    def lengthenings(self) -> list[Lengthening]:
+        return lengthening.lengthenings(self.cells, self._results.shapes or ())
+
     def launch_lotteries(self) -> list[LaunchLottery]:
         return lotteries.launch_lotteries(self.cells, self._results.launch_kinds or (), self.minimum_effect)
 
@@ -192,6 +198,10 @@ class Gathered:
 
     def difference_law(self, group: Sequence[Slowdown]) -> FittedLaw | None:
         return laws.difference_law(group, self.minimum_effect)
+
+    def over_lengths(self, one: Slowdown) -> list[Slowdown]:
+        slow, fast = (laws.by_length(side, self.cells.values()) for side in (one.slow, one.fast))
+        return [dataclasses.replace(one, slow=slow[length], fast=fast[length]) for length in slow if length in fast]
 
     def page_law(self, group: Sequence[Slowdown]) -> FittedLaw | None:
         return laws.page_law(group, self.minimum_effect)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -125,6 +125,17 @@ def difference_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLa
             rows[(length,)] = np.where(more > 0, more, np.nan).tolist()
     law = _chosen(rows, (_MESSAGE,), minimum_effect, (constant.LAW, message.LAW))
     return replace(law, is_excess=True) if law else None
+
+
+def by_length(cell: CellResult, cells: Iterable[CellResult]) -> dict[float, CellResult]:
+    """Cells of its group that differ from it in nothing but the length of the message, by that length."""
+
+    def rest(one: CellResult) -> tuple[object, ...]:
+        parameters = frozenset((name, value) for name, value in one.parameters.items() if name != _MESSAGE)
+        return one.group, one.experiment, one.mpi, one.environment, one.placement, one.copy, parameters
+
+    wanted = rest(cell)
+    return {length: one for one in cells if (length := number(one, _MESSAGE)) is not None and rest(one) == wanted}
 
 
 def length_law(excess_s: Mapping[float, Sequence[float]], minimum_effect: float) -> FittedLaw | None:

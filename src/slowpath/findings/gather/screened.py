@@ -11,7 +11,7 @@ import numpy as np
 
 from slowpath.core.cell_results import CellResult
 from slowpath.findings.evidence.evidence import Ratio, Screened
-from slowpath.findings.evidence.words import OF_MESSAGES
+from slowpath.findings.evidence.words import OF_MESSAGES, is_switched_out
 from slowpath.stats.inputs import Floats
 from slowpath.stats.screening import Effect, Levels, decided, effects
 
@@ -87,8 +87,9 @@ def _of_group(group: Sequence[CellResult], factors: Sequence[Factor], minimum_ef
     found = effects(levels, times)
     if found is None:
         return
+    disturbed = sum(is_switched_out(cell) for cell in there) > len(there) / 4
     for effect, factor, held in zip(found, factors, decided(found, minimum_effect), strict=True):
-        yield _fact(effect, factor, held, there, times, metric, len(factors))
+        yield _fact(effect, factor, held and not disturbed, there, times, metric, len(factors))
 
 
 def _measured(group: Sequence[CellResult], metric: str) -> tuple[list[CellResult], Floats]:

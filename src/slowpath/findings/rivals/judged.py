@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as changed
 
 from msgspec.structs import replace
 
@@ -34,7 +35,8 @@ _FOLLOWS: Mapping[str, str] = {
 class Contest:
     """rivals: as results have them.  claim: of the cause that is left, were it explained.  cause: its sentence.
 
-    hypotheses: of the rule that no experiment refuted.  is_over: there is no slow path at all.
+    hypotheses: of the rule that no experiment refuted.  is_over: there is no slow path at all.  title: in place of the
+    rule's, whose remedies don't fit then either; empty: the rule's holds.
     """
 
     rivals: tuple[Rival, ...]
@@ -42,6 +44,7 @@ class Contest:
     cause: str
     hypotheses: tuple[str, ...]
     is_over: bool
+    title: str = ""
 
     @property
     def winner(self) -> Rival | None:
@@ -68,6 +71,7 @@ def contest(rule: Rule, evidence: Evidence, seen: Observation, support: Support)
         cause=won.cause if won else seen.cause or rule.cause,
         hypotheses=tuple(text for text in all_of_them if text not in gone) or (rule.cause,),
         is_over=any(kind.ends and found.state == "true" for kind, found in judged),
+        title=next((kind.title for kind, found in judged if found.state == "true" and kind.title), ""),
     )
 
 
@@ -78,7 +82,9 @@ def with_side(rule: Rule, evidence: Evidence, seen: Observation, support: Suppor
     for kind in _kinds(rule, seen):
         found = kind.judge(evidence, seen, support) if kind is SIDE else None
         if found is not None and found.side is not None:
-            return work_of(evidence, seen, found.side, found.text) or support
+            text = f"{support.text}; {found.text}"
+            told = changed(support, text=text, evidence=(*support.evidence, *found.evidence))
+            return work_of(evidence, seen, found.side, found.text) or told
     return support
 
 
@@ -123,11 +129,15 @@ def _claim(
     )
 
 
-def held_against(leg: Leg, found: Contest) -> Leg:
-    """The leg `explained` of law and witness, once the cause is held against its rivals."""
+def held_against(leg: Leg, found: Contest, *, has_law: bool) -> Leg:
+    """The leg `explained` of law and witness, once the cause is held against its rivals.
+
+    Args: has_law: a law is named, or none is needed: then an experiment that shows a rival explains by itself.
+    """
     won = found.winner
-    if won is not None and leg.state == "shown":
-        return replace(leg, text=f"another cause than the rule's: {won.text}", evidence=[*leg.evidence, *won.evidence])
+    if won is not None and (leg.state == "shown" or has_law):
+        evidence = list(dict.fromkeys([*won.evidence, *leg.evidence]))
+        return Leg(state="shown", text=f"another cause than the rule's: {won.text}", evidence=evidence)
     if leg.state != "shown" or not found.standing:
         return leg
     others = " or: ".join(one.cause.rstrip(".") for one in found.standing)

@@ -123,13 +123,15 @@ def by_side(varied: Varied) -> Judge:
     return judge
 
 
-def by_law(named: Collection[str], words: str) -> Judge:
-    """Refuted where a law of these names was chosen over the rival's own."""
+def by_law(named: Collection[str], words: str, true_of: Collection[str] = ()) -> Judge:
+    """Refuted where a law of these names was chosen over the rival's own.  Args: true_of: the rival's own."""
 
     def judge(_: Evidence, seen: Observation, __: Support) -> Judged:
         law = seen.law
         if law is not None and law.is_named and law.name in named:
             return Judged("refuted", words.format(law=law.name))
+        if law is not None and law.is_named and law.name in true_of:
+            return Judged("true", f"law '{law.name}'")
         return Judged("standing", "no law tells them apart")
 
     return judge

@@ -44,4 +44,5 @@ IN_TIME = RivalKind(
     experiment=_WORDS,
     judge=_judge,
     varied=_TOGETHER,
+    title="Receives by MPI_Recv are slow, whether their message comes early or not",
 )

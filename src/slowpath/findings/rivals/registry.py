@@ -127,7 +127,7 @@ _COPY_OF_CONSTANT = RivalKind(
     "A late receive costs a constant: a search, an allocation, and no copy.",
     claim("user", "nothing"),
     "several lengths: a copy costs by the byte (law 'bytes')",
-    by_law(("bytes",), "law '{law}': it costs by the byte"),
+    by_law(("bytes",), "law '{law}': it costs by the byte", true_of=("constant",)),
 )
 _RENDEZVOUS = RivalKind(
     "rendezvous",

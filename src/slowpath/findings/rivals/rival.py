@@ -56,7 +56,8 @@ class RivalKind:
     name: short.  cause: the sentence of the finding, were it this one.  claim: what it says.  experiment: what tells it
     apart, in words.  judge: what that showed.  varied: what has to be measured for it; None: nothing more.
     ends: where it is true there is no slow path, and nothing is reported.  hypotheses: of the rule, that are this one;
-    they go with it.
+    they go with it.  title: of the finding, where it is true and the rule's title and remedies are not; empty: they
+    hold.
     """
 
     name: str
@@ -67,6 +68,7 @@ class RivalKind:
     varied: Varied | None = None
     ends: bool = False
     hypotheses: tuple[str, ...] = ()
+    title: str = ""
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def _middle(values: Floats, end: float, side: int) -> list[float]:
 
 def _between(low: float, high: float) -> float:
     middle = float(np.sqrt(low * high))
-    whole = HOST_PAGE if high - low > 4 * HOST_PAGE else 1
+    whole = HOST_PAGE if middle > 4 * HOST_PAGE else 1
     return float(round(middle / whole) * whole)
 
 

@@ -20,8 +20,8 @@ DEPENDS: Mapping[str, frozenset[str]] = {
     "SP006": frozenset({"use", "bytes"}),
     "SP007": frozenset({"memory"}),
     "SP008": frozenset({"pages"}),
-    "SP009": frozenset({"environment"}),
-    "SP010": frozenset({"environment"}),
+    "SP009": frozenset({"setting"}),
+    "SP010": frozenset({"setting"}),
     "SP011": frozenset({"binding"}),
     "SP012": frozenset({"use", "touch"}),
     "SP013": frozenset({"bytes"}),
@@ -45,7 +45,7 @@ DEPENDS: Mapping[str, frozenset[str]] = {
     "SP032": frozenset({"idle_s"}),
     "SP033": frozenset({"others", "index"}),
     "SP034": frozenset({"rank"}),
-    "SP035": frozenset({"environment"}),
+    "SP035": frozenset({"environment", "setting"}),
 }
 # Where a claim says that the time goes; "path", another way through the library, says nothing of it. No clause copies.
 _ROOM_OF: Mapping[str, str] = {

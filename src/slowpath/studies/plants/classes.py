@@ -229,12 +229,12 @@ CLASSES: tuple[PlantClass, ...] = (
     PlantClass("environment", "a variable of the user's makes every message slow", _environment, 5 * _US, 200 * _US),
     PlantClass("put", "each put costs more", _put, 0.3 * _US, 10 * _US, ("put",)),
     PlantClass(
-        "single_copy_off", "the library's single copy is switched off", state=State("environment", "single_copy_off")
+        "single_copy_off", "the library's single copy is switched off", state=State("setting", "single_copy_off")
     ),
     PlantClass(
         "network_path",
         "messages inside the node are sent through the network module",
-        state=State("environment", "network_path"),
+        state=State("setting", "network_path"),
     ),
     PlantClass("one_core", "all ranks run on one core", state=State("binding", None, "cpu=0")),
 )

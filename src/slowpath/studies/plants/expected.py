@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from slowpath.core.cell_results import CellResult
 from slowpath.experiments.p2p.layout import allocation_bytes, blocks_of, side_values
-from slowpath.studies.plants.grammar import Place, Side
+from slowpath.studies.plants.grammar import Clause, Place, Side
 from slowpath.studies.plants.plant import Plant
 
 # Covariate of a law -> the quantity of a clause, and what is added to it.
@@ -80,9 +80,12 @@ def expected_s(
         QUANTITY_OF[name][0]: value + QUANTITY_OF[name][1] for name, value in (at or {}).items() if name in QUANTITY_OF
     }
     calls = {side: {**place, **moved} for side, place in places(cell, phase).items() if side in _HOLDS[metric]}
-    own = [clause for clause in plant.clauses if _calls_it(clause.call, metric)]
+    own = [clause for clause in plant.clauses if _is_timed(clause, metric, cell)]
     return Plant(plant.kind, tuple(own)).expected_s(calls) if calls else None
 
 
-def _calls_it(call: str, metric: str) -> bool:
-    return (call == "put") == (metric == "time_per_put_s") and call != "get"
+def _is_timed(clause: Clause, metric: str, cell: CellResult) -> bool:
+    """A receive that is posted before the message pays before anything is timed, but for what its queue costs."""
+    if clause.call == "receive" and clause.per != "queue" and cell.parameters.get("posted") == "before":
+        return False
+    return (clause.call == "put") == (metric == "time_per_put_s") and clause.call != "get"

@@ -67,8 +67,10 @@ class Condition:
 
     def _share(self) -> float:
         """Messages come with every index in turn; all else stands still unless the place says otherwise."""
+        if self.quantity == "rank":
+            return 0.5  # of two
         if self.quantity != "index" or self.relation != "%":
-            return 1.0 if self.quantity in ("rank", "peer") or (self.quantity, self.relation) == ("index", ">") else 0.0
+            return 1.0 if self.quantity == "peer" or (self.quantity, self.relation) == ("index", ">") else 0.0
         return 1 / self.value if self.remainder is not None else 1 - 1 / self.value
 
 
@@ -136,8 +138,9 @@ class Clause:
         return tuple(found)
 
     def expected_s(self, place: Place) -> float | None:
-        """What a call at this place pays on average, seconds; None: the machine decides, or the place does not say."""
-        if self.cost_s is None:
+        """What a call at this place pays on average, seconds; None: the machine decides, or the place does not say, or
+        how many calls share a period's cost follows from how long they take."""
+        if self.cost_s is None or self.period_s is not None:
             return None
         share = self.chance * self.coin
         for one in self.conditions:

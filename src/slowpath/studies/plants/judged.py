@@ -21,7 +21,7 @@ Mark = Literal["right", "open", "wrong"]  # open: nothing is claimed
 NEAR = 0.10  # of what is planted
 CAUSED = 0.5  # of a finding's excess that the plant must account for, to be what the finding is about
 # Axes on which both sides of a finding may stand alike: two kinds of messages or launches of one cell.
-UNPLACED = frozenset({"index", "chance", "time", "launch", "environment", "binding"})
+UNPLACED = frozenset({"index", "chance", "time", "launch", "environment", "setting", "binding"})
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from slowpath.studies.plants.grammar import Axis, Clause, Place, Room, Side
 @dataclass(frozen=True)
 class State:
     """What is planted without a clause. axis: the one thing that a finding may name as what it depends on: "binding",
-    or "environment".  setting: of the MPI library by its library-neutral name, set in the user's environment.
+    or "setting".  setting: of the MPI library by its library-neutral name, set in the user's environment.
     text: of SLOWPATH_PLANT."""
 
     axis: str

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, Results
 from slowpath.studies.plants.baseline import Baseline
 from slowpath.studies.plants.claims import claims_of
@@ -109,14 +110,20 @@ def _unseen(plant: Plant, measured: Measured, baseline: Baseline, caused: Sequen
 
 def is_visible(plant: Plant, results: Results, baseline: Baseline) -> bool:
     """Whether at some point of the survey a plant costs a tenth of what the operation takes without it, or more. One
-    whose clauses do not say how much, or which is no clause, is taken to be."""
-    if any(clause.cost_s is None for clause in plant.clauses) or not plant.clauses:
-        return True
-    for cell in results.cells:
-        for metric, entry in cell.metrics.items():
-            for phase in entry.phases:
-                usual_s = baseline.time_s(cell.key, metric, str(phase))
-                paid_s = expected_s(plant, cell, metric, str(phase))
-                if usual_s and paid_s and paid_s >= SEEN_RATIO * usual_s:
-                    return True
-    return False
+    whose clauses say so nowhere, or which is no clause, is taken to be."""
+    shares = [share for cell in results.cells if (share := _share(plant, cell, baseline)) is not None]
+    return not plant.clauses or not shares or max(shares) >= SEEN_RATIO
+
+
+def _share(plant: Plant, cell: CellResult, baseline: Baseline) -> float | None:
+    """The largest that a plant makes of what a cell takes without it; None: not known."""
+    found = []
+    for metric, entry in cell.metrics.items():
+        for phase in entry.phases:
+            usual_s, paid_s = (
+                baseline.time_s(cell.key, metric, str(phase)),
+                expected_s(plant, cell, metric, str(phase)),
+            )
+            if usual_s and paid_s is not None:
+                found.append(paid_s / usual_s)
+    return max(found, default=None)

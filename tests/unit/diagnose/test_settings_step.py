@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The step that takes settings away: what it proposes, and what it makes of a finding, by a simulated library."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from made_results import cell, contrast, finding, results, step
+from msgspec.structs import replace
+
+from slowpath.core.results import Finding, Results
+from slowpath.diagnose.conclusion import conclude
+from slowpath.diagnose.own_settings.named import remedies_of
+from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
+from slowpath.diagnose.steps.settings import MOST_STEPS, propose
+from slowpath.diagnose.steps.trial import propose_unset
+from slowpath.diagnose.tasks import SettingsTask, SurveyTask
+from slowpath.findings.evidence.evidence import WITHOUT_USER
+from slowpath.mpi.forced import Forced
+from slowpath.mpi.own_settings import NO_FILES, OwnSetting
+
+SIZES = ("8", "1024", "4194304")
+FILE = "/home/me/.openmpi/mca-params.conf"
+Slow = Callable[[set[str], str], float]  # names that are there, length of the message -> times as long
+
+
+def settings(count: int, file_lines: int = 0) -> list[OwnSetting]:
+    """Variables A00, A01, ..., the last ones as lines of a file."""
+    names = [f"OMPI_MCA_a{number:02d}" for number in range(count)]
+    split = count - file_lines
+    return [
+        OwnSetting(name, "1", *((FILE, number - split + 1) if number >= split else ()))
+        for number, name in enumerate(names)
+    ]
+
+
+def surveyed(own: Sequence[OwnSetting], slow: Slow) -> MeasuredStep:
+    """A survey with a finding about the user's settings over three lengths."""
+    there = {one.name for one in own}
+    cells, contrasts = [], []
+    for number, length in enumerate(SIZES):
+        parameters = {"message_bytes": length, "pattern": "ping_pong"}
+        factor = slow(there, length)
+        cells.append(cell(2 * number, parameters, [1e-6] * 5, environment=WITHOUT_USER))
+        cells.append(cell(2 * number + 1, parameters, [1e-6 * factor] * 5))
+        one = contrast(f"own {length}", [(1e-6, 1e-6 * factor)] * 5, a=2 * number, b=2 * number + 1, axis="environment")
+        contrasts.append(replace(one, ratio=factor, interval=(factor * 0.99, factor * 1.01)))
+    seen = finding("SP035", contrasts=[one.id for one in contrasts], cells=[1], affects_default=True, cause=None)
+    seen = replace(seen, text="Messages with your settings take 2x.", remedies=[])
+    return MeasuredStep(step(1, SurveyTask(settings=list(own))), results(cells, contrasts, [seen]))
+
+
+def measured(proposal: Proposal, own: Sequence[OwnSetting], slow: Slow, noise: float = 0.01) -> Results:
+    """What its campaign would show, by the variables and the files that its environments leave."""
+    campaign: dict[str, Any] = tomllib.loads(proposal.text)
+    generator = np.random.default_rng(3)
+    every = {one.name for one in own}
+    there: dict[str, set[str]] = {}
+    for one in campaign["environment"]:
+        given = one.get("variables", {})
+        lines = {item.name for item in own if item.file} if not NO_FILES.items() <= given.items() else set[str]()
+        there[one["name"]] = (
+            {item.name for item in own if not item.file} - set(one.get("unset", [])) | lines | (every & given.keys())
+        )
+    lengths = {one["name"]: one["parameters"]["message_bytes"] for one in campaign["cells"]}
+    made = []
+    for one in campaign["contrast"]:
+        length = lengths[one["cells"]]
+        sides = [slow(there[one[side]], length) for side in ("a", "b")]
+        pairs = (
+            1e-6
+            * np.array(sides)
+            * (1 + noise * np.abs(generator.standard_normal((campaign["campaign"]["rounds"], 2))))
+        )
+        made.append(contrast(one["name"], [(float(a), float(b)) for a, b in pairs]))
+    return results(contrasts=made)
+
+
+def diagnosed(
+    own: Sequence[OwnSetting], slow: Slow, forced: Sequence[Forced] = (), noise: float = 0.01
+) -> tuple[list[Finding], list[MeasuredStep]]:
+    """Steps until nothing is proposed."""
+    steps = [surveyed(own, slow)]
+    for number in range(2, MOST_STEPS + 3):
+        findings = conclude(steps, forced).findings
+        state = State(findings, steps, LibraryFacts("openmpi", "5.0.11"), {one.name: "1" for one in own})
+        proposal = next(propose(state), None)
+        if proposal is None:
+            return list(findings), steps
+        assert isinstance(proposal.task, SettingsTask)
+        steps.append(MeasuredStep(step(number, proposal.task), measured(proposal, own, slow, noise)))
+    raise AssertionError("no end")
+
+
+@pytest.mark.parametrize("count", [2, 6, 13, 30])
+def test_the_one_that_no_table_knows_is_named_in_one_campaign(count: int) -> None:
+    own = settings(count)
+    bad = own[count - 2].name
+    findings, steps = diagnosed(own, lambda there, _: 2.0 if bad in there else 1.0)
+    assert len(steps) == 2
+    assert [one.cause for one in findings] == [f"{bad}=1 makes messages slower."]
+    assert findings[0].text == f"Messages with {bad}=1 take 2x."
+    assert findings[0].status == "explained"
+    assert [one.name for one in findings[0].remedies] == [f"unset {bad}"]
+    assert findings[0].remedies[0].snippet.shell == f"unset {bad}"
+    (remedy,) = remedies_of(findings[0], own)
+    assert (remedy.unset, dict(remedy.variables)) == ((bad,), {})
+
+
+def test_a_line_of_a_file_is_named_as_one_and_its_trial_keeps_the_other_lines() -> None:
+    own = settings(9, file_lines=4)
+    bad = own[6]
+    findings, _ = diagnosed(own, lambda there, _: 3.0 if bad.name in there else 1.0)
+    assert findings[0].cause == f"{bad.name}=1 (line 2 of {FILE}) makes messages slower."
+    assert findings[0].remedies[0].text == f"Delete line 2 of {FILE} ({bad.name})."
+    assert findings[0].remedies[0].snippet.shell == f"sed -i '2s/^/# /' {FILE}"
+    (remedy,) = remedies_of(findings[0], own)
+    kept = {one.name: "1" for one in own if one.file and one is not bad}
+    assert (remedy.unset, dict(remedy.variables)) == ((bad.name,), {**kept, **NO_FILES})
+
+
+def test_two_together_and_two_that_each_do_it() -> None:
+    own = settings(10)
+    one, other = own[2].name, own[7].name
+    findings, _ = diagnosed(own, lambda there, _: 2.0 if {one, other} <= there else 1.0)
+    assert (
+        findings[0].cause
+        == f"{one}=1 and {other}=1 make messages slower, together: without either it is as fast as without all."
+    )
+    assert [remedy.name for remedy in findings[0].remedies] == [f"unset {one}", f"unset {other}"]
+    findings, _ = diagnosed(own, lambda there, _: 2.0 if {one, other} & there else 1.0)
+    assert findings[0].cause == f"{one}=1 and {other}=1 make messages slower, each: both have to go."
+    assert [remedy.name for remedy in findings[0].remedies] == [f"unset {one} and {other}"]
+
+
+def test_two_that_slow_different_lengths_are_two_findings() -> None:
+    own = settings(8)
+    short, long = own[1].name, own[5].name
+
+    def slow(there: set[str], length: str) -> float:
+        return 2.0 if (long if length == "4194304" else short) in there else 1.0
+
+    findings, steps = diagnosed(own, slow)
+    assert len(steps) == 2
+    assert {one.remedies[0].name for one in findings} == {f"unset {short}", f"unset {long}"}
+    assert len({one.id for one in findings}) == 2
+
+
+def test_the_only_setting_needs_no_step_and_is_tried_at_once() -> None:
+    own = settings(1)
+    findings, steps = diagnosed(own, lambda there, _: 2.0 if there else 1.0)
+    assert len(steps) == 1
+    assert findings[0].cause == "OMPI_MCA_a00=1 makes messages slower."
+    state = State(findings, steps, LibraryFacts("openmpi", "5.0.11"), {"OMPI_MCA_a00": "1"})
+    trial = next(propose_unset(findings[0], state))
+    assert 'unset = ["OMPI_MCA_a00"]' in trial.text
+
+
+def test_what_another_rule_names_is_not_named_twice() -> None:
+    own = settings(5)
+    forced = [Forced("single_copy_off", own[3].name, "1")]
+
+    def slow(there: set[str], _: str) -> float:
+        return 2.0 if own[3].name in there else 1.0
+
+    steps = [surveyed(own, slow)]
+    twin = finding("SP009", number=9, affects_default=True)
+    seen = replace(steps[0].results, findings=[*steps[0].results.findings, twin])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("slowpath.diagnose.steps.survey.judged", lambda results, history: list(results.findings))
+        steps = [MeasuredStep(steps[0].step, seen)]
+        findings = conclude(steps, forced).findings
+        assert [one.rule for one in findings] == ["SP035", "SP009"]
+        state = State(findings, steps, LibraryFacts("openmpi", "5.0.11"), {one.name: "1" for one in own})
+        proposal = next(propose(state))
+        steps.append(MeasuredStep(step(2, proposal.task), measured(proposal, own, slow)))
+        findings = conclude(steps, forced).findings
+    assert [one.rule for one in findings] == ["SP009"]
+    assert any(name.startswith("SP035") for name in findings[0].merged)
+
+
+def test_noise_that_hides_everything_ends_without_a_name() -> None:
+    own = settings(4)
+    findings, steps = diagnosed(own, lambda there, _: 1.15 if own[2].name in there else 1.0, noise=1.0)
+    assert findings[0].cause is None
+    assert 2 < len(steps) <= MOST_STEPS + 1
+
+
+def test_without_a_finding_nothing_is_proposed() -> None:
+    own = settings(6)
+    seen = surveyed(own, lambda there, _: 2.0)
+    bare = MeasuredStep(seen.step, replace(seen.results, findings=[]))
+    assert list(propose(State([], [bare], LibraryFacts("mpich", "5.0.2"), {}))) == []

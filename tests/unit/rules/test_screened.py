@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP031 to SP034: from a screening design, from one factor alone, and what they must not say."""
+
+from __future__ import annotations
+
+import pytest
+from planted_results import MIB, Planted, witness
+from screening_plants import screening, slow_where, start_alone
+
+from slowpath.core.results import Finding
+from slowpath.experiments.registry import ROLES
+from slowpath.findings.evaluate import findings
+from slowpath.findings.gather.screened import factors_of, screened
+
+
+def found(run: Planted) -> list[Finding]:
+    return findings(run.results(), ROLES)
+
+
+def test_the_factors_of_a_screening_are_its_two_valued_parameters_side_by_side() -> None:
+    run = Planted()
+    screening(run, lambda _: 1.0)
+    cells = run.results().cells
+    assert len(cells) == 16
+    names = [(one.parameter, one.side, one.lower, one.upper) for one in factors_of(cells)]
+    assert ("offset_bytes", 0, "0", "1") in names
+    assert ("offset_bytes", 1, "0", "1") in names
+    assert len(names) == 6
+
+
+@pytest.mark.parametrize(
+    ("offsets", "about"),
+    [(("1", "1:0"), "start of the buffer, sender"), (("1", "0:1"), "start of the buffer, receiver")],
+)
+def test_the_side_whose_start_matters_is_named(offsets: tuple[str, ...], about: str) -> None:
+    run = Planted()
+    slow_where(lambda point: point["offset_bytes"] in offsets)(run, True)
+    only = found(run)
+    assert [one.about for one in only] == [about]
+    assert "1 B behind a page boundary" in only[0].text
+    assert "with 5 other things varied at once, in 16 cells" in only[0].text
+    assert only[0].status == "observed"
+    assert only[0].ratio == pytest.approx(2, rel=0.1)
+
+
+def test_a_start_on_the_page_may_be_the_slow_one() -> None:
+    run = Planted()
+    slow_where(lambda point: point["offset_bytes"].split(":")[0] == "0")(run, True)
+    (one,) = found(run)
+    assert "whose sender's buffer starts on a page boundary" in one.text
+
+
+def test_both_orders_have_findings_of_their_own() -> None:
+    run = Planted()
+    screening(run, lambda p: (1.6 if p["order"] != "forward" else 1) * (2.5 if p["other_bytes"] != "none" else 1))
+    assert {one.about for one in found(run)} == {"order of buffers", "lengths by turns"}
+
+
+def test_two_factors_that_cost_only_together_are_put_on_neither() -> None:
+    """As much as half of either alone at first sight, and 1.4x each: what the halves of the runs differ by."""
+    run = Planted()
+    screening(run, lambda p: 1.5 if (p["order"] != "forward") == (p["direction"] == "forward") else 1.0)
+    assert found(run) == []
+
+
+def test_ranks_that_were_switched_out_show_nothing() -> None:
+    run = Planted()
+    slow_where(lambda point: point["idle_s"] != "0", 100.0)(run, True)
+    for cell in run.cells:
+        told = witness("steady", 0.0)
+        told["steady"]["receive"]["involuntary_switches"] = 8  # in 40 messages
+        cell["witness"] = told
+    assert found(run) == []
+
+
+def test_less_than_a_quarter_is_not_reported() -> None:
+    run = Planted()
+    slow_where(lambda point: point["direction"] == "reverse", 1.15)(run, True)
+    assert [one.ratio.beyond for one in screened(run.results().cells, 0.03) if one.parameter == "direction"] == [True]
+    assert found(run) == []
+
+
+def test_a_start_alone_has_its_law_in_bytes() -> None:
+    run = Planted()
+    start_alone(run, 2e-10)
+    only = [one for one in found(run) if one.rule == "SP031"]
+    assert [one.about for one in only] == ["start of the buffer, sender"]
+    law = only[0].law
+    assert law is not None
+    assert [(one.per, one.value) for one in law.coefficients][-1] == ("byte", pytest.approx(2e-10, rel=0.1))
+    assert only[0].excess_s == pytest.approx(2e-10 * 4 * MIB, rel=0.1)
+
+
+def test_alone_and_screened_are_one_finding() -> None:
+    run = Planted()
+    slow_where(lambda point: point["offset_bytes"].split(":")[0] == "1")(run, True)
+    first = found(run)[0].id
+    start_alone(run, 2e-10)
+    assert [one.id for one in found(run) if one.rule == "SP031"] == [first]

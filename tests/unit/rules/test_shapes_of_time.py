@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules about the order of time: what they say, and what a timer or a slower machine must not be called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from planted_results import Planted
+from plants import PLANTS
+
+from slowpath.core.results import Finding
+from slowpath.core.shape_results import CellShapes
+from slowpath.experiments.registry import ROLES
+from slowpath.findings.evaluate import findings
+from slowpath.findings.gather.lengthening import lengthenings
+from slowpath.findings.gather.shapes import periods
+from support.results import a_cell
+from support.series import Extra, every, growing, simulated
+
+LENGTHS = {8: 8e-7, 65536: 7e-6, 1048576: 8e-5}
+CELLS = {number: a_cell(number, mpi="mpich") for number in range(3)}
+
+
+def named(rule: str) -> Finding:
+    run = Planted(1)
+    PLANTS[rule](run, True)
+    (one,) = findings(run.results(), ROLES)
+    return one
+
+
+def of(extra: Extra, lengths: Mapping[int, float] = LENGTHS, burst_s: float = 0.0) -> Sequence[CellShapes]:
+    return list(simulated(lengths, extra, burst_s=burst_s).values())
+
+
+def test_a_stall_says_which_message_what_it_costs_and_in_what_it_is_counted() -> None:
+    one = named("SP026")
+    assert one.text.startswith("Every 64th 8 B message takes ")
+    assert "The mean message takes" in one.text
+    assert one.status == "observed"
+    assert one.cause is None
+    assert len(one.hypotheses) > 1
+    assert any("counted in messages, not in time" in text for text in one.legs.observed.evidence)
+    assert not one.doubts
+    assert one.ratio == pytest.approx(1 + 2e-4 / 64 / 8e-7, rel=0.1)
+
+
+def test_an_alternation_is_every_second_message() -> None:
+    one = named("SP027")
+    assert one.text.startswith("Every second 8 B message takes ")
+    assert one.about == "every second message"
+
+
+def test_one_length_leaves_a_timer_open() -> None:
+    (one,) = periods(CELLS, of(every(64, 2e-4), {8: 8e-7}), 0.03)
+    assert one.counted == "either"
+    (both,) = periods(CELLS, of(every(64, 2e-4)), 0.03)
+    assert both.counted == "messages"
+    assert len(both.seen) == 3
+
+
+def test_one_time_and_two_numbers_are_a_timer_s() -> None:
+    """One stall each 85 us: the 58th message that takes 1.3 us with its barrier, and the tenth of 7.5 us."""
+    shapes = [
+        *of(every(58, 1e-5), {8: 8e-7}),
+        *of(every(10, 1e-5), {65536: 7e-6}),
+    ]
+    numbered = [_with_cell(one, cell) for cell, one in enumerate(shapes)]
+    assert periods(CELLS, numbered[:1], 0.03)
+    assert periods(CELLS, numbered, 0.03) == []
+
+
+def test_growth_has_its_amount() -> None:
+    one = named("SP030")
+    assert "8 B message takes 5" in one.text
+    assert " ns [" in one.text
+
+
+def test_a_machine_that_becomes_slower_is_no_growth_of_the_library() -> None:
+    """Each cell a third slower at its end than at its begin."""
+
+    def slower(lengths: dict[int, float]) -> list[CellShapes]:
+        (base_s,) = lengths.values()
+        return list(of(lambda number, _: base_s * number / 1800, lengths))
+
+    shapes = [_with_cell(slower({length: base_s})[0], cell) for cell, (length, base_s) in enumerate(LENGTHS.items())]
+    assert all(one.growth is not None and one.growth.p < 0.01 for one in shapes)
+    assert lengthenings(CELLS, shapes) == []
+    assert lengthenings(CELLS, of(growing(5e-9))) != []
+
+
+def _with_cell(one: CellShapes, cell: int) -> CellShapes:
+    return CellShapes(**{**{name: getattr(one, name) for name in one.__struct_fields__}, "cell": cell})
