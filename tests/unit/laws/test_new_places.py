@@ -45,6 +45,14 @@ def test_between_a_few_bytes_and_many_lies_a_length_above_none() -> None:
     assert min(places) == 369
 
 
+def test_a_buffer_that_is_as_long_as_its_message_follows_it() -> None:
+    covariates = {"allocation_bytes": LENGTHS, "message_bytes": LENGTHS}
+    sweep = plant(1, covariates, [1e-6 + n / 10e9 for n in LENGTHS])
+    places = new_places(fit(find("bytes"), sweep), sweep)
+    assert places
+    assert all(place["allocation_bytes"] == place["message_bytes"] for place in places)
+
+
 def test_a_buffer_is_asked_for_as_long_as_its_allocation_is_to_be() -> None:
     sweep = by_length(1)
     places = new_places(fit(find("allocation"), sweep), sweep)
