@@ -11,12 +11,14 @@
 #include <cstring>
 #include <new>
 #include <stdexcept>
+#include <string_view>
 
 #include "core/clock.hpp"
 
 namespace slowpath::yardstick {
 namespace {
 
+constexpr const char* name = "slowpath-yardstick";
 constexpr std::size_t page_bytes = 4096;
 constexpr std::int64_t patience_ns = 10'000'000'000;
 
@@ -48,7 +50,7 @@ struct SharedRegion::Head {
 };
 
 SharedRegion::SharedRegion(std::size_t area_bytes)
-    : descriptor_(memfd_create("slowpath-yardstick", MFD_CLOEXEC)), area_bytes_(whole_pages(area_bytes)) {
+    : descriptor_(memfd_create(name, MFD_CLOEXEC)), area_bytes_(whole_pages(area_bytes)) {
     if (descriptor_ < 0) refuse("no shared memory (memfd_create)");
     if (ftruncate(descriptor_, static_cast<off_t>(page_bytes + 2 * area_bytes_)) != 0) {
         const int reason = errno;
@@ -63,6 +65,12 @@ SharedRegion::SharedRegion(std::size_t area_bytes)
 SharedRegion::SharedRegion(std::int64_t pid, int descriptor, std::size_t area_bytes)
     : area_bytes_(whole_pages(area_bytes)) {
     const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(descriptor);
+    // Of another container it may be a process and a file that have nothing to do with us.
+    std::array<char, 64> target{};
+    const ssize_t length = readlink(path.c_str(), target.data(), target.size() - 1);
+    if (length < 0) refuse("the other rank's shared memory, " + path);
+    if (std::string_view(target.data()).find(name) == std::string_view::npos)
+        throw std::runtime_error("the other rank's shared memory, " + path + ": is another file");
     descriptor_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (descriptor_ < 0) refuse("the other rank's shared memory, " + path);
     map();

@@ -7,11 +7,11 @@
 #include <memory>
 #include <vector>
 
+#include "core/work.hpp"
 #include "mpi/check.hpp"
 #include "p2p/overlap_operations.hpp"
 #include "p2p/patterns.hpp"
 #include "p2p/stages.hpp"
-#include "core/work.hpp"
 
 namespace slowpath::p2p {
 namespace {

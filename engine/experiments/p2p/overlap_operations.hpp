@@ -5,10 +5,10 @@
 #include <array>
 #include <cstdint>
 
+#include "core/work.hpp"
 #include "mpi/check.hpp"
 #include "p2p/endpoint.hpp"
 #include "p2p/patterns.hpp"
-#include "core/work.hpp"
 
 namespace slowpath::p2p {
 

@@ -106,6 +106,15 @@ TEST(Pair, MemoryOfNoProcessSaysWhy) {
     }
 }
 
+TEST(Pair, AFileOfSomethingElseIsNotTouched) {
+    try {
+        SharedRegion(getpid(), STDERR_FILENO, 64);
+        FAIL();
+    } catch (const std::runtime_error& error) {
+        EXPECT_TRUE(contains(error.what(), "/fd/2: is another file"));
+    }
+}
+
 TEST(Copies, TimeGrowsWithTheLength) {
     EXPECT_GT(each_ns(copy_warm(4 << 20)), 20 * each_ns(copy_warm(4096)));
 }

@@ -14,13 +14,16 @@ from slowpath.core.plan import Cell
 from slowpath.core.results import Line
 from slowpath.core.units import format_bytes, format_time, ratio_words
 from slowpath.core.whole import whole_number
+from slowpath.experiments.measured.fixed_work import fixed_work
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.measurements import Measurements
 from slowpath.experiments.p2p.ways import Message, Way, message_of
 from slowpath.experiments.registry import experiment_named
+from slowpath.record.events import FixedWork
 from slowpath.stats.estimate import estimate_over_launches
 
 NOT_MEASURED = "no launch had the time to measure this length without MPI"
+BUSY = 0.1  # of the time of the fixed work, in samples that take twice as long as others
 OLD = "the launches measured nothing without MPI"
 
 
@@ -102,26 +105,40 @@ def lowest(message: Message, launch: LaunchRecord) -> tuple[float, str] | None:
     return max(min(copies), flags[0])
 
 
+def _is_calm(launch: LaunchRecord) -> bool:
+    """Whether nothing else took the processors of the ranks: by the counted work that they did meanwhile."""
+    for work in fixed_work(launch.events.of(FixedWork)):
+        stalled = work.duration_ns > 2 * np.median(work.duration_ns)
+        if work.duration_ns[stalled].sum() > BUSY * work.duration_ns.sum():
+            return False
+    return True
+
+
 def _over(cell: int, message: Message, launches: Sequence[LaunchRecord], measurements: Measurements) -> OverFloor | str:
     series = measurements.by_series.get((cell, message.metric, "steady"), {})
     if not series:
         return f"{message.metric} was not measured"
-    taken = {number: reduced.centre_s for number, reduced in series.values()}
+    taken = dict(series.values())
     pairs = [
-        (taken[launch.info.launch], *found)
+        (taken[launch.info.launch], *found, _is_calm(launch))
         for launch in launches
         if launch.info.launch in taken and (found := lowest(message, launch))
     ]
     if not pairs:
         flags = (why for launch in launches for way in message.ways() if (why := _reason(launch, way)))
         return next(flags, NOT_MEASURED)
-    ratio = estimate_over_launches([message_s / floor_s for message_s, floor_s, _ in pairs])
+    ratio = estimate_over_launches([taken_s.centre_s / floor_s for taken_s, floor_s, *_ in pairs])
+    undisturbed = [taken_s.tails.min / floor_s for taken_s, floor_s, _, calm in pairs if calm]
+    fastest = estimate_over_launches(undisturbed) if undisturbed else None
     return OverFloor(
-        floor=Counter(name for _, _, name in pairs).most_common(1)[0][0],
-        floor_s=float(np.median([floor_s for _, floor_s, _ in pairs])),
+        floor=Counter(name for _, _, name, _ in pairs).most_common(1)[0][0],
+        floor_s=float(np.median([floor_s for _, floor_s, *_ in pairs])),
         metric=message.metric,
         ratio=ratio.value,
         interval=ratio.interval,
+        fastest_ratio=fastest.value if fastest else None,
+        fastest_interval=fastest.interval if fastest else None,
+        calm_launches=len(undisturbed),
         level=ratio.level,
         launches=len(pairs),
     )

@@ -282,7 +282,12 @@ class OverFloor(Result, frozen=True, kw_only=True):
     metric: Annotated[Name, means("of the message")]
     ratio: Annotated[Positive, means("message over floor, launch by launch; median over launches")]
     interval: Annotated[Interval | None, means("of the ratio")]
-    level: Annotated[Share | None, means("confidence of the interval; null: the interval, if any, is a range")]
+    fastest_ratio: Annotated[
+        Positive | None, means("fastest later message over floor, median over calm launches; null: none was calm")
+    ]
+    fastest_interval: Annotated[Interval | None, means("of fastest_ratio")]
+    calm_launches: Annotated[Count, means("in which nothing else took the ranks' processors: the fixed work tells")]
+    level: Annotated[Share | None, means("confidence of the intervals; null: they are ranges, or there is none")]
     launches: Annotated[AtLeastOne, means("that measured both")]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a place of a law's sweep to the parameters of a cell that measures it. Pure."""
+"""Where a law asks for a point: the parameters of a cell that lies there. Pure."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def build(
         merged=[],
         doubts=list(seen.doubts),
         remedies=[] if against.title else _remedies(rule, seen, mpi, sides),
-        next=_next(seen),
+        next=_next(rule, seen),
         axis=seen.axis,
         claim=against.claim if shown else None,
         rivals=list(against.rivals),
@@ -241,13 +241,13 @@ def _untried(remedy: Remedy, mpi: MpiResult | None) -> RemedyResult:
     )
 
 
-def _next(seen: Observation) -> list[str]:
+def _next(rule: Rule, seen: Observation) -> list[str]:
     law = seen.law
     found = []
     if law is not None and law.separating:
         places = "; ".join(", ".join(f"{k}={v:.12g}" for k, v in place.items()) for place in law.separating)
         found.append(f"measure {places}, which tells the laws apart")
-    elif law is None or law.name is None:
+    elif rule.needs_law and (law is None or law.name is None):
         found.append(_NO_LAW)
     if law is not None:
         found += [

@@ -20,6 +20,7 @@ import numpy as np
 
 from slowpath.core.cell_results import CellResult
 from slowpath.findings.evidence.words import SPEAKING
+from slowpath.findings.gather.sweeps import launch_times
 from slowpath.stats import student
 from slowpath.stats.verdict import SIGNIFICANCE
 
@@ -46,9 +47,10 @@ def least_seen(cells: Iterable[CellResult], minimum_effect: float) -> list[Least
     groups: dict[tuple[str, str, str], list[tuple[float, Sequence[float]]]] = defaultdict(list)
     for cell in cells:
         for metric in SPEAKING:
-            for phase, found in cell.metrics[metric].phases.items() if metric in cell.metrics else ():
+            for phase in cell.metrics[metric].phases if metric in cell.metrics else ():
                 if phase == "steady" or metric == _FIRST:
-                    groups[str(cell.group), str(phase), metric].append((found.value, found.launch_values))
+                    times_s = launch_times(cell.metrics[metric], str(phase))
+                    groups[str(cell.group), str(phase), metric].append((median(times_s), times_s))
     rows = (_of(key, members, minimum_effect) for key, members in groups.items())
     return [row for row in rows if row is not None]
 

@@ -39,6 +39,7 @@ def _block(one: FindingView) -> list[str]:
     elif one.hypotheses:
         lines.append(f"    It may be: {'; '.join(one.hypotheses)}")
     lines += [line for leg in one.legs for line in _leg(leg)]
+    lines += [f"    {words[0].upper()}{words[1:]}" for words in one.rivals]
     lines += [f"    Doubt: {doubt}" for doubt in one.doubts]
     lines += [f"    Counted, {cell.side}: {cell.words}" for cell in one.counted if cell.calls]  # the page has them all
     return lines + [line for remedy in one.remedies[:MOST_REMEDIES] for line in _remedy(remedy)]

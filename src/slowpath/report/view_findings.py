@@ -16,6 +16,7 @@ from slowpath.report.cards.forecasts import forecast_lines
 from slowpath.report.cards.law import law_picture
 from slowpath.report.cards.shapes import shape_pictures
 from slowpath.report.cards.sides import axis_title, sides_picture, witness_picture
+from slowpath.report.rival_lines import rival_lines
 from slowpath.report.svg import sides as drawn
 from slowpath.report.svg.sides import Side
 
@@ -110,6 +111,7 @@ class FindingView:
     limits: list[str]
     cause: str | None
     hypotheses: list[str]
+    rivals: list[str]
     remedies: list[RemedyView]
     missing: list[str]
     next: list[str]
@@ -155,6 +157,7 @@ def _card(one: Finding, measured: Measured, limits: list[str]) -> FindingView:
         limits=limits,
         cause=one.cause,
         hypotheses=one.hypotheses,
+        rivals=rival_lines(one.rivals),
         remedies=remedies,
         missing=one.missing,
         next=one.next,

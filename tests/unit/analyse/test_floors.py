@@ -16,7 +16,7 @@ from slowpath.core.twins import Twins
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.measurements import Measurements
 from slowpath.experiments.p2p.ways import WAYS, Message, message_of
-from slowpath.record.events import LaunchEvents, Yardstick
+from slowpath.record.events import FixedWork, LaunchEvents, Yardstick
 from slowpath.record.folder import LaunchInfo
 
 KIB = 1024
@@ -30,7 +30,7 @@ def yardstick(name: str, each_ns: int, length: int = 64 * KIB, **more: Any) -> Y
     return Yardstick(t_ns=1, rank=0, peer=1, name=name, bytes=length, operations=operations, **more)
 
 
-def launch(number: int, *yardsticks: Yardstick) -> LaunchRecord:
+def launch(number: int, *yardsticks: Yardstick | FixedWork) -> LaunchRecord:
     info = LaunchInfo(launch=number, round=number, environment="default", placement="bound")
     return LaunchRecord(info, Path(), LaunchEvents(tuple(yardsticks)), None, ())
 
@@ -42,9 +42,8 @@ def cell(**parameters: str) -> Cell:
 
 def judged(one: Cell, launches: Sequence[LaunchRecord], seconds: Sequence[float]) -> CellFloors:
     measurements = Measurements(Twins(frozenset(), {}))
-    rounds = {
-        r.info.round: (r.info.launch, SimpleNamespace(centre_s=s)) for r, s in zip(launches, seconds, strict=True)
-    }
+    taken = [SimpleNamespace(centre_s=s, tails=SimpleNamespace(min=s / 2)) for s in seconds]
+    rounds = {r.info.round: (r.info.launch, reduced) for r, reduced in zip(launches, taken, strict=True)}
     measurements.by_series[one.cell, "half_round_trip_latency_s", "steady"] = rounds  # type: ignore[assignment]
     return floors(one, measurements, launches)
 
@@ -83,12 +82,28 @@ def test_the_ratio_is_taken_launch_by_launch() -> None:
     found = judged(cell(), launches, times)
     assert found.over is not None
     assert found.over.ratio == pytest.approx(4.0, rel=0.01)
+    assert found.over.fastest_ratio == pytest.approx(2.0, rel=0.01)
+    assert found.over.calm_launches == 6
     assert found.over.interval is not None
     assert found.over.interval[1] - found.over.interval[0] < 0.1
     assert (found.over.floor, found.over.launches) == ("copy_across", 6)
     by_name = {one.name: one for one in found.floors}
     assert by_name["flag"].time_s == pytest.approx(60e-9)
     assert by_name["copy_across"].launches == 6
+
+
+def test_launches_that_others_disturb_do_not_count_for_the_fastest() -> None:
+    busy = FixedWork(1, 0, 8192, 0, (4,), (0, 1, 2, 3), (10, 10, 10, 4000))
+    calm = FixedWork(1, 0, 8192, 0, (4,), (0, 1, 2, 3), (10, 10, 10, 12))
+    ways = (yardstick("flag", 60, 0), yardstick("copy_across", 1000))
+    launches = [launch(0, *ways, busy), launch(1, *ways, calm), launch(2, *ways, busy)]
+    found = judged(cell(), launches, [1e-3, 4e-6, 1e-3]).over
+    assert found is not None
+    assert (found.launches, found.calm_launches) == (3, 1)
+    assert found.fastest_ratio == pytest.approx(2.0, rel=0.01)
+    none_calm = judged(cell(), launches[::2], [1e-3, 1e-3]).over
+    assert none_calm is not None
+    assert (none_calm.fastest_ratio, none_calm.calm_launches) == (None, 0)
 
 
 def test_a_way_that_is_forbidden_has_its_reason_and_is_no_floor() -> None:

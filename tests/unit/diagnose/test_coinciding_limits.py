@@ -22,6 +22,7 @@ from slowpath.diagnose.limits.break_point import narrow
 from slowpath.diagnose.page.words import limit_words
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps.attribute import propose as propose_moves
+from slowpath.diagnose.steps.attribute import propose_other_limits as propose_others
 from slowpath.diagnose.steps.trial import propose_attributed
 from slowpath.diagnose.tasks import AttributeTask, RefineTask, SurveyTask
 from slowpath.stats.laws.found import Bracket
@@ -87,6 +88,38 @@ def test_each_of_two_coinciding_limits_moves_the_switch_and_a_trial_raises_both(
     assert latency_s(length, cell_bytes=9216) > 0.9 * latency_s(length)  # one alone would not help
     assert latency_s(length, cma_bytes=9257) > 0.9 * latency_s(length)
     assert latency_s(length, 9216, 9257) < 0.7 * latency_s(length)
+
+
+def test_a_second_limit_of_a_law_gets_one_finding_with_both_variables(
+    known: tuple[Finding, list[MeasuredStep]],
+) -> None:
+    """The finding is about another limit of its law; each variable is asked once."""
+    start, steps = known
+    first = LimitBracket(covariate="message_bytes", above=2**20, up_to=2**20 + 2**19, unclear=True)
+    start = replace(start, law=replace(law(), brackets=[first, FOUND]))
+    steps = [MeasuredStep(steps[0].step, replace(steps[0].results, findings=[start]))]
+    asked_for = []
+    for number in range(2, 8):
+        current = conclude(steps, []).findings
+        made = (
+            one
+            for f in current
+            for one in (*propose_moves(f, state(current, steps)), *propose_others(f, state(current, steps)))
+        )
+        proposal = next(made, None)
+        if proposal is None:
+            break
+        task = proposal.task
+        assert isinstance(task, AttributeTask)
+        asked_for.append(task.variable)
+        moved = {"cell_bytes" if task.variable == CELL else "cma_bytes": task.moved_bytes}
+        seen = measured(asked(proposal), lambda length, moved=moved: latency_s(length, **moved))  # type: ignore[misc]
+        steps.append(MeasuredStep(step(number, task), seen))
+    found = conclude(steps, []).findings
+    assert sorted(asked_for) == sorted({CELL, CMA})
+    assert len(found) == 2
+    assert found[1].law is not None
+    assert set((found[1].law.brackets[0].attributed_to or "").split(AND)) == {CELL, CMA}
 
 
 def higher_latency_s(length: float, cell_bytes: int = 8192, cma_bytes: int = 8192) -> float:

@@ -195,9 +195,16 @@ def test_the_table_counts_plants_and_clean_runs() -> None:
 
 def test_forecasts_are_counted_where_they_were_measured_later() -> None:
     def one(kind: Any, seen_s: float | None) -> LawForecast:
-        interval = (0.9, 1.1)
         return LawForecast(
-            place={}, kind=kind, foretold_s=1.0, interval=interval, joint_ratio=0.1, span_s=1.0, seen_s=seen_s, text="t"
+            place={},
+            kind=kind,
+            foretold_s=1.0,
+            interval=(0.9, 1.1),
+            joint_ratio=0.1,
+            noise_ratio=0.01,
+            span_s=1.0,
+            seen_s=seen_s,
+            text="t",
         )
 
     all_kinds = (one("later", 1.05), one("later", 1.2), one("later", None), one("held out", 1.0))

@@ -26,7 +26,12 @@ def a_floor(seconds: float, name: str = "copy_across") -> dict[str, Any]:
 def above_floor(run: Planted, length: int, floor_s: float, factor: float, **more: Any) -> int:
     """A ping-pong that takes `factor` times its floor."""
     over = {"floor": "copy_across", "floor_s": floor_s, "metric": HALF, "ratio": factor, "launches": 8, "level": 0.95}
-    over |= {"interval": [factor * 0.95, factor * 1.05]} | more.pop("over", {})
+    over |= {"interval": [factor * 0.95, factor * 1.05]}
+    over |= {
+        "fastest_ratio": factor * 0.9,
+        "fastest_interval": [factor * 0.85, factor * 0.95],
+        "calm_launches": 8,
+    } | more.pop("over", {})
     also = {"floors": [a_floor(floor_s)], "over_floor": over}
     times = {HALF: {"steady": floor_s * factor}}
     return run.cell(times, pattern="ping_pong", message_bytes=length, also=also, **more)

@@ -16,6 +16,7 @@ from slowpath.findings.page import markdown_page
 from slowpath.findings.registry import RULES
 from slowpath.findings.rivals.registry import RIVALS
 from slowpath.findings.rule import Rule, no_witness
+from slowpath.report.rival_lines import rival_lines
 
 LIVE = (1, 2, 4, 8, 16, 32, 64)
 PLAIN = {"pattern": "one_way", "synchronise": "outside", "touch": "write", "memory": "host", "cache": "as_is"}
@@ -245,3 +246,11 @@ def test_without_any_experiment_nothing_is_claimed_over_a_rival_that_stands(code
         for each in one.rivals:
             assert each.text
             assert each.cause
+
+
+def test_a_report_lists_what_became_of_each_rival() -> None:
+    one = only(*full_cache(BOTH_SPIN, cold_s=1e-6))
+    lines = rival_lines(one.rivals)
+    assert lines[0].startswith("rival true: processor caches: with all bytes flushed")
+    assert any(line.startswith("rival refuted: waiting: ") for line in lines)
+    assert len(lines) == len(one.rivals)

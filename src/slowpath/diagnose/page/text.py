@@ -12,6 +12,7 @@ from slowpath.diagnose.limits.variables import limits_of
 from slowpath.diagnose.page.unseen import paragraph
 from slowpath.diagnose.page.words import leg_words, limit_words
 from slowpath.diagnose.records import CombinedOutcome, Diagnosis, Status
+from slowpath.report.rival_lines import rival_lines
 
 _MARK = {"shown": "yes", "missing": "no", "refuted": "refuted"}
 _STATUS: Mapping[Status, str] = {
@@ -88,6 +89,8 @@ def _finding(finding: Finding, status: Status, width: int) -> Iterator[str]:
         yield from _wrapped(f"{name}: {_MARK[leg.state]}; {leg_words(leg, status)}", width, "  ")
         for line in leg.evidence[-3:] if leg.state != "missing" or name == "proven" else ():
             yield from _wrapped(line, width, "    ")
+    for words in rival_lines(finding.rivals):
+        yield from _wrapped(words, width, "    ")
     for limit in limits_of(finding):
         yield f"  {limit_words(limit)}"
     if finding.cause:

@@ -33,8 +33,15 @@ def propose(finding: Finding, state: State) -> Iterator[Proposal]:
 
 
 def propose_other_limits(finding: Finding, state: State) -> Iterator[Proposal]:
-    """All limits of its law."""
-    yield from _proposals(finding, state, limits_of(finding))
+    """All limits of its law that no other finding is about."""
+    made = [limits_of(one) for one in state.findings if one is not finding and _is_of(one, finding)]
+    elsewhere = {limits[0].above for limits in made if limits}
+    yield from _proposals(finding, state, [one for one in limits_of(finding) if one.above not in elsewhere])
+
+
+def _is_of(one: Finding, other: Finding) -> bool:
+    """Whether it was made of a limit of the other one (Attribution.own_finding)."""
+    return one.rule == other.rule and one.about.startswith(f"{other.about}, ")
 
 
 def _proposals(finding: Finding, state: State, limits: Sequence[LimitBracket]) -> Iterator[Proposal]:

@@ -31,7 +31,12 @@ class _Far:
 
     @property
     def excess(self) -> float:
-        return self.over.ratio / self.usual.limit
+        return self.fastest / self.usual.limit
+
+    @property
+    def fastest(self) -> float:
+        """Fastest messages over floor."""
+        return self.over.fastest_ratio or 0.0
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
@@ -47,7 +52,7 @@ def _far(evidence: Evidence) -> Iterator[_Far]:
     own = {cell.mpi for cell in evidence.cells.values() if cell.over_floor and evidence.is_default(cell)}
     for cell in evidence.cells.values():
         over = cell.over_floor
-        if over is None or over.level is None or over.interval is None or over.launches < FEWEST_LAUNCHES:
+        if over is None or over.level is None or over.fastest_interval is None or over.calm_launches < FEWEST_LAUNCHES:
             continue
         if any(parameter(cell, name, value) != value for name, value in _PLAIN.items()):
             continue
@@ -59,7 +64,7 @@ def _far(evidence: Evidence) -> Iterator[_Far]:
             continue
         kinds = parameter(cell, "memory", "host").split(":")
         usual = healthy((kinds[0], kinds[-1]), int(number(cell, "message_bytes") or 0))
-        if usual is not None and over.interval[0] > usual.limit:
+        if usual is not None and over.fastest_interval[0] > usual.limit:
             yield _Far(cell, over, usual)
 
 
@@ -76,13 +81,14 @@ def _observation(evidence: Evidence, group: Sequence[_Far]) -> Observation:
         place=evidence.place(cells, words),
         text=f"Later messages of {sizes([top.cell])} take {ratio_words(top.over.ratio, top.over.interval)} what this "
         f"machine needs for the same bytes: {format_time(message_s)}, where {floor.text} takes "
-        f"{format_time(top.over.floor_s)}. Libraries as they come take up to {best:.3g}x.",
+        f"{format_time(top.over.floor_s)}. Even the fastest take {top.fastest:.3g}x, and with libraries as they come "
+        f"up to {best:.3g}x.",
         metric=top.over.metric,
         phase="steady",
         ratio=top.over.ratio,
         interval=top.over.interval,
         excess_s=message_s - top.over.floor_s,
-        affects_default=evidence.is_default(top.cell),
+        affects_default=True if evidence.is_default(top.cell) else None,
         cells=numbers,
         slow_cells=numbers,
         evidence=tuple(_evidence(group)),
@@ -92,9 +98,10 @@ def _observation(evidence: Evidence, group: Sequence[_Far]) -> Observation:
 def _evidence(group: Sequence[_Far]) -> Iterator[str]:
     for one in sorted(group, key=lambda far: -far.excess)[:MOST_EVIDENCE]:
         over = one.over
+        least = ratio_words(one.fastest, over.fastest_interval)
         yield (
             f"{one.cell.label}: {ratio_words(over.ratio, over.interval)} the floor ({over.floor}, "
-            f"{format_time(over.floor_s)}); from {one.usual.limit:.3g}x on no healthy library does this"
+            f"{format_time(over.floor_s)}), the fastest {least}; limit {one.usual.limit:.3g}x"
         )
 
 
@@ -103,12 +110,13 @@ RULE = Rule(
     name="far above the floor",
     title="Messages take far longer than this machine needs for the same bytes",
     what="Every later message is slow, so nothing else in the run shows it: there is no fast side to compare with.",
-    shows="Message over floor is more than three times what healthy libraries do at this length. The floor is measured "
-    "in the same launches, between the same ranks, without MPI: a flag passed through shared memory, and the fastest "
-    "copy of the same bytes that is possible here.",
+    shows="Even the fastest messages over their floor take more than three times what healthy libraries do at this "
+    "length. The floor is measured in the same launches, between the same ranks, without MPI: a flag passed through "
+    "shared memory, and the fastest copy of the same bytes that is possible here.",
     why="A setting forces another path; the library takes the network's path inside the node; bytes are staged in "
     "pieces, or waited for.",
-    needs="Two lengths or more, three launches. It says how far, not why: it is never explained by itself.",
+    needs="Two lengths or more, three launches in which nothing else took the processors. It says how far, not why: "
+    "it is never explained by itself.",
     remedy="Run `slowpath diagnose`: it compares your settings with none of them, and the paths with each other.",
     false_alarms="A machine whose libraries are slower by nature than those of docs/results/floors.md; compare with "
     "another library on the same machine.",

@@ -37,7 +37,7 @@ LENGTHS = (64, 4 * KIB, 64 * KIB, 1024 * KIB, 2**62)
 HEALTHY: tuple[Healthy, ...] = (
     Healthy("host", 0, 64, {"mpich": 15}),
     Healthy("host", 64, 4096, {"mpich": 15}),
-    Healthy("host", 4096, 65536, {"mpich": 17}),
+    Healthy("host", 4096, 65536, {"mpich": 18}),
     Healthy("host", 65536, 1048576, {"mpich": 10}),
     Healthy("host", 1048576, 2**62, {"mpich": 13}),
 )

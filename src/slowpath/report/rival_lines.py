@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rivals of a finding in words, for text and page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.core.results import Rival
+
+_ORDER = ("true", "standing", "refuted")
+
+
+def rival_lines(rivals: Sequence[Rival]) -> list[str]:
+    """`rival refuted: cold cache: with the message's bytes in the caches, ...`, what is open or true first."""
+    ordered = sorted(rivals, key=lambda one: _ORDER.index(one.state))
+    return [f"rival {one.state}: {one.name}: {one.text}" for one in ordered]
