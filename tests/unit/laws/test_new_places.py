@@ -38,6 +38,21 @@ def test_one_beyond_one_between_and_one_on_either_side_of_the_limit() -> None:
     assert not any(16 < one < 24 for one in places)  # inside the bracket nothing is foretold
 
 
+def test_between_a_few_bytes_and_many_lies_a_length_above_none() -> None:
+    lengths = [8.0, 17000.0, 64.0 * KIB, 256.0 * KIB, MIB]
+    sweep = plant(1, {"message_bytes": lengths}, [1e-6 + n / 10e9 for n in lengths])
+    places = [place["message_bytes"] for place in new_places(fit(find("bytes"), sweep), sweep)]
+    assert min(places) == 369
+
+
+def test_a_buffer_that_is_as_long_as_its_message_follows_it() -> None:
+    covariates = {"allocation_bytes": LENGTHS, "message_bytes": LENGTHS}
+    sweep = plant(1, covariates, [1e-6 + n / 10e9 for n in LENGTHS])
+    places = new_places(fit(find("bytes"), sweep), sweep)
+    assert places
+    assert all(place["allocation_bytes"] == place["message_bytes"] for place in places)
+
+
 def test_a_buffer_is_asked_for_as_long_as_its_allocation_is_to_be() -> None:
     sweep = by_length(1)
     places = new_places(fit(find("allocation"), sweep), sweep)

@@ -145,7 +145,8 @@ def verdict(forecasts: Sequence[Forecast]) -> Foretold:
     set apart.
     """
     later = _verdict([one for one in forecasts if one.kind == "later"])
-    return later if later in ("held", "failed") else _verdict([one for one in forecasts if one.kind != "later"])
+    apart = _verdict([one for one in forecasts if one.kind != "later"])
+    return later if later in ("held", "failed") or apart == "not made" else apart
 
 
 def _verdict(forecasts: Sequence[Forecast]) -> Foretold:

@@ -75,16 +75,18 @@ def _middle(values: Floats, end: float, side: int) -> list[float]:
 
 def _between(low: float, high: float) -> float:
     middle = float(np.sqrt(low * high))
-    whole = HOST_PAGE if high - low > 4 * HOST_PAGE else 1
+    whole = HOST_PAGE if middle > 4 * HOST_PAGE else 1
     return float(round(middle / whole) * whole)
 
 
 def _moved(sweep: Sweep, name: str, value: float) -> Place:
-    """The nearest point with another value; a buffer that is asked for is as long as its allocation."""
+    """The nearest point with another value; what is as long everywhere follows, and a buffer that is asked for
+    is as long as its allocation."""
     covariates = sweep.covariates
     nearest = int(np.argmin(np.abs(np.log(np.maximum(covariates[name], 0.5)) - np.log(value))))
     place = {one: float(values[nearest]) for one, values in covariates.items()}
-    place[name] = value
+    alike = [one for one, values in covariates.items() if np.array_equal(values, covariates[name])]
+    place |= dict.fromkeys(alike, value)
     if name in SIDES and ASKED in place:
         place[ASKED] = value
     return place
