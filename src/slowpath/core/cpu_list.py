@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from slowpath.core.limits import MOST_CPUS
 
-_NUMBER = re.compile("[0-9]{1,9}")
+_NUMBER = re.compile("[0-9]{1,18}")  # a range of more is none that Python can count
 
 
 def parse_cpu_list(text: str | None) -> frozenset[int]:

@@ -38,6 +38,13 @@ _PAYERS: Mapping[str | None, Payer] = {
 }
 
 
+def payer(law: FittedLaw) -> Payer:
+    """By what the excess goes. A term that may be 0 is no evidence: one, at least, of those that grow must not be."""
+    by = _PAYERS.get(law.name, "unknown")
+    growing = [one.excludes_zero for one in law.coefficients if one.per]
+    return "unknown" if growing and all(one is False for one in growing) else by
+
+
 @dataclass(frozen=True)
 class Sources:
     """What first uses are read from. slowdowns: every decided contrast.  lines: (covariates, metrics) -> lines of the
@@ -109,7 +116,7 @@ def _over_allocations(sources: Sources) -> Iterator[FirstUse]:
             yield from _constant_line(sources, line)
             continue
         law = with_bound(line.law, line.sweep)
-        by = _PAYERS.get(law.name, "unknown")
+        by = payer(law)
         yield FirstUse(
             slow=line.cells[slow],
             fast=reference,
@@ -204,7 +211,7 @@ def _over_messages(sources: Sources) -> Iterator[FirstUse]:
             continue
         more = excess(line, line.cells, "steady")
         law = more.law if more is not None else None
-        by = _PAYERS.get(law.name if law else None, "unknown")
+        by = payer(law) if law else "unknown"
         worst = max(beyond, key=lambda i: ratios[i][0].value)
         ratio, contrast = ratios[worst]
         # A first message meets cold caches everywhere.
