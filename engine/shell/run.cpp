@@ -21,6 +21,7 @@
 #include "shell/witnessing.hpp"
 #include "shell/yardsticks.hpp"
 #include "yardstick/fixed_work.hpp"
+#include "yardstick/processor_time.hpp"
 
 namespace slowpath {
 namespace {
@@ -170,6 +171,9 @@ int run_cells(const mpi::Session& session, const Arguments& arguments) {
     witnessing.end();
     report.rank_events(fixed_work.line(session.rank()));
     report.rank_events(yardsticks.measured());
+    // Last: by then a process has done much of both, so that shares of its life can't pass for shares of a
+    // stretch.
+    report.rank_events(samples ? yardstick::processor_time_line(session.rank()) : "");
     report.end_launch(counts);
     return counts[static_cast<std::size_t>(Status::failed)] == 0 ? exit_ok : exit_wrong_payload;
 }

@@ -23,6 +23,7 @@ from slowpath.analyse.placed import placement_lines
 from slowpath.analyse.shapes import shapes_of
 from slowpath.analyse.source import read_recorded
 from slowpath.analyse.told import absent_notes, told_of
+from slowpath.analyse.witness import tells_processor_time_apart
 from slowpath.core.results import RESULTS_SCHEMA, Results, Verdict
 from slowpath.experiments.experiment import Concluded
 from slowpath.experiments.measure import measure
@@ -76,6 +77,7 @@ def build_results(run: Path) -> Results:
             *recorded.notes,
             *(note for launch in launches for note in launch.notes),
             *_noted(launches, info.notes),
+            *_sampled(launches),
         ],
     )
     results = msgspec.structs.replace(results, notes=[*results.notes, *absent_notes(results)])
@@ -96,6 +98,15 @@ def _suspects(launches: Sequence[LaunchRecord]) -> dict[int, list[str]]:
             if note.cell in flagged:
                 found.setdefault(note.cell, []).append(note.text)
     return found
+
+
+def _sampled(launches: Sequence[LaunchRecord]) -> list[str]:
+    """A note where the kernel does not tell user from system time."""
+    if all(map(tells_processor_time_apart, launches)):
+        return []
+    return [
+        "user and system times are not used: this kernel samples them at timer ticks, and booked known work wrongly"
+    ]
 
 
 def _noted(launches: Sequence[LaunchRecord], known: Sequence[str]) -> list[str]:

@@ -22,7 +22,7 @@ from slowpath.record.events_cell import Allocation, CellBegin, CellEnd, Interval
 from slowpath.record.events_counted import CallCount, Calls, Instructions, Share
 from slowpath.record.events_launch import Blas, Grid, LaunchBegin, LaunchEnd, Note, ProgressMade, ThreadLevel
 from slowpath.record.events_ranks import Clock, Rank
-from slowpath.record.events_yardstick import FixedWork, Yardstick
+from slowpath.record.events_yardstick import FixedWork, ProcessorTime, Yardstick
 
 __all__ = [
     "Allocation",
@@ -41,6 +41,7 @@ __all__ = [
     "LaunchEnd",
     "LaunchEvents",
     "Note",
+    "ProcessorTime",
     "ProgressMade",
     "Rank",
     "Repetitions",
@@ -65,6 +66,7 @@ Event: TypeAlias = (
     | Note
     | ProgressMade
     | FixedWork
+    | ProcessorTime
     | Yardstick
     | LaunchEnd
 )
@@ -81,6 +83,7 @@ _Kind = TypeVar(
     Note,
     ProgressMade,
     FixedWork,
+    ProcessorTime,
     Yardstick,
     LaunchEnd,
 )

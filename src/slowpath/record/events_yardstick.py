@@ -11,6 +11,8 @@ from msgspec import Meta
 from slowpath.core.limits import Name, Text, Whole
 from slowpath.core.plan import Count, RankNumber
 
+MOST_OF_OTHER = 0.2  # of a stretch that may be booked as the other kind: interrupts, the calls' own entry and exit
+
 
 class FixedWork(msgspec.Struct, frozen=True, tag_field="event", tag="fixed_work"):
     """The same counted work, timed on one rank before, between and after the cells. Every sample is there.
@@ -46,3 +48,24 @@ class Yardstick(msgspec.Struct, frozen=True, tag_field="event", tag="yardstick")
     operations: Annotated[int, Meta(ge=1, le=2**62)]
     samples_ns: tuple[Count, ...] = ()
     reason: Text | None = None
+
+
+class ProcessorTime(msgspec.Struct, frozen=True, tag_field="event", tag="processor_time"):
+    """What getrusage(2) said of two stretches of known work on one rank, ns: arithmetic alone, the kernel's work alone.
+
+    A kernel that samples at timer ticks shares both out alike: its user and system times of a block mean nothing.
+    """
+
+    t_ns: Whole
+    rank: RankNumber
+    user_work_user_ns: Count
+    user_work_system_ns: Count
+    kernel_work_user_ns: Count
+    kernel_work_system_ns: Count
+
+    @property
+    def is_told_apart(self) -> bool:
+        """Whether nearly all of each stretch was booked as what it was."""
+        return self.user_work_system_ns <= MOST_OF_OTHER * (
+            self.user_work_user_ns + self.user_work_system_ns
+        ) and self.kernel_work_user_ns <= MOST_OF_OTHER * (self.kernel_work_user_ns + self.kernel_work_system_ns)

@@ -122,6 +122,15 @@ def test_the_system_time_of_a_side_that_yields_is_no_witness() -> None:
     assert not any("kernel" in line for line in one.legs.explained.evidence)
 
 
+def test_times_that_a_kernel_samples_at_ticks_explain_nothing() -> None:
+    """They are null, since a process's whole life is shared out among its stretches (record.events.ProcessorTime)."""
+    sampled = {"system_time_s_per_op": None, "user_time_s_per_op": None}
+    both = {role: {**side(0, 6e-5, 0), **sampled} for role in ("send", "receive")}
+    one = only(*full_cache(both, cold_s=6e-5))
+    assert (one.rule, one.status) == ("SP003", "observed")
+    assert "samples processor times at timer ticks" in one.legs.explained.text
+
+
 def test_the_kernel_s_work_is_what_waits_do_not_take() -> None:
     one = only(*full_cache({"send": side(0, 1e-5, 5e-5), "receive": side(5.5e-5, 5e-6, 2e-6)}, cold_s=6e-5))
     assert (one.claim.time, one.claim.side, one.status) == ("kernel", "receiver", "explained")

@@ -25,6 +25,7 @@ ONE_OF_TWO = 0.9  # of the further page faults that one side has, to be called t
 MANY_WAITS = 10.0  # calls for each operation, from which on system time is that of waiting
 NUMBER_AGREES = (0.5, 1.5)
 SINGLE_COPY = ("process_vm_readv", "process_vm_writev")
+SAMPLED = "this kernel samples processor times at timer ticks: what is the kernel's and what the program's is not known"
 NOT_COUNTED = "calls were not counted; needs a launch with witness = true"
 _WAITS = ("sched_yield", "poll", "futex_wait", "sleep")
 SIDES: Mapping[str, Literal["sender", "receiver"]] = {"send": "sender", "receive": "receiver"}
@@ -280,6 +281,8 @@ def first_use_witness(evidence: Evidence, seen: Observation) -> Support:
         return _shown(faults, found)
     if slow.witness is None:
         return Support("missing", "no page faults or system time were recorded next to the times")
+    if _is_sampled(slow):
+        return Support("missing", f"page faults do not account for the excess, and {SAMPLED}")
     return Support(
         "missing", "page faults and processor time do not account for the excess; a witnessed launch counts calls"
     )
@@ -293,7 +296,17 @@ def cost_witness(evidence: Evidence, seen: Observation) -> Support:
         return _shown(None, found)
     if slow.witness is None or fast.witness is None:
         return Support("missing", "no system time was recorded next to the times")
+    if _is_sampled(slow):
+        return Support("missing", SAMPLED)
     return Support("missing", "processor time does not account for the excess; a witnessed launch counts calls")
+
+
+def _is_sampled(cell: CellResult) -> bool:
+    """Whether blocks have processor times that the launch showed to mean nothing (record.events.ProcessorTime)."""
+    found = [one for by_role in (cell.witness or {}).values() for one in by_role.values() if one is not None]
+    return bool(found) and all(
+        one.system_time_s_per_op is None and one.minor_faults_per_op is not None for one in found
+    )
 
 
 def _shown(faults: str | None, found: Account | None) -> Support:
