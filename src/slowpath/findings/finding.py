@@ -183,7 +183,10 @@ def _coefficient(one: Coefficient) -> LawCoefficient:
 
 def _observed(seen: Observation) -> list[str]:
     law = seen.law
-    return [*seen.evidence, *([f"law {law.name}: {formula_words(law)}"] if law and law.name else [])]
+    if law is None or law.name is None:
+        return list(seen.evidence)
+    word = "law" if law.foretold == "held" else "fits"  # what has foretold nothing is a fit
+    return [*seen.evidence, f"{word} {law.name}: {formula_words(law)}"]
 
 
 def _explained(rule: Rule, seen: Observation, support: Support) -> Leg:

@@ -77,7 +77,9 @@ def law(excess_s: float, above: float = 4096, up_to: float = 16384) -> LawResult
         for length in LENGTHS
     )
     bracket = LimitBracket(covariate="message_bytes", above=above, up_to=up_to)
-    return msgspec.structs.replace(made_results.law(), name="segments", brackets=[bracket], drawn=points)
+    return msgspec.structs.replace(
+        made_results.law(), name="segments", brackets=[bracket], drawn=points, foretold="held"
+    )
 
 
 def claim(time: Any = None, side: Any = None, by: str | None = "message") -> Claim:
@@ -100,6 +102,22 @@ def foretold(outcome: Any) -> LawResult:
     return msgspec.structs.replace(law(40 * US), foretold=outcome)
 
 
+def until_its_fifth_use() -> Finding:
+    """Slow and fast are uses of one cell."""
+    bracket = LimitBracket(covariate="repetition", above=4, up_to=5)
+    made = finding("SP004", law=msgspec.structs.replace(made_results.law(), name=None, brackets=[bracket]))
+    return msgspec.structs.replace(made, fast_cells=made.slow_cells)
+
+
+GATE = Plant("gate", (Clause(20 * US, conditions=(Condition("use", "<", 5),)),))
+
+
+def far_above_floor() -> Finding:
+    """It stands against no other cell, and names nothing on which the time depends."""
+    return msgspec.structs.replace(finding("SP025"), fast_cells=[], run="02-single")
+
+
+PUTS = Plant("put", (Clause(20 * US, call="put"),))
 KERNEL_OF_SENDER = claim("kernel", "sender")
 
 
@@ -119,7 +137,11 @@ KERNEL_OF_SENDER = claim("kernel", "sender")
         ([finding(law=law(20 * US), said=claim("copy"))], OVER_8K, "wrong", "said to go to copy, it goes to user"),
         ([finding(law=law(20 * US), said=claim(by="uses"))], OVER_8K, "wrong", "said to follow use, planted by bytes"),
         ([finding(law=law(20 * US), said=claim(by="nothing"))], OVER_8K, "right", "found"),
-        ([finding(law=foretold("failed"))], OVER_8K, "honest", "did not foretell"),
+        ([finding(law=foretold("failed"))], OVER_8K, "honest", "has not foretold: failed"),
+        ([finding(law=foretold("undecided"))], OVER_8K, "honest", "has not foretold: undecided"),
+        ([until_its_fifth_use()], GATE, "honest", "no law is named"),
+        ([far_above_floor()], OVER_8K, "honest", "no law"),
+        ([far_above_floor()], PUTS, "wrong", "not planted: SP025"),
         ([finding(excess_s=50 * US)], OVER_8K, "wrong", "not planted: SP013"),
         ([finding(law=law(20 * US)), finding("SP017", 1e-3)], OVER_8K, "wrong", "not planted: SP017"),
     ],

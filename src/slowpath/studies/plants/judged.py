@@ -21,6 +21,7 @@ Mark = Literal["right", "open", "wrong"]  # open: nothing is claimed
 NEAR = 0.10  # of what is planted
 CAUSED = 0.5  # of a finding's excess that the plant must account for, to be what the finding is about
 # Axes on which both sides of a finding may stand alike: two kinds of messages or launches of one cell.
+MESSAGES = ("send", "receive", "both")
 UNPLACED = frozenset({"index", "chance", "time", "launch", "environment", "setting", "binding"})
 
 
@@ -49,10 +50,14 @@ class Judged:
 
 def is_caused(plant: Plant, one: Finding, results: Results) -> bool:
     """Whether the plant accounts for half of a finding's excess or more; where its clauses do not say how much it costs
-    there, or it depends on what no parameter of a cell has, whether the finding says that it depends on that."""
+    there, or it depends on what no parameter of a cell has, as the use, whether the finding says that it depends on it.
+    """
     named = claims_of(one).depends & plant.axes
     planted_s = excess_s(plant, one, results)
-    if planted_s is None or not one.excess_s or not plant.clauses or named & UNPLACED:
+    if planted_s is None and not claims_of(one).depends:  # far above the floor: it is so by whatever delays messages
+        return any(clause.call in MESSAGES for clause in plant.clauses)
+    uses = one.law is not None and any(bracket.covariate == "repetition" for bracket in one.law.brackets)
+    if planted_s is None or not one.excess_s or not plant.clauses or named & UNPLACED or uses:
         return bool(named)
     return planted_s >= CAUSED * one.excess_s
 
@@ -87,8 +92,8 @@ def _law(plant: Plant, one: Finding, results: Results, baseline: Baseline) -> tu
     law = one.law
     if law is None or law.name is None:
         return "open", "no law is named"
-    if law.foretold == "failed":
-        return "open", f"law '{law.name}' did not foretell"
+    if law.foretold != "held":  # the report calls it a fit
+        return "open", f"'{law.name}' fits and has not foretold: {law.foretold}"
     points = [point for point in law.drawn if point.fitted_s is not None]
     planted = [_planted(plant, one, point, results) for point in points]
     if not points or any(value is None for value in planted):
@@ -142,11 +147,15 @@ def _cell_at(one: Finding, point: LawPoint, results: Results) -> CellResult | No
     """The finding's cell with a point's numbers."""
     members = frozenset(one.cells)
     for cell in results.cells:
-        if cell.cell in members and all(
-            cell.parameters.get(name, str(int(value))) == str(int(value)) for name, value in point.place.items()
-        ):
+        if cell.cell in members and all(_has(cell, name, value) for name, value in point.place.items()):
             return cell
     return None
+
+
+def _has(cell: CellResult, name: str, value: float) -> bool:
+    """Whether a parameter has the value; one that is no number ("message") follows from the others."""
+    said = cell.parameters.get(name, "")
+    return not said.isdecimal() or int(said) == int(value)
 
 
 def _limit(plant: Plant, one: Finding) -> tuple[Mark, str]:
