@@ -33,7 +33,7 @@ def paid_s(clause: Clause, metric: str = "one_way_s", phase: str = "steady", **p
         (Clause(1.0, conditions=(Condition("others", ">", 7),)), "steady", 0.0),
         (Clause(1.0, conditions=(Condition("others", ">", 7),)), "first", 1.0),
         (Clause(1.0, conditions=(Condition("bytes", ">", 4095),)), "steady", 1.0),
-        (Clause(1.0, "both", per="byte"), "steady", 8192.0),
+        (Clause(1.0, "both", per="byte"), "steady", 4096.0),  # both sides pay at once
         (Clause(1.0, conditions=(Condition("rank", "=", 0), Condition("peer", "=", 1))), "steady", 1.0),
         (Clause(1.0, conditions=(Condition("rank", "=", 1), Condition("peer", "=", 0))), "steady", 0.0),
         (Clause(1.0, "put"), "steady", 0.0),

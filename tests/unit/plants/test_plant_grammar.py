@@ -57,9 +57,9 @@ def test_what_a_call_pays_on_average(clause: Clause, place: dict[str, float], co
     assert clause.expected_s(place) == (None if cost_s is None else pytest.approx(cost_s))
 
 
-def test_a_plant_adds_up_the_sides_that_a_call_is_made_on() -> None:
+def test_an_operation_takes_what_its_dearer_side_pays() -> None:
     plant = Plant("both", (Clause(2.0, "both"), Clause(1.0, "receive")))
-    assert plant.expected_s({"send": {}, "receive": {}}) == 5.0
+    assert plant.expected_s({"send": {}, "receive": {}}) == 3.0  # both pay at once
     assert plant.expected_s({"send": {}}) == 2.0
     assert [page_of(n) for n in (2 * MIB, 2 * MIB + 1, 3 * MIB)] == [2 * MIB, 4096, 65536]
 

@@ -25,7 +25,7 @@ QUANTITY_OF: Mapping[str, tuple[str, float]] = {
 }
 ANY = 1e300  # other mappings since the last use of one that was never used
 _SIDES: tuple[Side, Side] = ("send", "receive")
-# The sides whose delays a metric holds, one for one. A receiver waits for what the sender does.
+# The sides whose delays a metric holds, the longer one where it holds both. A receiver waits for what the sender does.
 _HOLDS: Mapping[str, frozenset[Side]] = {
     "one_way_s": frozenset(_SIDES),
     "send_s": frozenset({"send"}),

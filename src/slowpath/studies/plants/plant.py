@@ -72,14 +72,17 @@ class Plant:
         return tuple(limit for one in self.clauses for limit in one.limits)
 
     def expected_s(self, places: Mapping[Side, Place]) -> float | None:
-        """What one operation pays on average, its calls at these places; None: a clause does not say."""
-        total = 0.0
+        """What one operation pays on average, its calls at these places; None: a clause does not say.
+
+        Both sides leave one barrier and pay at the same time: the operation takes what the dearer one pays.
+        """
+        paid_s: dict[Side, float] = {}
         for clause in self.clauses:
             for side in clause.sides & frozenset(places):
                 if (cost_s := clause.expected_s(places[side])) is None:
                     return None
-                total += cost_s
-        return total
+                paid_s[side] = paid_s.get(side, 0.0) + cost_s
+        return max(paid_s.values(), default=0.0)
 
 
 @dataclass(frozen=True)
