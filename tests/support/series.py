@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,8 +61,11 @@ def simulated(
     launches: int = 5,
     seed: int = 1,
     burst_s: float = 0.0,
+    parameters: Mapping[str, str] | None = None,
 ) -> dict[int, CellShapes]:
-    """Length of the message -> shapes of its cell.  Args: lengths_s: length -> time of a message."""
+    """Length of the message -> shapes of its cell, none where none are taken.  Args: lengths_s: length -> time of a
+    message.  parameters: of each cell, further ones.
+    """
     random = np.random.default_rng(seed)
     numbers = np.arange(1, messages + 1)
     by_series = {}
@@ -75,8 +78,9 @@ def simulated(
             assert reduced is not None
             rounds[launch] = (launch, reduced)
         by_series[cell, "one_way_s", "steady"] = rounds
-    found = shapes_of([_cell(cell) for cell in range(len(lengths_s))], by_series)
-    return dict(zip(lengths_s, found, strict=True))
+    found = shapes_of([_cell(cell, parameters) for cell in range(len(lengths_s))], by_series)
+    lengths = list(lengths_s)
+    return {lengths[one.cell]: one for one in found}
 
 
 def lottery(
@@ -111,14 +115,14 @@ def lottery(
     )
 
 
-def _cell(number: int) -> Cell:
+def _cell(number: int, more: Mapping[str, str] | None = None) -> Cell:
     return Cell(
         cell=number,
         key=f"key{number}",
         label=f"cell {number}",
         group="long series",
         experiment="p2p",
-        parameters={"pattern": "one_way"},
+        parameters={"pattern": "one_way", **(more or {})},
         environment="default",
         placement="bound",
     )

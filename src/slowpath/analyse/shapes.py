@@ -53,8 +53,8 @@ class _Launches:
 
 
 def shapes_of(cells: Iterable[Cell], by_series: BySeries) -> list[CellShapes]:
-    """Of each cell that has single messages. One of several buffers in turn is left out: its messages differ by their
-    buffers.
+    """Of each cell that has single messages. One of several buffers is left out, in turn or one after the other: its
+    messages differ by their buffers, and by how often these were used.
     """
     found = [one for cell in cells if _in_order(cell) and (one := _launches(cell.cell, by_series)) is not None]
     asked = [one for one in found if one.asked]
@@ -65,7 +65,7 @@ def shapes_of(cells: Iterable[Cell], by_series: BySeries) -> list[CellShapes]:
 
 
 def _in_order(cell: Cell) -> bool:
-    return cell.parameters.get("live_buffers", "1") == "1"
+    return all(cell.parameters.get(name, "1") == "1" for name in ("live_buffers", "allocations"))
 
 
 def _launches(cell: int, by_series: BySeries) -> _Launches | None:

@@ -65,3 +65,10 @@ def test_clean_runs_have_no_period() -> None:
         for shapes in simulated(LENGTHS, nothing, seed=seed, messages=199, burst_s=1e-3).values()
     ]
     assert found == [None] * 180
+
+
+@pytest.mark.parametrize("name", ["live_buffers", "allocations"])
+def test_of_several_buffers_no_shape_is_taken(name: str) -> None:
+    """A second use that is slow would come back with each buffer, and is no stall of the library's."""
+    assert simulated({8: 1e-6}, parameters={name: "1"}).keys() == {8}
+    assert simulated({8: 1e-6}, parameters={name: "3"}) == {}
