@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -51,11 +52,12 @@ CELLS = (
 
 
 @pytest.fixture(scope="module")
-def launch(ranks: Ranks, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def launch(ranks: Ranks, blankless_of_session: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All cells in one launch; told-0 and told-1 beside its folder: what each rank's library was told."""
     folder = tmp_path_factory.mktemp("between")
-    (folder / "shim.c").write_text(SHIM)
-    told = {"LD_PRELOAD": str(ranks.compiled(folder / "shim.c")), "SHIM_OUT": str(folder / "told")}
+    shim = Path(tempfile.mkdtemp(dir=blankless_of_session)) / "shim.c"
+    shim.write_text(SHIM)
+    told = {"LD_PRELOAD": str(ranks.compiled(shim)), "SHIM_OUT": str(folder / "told")}
     done = ranks.run_plan(folder / "launch", CELLS, of_ranks=told)
     assert done.returncode == 0, done.stderr
     return folder / "launch"
