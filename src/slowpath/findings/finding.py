@@ -185,7 +185,7 @@ def _observed(seen: Observation) -> list[str]:
     law = seen.law
     if law is None or law.name is None:
         return list(seen.evidence)
-    word = "law" if law.foretold == "held" else "fits"  # what has foretold nothing is a fit
+    word = "law" if law.is_foretold else "fits"  # what has foretold nothing is a fit
     return [*seen.evidence, f"{word} {law.name}: {formula_words(law)}"]
 
 

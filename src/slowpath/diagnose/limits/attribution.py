@@ -129,6 +129,7 @@ class Attribution:
         return RemedyResult(
             name=remedy.name,
             text=remedy.text,
+            phrase=remedy.words,
             snippet=Snippet(shell=shell, modulefile=modulefile),
             removed_ratio=None,
             side_effects=list(SIDE_EFFECTS),

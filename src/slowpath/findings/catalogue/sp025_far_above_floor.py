@@ -74,6 +74,7 @@ def _observation(evidence: Evidence, group: Sequence[_Far]) -> Observation:
     floor = next(one for one in top.cell.floors if one.name == top.over.floor)
     message_s = top.cell.metrics[top.over.metric].phases["steady"].value
     best = max(top.usual.highest.values())
+    least = ratio_words(top.fastest, top.over.fastest_interval)
     words = [f"{memory(cells)} memory", f"messages of {sizes(cells)}"]
     numbers = tuple(cell.cell for cell in cells)
     return Observation(
@@ -81,8 +82,8 @@ def _observation(evidence: Evidence, group: Sequence[_Far]) -> Observation:
         place=evidence.place(cells, words),
         text=f"Later messages of {sizes([top.cell])} take {ratio_words(top.over.ratio, top.over.interval)} what this "
         f"machine needs for the same bytes: {format_time(message_s)}, where {floor.text} takes "
-        f"{format_time(top.over.floor_s)}. Even the fastest take {top.fastest:.3g}x, and with libraries as they come "
-        f"up to {best:.3g}x.",
+        f"{format_time(top.over.floor_s)}. Even the fastest take {least}, and with libraries as they come up to "
+        f"{best:.3g}x.",
         metric=top.over.metric,
         phase="steady",
         ratio=top.over.ratio,
@@ -100,8 +101,8 @@ def _evidence(group: Sequence[_Far]) -> Iterator[str]:
         over = one.over
         least = ratio_words(one.fastest, over.fastest_interval)
         yield (
-            f"{one.cell.label}: {ratio_words(over.ratio, over.interval)} the floor ({over.floor}, "
-            f"{format_time(over.floor_s)}), the fastest {least}; limit {one.usual.limit:.3g}x"
+            f"{one.cell.label}: {ratio_words(over.ratio, over.interval)} the floor of {format_time(over.floor_s)}, the "
+            f"fastest {least}; limit {one.usual.limit:.3g}x"
         )
 
 

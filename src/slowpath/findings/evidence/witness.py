@@ -281,7 +281,7 @@ def first_use_witness(evidence: Evidence, seen: Observation) -> Support:
         return _shown(faults, found)
     if slow.witness is None:
         return Support("missing", "no page faults or system time were recorded next to the times")
-    if _is_sampled(slow):
+    if is_sampled(slow):
         return Support("missing", f"page faults do not account for the excess, and {SAMPLED}")
     return Support(
         "missing", "page faults and processor time do not account for the excess; a witnessed launch counts calls"
@@ -296,12 +296,12 @@ def cost_witness(evidence: Evidence, seen: Observation) -> Support:
         return _shown(None, found)
     if slow.witness is None or fast.witness is None:
         return Support("missing", "no system time was recorded next to the times")
-    if _is_sampled(slow):
+    if is_sampled(slow):
         return Support("missing", SAMPLED)
     return Support("missing", "processor time does not account for the excess; a witnessed launch counts calls")
 
 
-def _is_sampled(cell: CellResult) -> bool:
+def is_sampled(cell: CellResult) -> bool:
     """Whether blocks have processor times that the launch showed to mean nothing (record.events.ProcessorTime)."""
     found = [one for by_role in (cell.witness or {}).values() for one in by_role.values() if one is not None]
     return bool(found) and all(

@@ -9,7 +9,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Claim
 from slowpath.core.units import format_time
 from slowpath.findings.evidence.evidence import Evidence, Variation
-from slowpath.findings.evidence.witness import MANY_WAITS, ROLES, is_counted, sides, spent
+from slowpath.findings.evidence.witness import MANY_WAITS, ROLES, SAMPLED, is_counted, is_sampled, sides, spent
 from slowpath.findings.rivals.rival import Judge, Judged, Varied
 from slowpath.findings.rule import Observation, Support
 from slowpath.stats.removed import Removed, removed
@@ -71,6 +71,8 @@ def by_waiting(evidence: Evidence, seen: Observation, support: Support) -> Judge
     if not (is_counted(slow, slow_phase) and is_counted(fast, fast_phase)):
         return Judged("standing", "calls that wait were not counted; needs a launch with witness = true")
     more = [spent(role, slow, slow_phase, fast, fast_phase) for role in ROLES]
+    if is_sampled(slow):
+        return Judged("standing", SAMPLED)
     if all(one.waiting is not None for one in more):
         waits = " and ".join(
             f"{format_time(max(0.0, one.waiting or 0.0))} of the {side}"
@@ -124,15 +126,20 @@ def by_side(varied: Varied) -> Judge:
 
 
 def by_law(named: Collection[str], words: str, true_of: Collection[str] = ()) -> Judge:
-    """Refuted where a law of these names was chosen over the rival's own.  Args: true_of: the rival's own."""
+    """Refuted where a law of these names foretold new points, and the rival's own law was not chosen.
+
+    Args: true_of: the rival's own.
+    """
 
     def judge(_: Evidence, seen: Observation, __: Support) -> Judged:
         law = seen.law
-        if law is not None and law.is_named and law.name in named:
+        if law is None or law.name not in {*named, *true_of}:
+            return Judged("standing", "no law tells them apart")
+        if not law.is_foretold:
+            return Judged("standing", f"'{law.name}' fits, and has not foretold a new point")
+        if law.name in named:
             return Judged("refuted", words.format(law=law.name))
-        if law is not None and law.is_named and law.name in true_of:
-            return Judged("true", f"law '{law.name}'")
-        return Judged("standing", "no law tells them apart")
+        return Judged("true", f"law '{law.name}'")
 
     return judge
 

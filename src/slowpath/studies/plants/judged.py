@@ -20,8 +20,8 @@ from slowpath.studies.plants.plant import Plant
 Mark = Literal["right", "open", "wrong"]  # open: nothing is claimed
 NEAR = 0.10  # of what is planted
 CAUSED = 0.5  # of a finding's excess that the plant must account for, to be what the finding is about
+MESSAGES = ("send", "receive", "both")  # calls by which messages are delayed
 # Axes on which both sides of a finding may stand alike: two kinds of messages or launches of one cell.
-MESSAGES = ("send", "receive", "both")
 UNPLACED = frozenset({"index", "chance", "time", "launch", "environment", "setting", "binding"})
 
 
