@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slowpath.stats.laws import granules, message
+from slowpath.stats.laws import granules, message, threshold
 from slowpath.stats.laws.drawn import drawn_points
 from slowpath.stats.laws.fit import fit
 from slowpath.stats.laws.sweep import make_sweep
@@ -37,3 +37,13 @@ def test_of_a_law_by_pages_each_point_has_its_page() -> None:
     sweep = make_sweep({"allocation_bytes": lengths}, [1e-3 + 25e-9 * pages] * 3)
     points = drawn_points(sweep, fit(granules.LAW, sweep))
     assert [point.page_bytes for point in points] == [None, 4096] * 3
+
+
+def test_of_a_threshold_with_pages_each_point_has_its_page() -> None:
+    mib = 2**20
+    lengths = np.array([n * 64 * mib + rest for n in (1, 2, 4, 8, 16, 32) for rest in (0, 1)], dtype=np.float64)
+    clean = lengths % mib == 0
+    times = 2e-4 + np.where(clean, 9e-3 * (lengths > 300 * mib), 28e-9 * np.ceil(lengths / 4096))
+    sweep = make_sweep({"allocation_bytes": lengths}, [times] * 3)
+    points = drawn_points(sweep, fit(threshold.LAW, sweep))
+    assert [point.page_bytes for point in points] == [None, 4096] * 6

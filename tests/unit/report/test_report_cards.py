@@ -85,6 +85,15 @@ def test_a_law_by_pages_has_a_named_line_for_each() -> None:
     assert words(picture, "curve") == ["4 KiB pages", "n × 2 MiB"]
 
 
+def test_a_law_with_a_threshold_and_pages_has_such_lines_too() -> None:
+    """The threshold is a length, and no alignment."""
+    points = [point(1e-3 * n, 1e-3 * n, page, allocation_bytes=64.0 * MIB * n + (page is not None))
+              for n in (1, 4) for page in (None, 4096)]  # fmt: skip
+    brackets = (("allocation's alignment", 4096.0, 2.0 * MIB), ("allocation_bytes", 64.0 * MIB, 256.0 * MIB))
+    picture = drawn(a_finding(law=law("threshold", *points, brackets=brackets)))
+    assert words(picture, "curve") == ["4 KiB pages", "n × 2 MiB"]
+
+
 def test_lengths_that_are_alike_are_drawn_over_their_page_and_not_joined() -> None:
     points = [
         point(1e-3, 1e-3, 4096, allocation_bytes=1024.0 * MIB + 1),

@@ -77,7 +77,7 @@ def _along(law: LawResult) -> str | None:
 
 def _lines(law: LawResult, name: str) -> tuple[list[Line], str]:
     """The lines, and what is on their axis."""
-    if law.name == "granules":
+    if any(point.page_bytes for point in law.drawn):
         return _by_page(law, name)
     others = [one for one in law.drawn[0].place if one != name and one not in _FOLLOW]
     varied = [one for one in others if len(_values(law.drawn, one)) > 1]
@@ -93,7 +93,9 @@ def _lines(law: LawResult, name: str) -> tuple[list[Line], str]:
 def _by_page(law: LawResult, name: str) -> tuple[list[Line], str]:
     """A line for each page size along the length; along the page size where all lengths are about the same."""
     lengths = sorted(_values(law.drawn, name))
-    largest = law.brackets[-1].up_to if law.brackets else 0.0
+    largest = max(
+        (one.up_to for one in law.brackets if one.covariate != name), default=0.0
+    )  # alignment without a remainder
     pages = {point.page_bytes or largest for point in law.drawn}
     if lengths[-1] < drawn.NARROW * lengths[0] and len(pages) > 1:
         dots = [_dot(point, point.page_bytes or largest) for point in law.drawn]

@@ -40,9 +40,9 @@ def drawn_points(sweep: Sweep, law: Fit | None) -> tuple[FittedPoint, ...]:
 
 
 def _pages(sweep: Sweep, law: Fit | None) -> list[int | None]:
-    """The page of the term by which each point pays in a law of granules."""
+    """The page of the term by which each point pays, where a law has such terms."""
     pages: list[int | None] = [None] * sweep.points
-    if law is None or law.name != "granules":
+    if law is None:
         return pages
     columns = law.centre.variant.columns(sweep.covariates)
     for column, counts in zip(columns, design(law.centre.variant, sweep.covariates).T, strict=True):
