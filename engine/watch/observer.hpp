@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What the wrappers call, and the recorder does: once before and once after each outermost MPI call of a
+/// thread.
+#pragma once
+
+#include "watch/call.hpp"
+
+namespace slowpath::watch {
+
+/// What `before` leaves for `after`: room for a status that the program did not ask for, and handles that the
+/// call will change.
+struct Scratch;
+
+/// One outermost call. The wrapper makes it on its stack.
+struct Observed {
+    Call call;
+    Word* arguments;     ///< Shape::arguments words; `before` may put a status of ours in the place of an
+                         ///< ignored one
+    const void* caller;  ///< return address of the wrapper, or of the Fortran binding's caller
+    const void*
+        frame;  ///< address of the wrapper's frame: with `caller` it names a place in the program cheaply
+    bool is_fortran;  ///< `caller` called a Fortran binding
+    std::uint64_t start_ticks;
+    std::uint64_t end_ticks;
+    int error;  ///< what the call returned; 0: MPI_SUCCESS
+};
+
+/// @return A scratch to hand to `after`; nullptr: nothing to remember, or recording is off.
+Scratch* before(Observed& call);
+void after(Observed& call, Scratch* scratch);
+
+/// Entry of MPI_Init, MPI_Init_thread or MPI_Session_init returned well: open the record.  MPI_Finalize is
+/// about to be called.
+void begin_record();
+void end_record();
+
+}  // namespace slowpath::watch
