@@ -1,71 +1,78 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of a watched program: what every part may know of it, and its results.json read back."""
+"""The folder of a watched program: its files by name, and watch.json, which `slowpath watch` writes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
-from slowpath.core.decoding import DAMAGE, Versioned, decoded, why
+from slowpath.core.decoding import Versioned, decoded
 from slowpath.core.errors import RecordError
-from slowpath.core.files import read_bytes
-from slowpath.core.limits import FILE_BYTES
-from slowpath.core.watch_results import WATCH_SCHEMA, WatchResults
+from slowpath.core.files import inside, read_bytes, write_atomically
+from slowpath.core.limits import Name, Text, Whole
+from slowpath.core.result import NotNegative
 
-WATCH_FILE: Final = "watch.json"
-RANKS_FOLDER: Final = "ranks"
-RESULTS_FILE: Final = "results.json"
-_ANEW = "build it anew from the record: slowpath report WATCH"
+WATCH_FILE = "watch.json"
+RANKS_FOLDER = "ranks"
+RECORD_SUFFIX = ".watch"
+PROOF_FOLDER = "proof-{number}"
+SCHEMA: Final = 1
+MOST_WORDS = 100_000  # of a command line
+_ADVICE = "name a folder that slowpath watch wrote"
+
+
+class WatchInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """watch.json: the run as it was started, and how it ended.
+
+    command       as it was given; empty: started by hand (slowpath watch --print-environment)
+    started       ISO 8601, UTC.  wall_s: from start to end; None: it still runs, or was started by hand
+    exit_code     None: a signal ended it, or it was not ended yet.  interrupted: the user asked it to stop
+    working_folder  in which it was started.  host: where
+    variables     of the user's that steer MPI, as they may be recorded; variables_not_recorded: name -> why not
+    library       path of the preloaded library.  notes: what its start made clear, a line each
+    """
+
+    schema: Whole = SCHEMA
+    slowpath: Name
+    command: Annotated[tuple[Text, ...], Meta(max_length=MOST_WORDS)]
+    started: Name
+    working_folder: Text
+    host: Name
+    library: Text
+    variables: dict[str, Text] = {}
+    variables_not_recorded: dict[str, Text] = {}
+    wall_s: NotNegative | None = None
+    exit_code: Whole | None = None
+    signal: Whole | None = None
+    interrupted: bool = False
+    notes: tuple[Text, ...] = ()
 
 
 def is_watch(folder: Path) -> bool:
-    """Whether `slowpath watch` wrote this folder."""
+    """Whether `slowpath watch` made this folder."""
     return (folder / WATCH_FILE).is_file()
 
 
-def read_watch_results(folder: Path) -> WatchResults:
-    """results.json of a watch.
-
-    Raises: RecordError: missing, damaged, beyond the limits, of another schema, or not whole in itself.
-    """
-    path = folder / RESULTS_FILE
-    return decode_watch_results(read_bytes(path, FILE_BYTES[RESULTS_FILE], within=folder), path)
-
-
-def decode_watch_results(content: bytes, path: Path) -> WatchResults:
-    """From the bytes of a results.json; `path` names it in errors.  Raises: RecordError."""
-    schema = decoded(
-        content, Versioned, path, "name a folder that slowpath watch wrote", "is not a results.json"
-    ).schema
-    if schema > WATCH_SCHEMA:
-        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
-    try:
-        results = msgspec.json.decode(content, type=WatchResults)
-        require_whole(results)
-    except (*DAMAGE, ValueError) as error:
-        raise RecordError(f"{path}: is damaged: {why(error)}; {_ANEW}") from error
-    return results
+def read_watch(folder: Path) -> WatchInfo:
+    """Raises: RecordError: it is missing, damaged, or from a newer version."""
+    path = folder / WATCH_FILE
+    content = read_bytes(path, within=folder)
+    schema = decoded(content, Versioned, path, _ADVICE).schema
+    if schema > SCHEMA:
+        raise RecordError(f"{path}: is from a newer version of Slowpath (schema {schema}); update Slowpath")
+    return decoded(content, WatchInfo, path, _ADVICE)
 
 
-def require_whole(results: WatchResults) -> None:
-    """Raises: ValueError: something names a class, a place or a rank that is not there."""
-    sites, classes = range(len(results.sites)), {one.id for one in results.classes}
-    if len(classes) < len(results.classes):
-        raise ValueError("two classes have one id")
-    if len({one.id for one in results.findings}) < len(results.findings):
-        raise ValueError("two findings have one id")
-    _known(sites, (one.site for one in results.classes), "a class", "place")
-    _known(sites, (one.site for one in results.waits if one.site is not None), "a wait", "place")
-    _known(sites, (site for one in results.findings for site in one.sites), "a finding", "place")
-    _known(classes, (price.class_id for one in results.findings for price in one.prices), "a price", "class")
-    if any(one.end_s < one.start_s for one in results.slices):
-        raise ValueError("a slice ends before it starts")
+def write_watch(folder: Path, info: WatchInfo) -> None:
+    """Raises: EnvironmentFailure: the disk refuses."""
+    write_atomically(folder / WATCH_FILE, msgspec.json.format(msgspec.json.encode(info), indent=1) + b"\n")
 
 
-def _known(known: Iterable[int], asked: Iterable[int], who: str, what: str) -> None:
-    unknown = next((one for one in asked if one not in known), None)
-    if unknown is not None:
-        raise ValueError(f"{who} is about {what} {unknown}, which is not there")
+def record_files(folder: Path) -> list[Path]:
+    """Records of ranks, by name; those that lead out of the folder are left out."""
+    ranks = inside(folder, RANKS_FOLDER)
+    found = sorted(path for path in ranks.glob(f"*{RECORD_SUFFIX}")) if ranks.is_dir() else []
+    return [path for path in found if path.is_file() and not path.is_symlink()]
