@@ -274,16 +274,16 @@ def a_coverage(**changes: Any) -> Coverage:
     return Coverage(**(fields | changes))
 
 
-def results(ranks: int = 4, **changes: Any) -> WatchResults:
-    """Of `ranks` ranks, 64 of them with slices at most."""
-    shown = min(ranks, 64)
+def results(size: int = 4, **changes: Any) -> WatchResults:
+    """Of `size` ranks, 64 of them with slices at most."""
+    shown = min(size, 64)
     fields: dict[str, Any] = {
         "schema": WATCH_SCHEMA,
         "slowpath": "0.1.0",
-        "program": a_program(ranks=ranks, recorded_ranks=ranks),
+        "program": a_program(ranks=size, recorded_ranks=size),
         "coverage": a_coverage(),
         "verdict": (
-            f"lmp: {ranks} ranks, 41.2 s, of which 11.2 s a rank in MPI; 2.0 s [1.6, 2.4] of the run could be saved",
+            f"lmp: {size} ranks, 41.2 s, of which 11.2 s a rank in MPI; 2.0 s [1.6, 2.4] of the run could be saved",
             "  SP008  small pages          2.2 s   18,432 messages of 1.9 MiB from malloc on 4 KiB pages",
             "  late   rank 3 sends late    0.7 s   imbalance, not communication",
             "  not seen: 2 of 214 kinds of calls (MPI_File_*); 100 % of messages matched",
@@ -301,7 +301,7 @@ def results(ranks: int = 4, **changes: Any) -> WatchResults:
         "fine": (Fine(messages=61_204, bytes_low=96, bytes_high=3072, floor_ratio=1.1,
                       text="61,204 messages of 96 B .. 3 KiB: at the floor (1.1 times a cache-line hand-over)"),),
         "unpriced": ("SP012: no cell of the replay has memory on another node",),
-        "ranks": tuple(a_rank(rank) for rank in range(ranks)),
+        "ranks": tuple(a_rank(rank) for rank in range(size)),
         "calls": (
             CallCount(name="MPI_Sendrecv", family="point to point", calls=18_496, time_s=6.8, bytes=18_496 * 1_992_294),
             CallCount(name="MPI_Waitall", family="completion", calls=9_216, time_s=2.9, bytes=0),
@@ -313,7 +313,7 @@ def results(ranks: int = 4, **changes: Any) -> WatchResults:
         ),
         "classes": classes(),
         "sites": sites(),
-        "pairs": pairs(ranks),
+        "pairs": pairs(size),
         "allocations": (
             AllocationKind(memory="mapping (large malloc, mmap)", page_bytes=4096, is_odd=False, allocations=48,
                            bytes=48 * 8 * MIB, uses=18_496),
@@ -322,6 +322,6 @@ def results(ranks: int = 4, **changes: Any) -> WatchResults:
             AllocationKind(memory="stack", page_bytes=None, is_odd=None, allocations=4, bytes=192, uses=1_600),
         ),
         "slices": slices(shown),
-        "shown_ranks": None if shown == ranks else tuple(range(shown)),
+        "shown_ranks": None if shown == size else tuple(range(shown)),
     }  # fmt: skip
     return WatchResults(**(fields | changes))

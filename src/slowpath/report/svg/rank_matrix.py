@@ -37,6 +37,6 @@ def chart(ranks: int, cells: Mapping[tuple[int, int], int], title: str, describe
         at = (place + 0.5) * side
         content += text(str(place * each), LEFT - 6, TOP + at + 4, "end", "label")
         content += text(str(place * each), LEFT + at, TOP - 6, "middle", "label")
-    content += text("from rank", 0, TOP - 6, None, "axis-title") if side_count > 1 else ""
+    content += text("from rank (left)", 0, 14, None, "axis-title")
     content += text("to rank", WIDTH - 4, 14, "end", "axis-title")
     return picture(content, title, described, height=math.ceil(TOP + side * side_count + 6), width=WIDTH)

@@ -10,8 +10,8 @@ import msgspec
 
 from slowpath.core import clean
 from slowpath.core.files import write_atomically
-from slowpath.core.watch_results_file import RESULTS_FILE
 from slowpath.core.watch_results import WatchResults
+from slowpath.core.watch_results_file import RESULTS_FILE
 from slowpath.report.watch import csv
 from slowpath.report.watch.html import render_watch_html
 from slowpath.report.watch.text import render_watch_text
