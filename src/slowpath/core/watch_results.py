@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """results.json of a watched program, typed: what `analyse.watch` concludes and everybody else reads.
 
-Times are seconds, lengths bytes, numbers unrounded; None means missing and stands next to a reason. "A rank" in a meaning
-is the mean over ranks.
+Times are seconds, lengths bytes, numbers unrounded; None means missing and stands next to a reason. "A rank" in a
+meaning is the mean over ranks.
 """
 
 from __future__ import annotations

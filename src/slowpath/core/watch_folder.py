@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of a watched program: its files by name, and watch.json, which `slowpath watch` writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from slowpath.core.decoding import Versioned, decoded
+from slowpath.core.errors import RecordError
+from slowpath.core.files import inside, read_bytes, write_atomically
+from slowpath.core.limits import Name, Text, Whole
+from slowpath.core.result import NotNegative
+
+WATCH_FILE = "watch.json"
+RANKS_FOLDER = "ranks"
+RECORD_SUFFIX = ".watch"
+PROOF_FOLDER = "proof-{number}"
+SCHEMA: Final = 1
+MOST_WORDS = 100_000  # of a command line
+_ADVICE = "name a folder that slowpath watch wrote"
+
+
+class WatchInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """watch.json: the run as it was started, and how it ended.
+
+    command       as it was given; empty: started by hand (slowpath watch --print-environment)
+    started       ISO 8601, UTC.  wall_s: from start to end; None: it still runs, or was started by hand
+    exit_code     None: a signal ended it, or it was not ended yet.  interrupted: the user asked it to stop
+    working_folder  in which it was started.  host: where
+    variables     of the user's that steer MPI, as they may be recorded; variables_not_recorded: name -> why not
+    library       path of the preloaded library.  notes: what its start made clear, a line each
+    """
+
+    schema: Whole = SCHEMA
+    slowpath: Name
+    command: Annotated[tuple[Text, ...], Meta(max_length=MOST_WORDS)]
+    started: Name
+    working_folder: Text
+    host: Name
+    library: Text
+    variables: dict[str, Text] = {}
+    variables_not_recorded: dict[str, Text] = {}
+    wall_s: NotNegative | None = None
+    exit_code: Whole | None = None
+    signal: Whole | None = None
+    interrupted: bool = False
+    notes: tuple[Text, ...] = ()
+
+
+def is_watch(folder: Path) -> bool:
+    """Whether `slowpath watch` made this folder."""
+    return (folder / WATCH_FILE).is_file()
+
+
+def read_watch(folder: Path) -> WatchInfo:
+    """Raises: RecordError: it is missing, damaged, or from a newer version."""
+    path = folder / WATCH_FILE
+    content = read_bytes(path, within=folder)
+    schema = decoded(content, Versioned, path, _ADVICE).schema
+    if schema > SCHEMA:
+        raise RecordError(f"{path}: is from a newer version of Slowpath (schema {schema}); update Slowpath")
+    return decoded(content, WatchInfo, path, _ADVICE)
+
+
+def write_watch(folder: Path, info: WatchInfo) -> None:
+    """Raises: EnvironmentFailure: the disk refuses."""
+    write_atomically(folder / WATCH_FILE, msgspec.json.format(msgspec.json.encode(info), indent=1) + b"\n")
+
+
+def record_files(folder: Path) -> list[Path]:
+    """Records of ranks, by name; those that lead out of the folder are left out."""
+    ranks = inside(folder, RANKS_FOLDER)
+    found = sorted(path for path in ranks.glob(f"*{RECORD_SUFFIX}")) if ranks.is_dir() else []
+    return [path for path in found if path.is_file() and not path.is_symlink()]
