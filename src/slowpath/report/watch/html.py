@@ -63,6 +63,7 @@ def _shown(results: WatchResults, folder: str) -> dict[str, Any]:
         "headline": results.verdict[0] if results.verdict else f"{results.program.program}: nothing was recorded",
         "program": results.program.program,
         "watch_folder": folder,
+        "watch_style": pages.style("watch.css"),
         "slowpath": results.slowpath,
         "lines": verdict_lines(results),
         "place": view_run.place(results.program),
