@@ -55,7 +55,7 @@ class Asking:
 def asking(results: WatchResults, kept: Kept | None, variables: Mapping[str, str]) -> Asking:
     """What the replay has to measure, the most costly first."""
     pairs = None if kept is None else kept.pairs[(kept.pairs >= 0).all(axis=1)]
-    loads = loads_of(results.classes, pairs)
+    loads = loads_of(results.classes, results.calls, pairs)
     program = Program(frozenset(one.name for one in results.calls), variables, results.program.thread_level)
     questions, left = questions_of(loads, program, _run_s(results), len(results.ranks))
     return Asking(tuple(loads), tuple(questions), tuple(left))

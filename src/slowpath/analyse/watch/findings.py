@@ -16,14 +16,13 @@ from slowpath.core.result import Interval
 from slowpath.core.units import format_bytes, format_time, listed, ratio_words
 from slowpath.core.watch_results import CallSite, MessageClass, RankTime, WatchFinding
 from slowpath.findings.registry import find
+from slowpath.findings.remedies.programs import ProgramRemedy, program_remedies_for
 from slowpath.findings.remedies.registry import remedies_for
 from slowpath.findings.remedies.remedy import Remedy
 from slowpath.findings.remedies.snippet import snippet
 
 MOST_UNEXPLAINED: Final = 0.25  # of the ranks' time in MPI; above it, nothing is claimed from prices
 MOST_SITES: Final = 8
-# Remedies that `slowpath prove` carries out on a program as it is, besides those that are variables or a binding.
-WITHOUT_CODE: Final = frozenset({"huge pages", "libslowpath-pad.so", "keep freed memory"})
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def finding_of(
     places = _places(cost)
     remedies = _remedies(cost.row, library, version)
     first = remedies[0] if remedies else None
-    proves = _prove(first, cost.row)
+    proves = _prove(cost.row)
     return WatchFinding(
         id=_id(cost.row, sites[places[0]] if places else None),
         rule=cost.row.rule,
@@ -167,11 +166,7 @@ def _remedies(row: PricedRule, library: str | None, version: str | None) -> list
     table = remedies_for(row.rule, None, library, version) if lead else ()
     others = [one for one in table if lead and one.name != lead.name and set(one.axes) & set(lead.axes)]
     found = ([lead] if lead else []) + others
-    return sorted(found, key=lambda one: (not _is_without_code(one), one is not lead))
-
-
-def _is_without_code(remedy: Remedy) -> bool:
-    return remedy.name in WITHOUT_CODE or bool(remedy.variables or remedy.unset or remedy.bind)
+    return sorted(found, key=lambda one: one is not lead)
 
 
 def _result(remedy: Remedy, library: str | None) -> RemedyResult:
@@ -187,16 +182,17 @@ def _result(remedy: Remedy, library: str | None) -> RemedyResult:
     )
 
 
-def slug(name: str) -> str:
-    """A remedy's name as an argument: `huge pages` -> `huge-pages`."""
-    return "-".join(name.lower().replace("(", "").replace(")", "").split())
-
-
-def _prove(remedy: Remedy | None, row: PricedRule) -> str | None:
-    """Pages of static data can't be changed from outside."""
-    if remedy is None or not _is_without_code(remedy) or not row.reaches_malloc:
+def in_place_of(row: PricedRule) -> ProgramRemedy | None:
+    """What does the row's remedy to a program as it is; None: it needs code, or nothing reaches that memory."""
+    if row.remedy is None or not row.reaches_malloc:
         return None
-    return f"--remedy {slug(remedy.name)}"
+    fitting = program_remedies_for(row.rule, (row.remedy,))
+    return next((one for one in fitting if row.remedy in one.table), None)
+
+
+def _prove(row: PricedRule) -> str | None:
+    found = in_place_of(row)
+    return f"--remedy {found.key}" if found else None
 
 
 def _change(remedy: Remedy | None, row: PricedRule, places: Sequence[CallSite]) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from slowpath.core.watch_results import MessageClass
+from slowpath.core.watch_results import CallCount, MessageClass
 
 Parameters = Mapping[str, str]
 Ints = npt.NDArray[np.int64]
@@ -64,12 +64,14 @@ class Load:
         return sum((one.transfer_s or 0.0) * ranks / one.count for one in known)
 
 
-def loads_of(classes: Sequence[MessageClass], pairs: Ints | None = None) -> list[Load]:
-    """The program's messages, each counted once: at its sender where that is known.
+def loads_of(classes: Sequence[MessageClass], calls: Sequence[CallCount], pairs: Ints | None = None) -> list[Load]:
+    """The program's messages from rank to rank, each counted once: at its sender where that is known.
 
     Args: pairs: shape (n, 2), classes of sender and receiver of each matched message; None: nothing was matched. The
           counts of the classes are exact, so a class is shared out as its matched messages are.
     """
+    between_two = {one.name for one in calls if one.family == "point to point"}
+    classes = [one for one in classes if one.call in between_two]
     by_id = {one.id: one for one in classes}
     split: dict[int, list[tuple[int, int]]] = {}
     met: set[int] = set()

@@ -10,10 +10,11 @@ from slowpath.core.result import Interval
 from slowpath.core.units import format_interval, format_ratio, listed
 from slowpath.core.watch_results import WatchFinding, WatchResults
 from slowpath.findings.registry import find
+from slowpath.findings.remedies.programs import PROGRAM_REMEDIES
 
 MOST_WAITS: Final = 3
 MOST_UNSEEN: Final = 4
-_CODE, _NAME, _SECONDS = 6, 20, 8
+_CODE, _NAME, _SECONDS = 6, 22, 8
 
 
 def verdict_of(results: WatchResults, watch: str = "WATCH") -> tuple[str, ...]:
@@ -59,16 +60,22 @@ def _gain(results: WatchResults, watch: str) -> str:
 def _finding(finding: WatchFinding, watch: str) -> list[str]:
     value = finding.seconds if finding.saved_s is None else finding.saved_s
     lines = [_row(finding.rule, find(finding.rule).name, seconds(value), finding.text)]
-    try_ = next((one.snippet.shell for one in finding.remedies if one.snippet.shell), None)
     if finding.status == "proven":
         lines.append(f"{' ' * (_CODE + 3)}proven on this program")
     elif finding.prove is not None:
-        name = finding.remedies[0].phrase or finding.remedies[0].name
-        first = try_.splitlines()[-1].removeprefix("export ") if try_ else name
-        lines.append(f"{' ' * (_CODE + 3)}try  {first}      slowpath prove {watch} {finding.prove}")
+        lines.append(f"{' ' * (_CODE + 3)}try  {_first_try(finding)}      slowpath prove {watch} {finding.prove}")
     elif finding.change is not None:
         lines.append(f"{' ' * (_CODE + 3)}change  {finding.change.splitlines()[0]}")
     return lines
+
+
+def _first_try(finding: WatchFinding) -> str:
+    """What the remedy sets for the program, as on a command line; else what it is called."""
+    key = (finding.prove or "").split()[-1]
+    known = next((one for one in PROGRAM_REMEDIES if one.key == key), None)
+    if known is not None and known.variables and not known.preload:
+        return " ".join(f"{name}={value}" for name, value in known.variables.items())
+    return known.text.rstrip(".") if known else finding.remedies[0].name
 
 
 def _row(code: str, name: str, value: str, text: str) -> str:
