@@ -27,7 +27,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     (
         "prove",
         "slowpath.cli.prove",
-        "Prove on the program itself what helps: reruns as it is and with one remedy, until it is decided.",
+        "Prove by reruns what helps a watched program.",
     ),
     ("report", "slowpath.cli.report", "Build the report of a run folder or of a diagnosis anew."),
     ("summary", "slowpath.cli.summary", "Print the samples of a run as CSV, summarised."),

@@ -73,7 +73,7 @@ class How:
 @click.option("--json", "as_json", is_flag=True, help="Print the proofs as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def command(watch: Path, what: What, how: How, dry_run: bool, as_json: bool, quiet: bool) -> int:
-    """Prove on the program itself what helps: reruns as it is and with one remedy, until it is decided.
+    """Prove by reruns what helps a watched program.
 
     WATCH is a folder of slowpath watch. Reruns are unwatched, in blocks of three in random order: as it is, as it is
     with a variable that nothing reads (the control), and with the remedy. The intervals hold whenever the runs stop.

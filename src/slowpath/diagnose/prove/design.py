@@ -73,6 +73,5 @@ def smallest_decidable(sd: float, blocks: int, level: float, least: float) -> fl
     if not math.isfinite(half):
         return None
     z, one = NormalDist().inv_cdf(_POWER), sd / math.sqrt(blocks)
-    return math.expm1(
-        min(50.0, max(half + z * math.sqrt(1.5 + 2.0) * one, math.log1p(least) + z * math.sqrt(1.5) * one))
-    )
+    by_control, by_least = half + z * math.sqrt(1.5 + 2.0) * one, math.log1p(least) + z * math.sqrt(1.5) * one
+    return math.expm1(min(50.0, max(by_control, by_least)))

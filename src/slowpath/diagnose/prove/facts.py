@@ -7,27 +7,22 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-import msgspec
-
-from slowpath.core.decoding import DAMAGE
 from slowpath.core.errors import RecordError
-from slowpath.core.files import read_bytes
 from slowpath.core.watch_folder import WatchInfo
 from slowpath.core.watch_results import WatchFinding, WatchResults
+from slowpath.core.watch_results_file import read_watch_results
 from slowpath.diagnose.prove.candidate import MpiFacts
 from slowpath.mpi.identify import named_in
 from slowpath.mpi.mpi import inspect
 from slowpath.mpi.recorded_variables import recorded_variables
 from slowpath.run.watch.launcher import launcher_of
 
-RESULTS = "results.json"
-
 
 def results_of(watch: Path) -> WatchResults | None:
     """results.json of a watch; None: it was not concluded, or by another version."""
     try:
-        return msgspec.json.decode(read_bytes(watch / RESULTS, within=watch), type=WatchResults)
-    except (RecordError, *DAMAGE):
+        return read_watch_results(watch)
+    except RecordError:
         return None
 
 
