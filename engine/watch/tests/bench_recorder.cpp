@@ -22,8 +22,9 @@ double median_ns(long calls, Body body) {
     for (long done = 0; done < calls; done += block) {
         const auto since = std::chrono::steady_clock::now();
         for (int one = 0; one < block; ++one) body(one);
-        blocks.push_back(std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - since).count() /
-                         block);
+        blocks.push_back(
+            std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - since).count() /
+            block);
     }
     std::nth_element(blocks.begin(), blocks.begin() + static_cast<long>(blocks.size() / 2), blocks.end());
     return blocks[blocks.size() / 2];
@@ -57,24 +58,26 @@ int main(int count, char** words) {
               fake_mpi::call(calls::MPI_Comm_rank, {fake_mpi::comm_world, data}, Empty{}, 100, 1);
           }));
     print("MPI_Send", median_ns(calls, [&](int) {
-              fake_mpi::call(calls::MPI_Send, {data, 100, fake_mpi::type_char, 1, 7, fake_mpi::comm_world}, Empty{},
-                             100, 2);
+              fake_mpi::call(calls::MPI_Send, {data, 100, fake_mpi::type_char, 1, 7, fake_mpi::comm_world},
+                             Empty{}, 100, 2);
           }));
     print("MPI_Send, 8 peers and 8 lengths", median_ns(calls, [&](int one) {
               fake_mpi::call(calls::MPI_Send,
-                             {data, Word{1} << (one % 8), fake_mpi::type_char, static_cast<Word>(one / 8 % 8), 7,
-                              fake_mpi::comm_world},
+                             {data, Word{1} << (one % 8), fake_mpi::type_char, static_cast<Word>(one / 8 % 8),
+                              7, fake_mpi::comm_world},
                              Empty{}, 100, 3);
           }));
     print("MPI_Recv", median_ns(calls, [&](int) {
-              fake_mpi::call(
-                  calls::MPI_Recv,
-                  {data, 100, fake_mpi::type_char, 1, 7, fake_mpi::comm_world, word(&status)}, Empty{}, 100, 4);
+              fake_mpi::call(calls::MPI_Recv,
+                             {data, 100, fake_mpi::type_char, 1, 7, fake_mpi::comm_world, word(&status)},
+                             Empty{}, 100, 4);
           }));
-    print("MPI_Irecv + MPI_Wait, each", median_ns(calls / 2, [&](int) {
+    print("MPI_Irecv + MPI_Wait, each",
+          median_ns(calls / 2, [&](int) {
               std::uint32_t request = 0;
               fake_mpi::call(
-                  calls::MPI_Irecv, {data, 100, fake_mpi::type_char, 1, 7, fake_mpi::comm_world, word(&request)},
+                  calls::MPI_Irecv,
+                  {data, 100, fake_mpi::type_char, 1, 7, fake_mpi::comm_world, word(&request)},
                   [&](Word*) { request = 0x98000001; }, 100, 5);
               fake_mpi::call(
                   calls::MPI_Wait, {word(&request), word(&status)},
@@ -82,8 +85,8 @@ int main(int count, char** words) {
           }) / 2);
     print("MPI_Allreduce", median_ns(calls, [&](int) {
               fake_mpi::call(calls::MPI_Allreduce,
-                             {data, data + 4096, 8, fake_mpi::type_char, 0x58000003, fake_mpi::comm_world}, Empty{},
-                             100, 7);
+                             {data, data + 4096, 8, fake_mpi::type_char, 0x58000003, fake_mpi::comm_world},
+                             Empty{}, 100, 7);
           }));
     end_record();
     return 0;

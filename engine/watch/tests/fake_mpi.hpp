@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// An MPI of this process's own for tests of the recorder: it does nothing, and says that it is rank `rank` of
-/// `size`. MPICH's handles and statuses.
+/// An MPI of this process's own for tests of the recorder: it does nothing, and says that it is rank `rank`
+/// of `size`. MPICH's handles and statuses.
 #pragma once
 
 #include <cstdint>
@@ -56,11 +56,11 @@ Word word(Value* place) {
 #include "watch/ticks.hpp"
 
 template <typename Does>
-void fake_mpi::call(Call number, std::initializer_list<Word> words, Does does, std::uint64_t ticks, int site) {
+void fake_mpi::call(Call number, std::initializer_list<Word> words, Does does, std::uint64_t ticks,
+                    int site) {
     Word arguments[slowpath::watch::most_arguments] = {};
     int count = 0;
-    for (const Word one : words)
-        arguments[count++] = one;
+    for (const Word one : words) arguments[count++] = one;
     // Any address will do: nothing is there to unwind, so that it stands alone.
     static char sites[4096];
     slowpath::watch::Observed seen{number, arguments, &sites[site], &sites[1], false, 0, 0, 0};

@@ -28,7 +28,8 @@ struct Record {
     const layout::SectionRow* section(layout::Is kind, std::uint32_t lane = 0) const {
         const auto* rows = reinterpret_cast<const layout::SectionRow*>(bytes.data() + sizeof(layout::Header));
         for (std::uint32_t row = 0; row < header().section_count; ++row)
-            if (rows[row].kind == static_cast<std::uint32_t>(kind) && rows[row].lane == lane) return &rows[row];
+            if (rows[row].kind == static_cast<std::uint32_t>(kind) && rows[row].lane == lane)
+                return &rows[row];
         return nullptr;
     }
 
@@ -37,7 +38,8 @@ struct Record {
         std::vector<Row> out;
         if (const layout::SectionRow* there = section(kind, lane)) {
             out.resize(there->used);
-            std::memcpy(static_cast<void*>(out.data()), bytes.data() + there->offset, there->used * sizeof(Row));
+            std::memcpy(static_cast<void*>(out.data()), bytes.data() + there->offset,
+                        there->used * sizeof(Row));
         }
         return out;
     }
@@ -47,7 +49,8 @@ struct Record {
 
 /// A new empty folder, which SLOWPATH_WATCH names.
 inline std::string make_folder() {
-    std::string name = std::string(std::getenv("TMPDIR") == nullptr ? "/tmp" : std::getenv("TMPDIR")) + "/watch-XXXXXX";
+    std::string name =
+        std::string(std::getenv("TMPDIR") == nullptr ? "/tmp" : std::getenv("TMPDIR")) + "/watch-XXXXXX";
     if (mkdtemp(name.data()) == nullptr) std::abort();
     setenv("SLOWPATH_WATCH", name.c_str(), 1);
     return name;

@@ -23,7 +23,8 @@ namespace {
 char data[64];
 
 void send() {
-    fake_mpi::call(calls::MPI_Send, {fake_mpi::word(data), 8, fake_mpi::type_char, 1, 7, fake_mpi::comm_world});
+    fake_mpi::call(calls::MPI_Send,
+                   {fake_mpi::word(data), 8, fake_mpi::type_char, 1, 7, fake_mpi::comm_world});
 }
 
 std::uint64_t calls_in(const Record& record) {
@@ -35,7 +36,8 @@ std::uint64_t calls_in(const Record& record) {
 std::uint64_t counted_in(const Record& record) {
     std::uint64_t counted = 0;
     for (std::uint32_t lane = 0; record.section(layout::Is::profile, lane) != nullptr; ++lane)
-        for (const layout::Profile& row : record.rows<layout::Profile>(layout::Is::profile, lane)) counted += row.count;
+        for (const layout::Profile& row : record.rows<layout::Profile>(layout::Is::profile, lane))
+            counted += row.count;
     return counted;
 }
 
@@ -88,7 +90,7 @@ TEST(Faults, NoRoomForAHeaderLeavesNoFile) {
     const std::string folder = make_folder();
     testing::internal::CaptureStderr();
     const int status = in_process([] {
-        const rlimit limit{100, 100};
+        const rlimit limit{2000, 2000};  // enough for a line on stderr
         setrlimit(RLIMIT_FSIZE, &limit);
         begin_record();
         send();
@@ -154,10 +156,11 @@ TEST(Faults, ManyThreadsCountEachCall) {
             all.emplace_back([] {
                 std::uint32_t place = 0;
                 for (int round = 0; round < each / 2; ++round) {
-                    fake_mpi::call(calls::MPI_Isend,
-                                   {fake_mpi::word(data), 8, fake_mpi::type_char, 1, 7, fake_mpi::comm_world,
-                                    fake_mpi::word(&place)},
-                                   [&](Word*) { place = 0x98000000U + static_cast<std::uint32_t>(gettid()); });
+                    fake_mpi::call(
+                        calls::MPI_Isend,
+                        {fake_mpi::word(data), 8, fake_mpi::type_char, 1, 7, fake_mpi::comm_world,
+                         fake_mpi::word(&place)},
+                        [&](Word*) { place = 0x98000000U + static_cast<std::uint32_t>(gettid()); });
                     fake_mpi::call(calls::MPI_Wait, {fake_mpi::word(&place), fake_mpi::status_ignore},
                                    [&](Word*) { place = fake_mpi::request_null; });
                 }
@@ -167,7 +170,8 @@ TEST(Faults, ManyThreadsCountEachCall) {
     });
     EXPECT_EQ(calls_in(record), std::uint64_t{threads} * each);
     EXPECT_EQ(counted_in(record), std::uint64_t{threads} * each);
-    EXPECT_EQ(record.rows<layout::CallRow>(layout::Is::calls)[calls::MPI_Isend].calls, std::uint64_t{threads} * each / 2);
+    EXPECT_EQ(record.rows<layout::CallRow>(layout::Is::calls)[calls::MPI_Isend].calls,
+              std::uint64_t{threads} * each / 2);
     EXPECT_EQ(record.rows<layout::Lane>(layout::Is::lanes).size(), 8U);
     EXPECT_LE(record.bytes.size(), layout::most_bytes);
 }

@@ -54,7 +54,10 @@ std::vector<Field> fields_after(const std::string& text, std::size_t from) {
     return fields;
 }
 
-#define FIELD(Row, name) Field{#name, offsetof(layout::Row, name), sizeof(layout::Row::name)}
+#define FIELD(Row, name)                                              \
+    Field {                                                           \
+        #name, offsetof(layout::Row, name), sizeof(layout::Row::name) \
+    }
 
 void expect_section(const std::string& name, std::uint32_t number, std::size_t element_bytes,
                     const std::vector<Field>& fields) {
@@ -69,21 +72,34 @@ void expect_section(const std::string& name, std::uint32_t number, std::size_t e
 }  // namespace
 
 TEST(Layout, HeaderIsTheSchemas) {
-    const std::vector<Field> fields{
-        FIELD(Header, magic),           FIELD(Header, version),
-        FIELD(Header, header_bytes),    FIELD(Header, file_bytes),
-        FIELD(Header, section_count),   FIELD(Header, state),
-        FIELD(Header, pid),             FIELD(Header, world_rank),
-        FIELD(Header, world_size),      FIELD(Header, interface),
-        FIELD(Header, thread_level),    FIELD(Header, ticks_kind),
-        FIELD(Header, start_ticks),     FIELD(Header, start_monotonic_ns),
-        FIELD(Header, start_realtime_ns), FIELD(Header, end_ticks),
-        FIELD(Header, end_monotonic_ns), FIELD(Header, end_realtime_ns),
-        FIELD(Header, process_start_realtime_ns), FIELD(Header, window_ns),
-        FIELD(Header, call_cost_ns),    FIELD(Header, parent_rank_hint),
-        FIELD(Header, spawn_ticks),     FIELD(Header, host),
-        FIELD(Header, program),         FIELD(Header, library),
-        FIELD(Header, library_path),    FIELD(Header, reserved)};
+    const std::vector<Field> fields{FIELD(Header, magic),
+                                    FIELD(Header, version),
+                                    FIELD(Header, header_bytes),
+                                    FIELD(Header, file_bytes),
+                                    FIELD(Header, section_count),
+                                    FIELD(Header, state),
+                                    FIELD(Header, pid),
+                                    FIELD(Header, world_rank),
+                                    FIELD(Header, world_size),
+                                    FIELD(Header, interface),
+                                    FIELD(Header, thread_level),
+                                    FIELD(Header, ticks_kind),
+                                    FIELD(Header, start_ticks),
+                                    FIELD(Header, start_monotonic_ns),
+                                    FIELD(Header, start_realtime_ns),
+                                    FIELD(Header, end_ticks),
+                                    FIELD(Header, end_monotonic_ns),
+                                    FIELD(Header, end_realtime_ns),
+                                    FIELD(Header, process_start_realtime_ns),
+                                    FIELD(Header, window_ns),
+                                    FIELD(Header, call_cost_ns),
+                                    FIELD(Header, parent_rank_hint),
+                                    FIELD(Header, spawn_ticks),
+                                    FIELD(Header, host),
+                                    FIELD(Header, program),
+                                    FIELD(Header, library),
+                                    FIELD(Header, library_path),
+                                    FIELD(Header, reserved)};
     EXPECT_EQ(fields_after(schema(), 0), fields);
 }
 
@@ -98,19 +114,21 @@ TEST(Layout, SectionsAreTheSchemas) {
                    {FIELD(Lane, thread), FIELD(Lane, level), FIELD(Lane, calls), FIELD(Lane, call_ticks),
                     FIELD(Lane, first_ticks), FIELD(Lane, last_ticks), FIELD(Lane, events_seen),
                     FIELD(Lane, own_ticks), FIELD(Lane, reserved)});
-    expect_section("profile", number(Is::profile), sizeof(layout::Profile),
-                   {FIELD(Profile, site), FIELD(Profile, call), FIELD(Profile, size_class), FIELD(Profile, flags),
-                    FIELD(Profile, peer), FIELD(Profile, buffer_class), FIELD(Profile, communicator),
-                    FIELD(Profile, count), FIELD(Profile, bytes), FIELD(Profile, ticks), FIELD(Profile, least_ticks),
-                    FIELD(Profile, most_ticks), FIELD(Profile, allocation_bytes), FIELD(Profile, histogram)});
-    expect_section("events", number(Is::events), sizeof(layout::Event),
-                   {FIELD(Event, start_ticks), FIELD(Event, end_ticks), FIELD(Event, bytes), FIELD(Event, request),
-                    FIELD(Event, sequence), FIELD(Event, site), FIELD(Event, peer), FIELD(Event, tag),
-                    FIELD(Event, allocation), FIELD(Event, call), FIELD(Event, kind), FIELD(Event, communicator),
-                    FIELD(Event, datatype), FIELD(Event, requests), FIELD(Event, start_offset)});
+    expect_section(
+        "profile", number(Is::profile), sizeof(layout::Profile),
+        {FIELD(Profile, site), FIELD(Profile, call), FIELD(Profile, size_class), FIELD(Profile, flags),
+         FIELD(Profile, peer), FIELD(Profile, buffer_class), FIELD(Profile, communicator),
+         FIELD(Profile, count), FIELD(Profile, bytes), FIELD(Profile, ticks), FIELD(Profile, least_ticks),
+         FIELD(Profile, most_ticks), FIELD(Profile, allocation_bytes), FIELD(Profile, histogram)});
+    expect_section(
+        "events", number(Is::events), sizeof(layout::Event),
+        {FIELD(Event, start_ticks), FIELD(Event, end_ticks), FIELD(Event, bytes), FIELD(Event, request),
+         FIELD(Event, sequence), FIELD(Event, site), FIELD(Event, peer), FIELD(Event, tag),
+         FIELD(Event, allocation), FIELD(Event, call), FIELD(Event, kind), FIELD(Event, communicator),
+         FIELD(Event, datatype), FIELD(Event, requests), FIELD(Event, start_offset)});
     expect_section("calls", number(Is::calls), sizeof(layout::CallRow),
-                   {FIELD(CallRow, name), FIELD(CallRow, calls), FIELD(CallRow, family), FIELD(CallRow, importers),
-                    FIELD(CallRow, dlsym), FIELD(CallRow, reserved)});
+                   {FIELD(CallRow, name), FIELD(CallRow, calls), FIELD(CallRow, family),
+                    FIELD(CallRow, importers), FIELD(CallRow, dlsym), FIELD(CallRow, reserved)});
     expect_section("sites", number(Is::sites), sizeof(layout::Site),
                    {FIELD(Site, depth), FIELD(Site, fortran), FIELD(Site, frames)});
     expect_section("communicators", number(Is::communicators), sizeof(layout::Communicator),
@@ -119,11 +137,11 @@ TEST(Layout, SectionsAreTheSchemas) {
                     FIELD(Communicator, parent), FIELD(Communicator, is_inter), FIELD(Communicator, made_by),
                     FIELD(Communicator, topology), FIELD(Communicator, name)});
     expect_section("members", number(Is::members), sizeof(layout::Member), {FIELD(Member, world_rank)});
-    expect_section("datatypes", number(Is::datatypes), sizeof(layout::Datatype),
-                   {FIELD(Datatype, bytes), FIELD(Datatype, extent_bytes), FIELD(Datatype, blocks),
-                    FIELD(Datatype, least_block_bytes), FIELD(Datatype, most_block_bytes),
-                    FIELD(Datatype, span_bytes), FIELD(Datatype, combiner), FIELD(Datatype, shape),
-                    FIELD(Datatype, reserved)});
+    expect_section(
+        "datatypes", number(Is::datatypes), sizeof(layout::Datatype),
+        {FIELD(Datatype, bytes), FIELD(Datatype, extent_bytes), FIELD(Datatype, blocks),
+         FIELD(Datatype, least_block_bytes), FIELD(Datatype, most_block_bytes), FIELD(Datatype, span_bytes),
+         FIELD(Datatype, combiner), FIELD(Datatype, shape), FIELD(Datatype, reserved)});
     expect_section("allocations", number(Is::allocations), sizeof(layout::Allocation),
                    {FIELD(Allocation, address), FIELD(Allocation, bytes), FIELD(Allocation, page_bytes),
                     FIELD(Allocation, uses), FIELD(Allocation, first_ticks), FIELD(Allocation, last_ticks),
@@ -133,5 +151,6 @@ TEST(Layout, SectionsAreTheSchemas) {
 }
 
 TEST(Layout, NamesOfCallsFit) {
-    for (const Shape& shape : shapes) EXPECT_LT(std::string(shape.name).size(), sizeof(layout::CallRow::name));
+    for (const Shape& shape : shapes)
+        EXPECT_LT(std::string(shape.name).size(), sizeof(layout::CallRow::name));
 }

@@ -52,7 +52,8 @@ std::vector<layout::Event> done_of(const Record& record) {
 TEST(Recorder, NumbersMessagesOfEachStream) {
     const Record record = record_of([] {
         begin_record();
-        send(1, 7, 10), send(2, 7, 10), send(1, 8, 10), send(1, 7, 10), send(fake_mpi::proc_null, 7, 10), send(1, 7, 10);
+        send(1, 7, 10), send(2, 7, 10), send(1, 8, 10), send(1, 7, 10), send(fake_mpi::proc_null, 7, 10),
+            send(1, 7, 10);
         end_record();
     });
     std::vector<std::uint32_t> numbers;
@@ -87,7 +88,8 @@ TEST(Recorder, KnowsWhatArrivedThoughTheProgramIgnoresTheStatus) {
         }
 }
 
-/// A receive for any source that was posted earlier may have taken the message: nobody knows until it is seen.
+/// A receive for any source that was posted earlier may have taken the message: nobody knows until it is
+/// seen.
 TEST(Recorder, SaysWhereANumberIsNotKnown) {
     const Record record = record_of([] {
         begin_record();
@@ -113,7 +115,8 @@ TEST(Recorder, SaysWhereANumberIsNotKnown) {
 TEST(Recorder, FollowsHandlesThatAreUsedAgainOrShared) {
     const Record record = record_of([] {
         begin_record();
-        constexpr std::uint32_t complete = 0x6c000000;  // one for all sends that are complete when they are made
+        constexpr std::uint32_t complete =
+            0x6c000000;  // one for all sends that are complete when they are made
         std::uint32_t places[3] = {};
         for (int at = 0; at < 3; ++at)
             call(calls::MPI_Isend,
@@ -163,7 +166,8 @@ TEST(Recorder, TestThatFindsNothingCompletesNothing) {
         fake_mpi::Status status{9, 0, 1, 5, 0};
         post_receive(1, 5, 0x98000001, place);
         call(calls::MPI_Test, {word(&place), word(&flag), word(&status)});
-        call(calls::MPI_Test, {word(&place), word(&flag), word(&status)}, [&](Word*) { flag = 1, place = request_null; });
+        call(calls::MPI_Test, {word(&place), word(&flag), word(&status)},
+             [&](Word*) { flag = 1, place = request_null; });
         end_record();
     });
     ASSERT_EQ(done_of(record).size(), 1U);
@@ -185,7 +189,8 @@ TEST(Recorder, CountsEveryCallThoughTheProfileIsFull) {
     std::uint64_t calls = 0, bytes = 0, in_histograms = 0, others = 0;
     for (const layout::Profile& row : rows) {
         calls += row.count, bytes += row.bytes;
-        in_histograms += std::accumulate(std::begin(row.histogram), std::end(row.histogram), std::uint64_t{0});
+        in_histograms +=
+            std::accumulate(std::begin(row.histogram), std::end(row.histogram), std::uint64_t{0});
         if (row.peer == layout::others) others += row.count;
     }
     EXPECT_EQ(calls, 2U * peers);
@@ -205,8 +210,10 @@ TEST(Recorder, GivesACommunicatorOneIdentityOnAllItsRanks) {
             fake_mpi::world.communicators = {{halves, {base, base + 1}}, {twin, {base, base + 1}}};
             begin_record();
             std::uint32_t made = 0;
-            call(calls::MPI_Comm_split, {comm_world, Word(rank / 2), 0, word(&made)}, [&](Word*) { made = halves; });
-            call(calls::MPI_Comm_split, {comm_world, Word(rank / 2), 0, word(&made)}, [&](Word*) { made = twin; });
+            call(calls::MPI_Comm_split, {comm_world, Word(rank / 2), 0, word(&made)},
+                 [&](Word*) { made = halves; });
+            call(calls::MPI_Comm_split, {comm_world, Word(rank / 2), 0, word(&made)},
+                 [&](Word*) { made = twin; });
             call(calls::MPI_Send, {word(data), 4, type_char, Word(1 - rank % 2), 7, twin});
             end_record();
         });

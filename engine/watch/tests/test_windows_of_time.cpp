@@ -43,7 +43,8 @@ TEST(Windows, ThoseThatAreKeptAreWholeAndMultiplesOfThePowerOfTwo) {
         EXPECT_GE(event.end_ticks, last);
         last = event.end_ticks;
     }
-    // The clocks' rates are known to some parts in a million: an event at a border may fall on its other side.
+    // The clocks' rates are known to some parts in a million: an event at a border may fall on its other
+    // side.
     std::size_t whole = 0;
     for (const auto& [window, count] : windows)
         whole += window % (1U << lanes[0].level) == 0 && count >= 9 ? 1 : 0;
