@@ -118,6 +118,9 @@ def _run(folder: Path, case: Case, watch: Path | None) -> Run:
         wall_s = json.loads((watch / "watch.json").read_text())["wall_s"] or wall_s
     texts = [out, *((here / name).read_bytes() for name in case.compared if (here / name).is_file())]
     text = "\n".join(_comparable(case, content) for content in texts)
+    kept = folder / "texts" / (f"{case.name}-plain" if watch is None else watch.name)
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_text(text)
     return Run(code, wall_s, text, error.decode(errors="replace")[-2000:] if code else "")
 
 
