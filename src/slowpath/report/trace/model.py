@@ -13,9 +13,9 @@ from slowpath.core.errors import RecordError
 class Message:
     """A transfer between two ranks, as one of them sees it.
 
-    kind: send, put and get when it starts; receive and arrival (of a put) when it is complete.  partner: rank of all.
-    tag: of a put or get none, 0.  flow: the same on both sides, and on no other message of the repetition; (): one side
-    alone knows of it.  communicator: in Trace.communicators, where its ranks are those of all.
+    kind: send, put and get when it starts; receive and arrival (of a put) when it is complete.  partner: among all
+    ranks.  tag: of a put or get none, 0.  flow: the same on both sides, and on no other message of the repetition; ():
+    one side alone knows of it.  communicator: in Trace.communicators, which holds both ranks.
     """
 
     kind: str

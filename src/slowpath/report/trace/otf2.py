@@ -24,8 +24,8 @@ _COLLECTIVE_BEGIN, _COLLECTIVE_END = 22, 23
 _OPERATIONS = {
     name: number
     for number, name in enumerate((
-        "barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv",
-        "alltoallw", "allreduce", "reduce", "reduce_scatter", "scan", "exscan", "reduce_scatter_block",
+        "barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall",
+        "alltoallv", "alltoallw", "allreduce", "reduce", "reduce_scatter", "scan", "exscan", "reduce_scatter_block",
     ))
 }  # fmt: skip
 _COMM_LOCATIONS, _COMM_GROUP = 4, 5  # OTF2_GROUP_TYPE_*
@@ -62,7 +62,8 @@ def write_otf2(trace: Trace, folder: Path) -> Path:
     spans = [span for row in trace.rows for span in row.spans]
     regions = {key: number for number, key in enumerate(dict.fromkeys((span.name, span.mpi) for span in spans))}
     attributes = {name: number for number, name in enumerate(dict.fromkeys(k for s in spans for k in s.attributes))}
-    files = [_events(row, regions, attributes) for row in trace.rows]
+    places = [{rank: place for place, rank in enumerate(one.members)} for one in trace.communicators]
+    files = [_events(row, regions, attributes, places) for row in trace.rows]
     definitions = _definitions(trace, regions, attributes, [file.events for file in files])
     (folder / NAME).mkdir(exist_ok=True)
     for location, file in zip(_locations(trace), files, strict=True):
@@ -81,11 +82,13 @@ def _locations(trace: Trace) -> list[int]:
     return [row.rank if row.lane == 0 else next(others) for row in trace.rows]
 
 
-def _events(row: Row, regions: Mapping[tuple[str, bool], int], attributes: Mapping[str, int]) -> raw.EventFile:
+def _events(row: Row, regions: Mapping[tuple[str, bool], int], attributes: Mapping[str, int],
+            places: Sequence[Mapping[int, int]]) -> raw.EventFile:  # fmt: skip
+    """Args: places: of each communicator, rank of all -> rank in it; []: of all ranks alone."""
     file = raw.EventFile()
     for time_ns, span, entered in edges(row):
         region = raw.number(regions[span.name, span.mpi])
-        moved = [_message(one) for one in span.messages if one.kind in _EVENTS and one.at_end is not entered]
+        moved = [_message(one, places) for one in span.messages if one.kind in _EVENTS and one.at_end is not entered]
         if entered:
             file.add(time_ns, _attribute_list(span, attributes) + bytes([_ENTER]) + region)
         for data in (*moved, *_collective(span, entered)):
@@ -112,9 +115,10 @@ def operation_of(call: str) -> int | None:
     return _OPERATIONS.get(call.removeprefix("MPI_").removesuffix("_c").lower())
 
 
-def _message(one: Message) -> bytes:
-    """A record of a message: its partner's rank, the communicator or window 0, tag and length."""
-    about = raw.number(one.partner) + raw.number(one.communicator)
+def _message(one: Message, places: Sequence[Mapping[int, int]]) -> bytes:
+    """A record of a message: its partner's rank in the communicator, or among all and window 0, tag and length."""
+    partner = places[one.communicator][one.partner] if places else one.partner
+    about = raw.number(partner) + raw.number(one.communicator)
     if one.kind in ("send", "receive"):
         return raw.record(_EVENTS[one.kind], about + raw.number(one.tag) + raw.number64(one.bytes))
     about = raw.number(0) + raw.number(one.partner)
