@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The functions behind the wrappers.
+#pragma once
+
+#include <atomic>
+
+#include "watch/calls.hpp"
+
+namespace slowpath::watch {
+
+/// Which of the two names of a call.
+enum class Prefix : std::uint8_t { mpi, pmpi };
+
+extern std::atomic<void*> known_originals[2][call_count];
+
+/// The next definition of the name after this library's, which may be another tool's; the MPI library's own
+/// where its scope is local. Ends the program as the loader would where there is none.
+void* find_original(Prefix prefix, Call call);
+
+inline void* original(Prefix prefix, Call call) {
+    void* const known =
+        known_originals[static_cast<std::size_t>(prefix)][call].load(std::memory_order_relaxed);
+    return known != nullptr ? known : find_original(prefix, call);
+}
+
+/// The MPI library, opened; nullptr: none is loaded.
+void* library_handle();
+
+}  // namespace slowpath::watch
