@@ -6,22 +6,23 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from slowpath.analyse.watch.clocks import joined
-from slowpath.analyse.watch.events import Bools, Events, Ints, World, events_of
-from slowpath.analyse.watch.match import NO_EVENT, Collectives, Matched, collectives, matched, parents_of
+from slowpath.analyse.watch.attributed import Attributed, attributed
+from slowpath.analyse.watch.events import Bools, Events, Ints, World
+from slowpath.analyse.watch.match import NO_EVENT
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.units import format_time
-from slowpath.core.watch_folder import read_watch
+from slowpath.core.watch_folder import WatchInfo, read_watch
 from slowpath.record.watch.job import read_job
 from slowpath.record.watch.layout import Kind
 from slowpath.report.trace.model import Collective, Communicator, Message, Row, Span, Trace
 
 MOST_SPANS = 1_000_000  # of one trace; some 700 bytes of memory each while it is written
-_JOINING = ("MPI_Barrier", "MPI_Allreduce", "MPI_Alltoall", "MPI_Allgather")  # none returns before all have begun
 _MOVES = {"MPI_Put": "put", "MPI_Rput": "put", "MPI_Get": "get", "MPI_Rget": "get"}
 _LARGEST_TAG = 2**32 - 2
 GRAIN_S = 1e-6
@@ -33,6 +34,7 @@ class _Kept:
 
     events: Events
     world: World
+    wait_s: NDArray[np.float64]
     chosen: Bools
     messages: Mapping[int, list[Message]]
     collectives: Mapping[int, Collective]
@@ -43,32 +45,19 @@ def read_watch_trace(folder: Path, begin_s: float | None = None, end_s: float | 
 
     Raises: UsageError: the stretch is empty.  RecordError: no calls were recorded.
     """
-    job = read_job(folder)
-    events, world = events_of(job)
+    info, found = read_watch(folder), attributed(read_job(folder))
+    events, world = found.events, found.world
     if not len(events):
         raise RecordError(f"{folder}: no calls were recorded; watch the program again")
-    found = matched(events)
-    events, clocks = joined(events, world, found, _barriers(events, world))
     chosen, notes = _chosen(events, begin_s, end_s)
     if not chosen.any():
         raise UsageError(f"{folder}: no kept call lies between these moments; its calls end at {_last(events)}")
     communicators, numbers = _communicators(events, world)
-    kept = _Kept(events, world, chosen, _messages(events, world, found, numbers, communicators),
+    kept = _Kept(events, world, found.parts.wait_s, chosen, _messages(found, numbers, communicators),
                  _collectives(events, world, numbers, communicators))  # fmt: skip
-    notes = [*world.job.notes, *world.notes, *notes, *_doubts(events, world, clocks.largest_error_s)]
+    notes = [*world.job.notes, *world.notes, *notes, *_doubts(events, world, found.clocks.largest_error_s)]
     program = world.records[0].words("program").rpartition("/")[2]
-    return Trace(f"{program}: watched", _began_ns(folder, world), _rows(kept), notes, communicators)
-
-
-def _barriers(events: Events, world: World) -> Collectives:
-    """Collectives that all wait for all in, of which the clocks of hosts are joined by."""
-    found = collectives(events)
-    joining = np.array([name.removesuffix("_c") in _JOINING for name in world.calls], dtype=bool)
-    kept = joining[events.call[found.event]] if found.event.size else np.zeros(0, dtype=bool)
-    group = found.group[kept]
-    _, renumbered = np.unique(group, return_inverse=True)
-    sizes = np.bincount(renumbered) if group.size else np.zeros(0, dtype=np.int64)
-    return Collectives(found.event[kept], renumbered.astype(np.int64), np.append(0, np.cumsum(sizes)).astype(np.int64))
+    return Trace(f"{program}: watched", _began_ns(world, info), _rows(kept), notes, communicators)
 
 
 def _chosen(events: Events, begin_s: float | None, end_s: float | None) -> tuple[Bools, list[str]]:
@@ -112,12 +101,10 @@ def _communicators(events: Events, world: World) -> tuple[list[Communicator], di
     return found, numbers
 
 
-def _messages(
-    events: Events, world: World, found: Matched, numbers: Mapping[int, int], known: list[Communicator]
-) -> Mapping[int, list[Message]]:
+def _messages(whole: Attributed, numbers: Mapping[int, int], known: list[Communicator]) -> Mapping[int, list[Message]]:
     """Messages by the call that started them and by the call in which they were complete."""
     hung: dict[int, list[Message]] = defaultdict(list)
-    parents = parents_of(events)
+    events, world, found, parents = whole.events, whole.world, whole.found, whole.parents
     flows = ({int(row): pair for pair, row in enumerate(rows.tolist())} for rows in (found.send, found.receive))
     for kind, side, pairs in zip(("send", "receive"), (found.sends, found.receives), flows, strict=True):
         calls = side.posted if kind == "send" else side.done
@@ -186,6 +173,8 @@ def _spans(kept: _Kept, rows: Ints) -> Iterator[Span]:
         begin_ns = max(begin, last_ns)
         last_ns = max(begin_ns, end)
         attributes = _attributes(events, world, event)
+        if kept.wait_s[event] > 0:
+            attributes["waiting ns"] = round(1e9 * float(kept.wait_s[event]))
         yield Span(world.calls[events.call[event]], begin_ns, last_ns, True, attributes,
                    tuple(kept.messages.get(event, ())), kept.collectives.get(event))  # fmt: skip
 
@@ -233,8 +222,13 @@ def _overlaps(events: Events, record: int) -> bool:
     return bool((same & (events.start_s[rows][1:] < events.end_s[rows][:-1] - GRAIN_S)).any())
 
 
-def _began_ns(folder: Path, world: World) -> int | None:
-    """When the first rank called MPI_Init, by its wall clock."""
-    _ = read_watch(folder)  # a folder that is no watch is refused in one line
+def _began_ns(world: World, info: WatchInfo) -> int | None:
+    """When the first rank called MPI_Init, by its wall clock; else when the command was started."""
     starts = [int(record.header["start_realtime_ns"]) for record in world.records]
-    return min((start for start in starts if start), default=None)
+    found = min((start for start in starts if start), default=None)
+    if found is not None:
+        return found
+    try:
+        return int(datetime.fromisoformat(info.started).timestamp() * 1e9)
+    except ValueError:
+        return None

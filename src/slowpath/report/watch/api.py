@@ -20,15 +20,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.analyse.watch.clocks import joined
-from slowpath.analyse.watch.events import Events, World, events_of
-from slowpath.analyse.watch.match import NO_EVENT, Matched, matched
+from slowpath.analyse.watch.attributed import Attributed, attributed
+from slowpath.analyse.watch.events import Events
+from slowpath.analyse.watch.match import NO_EVENT
 from slowpath.core.watch_folder import WatchInfo, read_watch
 from slowpath.core.watch_proof import Proof, proof_folders, read_proof
 from slowpath.core.watch_results import WatchResults
 from slowpath.core.watch_results_file import RESULTS_FILE, read_watch_results
 from slowpath.record.watch.job import WatchedJob, read_job
-from slowpath.report.watch.barriers import barriers
 
 if TYPE_CHECKING:
     from slowpath.record.watch.reader import RankRecord
@@ -51,7 +50,7 @@ class Watch:
 
     @cached_property
     def results(self) -> WatchResults:
-        """As results.json has them, or concluded from the record where there is none (docs/reference/watch-results.md)."""
+        """As results.json has them, or concluded from the record where there is none."""
         if (self.path / RESULTS_FILE).is_file():
             return read_watch_results(self.path)
         from slowpath.report.watch.rebuild import conclude
@@ -74,20 +73,19 @@ class Watch:
         return self.job.records
 
     @cached_property
-    def _kept(self) -> tuple[Events, World, Matched]:
-        events, world = events_of(self.job)
-        found = matched(events)
-        return joined(events, world, found, barriers(events, world))[0], world, found
+    def attributed(self) -> Attributed:
+        """Everything that was concluded of the kept calls: messages matched, clocks joined, times split."""
+        return attributed(self.job)
 
     @property
     def events(self) -> Events:
         """Kept calls of all ranks, columns of shape (n,); times in seconds, of all hosts on one clock."""
-        return self._kept[0]
+        return self.attributed.events
 
     @property
     def calls(self) -> tuple[str, ...]:
         """Names of the numbers in `events.call`."""
-        return self._kept[1].calls
+        return self.attributed.world.calls
 
     @cached_property
     def messages(self) -> NDArray[Any]:
@@ -96,7 +94,7 @@ class Watch:
         sent_s: the send was called.  posted_s: the receive was called.  arrived_s: the call in which it was complete
         returned; nan where that call was not kept.
         """
-        events, _, found = self._kept
+        events, found = self.attributed.events, self.attributed.found
         sends, receives = found.sends.take(found.send), found.receives.take(found.receive)
         made = np.zeros(found.send.size, MESSAGE)
         made["source"], made["destination"] = events.rank[sends.told], events.rank[receives.told]
