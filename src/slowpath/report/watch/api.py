@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from slowpath.analyse.watch.attributed import Attributed, attributed
 from slowpath.analyse.watch.events import Events
 from slowpath.analyse.watch.match import NO_EVENT
+from slowpath.core.errors import RecordError
 from slowpath.core.watch_folder import WatchInfo, read_watch
 from slowpath.core.watch_proof import Proof, proof_folders, read_proof
 from slowpath.core.watch_results import WatchResults
@@ -50,12 +51,10 @@ class Watch:
 
     @cached_property
     def results(self) -> WatchResults:
-        """As results.json has them, or concluded from the record where there is none."""
-        if (self.path / RESULTS_FILE).is_file():
-            return read_watch_results(self.path)
-        from slowpath.report.watch.rebuild import conclude
-
-        return conclude(self.path)
+        """As results.json has them.  Raises: RecordError: there are none yet, or they are damaged."""
+        if not (self.path / RESULTS_FILE).is_file():
+            raise RecordError(f"{self.path}: has no {RESULTS_FILE} yet; make it: slowpath report {self.path}")
+        return read_watch_results(self.path)
 
     @property
     def proofs(self) -> list[Proof]:
