@@ -133,8 +133,12 @@ class MessageClass(Result, frozen=True, kw_only=True):
     count: Annotated[Count, means("messages or calls, all ranks")]
     bytes: Annotated[Count, means("all ranks")]
     time_s: Annotated[NotNegative, means("in its calls, a rank")]
-    wait_s: Annotated[NotNegative | None, means("of it waiting for others, a rank; null: not matched")]
-    transfer_s: Annotated[NotNegative | None, means("of it moving bytes, a rank; null: not matched")]
+    wait_s: Annotated[
+        NotNegative | None, means("waiting for others, the completing calls included, a rank; null: not matched")
+    ]
+    transfer_s: Annotated[
+        NotNegative | None, means("moving bytes, the completing calls included, a rank; null: not matched")
+    ]
     median_s: Annotated[NotNegative, means("of one call, from the time distribution")]
     floor_ratio: Annotated[
         NotNegative | None,

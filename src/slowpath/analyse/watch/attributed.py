@@ -71,7 +71,7 @@ def attributed(job: WatchedJob) -> Attributed:
     """Match, join the clocks, and split each call's time."""
     events, world = events_of(job)
     found = match.matched(events)
-    groups = match.collectives(events)
+    groups = match.collectives(events, world)
     own_s = events.start_s.copy()
     events, clocks = joined(events, world, found, _barriers(events, world, groups))
     events = _since_first(events, world)
@@ -97,7 +97,7 @@ def attributed(job: WatchedJob) -> Attributed:
     )
     pulled = _pulled(events, presence, found, eager, posted_s)
     moves = what_is_left(events, world, _copied(events, found, pulled), _moved(events, found, eager))
-    parts = split(events, world, reasons, moves, lacking | _unknown(events, found, eager))
+    parts = split(events, world, reasons, moves, lacking | _unknown(events, found, eager, groups))
     return Attributed(
         world, events, found, int(wrong.sum()), eager, pulled, groups, reasons, parts, clocks, presence, shift_s
     )
@@ -109,10 +109,7 @@ def _barriers(events: Events, world: World, groups: Collectives) -> Collectives:
         return groups
     needs_all = np.array([NEEDS.get(name.removesuffix("_c")) == Needs.ALL for name in world.calls])
     kept = needs_all[events.call[groups.event]] & ~events.has(Kind.POST)[groups.event]
-    _, group = np.unique(groups.group[kept], return_inverse=True)
-    group = group.astype(np.int64)
-    first = np.append(0, np.cumsum(np.bincount(group))).astype(np.int64) if group.size else np.zeros(1, np.int64)
-    return Collectives(groups.event[kept], group, first)
+    return match.grouped(groups.event[kept], groups.group[kept])
 
 
 def _shifts(events: Events, world: World, own_s: Floats) -> Floats:
@@ -175,13 +172,14 @@ def _moved(events: Events, found: Matched, eager: Eager) -> Bools:
     return of_event
 
 
-def _unknown(events: Events, found: Matched, eager: Eager) -> Bools:
+def _unknown(events: Events, found: Matched, eager: Eager, groups: Collectives) -> Bools:
     """Calls that completed a message whose other side is not recorded, or synchronised a window.
 
     Sends that are no longer than what was proven to go at once wait for nobody.
     """
-    of_event = events.has(Kind.ONE_SIDED) & events.has(Kind.WAIT) & ~events.has(Kind.COLLECTIVE)
+    of_event = events.has(Kind.ONE_SIDED) & events.has(Kind.WAIT)
     of_event |= events.has(Kind.WAIT) & ~events.has(Kind.DONE | Kind.NOTHING) & (events.requests == 0)
+    of_event[groups.event] = False
     alone_s = np.ones(len(found.sends), dtype=bool)
     alone_s[found.send] = False
     alone_s &= events.bytes[found.sends.told] > eager.longest_bytes

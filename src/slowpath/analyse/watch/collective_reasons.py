@@ -69,6 +69,7 @@ def of_collectives(
     expected = [len(world.members.get(int(i), ())) or 2**31 for i in events.communicator[rows[groups.first[:-1]]]]
     lacking_rows = rows[(np.diff(groups.first) < np.array(expected))[group]]
     lacking[done_of[lacking_rows][done_of[lacking_rows] != NO_EVENT]] = True
+    needs = np.where(_is_refuted(events, groups, done_of, error_s)[group] & (needs == Needs.ALL), Needs.UNKNOWN, needs)
     waits_all = (needs == Needs.ALL) | ((needs == Needs.ALL_AT_ROOT) & is_root)
     waits_root = (needs == Needs.ROOT) & ~is_root & (root != NO_EVENT)
     doubts = ~waits_all & ~((needs == Needs.ROOT) & is_root)
@@ -81,6 +82,20 @@ def of_collectives(
     other = np.concatenate([part[1] for part in parts])
     why = np.concatenate([np.full(part[0].size, int(part[2])) for part in parts])
     return _reasons(events, call, other, why, done_of, error_s), lacking
+
+
+def _is_refuted(events: Events, groups: Collectives, done_of: Ints, error_s: float) -> Bools:
+    """Groups of which a call returned before another one began: it did not wait for all, shape (groups,).
+
+    A fence with assertions need not, nor does an MPI_Alltoallv that exchanges nothing with some.
+    """
+    rows = groups.event
+    done = done_of[rows]
+    end = np.where(done == NO_EVENT, np.inf, events.end_s[done])
+    first_out = np.minimum.reduceat(end, groups.first[:-1])
+    last_in = np.maximum.reduceat(events.start_s[rows], groups.first[:-1])
+    found: Bools = first_out + error_s < last_in
+    return found
 
 
 def _roots(events: Events, rows: Ints, group: Ints, groups: int) -> Ints:

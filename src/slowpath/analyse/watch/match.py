@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.analyse.watch.events import Bools, Events, Ints
+from slowpath.analyse.watch.events import Bools, Events, Ints, World
 from slowpath.record.watch.layout import NONE_32, Kind
 
 NO_EVENT = -1
@@ -145,6 +145,7 @@ def posts_of(events: Events, is_post: Bools, is_done: Bools) -> tuple[Ints, Ints
     same[1:] = (events.request[rows][1:] == events.request[rows][:-1]) & (
         events.record[rows][1:] == events.record[rows][:-1]
     )
+    same &= events.request[rows] != 0
     follows = done & same
     follows[1:] &= ~done[:-1]
     post = np.full(len(events), NO_EVENT, dtype=np.int64)
@@ -173,29 +174,68 @@ def parents_of(events: Events) -> Ints:
     return found
 
 
-def collectives(events: Events, kind: Kind = Kind.COLLECTIVE) -> Collectives:
-    """Calls with the same communicator and number. Groups whose calls are not one operation are left out."""
-    rows = np.flatnonzero(events.has(kind) & ~events.has(Kind.DONE | Kind.PART) & (events.communicator != 0))
-    order = np.lexsort((events.rank[rows], events.sequence[rows], events.communicator[rows]))
+def collectives(events: Events, world: World) -> Collectives:
+    """Calls with the same communicator and number; fences with the same window's communicator, epoch and place.
+
+    Groups whose calls are not one operation are left out.
+    """
+    is_fence = np.array([name.startswith("MPI_Win_fence") for name in world.calls], dtype=bool)
+    fence = is_fence[events.call] if is_fence.size else np.zeros(0, dtype=bool)
+    chosen = (events.has(Kind.COLLECTIVE) | fence) & ~events.has(Kind.DONE | Kind.PART) & (events.communicator != 0)
+    rows = np.flatnonzero(chosen & (events.sequence != NOT_NUMBERED))
+    place = _occurrence(events, rows, fence[rows])
+    keys = (place, events.sequence[rows], fence[rows], events.communicator[rows])
+    order = np.lexsort((events.rank[rows], *keys))
     rows = rows[order]
     new = np.ones(rows.size, dtype=bool)
-    new[1:] = (events.communicator[rows][1:] != events.communicator[rows][:-1]) | (
-        events.sequence[rows][1:] != events.sequence[rows][:-1]
-    )
+    new[1:] = False
+    for key in keys:
+        new[1:] |= key[order][1:] != key[order][:-1]
     group = np.cumsum(new) - 1
-    first = np.append(np.flatnonzero(new), rows.size)
     if not rows.size:
         return Collectives(rows, group, np.zeros(1, dtype=np.int64))
-    bad = np.zeros(first.size - 1, dtype=bool)
-    np.logical_or.at(bad, group, events.call[rows] != events.call[rows[first[:-1]]][group])
+    bad = np.zeros(int(group[-1]) + 1, dtype=bool)
+    operation = _operations(world)[events.call[rows]]
+    np.logical_or.at(bad, group, operation != operation[np.flatnonzero(new)][group])
     twice = np.zeros(rows.size, dtype=bool)
     twice[1:] = ~new[1:] & (events.rank[rows][1:] == events.rank[rows][:-1])
     np.logical_or.at(bad, group, twice)
-    kept = ~bad[group]
-    rows, group = rows[kept], group[kept]
-    _, group = np.unique(group, return_inverse=True)
-    sizes = np.bincount(group)
-    return Collectives(rows, group.astype(np.int64), np.append(0, np.cumsum(sizes)).astype(np.int64))
+    return grouped(rows[~bad[group]], group[~bad[group]])
+
+
+def grouped(rows: Ints, group: Ints) -> Collectives:
+    """Calls, ordered by group, with groups numbered anew."""
+    if not rows.size:
+        return Collectives(rows, rows, np.zeros(1, dtype=np.int64))
+    _, number = np.unique(group, return_inverse=True)
+    number = number.astype(np.int64)
+    return Collectives(rows, number, np.append(0, np.cumsum(np.bincount(number))).astype(np.int64))
+
+
+def _occurrence(events: Events, rows: Ints, fence: Bools) -> Ints:
+    """Of fences on several windows of one communicator the how-manieth with this epoch on its rank; of others 0."""
+    found = np.zeros(rows.size, dtype=np.int64)
+    at = np.flatnonzero(fence)
+    order = at[
+        np.lexsort(
+            (events.start_s[rows[at]], events.sequence[rows[at]], events.communicator[rows[at]], events.rank[rows[at]])
+        )
+    ]
+    if not order.size:
+        return found
+    new = np.ones(order.size, dtype=bool)
+    new[1:] = False
+    for column in (events.sequence, events.communicator, events.rank):
+        new[1:] |= column[rows[order]][1:] != column[rows[order]][:-1]
+    first = np.flatnonzero(new)
+    found[order] = np.arange(order.size) - first[np.cumsum(new) - 1]
+    return found
+
+
+def _operations(world: World) -> Ints:
+    """Number of each call's operation: its large-count form is the same one."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(name.removesuffix("_c"), len(numbers)) for name in world.calls], dtype=np.int64)
 
 
 def hashed(columns: tuple[NDArray[Any], ...]) -> NDArray[np.uint64]:
