@@ -51,6 +51,7 @@ class Case:
 _LAMMPS_TIMES: Final = (
     "^(Loop time|Performance|Total wall).*",
     r"^.*% CPU use.*",
+    r"create_atoms CPU.*",
     r"^(Pair|Neigh|Comm|Output|Modify|Other) .*",
 )
 
