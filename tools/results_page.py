@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/reference/results.md, from the schema of results.json: a part for each group of structs."""
+"""The tables of docs/reference/results.md and watch-results.md, from the schemas of results.json: a part for each group
+of structs."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from slowpath.core.results_schema import results_schema
+from slowpath.core.results_schema import results_schema, watch_results_schema
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "results": ("Results", "Verdict", "Line", "SkippedRow"),
@@ -67,6 +68,13 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("CannonDistribution", "CannonClock", "CannonScaling", "ScalingPoint"),
     ),
 }
+WATCH_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "whole": ("WatchResults",),
+    "program": ("WatchedProgram", "Coverage"),
+    "time": ("RankTime", "CallCount", "Slice", "Wait"),
+    "messages": ("MessageClass", "CallSite", "Pair", "AllocationKind", "Fine"),
+    "findings": ("WatchFinding", "Price", "RemedyResult", "Snippet", "RemovedRatio", "SideEffect"),
+}
 # Endings of names, the longest first.
 UNITS = {
     "_bytes_per_s": "bytes/s",
@@ -82,16 +90,20 @@ Node = Mapping[str, Any]
 
 
 def blocks() -> dict[str, Callable[[], str]]:
-    """Name of a block of the page -> what stands in it.  Raises: ValueError: a struct is in no group."""
-    left = set(results_schema()["$defs"]) - {name for group in GROUPS.values() for name in group}
-    if left:
-        raise ValueError(f"{', '.join(sorted(left))}: no group of tools/results_page.py has it")
-    return {f"results-{group}": partial(_group, group) for group in GROUPS}
+    """Name of a block of a page -> what stands in it.  Raises: ValueError: a struct is in no group."""
+    pages = (("results", GROUPS, results_schema), ("watch-results", WATCH_GROUPS, watch_results_schema))
+    found = {}
+    for page, groups, schema in pages:
+        left = set(schema()["$defs"]) - {name for group in groups.values() for name in group}
+        if left:
+            raise ValueError(f"{', '.join(sorted(left))}: no group of tools/results_page.py has it")
+        found |= {f"{page}-{name}": partial(_group, group, schema) for name, group in groups.items()}
+    return found
 
 
-def _group(group: str) -> str:
-    definitions = results_schema()["$defs"]
-    return "\n".join(_part(name, definitions[name]) for name in GROUPS[group])
+def _group(group: Sequence[str], schema: Callable[[], Node]) -> str:
+    definitions = schema()["$defs"]
+    return "\n".join(_part(name, definitions[name]) for name in group)
 
 
 def _part(name: str, definition: Node) -> str:

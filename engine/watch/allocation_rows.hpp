@@ -4,16 +4,16 @@
 
 #include <cstdint>
 
-#include "watch/buffers.hpp"
+#include "watch/layout.hpp"
 
 namespace slowpath::watch {
 
-/// A row for memory that MPI meets for the first time; `address` of it is not used yet.
+/// A row for memory that MPI meets for the first time.
 /// @return no_allocation: no room, or no record.
-std::uint32_t new_row(const AllocationRow& row);
+std::uint32_t new_row(const layout::Allocation& row);
 
 /// In place; nullptr: there is none.
-AllocationRow* row_at(std::uint32_t row);
+layout::Allocation* row_at(std::uint32_t row);
 
 /// The memory is gone.
 void row_ended(std::uint32_t row);

@@ -17,7 +17,7 @@ constexpr Index most_allocations = Index{1} << 17;
 constinit Allocation pool[most_allocations] = {};
 constinit Index unused = 1;  // first of the pool that never was in use
 constinit Index first_free = 0;
-constinit Lock lock;
+constinit SpinLock lock;
 
 struct Pool {
     Link& operator[](Index node) const { return pool[node].link; }
@@ -134,7 +134,7 @@ void take_lock() {
     lock.take();
 }
 void release_lock() {
-    lock.release();
+    lock.give();
 }
 
 /// Another thread may hold the lock when this one forks, and is not there in the child to give it up.

@@ -60,7 +60,7 @@ void ask_for_pages(Allocation& a, const Place& place, Address address, std::size
     if (pages != 0) a.page_bytes = pages;
 }
 
-void fill(AllocationRow& row, const Allocation& a) {
+void fill(layout::Allocation& row, const Allocation& a) {
     row.bytes = a.bytes;
     row.page_bytes = a.page_bytes;
     row.kind = a.kind;
@@ -80,14 +80,14 @@ void fill(AllocationRow& row, const Allocation& a) {
     a.ask_at = a.page_bytes == 0 && uses < 64 ? uses + 1 : std::max(2 * uses, 64u);
     view.is_first = !a.is_used.exchange(true, std::memory_order_relaxed);
     if (view.is_first || (uses == 1 && a.row == no_allocation)) {
-        AllocationRow row{};
+        layout::Allocation row{};
         row.address = a.layer == Layer::regions ? place.begin : a.link.begin;
         row.first_ticks = ticks;
         row.alive = 1;
         row.site = no_site;
         fill(row, a);
         a.row = new_row(row);
-    } else if (AllocationRow* const row = row_at(a.row)) {
+    } else if (layout::Allocation* const row = row_at(a.row)) {
         fill(*row, a);
     }
 }
@@ -154,7 +154,7 @@ BufferView view_buffer(const void* pointer, std::size_t bytes, std::uint64_t tic
     view.allocation = a.row;
     view.buffer_class = a.fixed_class | start_class(address);
     view.allocation_bytes = a.bytes;
-    if (AllocationRow* const row = row_at(a.row)) {
+    if (layout::Allocation* const row = row_at(a.row)) {
         ++row->uses;
         row->last_ticks = ticks;
         row->buffer_class = view.buffer_class;

@@ -26,8 +26,9 @@ enum class Family : std::uint8_t {
     other,
 };
 
-/// What an argument is, by the kinds of the standard's API description. `send_` and `receive_` where a call
-/// has both.
+/// What an argument is, by the kinds of the standard's API description. A buffer, count or datatype that the
+/// call has only one of is named by its side; one for both sides (MPI_Reduce, MPI_Bcast,
+/// MPI_Sendrecv_replace) is `send_`.
 enum class Role : std::uint8_t {
     none,
     send_buffer,
@@ -48,11 +49,13 @@ enum class Role : std::uint8_t {
     send_tag,
     receive_tag,
     communicator,
-    new_communicator,  // out
+    new_communicator,  // out, or in and out (MPI_Comm_free)
     group,
+    new_group,  // out, or in and out
     color,
     key,
-    request,        // in and out, or out
+    request,        // a pointer: in and out, or out
+    request_value,  // in (MPI_Pready, MPI_Request_get_status)
     requests,       // array
     request_count,  // length of the arrays of requests
     status,         // out
@@ -63,9 +66,9 @@ enum class Role : std::uint8_t {
     out_count,
     message,  // matched probe, in and out, or out
     window,
-    new_window,  // out
+    new_window,  // out, or in and out (MPI_Win_free)
     target,
-    target_offset,
+    target_offset,  // MPI_Aint, whatever the call's form
     target_count,
     target_datatype,
     datatype,

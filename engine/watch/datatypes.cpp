@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "watch/file.hpp"
 #include "watch/library.hpp"
 #include "watch/lock.hpp"
 #include "watch/type_layout.hpp"
@@ -23,14 +24,7 @@ constexpr std::size_t known_size = std::size_t{1} << 13;
 constexpr std::size_t most_tries = 64;
 constinit Known known[known_size] = {};
 
-struct Room {
-    DatatypeRow* rows = nullptr;
-    std::uint32_t capacity = 0;
-    std::uint32_t* used = nullptr;
-    std::uint32_t* lost = nullptr;
-};
-constinit Room room;
-constinit Lock lock;
+constinit SpinLock lock;
 
 /// Rows by their content: row + 1, or 0.
 constexpr std::size_t shared_size = std::size_t{1} << 17;
@@ -63,8 +57,8 @@ void keep(Word handle, const DatatypeView& view) {
 
 enum Shape : std::uint32_t { one_piece = 1, one_stride = 2, irregular = 3, not_known = 4 };
 
-DatatypeRow row_of(const TypeLayout& layout) {
-    DatatypeRow row{};
+layout::Datatype row_of(const TypeLayout& layout) {
+    layout::Datatype row{};
     row.bytes = layout.bytes < 0 ? 0 : static_cast<std::uint64_t>(layout.bytes);
     row.extent_bytes = layout.extent_bytes;
     row.combiner = layout.combiner;
@@ -86,37 +80,36 @@ DatatypeRow row_of(const TypeLayout& layout) {
 
 /// A row that another type of this layout may have made. The last one is for all that find no room: of a
 /// layout that is not known.
-std::uint16_t keep_row(const DatatypeRow& row) {
+std::uint16_t keep_row(const layout::Datatype& row) {
     const Guard guard(lock);
-    if (!guard.held() || room.capacity == 0) return contiguous;
+    Section<layout::Datatype>& rows = sections().datatypes;
+    if (!guard.held() || rows.capacity() == 0) return contiguous;
     std::uint64_t hash = 0;
     std::uint64_t words[sizeof row / 8];
     std::memcpy(words, &row, sizeof row);
     for (const std::uint64_t word : words) hash = (hash ^ word) * 0x9e3779b97f4a7c15;
     std::size_t at = hash >> 47;
     for (; shared[at] != 0; at = (at + 1) % shared_size)
-        if (std::memcmp(&room.rows[shared[at] - 1], &row, sizeof row) == 0)
+        if (std::memcmp(&rows[shared[at] - 1], &row, sizeof row) == 0)
             return static_cast<std::uint16_t>(shared[at] - 1);
-    const std::uint32_t used = *room.used;
-    const bool is_room = used + 1 < room.capacity;
-    if (!is_room) ++*room.lost;
-    if (used >= room.capacity) return static_cast<std::uint16_t>(room.capacity - 1);
-    room.rows[used] = row;
-    if (!is_room) {
-        room.rows[used] = {};
-        room.rows[used].shape = not_known;
-    } else {
-        shared[at] = used + 1;
+    const std::uint32_t last = rows.capacity() - 1;
+    if (rows.used() >= last) {
+        rows.lose(1);
+        if (rows.used() > last) return static_cast<std::uint16_t>(last);
+        rows[last] = {};
+        rows[last].shape = not_known;
+        return static_cast<std::uint16_t>(rows.publish());
     }
-    __atomic_store_n(room.used, used + 1, __ATOMIC_RELEASE);
-    return static_cast<std::uint16_t>(used);
+    rows[rows.used()] = row;
+    shared[at] = rows.used() + 1;
+    return static_cast<std::uint16_t>(rows.publish());
 }
 
 [[gnu::noinline]] DatatypeView flatten(Word handle) {
     DatatypeView view;
     const TypeLayout layout = layout_of(handle);
     if (layout.bytes < 0) return view;
-    const DatatypeRow row = row_of(layout);
+    const layout::Datatype row = row_of(layout);
     view.bytes = row.bytes;
     view.extent_bytes = row.extent_bytes;
     view.has_gaps = row.shape != one_piece;
@@ -126,11 +119,6 @@ std::uint16_t keep_row(const DatatypeRow& row) {
 }
 
 }  // namespace
-
-void keep_datatypes(DatatypeRow* rows, std::uint32_t capacity, std::uint32_t* used, std::uint32_t* lost) {
-    constexpr std::uint32_t most = contiguous;  // rows have numbers below it
-    room = {rows, capacity < most ? capacity : most, used, lost};
-}
 
 DatatypeView view_datatype(Word word) {
     const Word handle = library().handle(word);

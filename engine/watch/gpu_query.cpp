@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "watch/allocations.hpp"
-#include "watch/originals.hpp"
+#include "watch/loader.hpp"
 
 namespace slowpath::watch {
 namespace {

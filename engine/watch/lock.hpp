@@ -1,37 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A tiny lock for what interposed functions share: no system call, no memory, and a signal handler that meets
-/// it held by its own thread goes on without it.
+/// Holding a lock in interposed functions: a signal handler that meets it held by its own thread goes on
+/// without it.
 #pragma once
 
-#include <sched.h>
-
-#include <atomic>
+#include "watch/spin.hpp"
 
 namespace slowpath::watch {
-
-class Lock {
-  public:
-    void take() {
-        for (int tries = 0; flag_.exchange(true, std::memory_order_acquire); ++tries)
-            if (tries % 64 == 63) sched_yield();
-    }
-    void release() { flag_.store(false, std::memory_order_release); }
-
-  private:
-    std::atomic<bool> flag_{false};
-};
 
 /// Holds a lock unless this thread is inside one already.
 class Guard {
   public:
-    explicit Guard(Lock& lock) : lock_(lock), held_(!inside) {
+    explicit Guard(SpinLock& lock) : lock_(lock), held_(!inside) {
         if (!held_) return;
         inside = true;
         lock_.take();
     }
     ~Guard() {
         if (!held_) return;
-        lock_.release();
+        lock_.give();
         inside = false;
     }
     Guard(const Guard&) = delete;
@@ -40,7 +26,7 @@ class Guard {
 
   private:
     [[gnu::tls_model("initial-exec")]] static inline thread_local constinit bool inside = false;
-    Lock& lock_;
+    SpinLock& lock_;
     bool held_;
 };
 

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "watch/allocations.hpp"
-#include "watch/originals.hpp"
+#include "watch/loader.hpp"
 
 namespace slowpath::watch {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "watch/allocations.hpp"
 #include "watch/maps.hpp"
-#include "watch/originals.hpp"
+#include "watch/loader.hpp"
 
 namespace slowpath::watch {
 namespace {

@@ -1,34 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The functions of the C library that this library stands in for.
+/// The functions behind the wrappers.
 #pragma once
-
-#include <dlfcn.h>
 
 #include <atomic>
 
+#include "watch/calls.hpp"
+
 namespace slowpath::watch {
 
-/// dlsym of the C library: this library has one of its own.
-inline auto real_dlsym() {
-    using Dlsym = void* (*)(void*, const char*);
-    static constinit std::atomic<void*> known{nullptr};
-    void* found = known.load(std::memory_order_relaxed);
-    // Its symbol version is that of the C library's first release on the architecture, or that in which libdl
-    // became part of libc: x86-64, AArch64 and ppc64le, RISC-V, LoongArch.
-    for (const char* const version :
-         {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.27", "GLIBC_2.36"}) {
-        if (found != nullptr) break;
-        found = dlvsym(RTLD_NEXT, "dlsym", version);
-    }
-    known.store(found, std::memory_order_relaxed);
-    return reinterpret_cast<Dlsym>(found);
+/// Which of the two names of a call.
+enum class Prefix : std::uint8_t { mpi, pmpi };
+
+extern std::atomic<void*> known_originals[2][call_count];
+
+/// The next definition of the name after this library's, which may be another tool's; the MPI library's own
+/// where its scope is local. Ends the program as the loader would where there is none.
+void* find_original(Prefix prefix, Call call);
+
+inline void* original(Prefix prefix, Call call) {
+    void* const known =
+        known_originals[static_cast<std::size_t>(prefix)][call].load(std::memory_order_relaxed);
+    return known != nullptr ? known : find_original(prefix, call);
 }
 
-inline void* next_definition(const char* name) {
-    void* next = real_dlsym()(RTLD_NEXT, name);
-    // No jump here: dlsym goes by its return address, which must be in this library.
-    asm volatile("" : "+r"(next));
-    return next;
-}
+/// The MPI library, opened; nullptr: none is loaded.
+void* library_handle();
 
 }  // namespace slowpath::watch

@@ -11,7 +11,8 @@ import pytest
 
 from slowpath.diagnose.page.html import page
 from slowpath.report import render_html
-from support import checkup, diagnosed, report_studies
+from slowpath.report.watch.html import render_watch_html
+from support import checkup, diagnosed, report_studies, watch_results
 
 webdriver = pytest.importorskip("selenium.webdriver")
 
@@ -60,7 +61,7 @@ def browser(start: Start) -> Any:
 
 @pytest.fixture(scope="package")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """file: addresses of a check-up, of an imported run, of both studies and of a diagnosis."""
+    """file: addresses of a check-up, of an imported run, of both studies, of a diagnosis and of a watch."""
     documents = {
         "results": diagnosed.results(),
         "imported": checkup.imported(),
@@ -74,4 +75,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         found[name] = path.as_uri()
     path = folder / "diagnosis.html"
     path.write_text(page(*diagnosed.diagnosis()), encoding="utf-8")
-    return {**found, "diagnosis": path.as_uri()}
+    watched = folder / "watch.html"
+    watched.write_text(render_watch_html(watch_results.results(96)), encoding="utf-8")
+    return {**found, "diagnosis": path.as_uri(), "watch": watched.as_uri()}

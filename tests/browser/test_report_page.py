@@ -14,8 +14,8 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from watchdog import WATCHDOG_S
 
-NAMES = ("results", "imported", "puts", "cannon", "diagnosis")
-DRAWN = ("results", "puts", "cannon", "diagnosis")
+NAMES = ("results", "imported", "puts", "cannon", "diagnosis", "watch")
+DRAWN = ("results", "puts", "cannon", "diagnosis", "watch")
 WIDTHS = (400, 1600)
 SCHEMES = ("light", "dark")
 

@@ -23,6 +23,7 @@ from slowpath.run.interrupt import stop_signals
 COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("run", "slowpath.cli.run", "Measure a campaign on this machine and report what is slow."),
     ("diagnose", "slowpath.cli.diagnose", "Find slow paths, explain them, and prove what helps."),
+    ("watch", "slowpath.cli.watch", "Watch an MPI program in one run: what it loses to communication, and where."),
     ("report", "slowpath.cli.report", "Build the report of a run folder or of a diagnosis anew."),
     ("summary", "slowpath.cli.summary", "Print the samples of a run as CSV, summarised."),
     ("table", "slowpath.cli.table", "Print latency and bandwidth over message size as OSU's programs do."),

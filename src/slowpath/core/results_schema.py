@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON Schema of results.json, made from its structs; tools/generate-docs writes it into schema/. Pure.
+"""The JSON Schemas of results.json, of a run and of a watch, made from their structs; tools/generate-docs writes them
+into schema/. Pure.
 
 Stricter than the types alone: nothing unknown, everything that is always written is required, and what is null stands
 next to a reason.
@@ -20,6 +21,7 @@ from slowpath.core.limits import LARGEST, LARGEST_NUMBER, LONGEST_NAME, LONGEST_
 from slowpath.core.result import Result
 from slowpath.core.results import Results
 from slowpath.core.run_results import LibraryVariable
+from slowpath.core.watch_results import WatchFinding, WatchResults
 
 Schema = dict[str, Any]
 
@@ -59,18 +61,30 @@ CONDITIONS: dict[type[Result], list[Schema]] = {
     CriticalN: [_reason("reason", _is("n", _NULL))],
     CannonBest: [_reason("reason", _is("variant", _NULL))],
     CannonTimeline: [_reason("reason", _is("intervals", {"maxItems": 0}))],
+    WatchFinding: [_reason("saved_reason", _is("saved_s", _NULL))],
 }
 
 
 def results_schema() -> Schema:
-    """Of the whole results.json; `$defs` has one entry for each struct, by its name."""
-    found = msgspec.json.schema(Results)
+    """Of a run's whole results.json."""
+    about = "docs/reference/results.md in words. SI units, numbers unrounded. null means missing and has its reason."
+    return _schema(Results, "results.json: what a run concluded", about)
+
+
+def watch_results_schema() -> Schema:
+    """Of a watched program's whole results.json."""
+    about = "docs/reference/watch-results.md in words. SI units, numbers unrounded. null means missing."
+    return _schema(WatchResults, "results.json: what a watched program does in MPI, and what it loses", about)
+
+
+def _schema(root: type[Result], title: str, about: str) -> Schema:
+    """Of a whole file; `$defs` has one entry for each struct, by its name."""
+    found = msgspec.json.schema(root)
     structs = {struct.__name__: struct for struct in Result.__subclasses__()}
     definitions = {name: _closed(structs[name], one) for name, one in found["$defs"].items()}
-    about = "docs/reference/results.md in words. SI units, numbers unrounded. null means missing and has its reason."
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "results.json: what a run concluded",
+        "title": title,
         "description": about,
         "$ref": found["$ref"],
         "$defs": _simple(definitions),

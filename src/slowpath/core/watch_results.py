@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """results.json of a watched program, typed: what `analyse.watch` concludes and everybody else reads.
 
-Times are seconds, lengths bytes, numbers unrounded; None means missing and stands next to a reason. "A rank" in a meaning
-is the mean over ranks.
+Times are seconds, lengths bytes, numbers unrounded; None means missing and stands next to a reason. "A rank" in a
+meaning is the mean over ranks.
 """
 
 from __future__ import annotations
@@ -230,8 +230,8 @@ class WatchResults(Result, frozen=True, kw_only=True):
 
     schema: Annotated[int, means("version of this file")]
     slowpath: Annotated[str, means("version that wrote it")]
-    program: WatchedProgram
-    coverage: Coverage
+    program: Annotated[WatchedProgram, means("what ran, and how it ended")]
+    coverage: Annotated[Coverage, means("what was seen, and what was not")]
     verdict: Annotated[tuple[Text, ...], means("lines of the text verdict, the headline first")]
     saved_s: Annotated[
         Number | None, means("of the run by all findings' remedies together; null: none, or not replayed")

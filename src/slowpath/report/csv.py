@@ -104,7 +104,7 @@ _CONTRAST_END: Columns[ContrastResult] = (
 def cells_csv(results: Results) -> str:
     """One row for each cell, metric and phase; a cell without a metric has one row, with its reason."""
     header = [*_names(_CELL), "metric", *_names(_METRIC), "phase", *_names(_ESTIMATE), *_names(_CELL_END)]
-    return _table(header, (row for cell in results.cells for row in _cell_rows(cell)))
+    return as_csv(header, (row for cell in results.cells for row in _cell_rows(cell)))
 
 
 def _cell_rows(cell: CellResult) -> Iterator[list[Value]]:
@@ -122,7 +122,7 @@ def contrasts_csv(results: Results) -> str:
     """One row for each contrast, b over a."""
     sides = [f"{side}_{name}" for side in "ab" for name in _names(_SIDE)]
     header = [*_names(_CONTRAST), *sides, *_names(_CONTRAST_END)]
-    return _table(header, map(_contrast_row, results.contrasts))
+    return as_csv(header, map(_contrast_row, results.contrasts))
 
 
 def _contrast_row(one: ContrastResult) -> list[Value]:
@@ -132,7 +132,7 @@ def _contrast_row(one: ContrastResult) -> list[Value]:
 def rows_as_csv(rows: Sequence[Mapping[str, Value]]) -> str:
     """Flat rows; a column that a row lacks is an empty field."""
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return _table(names, ([row.get(name) for name in names] for row in rows))
+    return as_csv(names, ([row.get(name) for name in names] for row in rows))
 
 
 def _end(interval: Interval | None, place: int) -> float | None:
@@ -147,7 +147,7 @@ def _values(columns: Columns[T], one: T) -> list[Value]:
     return [value(one) for _, value in columns]
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> str:
+def as_csv(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> str:
     """RFC 4180, but with line feeds alone. Floats have the digits that it takes to read them back exactly."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

@@ -43,6 +43,11 @@ def script(name: str) -> Markup:
     return _inline(name)
 
 
+def style(name: str) -> Markup:
+    """What one kind of page adds to the style of all, to be written into it."""
+    return _inline(name)
+
+
 class Verbatim(str):
     """Text that a page shows as it is: lines to copy, what a program printed."""
 

@@ -134,7 +134,7 @@ def cards(found: Sequence[Finding], measured: Callable[[Finding], Measured],
 def _card(one: Finding, measured: Measured, limits: list[str]) -> FindingView:
     law, results = one.law, measured.results
     pictures = _pictures(one, measured)
-    remedies = [_remedy(remedy) for remedy in one.remedies]
+    remedies = [remedy_view(remedy) for remedy in one.remedies]
     helps = one.lead
     first = remedies[one.remedies.index(helps)] if helps else None
     return FindingView(
@@ -214,7 +214,8 @@ def _leg(name: str, leg: Leg) -> LegView:
     return LegView(name, leg.state, _STATE[leg.state], leg.text, leg.evidence)
 
 
-def _remedy(remedy: RemedyResult) -> RemedyView:
+def remedy_view(remedy: RemedyResult) -> RemedyView:
+    """A remedy with its lines to copy and what a trial showed."""
     snippet = remedy.snippet
     copied = ((kind, getattr(snippet, kind)) for kind in _COPIED)
     removed = remedy.removed_ratio

@@ -26,8 +26,8 @@ _LOOK_EVERY_S = 0.2
 BLAS_LINE = re.compile(r"^-- BLAS: (?!none)(.+)$", re.MULTILINE)  # engine/studies/blas/CMakeLists.txt
 ERROR_LINE = re.compile(r"\berror: |^CMake Error|undefined reference|No space left")
 # Kept next to the engine when the source builds them: the original reproducers' commands, the driver-level experiment,
-# the library that pads allocations of programs that can't be changed, what `slowpath count` works with, what plants
-# slow paths (docs/results/plants.md), and the BLAS.
+# the library that pads allocations of programs that can't be changed, what `slowpath count` works with, what
+# `slowpath watch` preloads, what plants slow paths (docs/results/plants.md), and the BLAS.
 OTHER_PROGRAMS = (
     "gpudirect_p2p_overalloc",
     "intranode_pinned_host_comm",
@@ -37,6 +37,7 @@ OTHER_PROGRAMS = (
     "libslowpath-layers.so",
     "libslowpath-count.so",
     "libslowpath-witness.so",
+    "libslowpath-watch.so",
     "slowpath-count-ptrace",
     "slowpath-count-names",
     "libslowpath-plant.so",

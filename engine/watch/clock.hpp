@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a tick is: the same moments by all clocks.
+#pragma once
+
+#include <cstdint>
+
+#include "watch/ticks.hpp"
+
+namespace slowpath::watch {
+
+struct Anchor {
+    std::uint64_t ticks = 0;
+    std::int64_t monotonic_ns = 0;
+    std::int64_t realtime_ns = 0;
+};
+
+/// Now.
+Anchor read_anchor();
+
+/// When the library was loaded.
+const Anchor& load_anchor();
+
+/// How long a tick is, from two anchors at least 1 ms apart: waits until they are.
+void measure_ticks();
+
+/// Valid after measure_ticks().
+extern constinit double ns_per_tick;
+
+inline std::uint64_t duration_ns(std::uint64_t duration_ticks) {
+    return static_cast<std::uint64_t>(static_cast<double>(duration_ticks) * ns_per_tick);
+}
+
+}  // namespace slowpath::watch

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/intercept.hpp"
+
+#include "watch/fortran.hpp"
+#include "watch/ticks.hpp"
+
+namespace slowpath::watch {
+
+constinit TicksKind ticks_kind = TicksKind::monotonic_ns;
+
+namespace {
+
+[[gnu::constructor]] void choose_clock() {
+    ticks_kind = find_ticks_kind();
+}
+
+/// The frame of this thread's outermost call. A call whose frame is not below it was made after that one was
+/// left by an exception or a jump, which an error handler may do.
+[[gnu::tls_model("initial-exec")]] constinit thread_local const void* outermost = nullptr;
+
+bool is_start(Call call) {
+    return call == calls::MPI_Init || call == calls::MPI_Init_thread || call == calls::MPI_Session_init;
+}
+
+[[gnu::noinline]] int start_or_end(Observed& seen, Prefix prefix, Invoke invoke) {
+    if (seen.call == calls::MPI_Finalize) end_record();
+    seen.start_ticks = now_ticks();
+    seen.error = invoke(original(prefix, seen.call), seen.arguments);
+    seen.end_ticks = now_ticks();
+    if (is_start(seen.call) && seen.error == 0) begin_record();
+    return seen.error;
+}
+
+}  // namespace
+
+int intercept(Call call, Prefix prefix, Word* words, Invoke invoke, const void* caller, const void* frame) {
+    void* const target = original(prefix, call);
+    if (outermost > frame) [[unlikely]]
+        return invoke(target, words);
+    outermost = frame;
+    Observed seen{call, words, caller, frame, false, 0, 0, 0};
+    note_fortran_caller(seen);
+    Scratch* const scratch = before(seen);
+    if (shapes[call].family == Family::start_and_end) [[unlikely]] {
+        start_or_end(seen, prefix, invoke);
+    } else {
+        seen.start_ticks = now_ticks();
+        seen.error = invoke(target, words);
+        seen.end_ticks = now_ticks();
+    }
+    after(seen, scratch);
+    outermost = nullptr;
+    return seen.error;
+}
+
+}  // namespace slowpath::watch

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/originals.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "watch/library.hpp"
+#include "watch/loader.hpp"
+
+namespace slowpath::watch {
+
+constinit std::atomic<void*> known_originals[2][call_count] = {};
+
+namespace {
+
+constexpr std::size_t name_room = 64;
+
+/// "Send" of MPI_Send.
+const char* short_name(Call call) {
+    return shapes[call].name + std::strlen("MPI_");
+}
+
+bool defines_mpi(void* handle, const char* path) {
+    void* const found = handle == nullptr ? nullptr : real_dlsym()(handle, "MPI_Init");
+    Dl_info about;
+    return found != nullptr && dladdr(found, &about) != 0 && about.dli_fname != nullptr &&
+           std::strcmp(about.dli_fname, path) == 0;
+}
+
+/// The first loaded library that defines MPI_Init itself, this one left out. Its scope may be local: mpi4py
+/// and Julia open it so, and then no search by name finds it.
+int open_if_mpi(dl_phdr_info* object, std::size_t, void* found) {
+    const char* const path = object->dlpi_name;
+    if (path == nullptr || *path == '\0' || is_this_library(path)) return 0;
+    const char* const slash = std::strrchr(path, '/');
+    if (std::strncmp(slash == nullptr ? path : slash + 1, "libmpi", 6) != 0) return 0;
+    void* const handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == nullptr) return 0;
+    if (!defines_mpi(handle, path)) {
+        dlclose(handle);
+        return 0;
+    }
+    *static_cast<void**>(found) = handle;
+    return 1;
+}
+
+/// By the global scope: the library that the profiling name leads to, so that a tool in between is none.
+void* open_global() {
+    for (const char* const name : {"PMPI_Init", "MPI_Init"}) {
+        void* const found = next_definition(name);
+        Dl_info about;
+        if (found == nullptr || dladdr(found, &about) == 0 || about.dli_fname == nullptr) continue;
+        if (void* const handle = dlopen(about.dli_fname, RTLD_LAZY | RTLD_NOLOAD); handle != nullptr)
+            return handle;
+    }
+    return nullptr;
+}
+
+[[noreturn]] void end_without(const char* name) {
+    char text[256];
+    const int length = std::snprintf(
+        text, sizeof text, "slowpath watch: the program calls %s, which its MPI library lacks\n", name);
+    if (write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0) _exit(127);
+    _exit(127);
+}
+
+}  // namespace
+
+void* library_handle() {
+    static constinit std::atomic<void*> known{nullptr};
+    void* found = known.load(std::memory_order_acquire);
+    if (found != nullptr) return found;
+    found = open_global();
+    if (found == nullptr) dl_iterate_phdr(open_if_mpi, &found);
+    known.store(found, std::memory_order_release);
+    return found;
+}
+
+void* find_original(Prefix prefix, Call call) {
+    char name[name_room], other[name_room];
+    std::snprintf(name, sizeof name, "%sMPI_%s", prefix == Prefix::pmpi ? "P" : "", short_name(call));
+    std::snprintf(other, sizeof other, "%sMPI_%s", prefix == Prefix::pmpi ? "" : "P", short_name(call));
+    void* found = next_definition(name);
+    void* const library = library_handle();
+    if (found == nullptr && library != nullptr) {
+        found = real_dlsym()(library, name);
+        if (found == nullptr) found = real_dlsym()(library, other);
+    }
+    if (found == nullptr) end_without(name);
+    known_originals[static_cast<std::size_t>(prefix)][call].store(found, std::memory_order_relaxed);
+    return found;
+}
+
+void* function(const char* name) {
+    void* const library = library_handle();
+    if (library == nullptr) return nullptr;
+    char whole[name_room];
+    std::snprintf(whole, sizeof whole, "PMPI_%s", name);
+    void* const found = real_dlsym()(library, whole);
+    return found != nullptr ? found : real_dlsym()(library, whole + 1);
+}
+
+}  // namespace slowpath::watch

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath watch"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from slowpath.cli.telling import teller
+
+if TYPE_CHECKING:
+    from slowpath.run.watch.session import Prepared
+
+
+@click.command(
+    "watch",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog="Example: slowpath watch -- mpiexec -n 4 ./app input",
+)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="New folder, which every node must see.  [default: slowpath-watches/PROGRAM-DATE]",
+)
+@click.option(
+    "--verdict",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the verdict to FILE.  [default: stderr, behind the program's output]",
+)
+@click.option("--from", "concluded", type=click.Path(path_type=Path), metavar="FOLDER", help="Conclude from FOLDER.")
+@click.option("--print-environment", is_flag=True, help="Print the variables to set by hand; start nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the command and its variables; start nothing.")
+@click.option(
+    "--library",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="libslowpath-watch.so to preload.  [default: that of this version, compiled where there is none]",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print the verdict alone.")
+@click.argument("command_words", nargs=-1, metavar="-- COMMAND...", type=click.UNPROCESSED)
+def command(
+    out: Path | None,
+    verdict: Path | None,
+    concluded: Path | None,
+    print_environment: bool,
+    dry_run: bool,
+    library: Path | None,
+    quiet: bool,
+    command_words: tuple[str, ...],
+) -> int:
+    """Watch an MPI program in one run: what it loses to communication, and where.
+
+    The program runs unchanged, under any launcher, with a library preloaded into its ranks. Its stdin, stdout and
+    stderr are its own; the verdict goes to stderr behind its output, the report into the folder.
+
+    By hand, without Python on the nodes: slowpath watch --print-environment -o FOLDER prints what to export in a job
+    script; slowpath watch --from FOLDER concludes afterwards.
+
+    Exit codes: the program's own, 128 + N where signal N ended it; 2 wrong usage, 126 and 127 the command could not be
+    started or found, as in a shell. Where the program ended with 0: 4 no rank left a record, or it could not be read
+    or written.
+    """
+    from slowpath.run.watch.session import make_folder, prepare, shown
+
+    _require_one(command_words, concluded, print_environment)
+    tell = teller(quiet)
+    if concluded is not None:
+        _conclude(concluded, verdict)
+        return 0
+    prepared = prepare(command_words, out, os.environ, tell, library)
+    if dry_run or print_environment:
+        if print_environment and not dry_run:
+            make_folder(prepared, os.environ)
+            tell(f"afterwards: slowpath watch --from {prepared.folder}")
+        for line in shown(prepared):
+            click.echo(line)
+        return 0
+    return _run(prepared, verdict, tell)
+
+
+def _run(prepared: Prepared, verdict: Path | None, tell: Callable[[str], None]) -> int:
+    """The program's exit code; that of our own failure where the program had none."""
+    from slowpath.core.errors import SlowpathError
+    from slowpath.run.watch.session import Unrecorded, make_folder, run_watched
+
+    info = make_folder(prepared, os.environ)
+    for line in (*info.notes, f"watched: {prepared.folder}"):
+        tell(line)
+    try:
+        ended = run_watched(prepared, info, os.environ)
+    except Unrecorded as lost:
+        click.echo(f"slowpath: error: {lost}", err=True)
+        return lost.ended.shell_code or lost.exit_code
+    try:
+        _conclude(prepared.folder, verdict)
+    except SlowpathError as error:
+        if ended.shell_code == 0:
+            raise
+        click.echo(f"slowpath: {error}", err=True)
+    return ended.shell_code
+
+
+def _conclude(folder: Path, verdict: Path | None) -> None:
+    """Verdict and report of a folder.  Raises: EnvironmentFailure: no rank left a record.  RecordError."""
+    from slowpath.cli.watch_verdict import verdict_lines
+    from slowpath.core.errors import EnvironmentFailure
+    from slowpath.core.files import write_atomically
+    from slowpath.run.watch.session import troubles
+
+    has_record, lines = troubles(folder, os.environ)
+    if not has_record:
+        raise EnvironmentFailure(lines[0])
+    text = "\n".join([*verdict_lines(folder), *lines])
+    if verdict is None:
+        click.echo(text, err=True)
+    else:
+        write_atomically(verdict, text + "\n")
+
+
+def _require_one(words: tuple[str, ...], concluded: Path | None, print_environment: bool) -> None:
+    """Raises: UsageError: neither a command nor --from or --print-environment, or two of them."""
+    if (bool(words) or print_environment) == (concluded is not None):
+        raise click.UsageError(
+            "give the command behind --, as: slowpath watch -- mpiexec -n 4 ./app; or --from FOLDER, to conclude"
+        )

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the headers of a watch's records say, before anything is analysed. The layout: schema/watch.json."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from slowpath.core.watch_folder import record_files
+
+MAGIC = b"SPWATCH1"
+_STATE = struct.Struct("<IiiiI")  # state, pid, world_rank, world_size, interface: from byte 28 on
+_STATE_AT, _HOST_AT, _HEADER_BYTES = 28, 136, 256
+RUNNING, FINALIZED, NO_FINALIZE, THINNING, NO_ROOM = 1, 2, 3, 4, 5
+
+
+@dataclass(frozen=True)
+class Header:
+    """Of one record. rank and size: of MPI_COMM_WORLD, -1: not known.  state: one of the constants above."""
+
+    path: Path
+    state: int
+    rank: int
+    size: int
+
+
+def headers(folder: Path) -> list[Header]:
+    """Of each record that has a whole header."""
+    found = []
+    for path in record_files(folder):
+        try:
+            with path.open("rb") as file:
+                content = file.read(_HEADER_BYTES)
+        except OSError:
+            continue
+        if len(content) == _HEADER_BYTES and content.startswith(MAGIC):
+            state, _, rank, size, _ = _STATE.unpack_from(content, _STATE_AT)
+            found.append(Header(path, state, rank, size))
+    return found
+
+
+def missing_ranks(found: list[Header]) -> str | None:
+    """One line where there are fewer records than ranks; None: all are there, or their number is not known."""
+    size = max((one.size for one in found), default=-1)
+    there = {one.rank for one in found if one.size == size and one.rank >= 0}
+    absent = sorted(set(range(max(0, size))) - there) if there else []
+    if not absent:
+        return None
+    shown = ", ".join(map(str, absent[:5])) + (", ..." if len(absent) > 5 else "")
+    return (
+        f"{len(there)} of {size} ranks left a record; missing: {shown}: their node does not see this folder (name one "
+        "that all nodes see with -o), or the launcher does not hand LD_PRELOAD on to it"
+    )
+
+
+def without_room(found: list[Header]) -> str | None:
+    """One line where the disk was full; None: it was not."""
+    count = sum(one.state == NO_ROOM for one in found)
+    if not count:
+        return None
+    return (
+        f"{count} of {len(found)} records found no room: the disk is full (a rank takes up to 8 MiB), so their calls "
+        "are missing; make room, or name another place with -o, and watch again"
+    )

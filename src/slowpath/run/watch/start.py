@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running the user's command as the shell would: its streams, its terminal and its open files are its own.
+
+Signals that ask this process to stop, or that jobs send to programs, go on to the command. Ctrl-C reaches it by itself,
+as all of the terminal's foreground; only one that was sent to this process alone (si_code says so) is handed on.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from slowpath.core.errors import EnvironmentFailure, UsageError
+
+NOT_FOUND, NOT_STARTED = 127, 126  # as the shell has them (POSIX, Shell Command Language, 2.8.2)
+BY_SIGNAL = 128
+HANDED_ON = (
+    *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),
+    *(signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGWINCH),
+)
+_ASKS_TO_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+# Python ignores these two, and a program that it starts would, too.
+_AS_BEFORE_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+_FROM_THE_KERNEL = 0x80  # SI_KERNEL of sigaction(2): the terminal's
+
+
+class NotFound(UsageError):
+    """There is no such program."""
+
+    exit_code = NOT_FOUND
+
+
+class NotStarted(EnvironmentFailure):
+    """The system refuses to start it."""
+
+    exit_code = NOT_STARTED
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended. code: its exit code; None: a signal ended it.  interrupted: it was asked to stop."""
+
+    code: int | None
+    signal: int | None
+    wall_s: float
+    interrupted: bool
+
+    @property
+    def shell_code(self) -> int:
+        """As a shell reports it."""
+        return self.code if self.code is not None else BY_SIGNAL + (self.signal or 0)
+
+
+def require_program(command: Sequence[str], environ: Mapping[str, str]) -> None:
+    """Raises: NotFound, NotStarted: the command can't be started."""
+    if shutil.which(command[0], path=environ.get("PATH")) is None:
+        if os.path.isfile(command[0]):
+            raise NotStarted(f"{command[0]}: is no program that may be executed; what follows -- is the command")
+        raise NotFound(f"{command[0]}: no such program; what follows -- is the command as you would start it")
+
+
+def run_to_end(command: Sequence[str], environ: Mapping[str, str]) -> Ended:
+    """Start `command` in this process group and wait for its end; only from the main thread.
+
+    Raises: NotFound, NotStarted.
+    """
+    waited = {*HANDED_ON, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
+    try:
+        begun = time.monotonic()
+        child = _start(command, environ, before)
+        interrupted = False
+        while True:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                wall_s = time.monotonic() - begun
+                break
+            heard = signal.sigwaitinfo(waited)
+            number = signal.Signals(heard.si_signo)
+            if number is signal.SIGCHLD:
+                continue
+            interrupted = interrupted or number in _ASKS_TO_STOP
+            if heard.si_code != _FROM_THE_KERNEL:
+                os.kill(child, number)
+    finally:
+        while signal.sigtimedwait(set(HANDED_ON), 0) is not None:  # or it would end us while we conclude
+            pass
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    code = os.waitstatus_to_exitcode(status)
+    return Ended(code if code >= 0 else None, -code if code < 0 else None, wall_s, interrupted)
+
+
+def _start(command: Sequence[str], environ: Mapping[str, str], mask: set[signal.Signals] | set[int]) -> int:
+    try:
+        return os.posix_spawnp(
+            command[0], list(command), dict(environ), setsigmask=mask, setsigdef=set(_AS_BEFORE_PYTHON)
+        )
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            raise NotFound(f"{command[0]}: no such program, or its interpreter is missing") from error
+        raise NotStarted(f"{command[0]} can't be started: {error.strerror or error}") from error

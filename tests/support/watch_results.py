@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of a watched program for tests: a halo exchange whose rank 3 sends late, with one priced slow path.
+
+Every builder takes the fields of its struct by name, so that a field which is renamed turns its tests red.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slowpath.core.finding_results import RemedyResult, Snippet
+from slowpath.core.watch_results import (
+    WATCH_SCHEMA,
+    AllocationKind,
+    CallCount,
+    CallSite,
+    Coverage,
+    Fine,
+    MessageClass,
+    Pair,
+    Price,
+    RankTime,
+    Slice,
+    Wait,
+    WatchedProgram,
+    WatchFinding,
+    WatchResults,
+)
+
+MIB = 2**20
+SPAN_S = 41.2
+FORWARD, WAITALL, REDUCE, STRIPPED = 0, 1, 2, 3  # places
+LATE = 3  # the rank that sends late
+
+
+def a_program(**changes: Any) -> WatchedProgram:
+    fields: dict[str, Any] = {
+        "command": ("mpiexec", "-n", "4", "./lmp", "-in", "in.halo"),
+        "program": "lmp",
+        "ranks": 4,
+        "recorded_ranks": 4,
+        "hosts": ("n1",),
+        "interface": "mpich",
+        "library": "MPICH Version: 5.0.2",
+        "library_path": "/opt/mpich/lib/libmpi.so.12",
+        "thread_level": "funneled",
+        "exit_code": 0,
+        "signal": None,
+        "wall_s": 41.6,
+        "span_s": SPAN_S,
+        "started": "2026-11-22T21:08:40+00:00",
+    }
+    return WatchedProgram(**(fields | changes))
+
+
+def a_site(function: str = "CommBrick::forward_comm(int)", line: int | None = 512, **changes: Any) -> CallSite:
+    fields: dict[str, Any] = {
+        "function": function,
+        "file": None if line is None else "src/comm_brick.cpp",
+        "line": line,
+        "object": "lmp",
+        "offset": 0x51230,
+        "callers": ("Verlet::run(int)", "Run::command(int, char**)", "main"),
+    }
+    return CallSite(**(fields | changes))
+
+
+def sites() -> tuple[CallSite, ...]:
+    return (
+        a_site(),
+        a_site("CommBrick::exchange()", 688, offset=0x52110),
+        a_site("Thermo::compute(int)", 301, file="src/thermo.cpp", offset=0x91000),
+        a_site("", None, object="libplugin.so", offset=0x1F40, callers=()),
+    )
+
+
+def a_class(number: int = 0, call: str = "MPI_Sendrecv", **changes: Any) -> MessageClass:
+    fields: dict[str, Any] = {
+        "id": number,
+        "call": call,
+        "side": "both",
+        "site": FORWARD,
+        "bytes_low": MIB,
+        "bytes_high": 2 * MIB - 1,
+        "first": False,
+        "memory": "mapping (large malloc, mmap)",
+        "page_bytes": 4096,
+        "allocation_bytes": 8 * MIB + 4096,
+        "is_odd": False,
+        "start": "page",
+        "block_bytes": None,
+        "peers": 4,
+        "ranks": 4,
+        "count": 18_432,
+        "bytes": 18_432 * 1_992_294,
+        "time_s": 6.4,
+        "wait_s": 1.1,
+        "transfer_s": 5.1,
+        "median_s": 1.3e-3,
+        "floor_ratio": 1.9,
+    }
+    return MessageClass(**(fields | changes))
+
+
+def classes() -> tuple[MessageClass, ...]:
+    small = {"bytes_low": 96, "bytes_high": 127, "memory": "heap (malloc, not a mapping of its own)"}
+    return (
+        a_class(),
+        a_class(1, "MPI_Waitall", site=WAITALL, bytes_low=0, bytes_high=0, side="none", count=9_216, bytes=0,
+                time_s=2.9, wait_s=2.2, transfer_s=None, median_s=2e-4, floor_ratio=None, memory="not known",
+                page_bytes=None, allocation_bytes=None, is_odd=None, start="not known"),
+        a_class(2, first=True, count=64, bytes=64 * 1_992_294, time_s=0.4, wait_s=0.02, transfer_s=0.37,
+                median_s=2.1e-2, floor_ratio=29.0),
+        a_class(3, "MPI_Isend", side="send", site=WAITALL, count=30_602, bytes=30_602 * 110, time_s=0.03, wait_s=0.0,
+                transfer_s=0.028, median_s=3.2e-6, floor_ratio=1.1, allocation_bytes=4096, start="line", **small),
+        a_class(4, "MPI_Irecv", side="receive", site=WAITALL, count=30_602, bytes=30_602 * 110, time_s=0.02,
+                wait_s=None, transfer_s=None, median_s=4e-7, floor_ratio=None, start="elsewhere", **small),
+        a_class(5, "MPI_Allreduce", side="both", site=REDUCE, bytes_low=32, bytes_high=63, memory="stack",
+                allocation_bytes=None, is_odd=None, start="elsewhere", count=1_600, bytes=1_600 * 48, time_s=0.9,
+                wait_s=0.7, transfer_s=0.1, median_s=5e-4, floor_ratio=1.4),
+        a_class(6, "MPI_Send", side="send", site=STRIPPED, bytes_low=65_536, bytes_high=131_071, block_bytes=8,
+                count=800, bytes=800 * 65_536, time_s=0.31, wait_s=0.0, transfer_s=0.3, median_s=1.5e-3,
+                floor_ratio=11.2, is_odd=True, start="elsewhere"),
+    )  # fmt: skip
+
+
+def a_remedy(**changes: Any) -> RemedyResult:
+    fields: dict[str, Any] = {
+        "name": "huge pages of malloc",
+        "text": "Let malloc ask for huge pages.",
+        "phrase": "huge pages of malloc",
+        "snippet": Snippet(shell="export GLIBC_TUNABLES=glibc.malloc.hugetlb=1"),
+        "removed_ratio": None,
+        "side_effects": ["memory: up to 2 MiB more an allocation"],
+        "verdict": "not tried",
+        "reason": "",
+    }
+    return RemedyResult(**(fields | changes))
+
+
+def a_price(class_id: int = 0, per_message_s: float = 4.78e-4, **changes: Any) -> Price:
+    fields: dict[str, Any] = {
+        "class_id": class_id,
+        "per_message_s": per_message_s,
+        "interval": (0.85 * per_message_s, 1.15 * per_message_s),
+        "basis": "replay",
+        "source": "prices, cells 4 and 5",
+    }
+    return Price(**(fields | changes))
+
+
+def a_finding(**changes: Any) -> WatchFinding:
+    fields: dict[str, Any] = {
+        "id": "SP008:lmp+51230",
+        "rule": "SP008",
+        "title": "Small pages",
+        "text": "18,432 messages of 1.9 MiB from malloc on 4 KiB pages cost 2.2 s a rank more than on huge pages.",
+        "seconds": 2.2,
+        "interval": (1.9, 2.5),
+        "share": 0.053,
+        "saved_s": 2.0,
+        "saved_interval": (1.6, 2.4),
+        "saved_reason": None,
+        "messages": 18_496,
+        "prices": (a_price(), a_price(2, 3.1e-4)),
+        "sites": (FORWARD,),
+        "remedies": (a_remedy(),),
+        "prove": "--remedy huge-pages",
+        "change": None,
+        "status": "priced",
+    }
+    return WatchFinding(**(fields | changes))
+
+
+def findings() -> tuple[WatchFinding, ...]:
+    return (
+        a_finding(),
+        a_finding(
+            id="SP015:libplugin.so+1f40", rule="SP015", title="Datatype with small blocks",
+            text="800 messages of 64 KiB in blocks of 8 bytes cost 0.28 s a rank more than packed ones.",
+            seconds=0.28, interval=(0.2, 0.36), share=0.0068, saved_s=None, saved_interval=None,
+            saved_reason="63 % of their time in events that were kept: too few to replay", messages=800,
+            prices=(a_price(6, 1.4e-3, basis="diagnosis", source="diagnosis-1, SP015:12345678"),), sites=(STRIPPED,),
+            remedies=(a_remedy(name="pack", text="Pack into one buffer before the send.", phrase="packed buffers",
+                               snippet=Snippet(code="MPI_Pack(...)"), side_effects=[]),),
+            prove=None, change="libplugin.so+0x1f40: pack the 8-byte blocks into one buffer, send that as MPI_BYTE",
+        ),
+    )  # fmt: skip
+
+
+def a_wait(**changes: Any) -> Wait:
+    fields: dict[str, Any] = {
+        "kind": "late sender",
+        "culprit": LATE,
+        "culprit_share": 0.61,
+        "seconds": 0.7,
+        "share": 0.017,
+        "site": WAITALL,
+        "text": "imbalance, not communication: 61 % of the time in MPI_Waitall waits for rank 3",
+    }
+    return Wait(**(fields | changes))
+
+
+def a_rank(rank: int = 0, **changes: Any) -> RankTime:
+    late = rank == LATE
+    parts: dict[str, Any] = {
+        "late_sender_s": 0.1 if late else 0.9 + 0.02 * (rank % 8),
+        "late_receiver_s": 0.2,
+        "imbalance_s": 0.3 if late else 2.6,
+        "unexpected_s": 0.05,
+        "transfer_s": 7.2,
+        "call_s": 0.4,
+        "unexplained_s": 0.6,
+    }
+    fields: dict[str, Any] = {
+        "rank": rank,
+        "host": f"n{1 + rank // 64}",
+        "span_s": SPAN_S,
+        "mpi_s": sum(parts.values()),
+        **parts,
+        "ended": "finalized",
+    }
+    return RankTime(**(fields | changes))
+
+
+def slices(ranks: int, each: int = 120) -> tuple[Slice, ...]:
+    """The stretch from a third to two fifths of the run was not kept."""
+    found = []
+    for rank in range(ranks):
+        for place in range(each):
+            waiting = 0.04 if rank == LATE else 0.08 + 0.1 * (place % 7 == rank % 7)
+            transfer = 0.15 + 0.05 * ((place + rank) % 3)
+            kept = not each // 3 <= place < each * 2 // 5
+            found.append(
+                Slice(
+                    rank=rank,
+                    start_s=SPAN_S * place / each,
+                    end_s=SPAN_S * (place + 1) / each,
+                    computing=1 - waiting - transfer - 0.03 if kept else 0.0,
+                    waiting=waiting if kept else 0.0,
+                    transfer=transfer if kept else 0.0,
+                    other=0.03 if kept else 0.0,
+                    is_kept=kept,
+                )
+            )
+    return tuple(found)
+
+
+def pairs(ranks: int) -> tuple[Pair, ...]:
+    """A ring, both ways, with one pair that sends a hundredth."""
+    found = []
+    for rank in range(ranks):
+        for other in {(rank + 1) % ranks, (rank - 1) % ranks} - {rank}:
+            messages = 92 if (rank, other) == (0, 1) else 9_216
+            found.append(Pair(source=rank, destination=other, messages=messages, bytes=messages * 1_000_000))
+    return tuple(found)
+
+
+def a_coverage(**changes: Any) -> Coverage:
+    fields: dict[str, Any] = {
+        "imported": 214,
+        "wrapped": 212,
+        "unseen": ("MPI_File_open", "MPI_File_write_at_all"),
+        "calls": 92_300,
+        "messages": 49_900,
+        "recorded_messages": 31_000,
+        "matched_share": 1.0,
+        "contradictions": 0,
+        "kept_share": 0.94,
+        "clock_error_s": 0.0,
+        "own_cost_s": 0.0014,
+        "notes": ("rank 2: 12 events found no room",),
+    }
+    return Coverage(**(fields | changes))
+
+
+def results(size: int = 4, **changes: Any) -> WatchResults:
+    """Of `size` ranks, 64 of them with slices at most."""
+    shown = min(size, 64)
+    fields: dict[str, Any] = {
+        "schema": WATCH_SCHEMA,
+        "slowpath": "0.1.0",
+        "program": a_program(ranks=size, recorded_ranks=size),
+        "coverage": a_coverage(),
+        "verdict": (
+            f"lmp: {size} ranks, 41.2 s, of which 11.2 s a rank in MPI; 2.0 s [1.6, 2.4] of the run could be saved",
+            "  SP008  small pages          2.2 s   18,432 messages of 1.9 MiB from malloc on 4 KiB pages",
+            "  late   rank 3 sends late    0.7 s   imbalance, not communication",
+            "  not seen: 2 of 214 kinds of calls (MPI_File_*); 100 % of messages matched",
+        ),
+        "saved_s": 2.0,
+        "saved_interval": (1.6, 2.4),
+        "findings": findings(),
+        "waits": (
+            a_wait(),
+            a_wait(kind="collective imbalance", seconds=2.0, share=0.049, culprit_share=0.55, site=REDUCE,
+                   text="55 % of the time in MPI_Allreduce waits for rank 3"),
+            a_wait(kind="unexpected copy", culprit=None, culprit_share=0.0, seconds=0.05, share=0.0012, site=None,
+                   text="640 messages of 64 KiB came before their receive was posted"),
+        ),
+        "fine": (Fine(messages=61_204, bytes_low=96, bytes_high=3072, floor_ratio=1.1,
+                      text="61,204 messages of 96 B .. 3 KiB: at the floor (1.1 times a cache-line hand-over)"),),
+        "unpriced": ("SP012: no cell of the replay has memory on another node",),
+        "ranks": tuple(a_rank(rank) for rank in range(size)),
+        "calls": (
+            CallCount(name="MPI_Sendrecv", family="point to point", calls=18_496, time_s=6.8, bytes=18_496 * 1_992_294),
+            CallCount(name="MPI_Waitall", family="completion", calls=9_216, time_s=2.9, bytes=0),
+            CallCount(name="MPI_Allreduce", family="collective", calls=1_600, time_s=0.9, bytes=1_600 * 48),
+            CallCount(name="MPI_Send", family="point to point", calls=800, time_s=0.31, bytes=800 * 65_536),
+            CallCount(name="MPI_Isend", family="point to point", calls=30_602, time_s=0.03, bytes=30_602 * 110),
+            CallCount(name="MPI_Irecv", family="point to point", calls=30_602, time_s=0.02, bytes=0),
+            CallCount(name="MPI_Comm_rank", family="management", calls=4, time_s=0.0, bytes=0),
+        ),
+        "classes": classes(),
+        "sites": sites(),
+        "pairs": pairs(size),
+        "allocations": (
+            AllocationKind(memory="mapping (large malloc, mmap)", page_bytes=4096, is_odd=False, allocations=48,
+                           bytes=48 * 8 * MIB, uses=18_496),
+            AllocationKind(memory="heap (malloc, not a mapping of its own)", page_bytes=4096, is_odd=None,
+                           allocations=220, bytes=220 * 4096, uses=61_204),
+            AllocationKind(memory="stack", page_bytes=None, is_odd=None, allocations=4, bytes=192, uses=1_600),
+        ),
+        "slices": slices(shown),
+        "shown_ranks": None if shown == size else tuple(range(shown)),
+    }  # fmt: skip
+    return WatchResults(**(fields | changes))

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The schema of a watch's results.json is current, refuses what it must, and its page names every field."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from slowpath.core.resources import data_folder
+from slowpath.core.results_schema import watch_results_schema
+from support.results import as_json
+from support.watch_results import a_finding, results
+
+SCHEMA = json.loads((data_folder("schema") / "watch-results.schema.json").read_text(encoding="utf-8"))
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "watch-results.md"
+
+
+def errors(value: Any, name: str) -> list[str]:
+    wrapped = {"$defs": SCHEMA["$defs"], "$ref": f"#/$defs/{name}"}
+    return [error.message for error in jsonschema.Draft202012Validator(wrapped).iter_errors(value)]
+
+
+def test_the_schema_is_that_of_the_structs() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    assert watch_results_schema() == SCHEMA, "run: tools/generate-docs"
+
+
+def test_a_whole_document_passes() -> None:
+    jsonschema.validate(as_json(results()), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "change", [{"saved_s": None}, {"status": "explained"}, {"interval": [1.0]}, {"share": 1.5}, {"surprise": 1}]
+)
+def test_what_a_finding_cannot_be(change: dict[str, Any]) -> None:
+    found = as_json(a_finding())
+    assert errors(found, "WatchFinding") == []
+    assert errors({**found, **change}, "WatchFinding")
+
+
+def test_a_saving_that_is_missing_has_its_reason() -> None:
+    found = as_json(a_finding(saved_s=None, saved_interval=None, saved_reason="too few events were kept"))
+    assert errors(found, "WatchFinding") == []
+
+
+def test_the_page_names_every_field_with_its_meaning() -> None:
+    rows = {line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")}
+    named = {line.split("`")[1] for line in rows}
+    for definition in SCHEMA["$defs"].values():
+        assert set(definition["properties"]) <= named
+    assert [line for line in rows if line.endswith("|  |")] == []

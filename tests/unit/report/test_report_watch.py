@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of a watch: its page is well formed, small, safe against names, and says what the results say."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+from test_report_html import HOSTILE, SEEN, Page, pictures
+
+from slowpath.core.watch_results import Pair, WatchResults
+from slowpath.core.watch_results_file import read_watch_results
+from slowpath.report.svg import rank_matrix, rank_slices
+from slowpath.report.svg.rank_slices import Piece, RankRow
+from slowpath.report.watch import csv as tables
+from slowpath.report.watch.html import render_watch_html, verdict_lines
+from slowpath.report.watch.text import render_watch_text
+from slowpath.report.watch.view_messages import each_transfer_s
+from slowpath.report.watch.view_time import MOST_BARS
+from slowpath.report.watch.write import FILES, write_watch
+from support.watch_results import (
+    a_class,
+    a_coverage,
+    a_finding,
+    a_program,
+    a_rank,
+    a_site,
+    classes,
+    results,
+    slices,
+)
+
+SVG = "{http://www.w3.org/2000/svg}"
+MEGABYTE = 1_000_000
+
+
+def nothing() -> WatchResults:
+    """A program whose ranks left no record."""
+    names = ("verdict", "findings", "waits", "fine", "unpriced", "ranks", "calls", "classes", "sites", "pairs")
+    empty: dict[str, tuple[()]] = dict.fromkeys((*names, "allocations", "slices"), ())
+    program = a_program(ranks=0, recorded_ranks=0, span_s=None, hosts=(), exit_code=None, signal=9)
+    return results(program=program, saved_s=None, saved_interval=None, **empty)
+
+
+@pytest.fixture
+def page() -> str:
+    return render_watch_html(results(), "a watch")
+
+
+@pytest.mark.parametrize("made", [results(), results(1), results(256), nothing()], ids=["4", "1", "256", "nothing"])
+def test_page_is_well_formed(made: WatchResults) -> None:
+    text = render_watch_html(made)
+    parsed = Page(text)
+    assert parsed.open == []
+    assert len(parsed.ids) == len(set(parsed.ids))
+    assert [link for link in parsed.links if link.startswith("#") and link[1:] not in parsed.ids] == []
+    assert parsed.headings[0] == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(parsed.headings))
+    assert pictures(text) or made.program.ranks == 0
+
+
+def test_sections_are_in_order(page: str) -> None:
+    names = ("headline", "findings", "fine", "waits", "timeline", "messages", "pairs", "memory", "calls", "coverage")
+    places = [page.index(f'id="{name}"') for name in names]
+    assert places == sorted(places)
+
+
+def test_nothing_comes_from_elsewhere(page: str) -> None:
+    assert not re.search(r"(src|href)=\"(?!#|data:)", page)
+    assert "@import" not in page
+
+
+def test_a_finding_has_what_it_rests_on_and_its_commands(page: str) -> None:
+    words = re.sub(r"<[^>]*>", " ", page)
+    assert "CommBrick::forward_comm(int) (src/comm_brick.cpp:512)" in words
+    assert "called by Verlet::run(int) &lt; Run::command(int, char**) &lt; main" in words
+    assert "slowpath prove &#39;a watch&#39; --remedy huge-pages" in words
+    assert "GLIBC_TUNABLES=glibc.malloc.hugetlb=1" in words
+    assert "replay: prices, cells 4 and 5" in words
+    assert "63 % of their time in events that were kept" in words  # why the second is not of the run
+    assert "libplugin.so+0x1f40" in words
+
+
+def test_what_was_proven_is_said_to_be() -> None:
+    found = render_watch_html(results(findings=(a_finding(status="proven"),)))
+    assert ("1 slow path, 1 proven" in found, "proven on the program itself" in found) == (True, True)
+    assert ">Use huge pages of malloc</h3>" in found
+
+
+def test_verdict_lines_keep_their_words() -> None:
+    first, rest = verdict_lines(results())[0]
+    assert (first, rest) == ("SP008", "small pages · 2.2 s · 18,432 messages of 1.9 MiB from malloc on 4 KiB pages")
+    assert verdict_lines(results())[-1][0] == "not seen"
+    assert verdict_lines(results(verdict=("head", "a line: of its own words: and more"))) == [
+        ("a line", "of its own words: and more")
+    ]
+
+
+@pytest.mark.parametrize("place", ["verdict", "function", "callers", "file", "note", "unseen", "program", "id"])
+def test_no_name_gets_out_of_its_place(place: str) -> None:
+    """Names of functions and files come from the program, and are anybody's."""
+    site = {"function": {"function": HOSTILE}, "callers": {"callers": (HOSTILE,)}, "file": {"file": HOSTILE}}
+    made = {
+        "verdict": lambda: results(verdict=(HOSTILE, HOSTILE)),
+        "note": lambda: results(coverage=a_coverage(notes=(HOSTILE,))),
+        "unseen": lambda: results(coverage=a_coverage(unseen=(HOSTILE,))),
+        "program": lambda: results(program=a_program(program=HOSTILE, library=HOSTILE, command=(HOSTILE,))),
+        "id": lambda: results(findings=(a_finding(id=HOSTILE, text=HOSTILE, change=HOSTILE),)),
+    }.get(place, lambda: results(sites=(a_site(**site.get(place, {})), *results().sites[1:])))()
+    clean, text = render_watch_html(results()), render_watch_html(made, HOSTILE)
+    parsed = Page(text)
+    assert parsed.open == []
+    assert len(parsed.scripts) == len(Page(clean).scripts)
+    assert "\u202e" not in text
+    assert any(SEEN.split("<b>")[0] in words for words in [*parsed.words, " ".join(parsed.words)])
+
+
+def test_the_page_of_many_ranks_is_small() -> None:
+    made = results(1024)
+    ranks = tuple(range(64))
+    pairs = tuple(Pair(source=a, destination=b, messages=1 + a * b, bytes=1 + a * b) for a in range(64) for b in ranks)
+    noisy = tuple(
+        replace(one, computing=0.2, waiting=(one.rank * 7 + n * 13) % 40 / 100, transfer=(n * 29) % 37 / 100)
+        for n, one in enumerate(slices(64, 200))
+    )
+    text = render_watch_html(replace(made, pairs=pairs, slices=noisy, shown_ranks=ranks))
+    assert len(text.encode()) < MEGABYTE
+    assert "64 of 1,024 ranks: 0 to 63" in text
+    assert f"the {MOST_BARS // 2} that wait least and the {MOST_BARS // 2} that wait most" in text
+    assert "each square is 32 x 32 ranks" in text
+
+
+def test_warnings_stand_on_top() -> None:
+    ranks = (a_rank(0), a_rank(1, ended="killed", unexplained_s=40.0, mpi_s=50.0))
+    made = results(ranks=ranks, program=a_program(ranks=4, recorded_ranks=2), coverage=a_coverage(contradictions=3))
+    found = render_watch_html(made)
+    assert "2 of 4 ranks left a readable record." in found
+    assert "Rank 1 ended without MPI_Finalize" in found
+    assert "of the time in MPI is unexplained: nothing is claimed from it." in found
+    assert "3 matched pairs contradict each other." in found
+    assert 'class="warn"' not in render_watch_html(results())
+
+
+def test_a_row_fills_as_its_shares_say() -> None:
+    """Half of the first quarter waits, then nothing is kept, then a tenth moves bytes."""
+    pieces = [Piece(0.0, 1.0, (0.5, 0.0)), Piece(1.0, 2.0, None), Piece(2.0, 4.0, (0.0, 0.1))]
+    drawn = rank_slices.chart([RankRow("0", pieces)], ["wait", "move"], "rest", 4.0, "t", "d")
+    root = ElementTree.fromstring(drawn)
+    paths = {path.get("class"): path.get("d") for path in root.iter("path") if path.get("class") != "hatch"}
+    assert paths == {
+        "rest": "M0 100V0H250V100zM500 100V0H1000V100z",
+        "wait": "M0 100V50H250V100z",
+        "move": "M0 100V50H250V100zM500 100V90H1000V100z",
+    }
+    hatched = [rect for rect in root.iter("rect") if rect.get("class") == "unkept"]
+    assert [(rect.get("x"), rect.get("width")) for rect in hatched] == [("29.4%", "23.4%")]
+
+
+def test_a_matrix_of_many_ranks_is_binned() -> None:
+    assert [rank_matrix.bin_of(ranks) for ranks in (1, 32, 33, 64, 1024)] == [1, 1, 2, 2, 32]
+    found = pictures(render_watch_html(results(256)))
+    squares = [one for svg in found for one in svg.iter("rect") if one.get("class") == "sent"]
+    assert len(squares) == 3 * 32  # of a ring: the diagonal and both next to it, closed at the ends
+
+
+def test_the_floor_follows_from_the_transfer_of_one_message() -> None:
+    one = a_class(count=1000, transfer_s=0.5, floor_ratio=2.0)
+    assert each_transfer_s(one, 4) == pytest.approx(2e-3)  # of 4 ranks, 0.5 s each, in 1000 messages
+    assert each_transfer_s(a_class(transfer_s=None), 4) is None
+    drawn = render_watch_html(results(classes=(one,), findings=()))
+    assert 'class="floor-dot"' in drawn
+    without = render_watch_html(results(classes=(replace(one, floor_ratio=None),), findings=()))
+    assert 'class="floor-dot"' not in without.partition("<main")[2]
+    assert "no floor was measured" in without
+
+
+def test_tables_hold_all_fields_and_places() -> None:
+    rows = list(csv.DictReader(io.StringIO(tables.classes_csv(results()))))
+    assert len(rows) == len(classes())
+    assert (rows[0]["function"], rows[0]["line"], rows[0]["transfer_s"]) == (
+        "CommBrick::forward_comm(int)",
+        "512",
+        "5.1",
+    )
+    assert rows[1]["transfer_s"] == ""
+    assert [row["culprit"] for row in csv.DictReader(io.StringIO(tables.waits_csv(results())))] == ["3", "3", ""]
+    assert list(csv.DictReader(io.StringIO(tables.waits_csv(results()))))[2]["object"] == ""
+    assert len(tables.ranks_csv(results(64)).splitlines()) == 65
+    assert tables.pairs_csv(nothing()).splitlines() == ["source,destination,messages,bytes"]
+    assert tables.calls_csv(results()).splitlines()[1].startswith("MPI_Sendrecv,point to point,18496,6.8,")
+
+
+def test_no_field_is_a_formula() -> None:
+    made = results(sites=(a_site("=HYPERLINK(1)"), *results().sites[1:]))
+    rows = list(csv.DictReader(io.StringIO(tables.classes_csv(made))))
+    assert rows[0]["function"] == "'=HYPERLINK(1)"
+
+
+def test_text_is_the_verdict_and_one_line_stays_one() -> None:
+    made = results(verdict=("first\nforged", "  second  2.0 µs"))
+    assert render_watch_text(made, "w") == "first\\u000aforged\n  second  2.0 us\nreport: w/report.html\n"
+
+
+def test_files_come_back(tmp_path: Path) -> None:
+    paths = write_watch(tmp_path, results())
+    assert [path.name for path in paths] == list(FILES)
+    assert all(path.is_file() for path in paths)
+    assert read_watch_results(tmp_path) == results()
+
+
+def test_a_class_without_its_place_is_refused(tmp_path: Path) -> None:
+    write_watch(tmp_path, results())
+    broken = msgspec.to_builtins(results())
+    broken["classes"][0]["site"] = 99
+    (tmp_path / "results.json").write_bytes(msgspec.json.encode(broken))
+    with pytest.raises(Exception, match="a class is about place 99, which is not there"):
+        read_watch_results(tmp_path)

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`slowpath watch`: the command's streams, signals and exit code are its own; each trouble is one clear line.
+
+The programs here write the header of a record by themselves, so that no MPI and no library has to be there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from slowpath.core.watch_folder import read_watch
+from watchdog import WATCHDOG_S
+
+HARMLESS = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libc" in line)
+RECORD = """
+import os, struct, sys
+def record(rank=0, size=1, state=2):
+    head = bytearray(4096)
+    head[:8] = b"SPWATCH1"
+    struct.pack_into("<Iiii", head, 28, state, os.getpid(), rank, size)
+    with open(f"{os.environ['SLOWPATH_WATCH']}/host-{rank}.watch", "wb") as file:
+        file.write(head)
+"""
+
+
+def watch(tmp_path: Path, *words: str, program: str = "", given: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", RECORD + program] if program else []
+    argv = [sys.executable, "-m", "slowpath.cli", "watch", "--library", HARMLESS, *words, "--", *command]
+    return subprocess.run(
+        argv, cwd=tmp_path, input=given, capture_output=True, text=True, timeout=WATCHDOG_S, check=False
+    )
+
+
+def test_streams_and_exit_code_are_the_programs(tmp_path: Path) -> None:
+    program = "record(); print(sys.stdin.read(), end='!'); print('own', file=sys.stderr); sys.exit(7)"
+    done = watch(tmp_path, "-o", "w", "--quiet", program=program, given="given")
+    assert (done.returncode, done.stdout) == (7, "given!")
+    assert done.stderr.startswith("own\n")
+    assert "exit code 7" in done.stderr
+    info = read_watch(tmp_path / "w")
+    assert (info.exit_code, info.signal, info.command[-1]) == (7, None, RECORD + program)
+    assert info.wall_s is not None
+
+
+def test_a_good_run_ends_with_0_and_its_verdict_may_go_to_a_file(tmp_path: Path) -> None:
+    done = watch(tmp_path, "-o", "w", "--verdict", "verdict.txt", program="record()")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert (tmp_path / "verdict.txt").read_text()
+    assert done.stderr == f"watched: {tmp_path / 'w'}\n"
+
+
+def test_a_signal_is_reported_as_a_shell_does(tmp_path: Path) -> None:
+    done = watch(tmp_path, "-o", "w", program="record(); os.kill(os.getpid(), 11)")
+    assert done.returncode == 128 + 11
+    assert "signal 11 ended it" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+def test_signals_reach_the_program_and_what_was_seen_is_kept(tmp_path: Path, number: signal.Signals) -> None:
+    program = f"""
+import signal
+signal.signal({int(number)}, lambda *_: (print("heard", flush=True), sys.exit(9)))
+record(state=1)
+print("ready", flush=True)
+signal.pause()
+"""
+    argv = [sys.executable, "-m", "slowpath.cli", "watch", "--library", HARMLESS, "-o", "w", "--", sys.executable, "-c"]
+    with subprocess.Popen(
+        [*argv, RECORD + program],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        out, err = process.communicate(timeout=WATCHDOG_S)
+    assert (process.returncode, out) == (9, "heard\n")
+    asked_to_stop = number is not signal.SIGUSR1
+    assert read_watch(tmp_path / "w").interrupted == asked_to_stop
+    assert ("interrupted: this is what was seen" in err) == asked_to_stop
+
+
+def test_ctrl_c_of_a_terminal_reaches_the_program_once(tmp_path: Path) -> None:
+    program = """
+import signal, time
+heard = []
+signal.signal(signal.SIGINT, lambda *_: heard.append(1))
+record(state=1)
+print("ready", flush=True)
+signal.pause()
+for _ in range(20):
+    time.sleep(0.02)
+print("heard", len(heard), flush=True)
+"""
+    argv = [sys.executable, "-m", "slowpath.cli", "watch", "--library", HARMLESS, "-o", "w", "--", sys.executable, "-c"]
+    master, slave = os.openpty()
+    import fcntl
+    import termios
+
+    with subprocess.Popen(
+        [*argv, RECORD + program],
+        cwd=tmp_path,
+        stdin=slave,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        os.write(master, b"\x03")
+        out, _ = process.communicate(timeout=WATCHDOG_S)
+    os.close(master)
+    os.close(slave)
+    assert (process.returncode, out) == (0, "heard 1\n")
+    assert read_watch(tmp_path / "w").interrupted
+
+
+def test_fewer_records_than_ranks_are_said(tmp_path: Path) -> None:
+    done = watch(tmp_path, "-o", "w", program="record(0, 4); record(2, 4)")
+    assert done.returncode == 0
+    assert "2 of 4 ranks left a record; missing: 1, 3: " in done.stderr
+
+
+def test_a_full_disk_is_said(tmp_path: Path) -> None:
+    done = watch(tmp_path, "-o", "w", program="record(0, 2); record(1, 2, state=5)")
+    assert "1 of 2 records found no room: the disk is full" in done.stderr
+
+
+def test_without_a_record_our_exit_code_is_4_and_a_failed_programs_stays(tmp_path: Path) -> None:
+    done = watch(tmp_path, "-o", "a", program="pass")
+    assert done.returncode == 4
+    assert re.search(r"^slowpath: error: no rank left a record: .*never called MPI_Init", done.stderr, re.MULTILINE)
+    done = watch(tmp_path, "-o", "b", program="sys.exit(3)")
+    assert done.returncode == 3
+    assert "no rank left a record" in done.stderr
+
+
+def test_what_can_not_be_started_ends_as_in_a_shell(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no program")
+    for word, code in (("./missing", 127), ("./text", 126)):
+        argv = [sys.executable, "-m", "slowpath.cli", "watch", "--library", HARMLESS, "--", word]
+        done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=WATCHDOG_S, check=False)
+        assert done.returncode == code
+        assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "slowpath-watches").exists()
+
+
+def test_a_folder_that_holds_something_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "mine").write_text("")
+    done = watch(tmp_path, "-o", "w", program="record()")
+    assert done.returncode == 2
+    assert "is not empty" in done.stderr
+
+
+def test_by_hand_then_concluded(tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "slowpath.cli", "watch", "--library", HARMLESS, "-o", "my w", "--print-environment"]
+    said = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=WATCHDOG_S, check=True).stdout
+    script = f"{said}\n'{sys.executable}' -c \"$PROGRAM\""
+    environ = {**os.environ, "PROGRAM": RECORD + "record()"}
+    subprocess.run(["sh", "-c", script], cwd=tmp_path, env=environ, timeout=WATCHDOG_S, check=True)
+    done = watch(tmp_path, "--from", "my w")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr
+
+
+def test_dry_run_starts_nothing(tmp_path: Path) -> None:
+    done = watch(tmp_path, "-o", "w", "--dry-run", program="record()")
+    assert done.returncode == 0
+    assert f"export LD_PRELOAD={HARMLESS}" in done.stdout
+    assert not (tmp_path / "w").exists()
+
+
+def test_neither_command_nor_folder_is_wrong_usage(tmp_path: Path) -> None:
+    assert watch(tmp_path).returncode == 2
+    assert watch(tmp_path, "--from", "w", program="record()").returncode == 2
