@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from slowpath.findings.remedies.remedy import Control, Parameters, Remedy, set_to
 
 HUGE_PAGE_BYTES = 2 * 2**20
+# Of glibc: no mapping of its own for long blocks, and nothing given back to the system.
+KEEP_FREED = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=18446744073709551615"
 _LATER = Control(
     "padding changes the first use alone: later messages from the same buffer can't change", phase="steady"
 )
@@ -86,7 +88,7 @@ REMEDIES = (
         side_effects=("freed memory does not go back to the system", "fragmentation of a long-lived heap"),
         sources=("mallopt(3), M_MMAP_MAX and M_TRIM_THRESHOLD", "GNU C Library manual, Memory Allocation Tunables"),
         untried="the engine maps its buffers without malloc; set it for your program",
-        code="export GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=18446744073709551615",
+        code=f"export GLIBC_TUNABLES={KEEP_FREED}",
         phrase="GLIBC_TUNABLES that keep freed memory",
     ),
     Remedy(

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""proof.json: reruns of a watched program as it is and under one remedy, and what they show. Pure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from slowpath.core.decoding import Versioned, decoded
+from slowpath.core.errors import RecordError
+from slowpath.core.files import inside, read_bytes, write_atomically
+from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Positive, Result, Share, Text, means
+
+PROOF_FILE = "proof.json"
+PROOF_SCHEMA: Final = 1
+MOST_PROOFS = 10_000  # in one watch
+
+Side = Literal["as it is", "control", "remedy"]
+Phase = Literal["pilot", "proof"]
+Verdict = Literal[
+    "proven", "no effect", "slower", "undecided", "ignored", "failed", "output differs", "control moved", "running"
+]
+# What `slowpath prove` goes on with: more blocks may still decide it.
+OPEN: Final = ("undecided", "running")
+
+
+class ProofRun(Result, frozen=True, kw_only=True):
+    """One rerun, unwatched."""
+
+    number: Annotated[Count, means("in the order in which they were started, from 1")]
+    phase: Annotated[Phase, means("pilot: pairs as it is and control, before any remedy; proof: blocks of all three")]
+    block: Annotated[Count, means("within its phase; the sides of a block are in random order")]
+    side: Annotated[Side, means("control: as it is, with a variable that nothing reads, as long as the remedy's")]
+    wall_s: Annotated[NotNegative, means("of the command, from start to end")]
+    exit_code: Annotated[int | None, means("null: a signal ended it, or it was ended at its limit")]
+    failed: Annotated[str | None, means("why it does not count; null: it does")]
+    output_sha256: Annotated[str | None, means("of what is compared, without ignored lines; null: nothing is")]
+    minor_faults: Annotated[Count | None, means("page faults of the command and its children here; null: not known")]
+
+
+class ProofEffect(Result, frozen=True, kw_only=True):
+    """A ratio of wall times, with an interval that holds whenever the runs are stopped."""
+
+    ratio: Annotated[Positive, means("geometric mean over blocks")]
+    interval: Annotated[Interval | None, means("always-valid, at the proof's level; null: too few blocks")]
+    blocks: Annotated[Count, means("that it rests on")]
+
+
+class ProofWitness(Result, frozen=True, kw_only=True):
+    """Whether the remedy's setting was taken, seen by something else than time."""
+
+    state: Annotated[Literal["taken", "ignored", "not known"], means("not known: nothing shows it")]
+    text: Annotated[Text, means("what shows it, with numbers; or why nothing does")]
+
+
+class Proof(Result, frozen=True, kw_only=True):
+    """proof.json of one remedy on one watched program."""
+
+    schema: Annotated[int, means("version of this file")]
+    slowpath: Annotated[Name, means("version that wrote it")]
+    remedy: Annotated[Name, means("key, as after --remedy; of --try and --unset the setting itself")]
+    text: Annotated[Text, means("what it does")]
+    rules: Annotated[tuple[Name, ...], means("whose slow paths it may remove; none for settings of the user's")]
+    command: Annotated[tuple[Text, ...], means("as it is")]
+    remedied: Annotated[tuple[Text, ...], means("command of the remedy")]
+    variables: Annotated[dict[str, str], means("that the remedy sets")]
+    unset: Annotated[tuple[Name, ...], means("variables that the remedy takes away")]
+    compared: Annotated[tuple[Text, ...], means("outputs that are compared; stdout: of the command; none: nothing is")]
+    ignored: Annotated[tuple[Text, ...], means("regular expressions of lines that are left out of the comparison")]
+    started: Annotated[str, means("ISO 8601, UTC")]
+    seed: Annotated[Count, means("of the order of runs")]
+    level: Annotated[Share, means("of the intervals; higher where several remedies share one question")]
+    minimum_effect: Annotated[NotNegative, means("smallest difference that counts, as a ratio")]
+    smallest_decidable: Annotated[
+        NotNegative | None,
+        means("effect that the budget can decide in four cases of five, from the spread as it is; null: no pilot yet"),
+    ]
+    run_s: Annotated[NotNegative | None, means("median wall time as it is; null: none yet")]
+    spent_s: Annotated[NotNegative, means("wall time of all runs")]
+    effect: Annotated[ProofEffect | None, means("remedy over as it is; null: no whole block")]
+    control: Annotated[ProofEffect | None, means("control over as it is: has to contain no effect; null: no pair")]
+    witness: ProofWitness
+    verdict: Annotated[Verdict, means("running: cut off")]
+    saved_s: Annotated[Number | None, means("of a run, where the verdict is proven; else null")]
+    saved_interval: Annotated[Interval | None, means("of saved_s, at the proof's level")]
+    reason: Annotated[Text, means("what the verdict rests on, one line")]
+    runs: Annotated[tuple[ProofRun, ...], means("in the order in which they were started")]
+
+
+def proof_folders(watch: Path) -> list[Path]:
+    """Folders proof-1, proof-2, ... of a watch that hold a proof, by number."""
+    numbered = []
+    for path in watch.glob("proof-*"):
+        number = path.name.removeprefix("proof-")
+        if number.isdecimal() and int(number) <= MOST_PROOFS and (path / PROOF_FILE).is_file():
+            numbered.append((int(number), inside(watch, path.name)))
+    return [path for _, path in sorted(numbered)]
+
+
+def new_proof_folder(watch: Path) -> Path:
+    """The next free one, made.  Raises: OSError."""
+    taken = [int(word) for path in watch.glob("proof-*") if (word := path.name.removeprefix("proof-")).isdecimal()]
+    folder = watch / f"proof-{max(taken, default=0) + 1}"
+    folder.mkdir()
+    return folder
+
+
+def read_proof(folder: Path) -> Proof:
+    """Raises: RecordError: it is missing, damaged, or from a newer version."""
+    path, advice = folder / PROOF_FILE, "remove the folder, and prove again"
+    content = read_bytes(path, within=folder)
+    schema = decoded(content, Versioned, path, advice).schema
+    if schema > PROOF_SCHEMA:
+        raise RecordError(f"{path}: is from a newer version of Slowpath (schema {schema}); update Slowpath")
+    return decoded(content, Proof, path, advice)
+
+
+def write_proof(folder: Path, proof: Proof) -> None:
+    """Raises: EnvironmentFailure: the disk refuses."""
+    write_atomically(folder / PROOF_FILE, msgspec.json.format(msgspec.json.encode(proof), indent=1) + b"\n")

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an MPI library reads back for its control variables, asked of the library itself without starting a job.
+
+MPI_T may be used before MPI_Init (MPI-4.1 section 15.3). In the ABIs of MPICH and Open MPI its counts and scopes are C
+ints, MPI_THREAD_SINGLE and MPI_SUCCESS 0, and a null object handle stands for "bound to nothing".
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from slowpath.mpi.loaded import Ask
+from slowpath.mpi.probe import output_of
+
+LIMIT_BYTES = 4096  # of one value
+_QUESTION = """
+import ctypes, json, sys
+library, wanted = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL), set(sys.argv[2:])
+number, found, names = ctypes.c_int(), {}, []
+if library.MPI_T_init_thread(0, ctypes.byref(number)) == 0 and library.MPI_T_cvar_get_num(ctypes.byref(number)) == 0:
+    for index in range(number.value):
+        name, length, nothing = ctypes.create_string_buffer(1024), ctypes.c_int(1024), ctypes.c_int(0)
+        ints, kinds = [ctypes.c_int() for _ in range(3)], [ctypes.c_void_p() for _ in range(2)]
+        at = ctypes.byref
+        if library.MPI_T_cvar_get_info(index, name, at(length), at(ints[0]), at(kinds[0]), at(kinds[1]), None,
+                                       at(nothing), at(ints[1]), at(ints[2])) != 0:
+            continue
+        names.append(name.value.decode(errors="replace"))
+        handle, count = ctypes.c_void_p(), ctypes.c_int()
+        if names[-1] in wanted and library.MPI_T_cvar_handle_alloc(index, None, at(handle), at(count)) == 0:
+            value = ctypes.create_string_buffer(65536)
+            if count.value <= 4096 and library.MPI_T_cvar_read(handle, value) == 0:
+                found[names[-1]] = value.raw[:4096].hex()
+sys.stdout.write(json.dumps({"names": names, "values": found}))
+"""
+
+
+class ControlVariables(msgspec.Struct, frozen=True):
+    """names: of all that the library lists.  values: raw bytes of those that were asked for, hexadecimal."""
+
+    names: list[str]
+    values: dict[str, str]
+
+    def number(self, name: str) -> int | None:
+        """As a C int; None: not there."""
+        raw = self.values.get(name)
+        return None if raw is None else int.from_bytes(bytes.fromhex(raw)[:4], "little", signed=True)
+
+
+def read_control_variables(
+    library: Path, wanted: Sequence[str], environ: Mapping[str, str], ask: Ask = output_of
+) -> ControlVariables | None:
+    """What `library` reads for `wanted` under `environ`; None: it can't be asked, as a library without MPI_T."""
+    said = ask([sys.executable, "-c", _QUESTION, str(library), *wanted], environ)
+    try:
+        return msgspec.json.decode((said or "").splitlines()[-1], type=ControlVariables)
+    except (IndexError, msgspec.DecodeError):
+        return None
