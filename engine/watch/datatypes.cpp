@@ -90,7 +90,7 @@ std::uint16_t keep_row(const layout::Datatype& row) {
     for (const std::uint64_t word : words) hash = (hash ^ word) * 0x9e3779b97f4a7c15;
     std::size_t at = hash >> 47;
     for (; shared[at] != 0; at = (at + 1) % shared_size)
-        if (std::memcmp(&rows[shared[at] - 1], &row, sizeof row) == 0)
+        if (shared[at] <= rows.used() && std::memcmp(&rows[shared[at] - 1], &row, sizeof row) == 0)
             return static_cast<std::uint16_t>(shared[at] - 1);
     const std::uint32_t last = rows.capacity() - 1;
     if (rows.used() >= last) {

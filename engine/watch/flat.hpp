@@ -50,6 +50,7 @@ struct Lengths {
 struct Flat {
     bool is_known = true;
     std::uint64_t blocks = 0;
+    std::int64_t bytes = 0;  ///< of all blocks
     Block first, last;      ///< one and the same where there is one block
     Lengths between;        ///< of all but the first and the last
     std::int64_t begin = 0;  ///< of the lowest byte
@@ -77,6 +78,7 @@ inline Flat one_block(std::int64_t begin, std::int64_t bytes) {
     Flat flat;
     if (bytes == 0) return flat;
     flat.blocks = 1;
+    flat.bytes = bytes;
     flat.first = flat.last = {begin, bytes};
     flat.begin = begin;
     flat.end = begin + bytes;
@@ -99,6 +101,7 @@ inline Flat operator+(const Flat& a, const Flat& b) {
     const bool joined = a.last.end() == b.first.begin;
     const Block middle{a.last.begin, a.last.bytes + b.first.bytes};
     Flat sum;
+    sum.bytes = a.bytes + b.bytes;
     sum.blocks = a.blocks + b.blocks - (joined ? 1 : 0);
     sum.first = joined && a.blocks == 1 ? middle : a.first;
     sum.last = joined && b.blocks == 1 ? middle : b.last;
@@ -122,9 +125,9 @@ inline Flat operator+(const Flat& a, const Flat& b) {
 inline Flat repeated(const Flat& flat, std::int64_t count, std::int64_t step) {
     constexpr std::int64_t most = INT64_MAX / 4;
     std::int64_t reach = 0;
-    std::uint64_t blocks = 0;
+    std::int64_t bytes = 0;
     if (count < 0 || __builtin_mul_overflow(count, step, &reach) || reach > most || reach < -most ||
-        __builtin_mul_overflow(static_cast<std::uint64_t>(count), flat.blocks, &blocks))
+        __builtin_mul_overflow(count, flat.bytes, &bytes) || bytes > most)
         return unknown_layout();
     Flat sum, power = flat;
     std::int64_t at = 0;

@@ -26,16 +26,18 @@ void expect_same(const Flat& flat, const Blocks& blocks) {
     ASSERT_TRUE(flat.is_known);
     ASSERT_EQ(flat.blocks, blocks.size());
     if (blocks.empty()) return;
-    std::int64_t begin = INT64_MAX, end = INT64_MIN, least = INT64_MAX, most = 0;
+    std::int64_t begin = INT64_MAX, end = INT64_MIN, least = INT64_MAX, most = 0, bytes = 0;
     bool is_even = true;
     for (std::size_t i = 0; i < blocks.size(); ++i) {
         begin = std::min(begin, blocks[i].begin);
         end = std::max(end, blocks[i].end());
         least = std::min(least, blocks[i].bytes);
         most = std::max(most, blocks[i].bytes);
+        bytes += blocks[i].bytes;
         if (i > 1)
             is_even &= blocks[i].begin - blocks[i - 1].begin == blocks[1].begin - blocks[0].begin;
     }
+    ASSERT_EQ(flat.bytes, bytes);
     ASSERT_EQ(flat.begin, begin);
     ASSERT_EQ(flat.end, end);
     ASSERT_EQ(flat.lengths().least, least);

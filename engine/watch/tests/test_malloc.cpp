@@ -91,16 +91,17 @@ TEST(Malloc, RandomBlocksAreKnownAsAModelHasThem) {
 }
 
 TEST(Malloc, WhatCantBeHadLeavesErrnoAndTheOldBlock) {
+    volatile std::size_t too_many = SIZE_MAX / 2;
     void* const block = std::malloc(mebibyte);
     errno = 0;
-    EXPECT_EQ(std::realloc(block, SIZE_MAX / 2), nullptr);
+    EXPECT_EQ(std::realloc(block, too_many), nullptr);
     EXPECT_EQ(errno, ENOMEM);
     EXPECT_EQ(block_bytes(block), mebibyte);
     errno = 0;
-    EXPECT_EQ(std::malloc(SIZE_MAX / 2), nullptr);
+    EXPECT_EQ(std::malloc(too_many), nullptr);
     EXPECT_EQ(errno, ENOMEM);
-    EXPECT_EQ(std::calloc(SIZE_MAX / 2, 3), nullptr);
-    EXPECT_EQ(reallocarray(nullptr, SIZE_MAX / 2, 3), nullptr);
+    EXPECT_EQ(std::calloc(too_many, 3), nullptr);
+    EXPECT_EQ(reallocarray(nullptr, too_many, 3), nullptr);
     errno = 0;
     EXPECT_NE(posix_memalign(const_cast<void**>(&block), 3, mebibyte), 0);
     EXPECT_EQ(errno, 0);
@@ -182,7 +183,7 @@ TEST(Mmap, RemappedMappings) {
     EXPECT_EQ(mapping_bytes(room), 32 * page);
     EXPECT_EQ(mapping_bytes(static_cast<char*>(room) + 32 * page), 32 * page);
     errno = 0;
-    EXPECT_EQ(mremap(room, 32 * page, SIZE_MAX / 2, MREMAP_MAYMOVE), MAP_FAILED);
+    EXPECT_EQ(mremap(room, 32 * page, std::size_t{1} << 46, MREMAP_MAYMOVE), MAP_FAILED);
     EXPECT_EQ(errno, ENOMEM);
     EXPECT_EQ(mapping_bytes(room), 32 * page);
     munmap(room, 64 * page);
