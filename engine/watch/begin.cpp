@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The record's begin and end.
+#include <pthread.h>
+
+#include <cstring>
+
+#include "watch/clock.hpp"
+#include "watch/communicators.hpp"
+#include "watch/groups.hpp"
+#include "watch/library.hpp"
+#include "watch/modules.hpp"
+#include "watch/observe.hpp"
+#include "watch/sites.hpp"
+
+namespace slowpath::watch {
+namespace {
+
+constexpr int level_multiple = 3;
+
+constinit std::uint32_t last_recording = 0;
+constinit SpinLock beginning{};
+
+int thread_level() {
+    void* const query = function("Query_thread");
+    int level = -1;
+    return query != nullptr && call(query, reinterpret_cast<Word>(&level)) == 0 ? level : -1;
+}
+
+bool is_world_there() {
+    void* const initialized = function("Initialized");
+    int flag = 0;
+    return initialized != nullptr && call(initialized, reinterpret_cast<Word>(&flag)) == 0 && flag != 0;
+}
+
+template <std::size_t room>
+void copy(char (&place)[room], const char* text, std::size_t length) {
+    std::memcpy(place, text, length < room ? length : room - 1);
+}
+
+/// The first line of what the library says of itself.
+void write_library(layout::Header& head) {
+    char text[8192] = {};  // MPI_MAX_LIBRARY_VERSION_STRING of all three interfaces
+    int length = 0;
+    void* const ask = function("Get_library_version");
+    if (ask != nullptr && call(ask, reinterpret_cast<Word>(text), reinterpret_cast<Word>(&length)) == 0)
+        copy(head.library, text, std::strcspn(text, "\n"));
+    copy(head.library_path, library().path, std::strlen(library().path));
+    head.interface = static_cast<std::uint32_t>(library().interface);
+}
+
+void write_calls() {
+    Section<layout::CallRow>& rows = sections().calls;
+    for (std::size_t number = 0; number < call_count; ++number) {
+        layout::CallRow* const row = rows.next();
+        std::strncpy(row->name, shapes[number].name, sizeof row->name - 1);
+        row->family = static_cast<std::uint16_t>(shapes[number].family);
+        rows.publish();
+    }
+}
+
+void write_world(layout::Header& head) {
+    head.world_rank = world_group_rank();
+    head.world_size = world_group_size();
+}
+
+/// In the child of a fork, whose memory is no longer the record (file.cpp).
+void stop_in_child() {
+    recording = 0;
+}
+
+void forget_last() {
+    begin_lanes();
+    begin_requests();
+    begin_streams();
+    begin_messages();
+    begin_windows();
+}
+
+}  // namespace
+
+void begin_record() {
+    const SpinGuard guard(beginning);
+    if (has_file()) {  // another session
+        set_state(layout::running);
+        recording = last_recording;
+        return;
+    }
+    const bool has_world = is_world_there();
+    // A session says nothing of threads: they may all call.
+    const int level = has_world ? thread_level() : level_multiple;
+    is_multiple = level == level_multiple;
+    open_file(!is_multiple);
+    if (!has_file()) return;
+    measure_ticks();
+    make_plans();
+    forget_last();
+    write_calls();
+    layout::Header& head = header();
+    head.thread_level = has_world ? level : -1;
+    write_library(head);
+    begin_modules();
+    begin_sites();
+    if (has_world) {
+        begin_communicators();
+        write_world(head);
+    }
+    if (last_recording == 0) pthread_atfork(nullptr, nullptr, stop_in_child);
+    recording = ++last_recording;
+}
+
+void note_start(const Observed& call) {
+    layout::Header& head = header();
+    if (head.spawn_ticks != 0) return;
+    head.spawn_ticks = call.start_ticks;
+    if (head.world_rank >= 0 || call.call != calls::MPI_Session_init) return;
+    constexpr int session_argument = 2;
+    begin_session_communicators(
+        library().handle_at(reinterpret_cast<const void*>(call.arguments[session_argument]), 0));
+    write_world(head);
+}
+
+void end_record() {
+    const SpinGuard guard(beginning);
+    if (recording == 0) return;
+    recording = 0;
+    note_modules();
+    renew_anchor();
+    set_state(layout::finalized);
+}
+
+namespace {
+
+// A program that ends without MPI_Finalize.
+[[gnu::destructor]] void leave() {
+    if (recording == 0) return;
+    recording = 0;
+    note_modules();
+    renew_anchor();
+    set_state(layout::ended);
+}
+
+}  // namespace
+
+}  // namespace slowpath::watch

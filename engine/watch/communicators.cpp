@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/communicators.hpp"
+
+#include <cstring>
+
+#include "watch/file.hpp"
+#include "watch/groups.hpp"
+#include "watch/library.hpp"
+#include "watch/table.hpp"
+
+namespace slowpath::watch {
+namespace {
+
+constexpr std::uint32_t most_rows = 2048;
+constinit CommunicatorState states[most_rows]{};
+
+struct Handle {
+    std::uint64_t key;  ///< 1 + handle
+    std::uint16_t row;
+};
+constinit Table<Handle, 256, 65536> handles{};
+
+/// How often communicators were made of groups that are not those of a communicator.
+struct Makings {
+    std::uint64_t key;  ///< hash of the members
+    std::uint32_t count;
+};
+constinit Table<Makings, 256, 65536> makings{};
+
+std::uint64_t hash_of(std::span<const std::int32_t> members) {
+    std::uint64_t hash = members.size();
+    for (const std::int32_t member : members) {
+        if (member < 0) return 0;  // not of this world: its rank there is not known
+        hash = scatter(hash + 0x632be59bd9b4e019) ^ static_cast<std::uint64_t>(member);
+    }
+    return scatter(hash) | 1;
+}
+
+bool is_world_order(std::span<const std::int32_t> members) {
+    for (std::size_t rank = 0; rank < members.size(); ++rank)
+        if (members[rank] != static_cast<std::int32_t>(rank)) return false;
+    return true;
+}
+
+void write_members(layout::Communicator& row, std::span<const std::int32_t> members) {
+    row.members_offset = layout::not_known;
+    row.members_count = static_cast<std::uint32_t>(members.size());
+    if (members.empty() || is_world_order(members)) return;
+    Section<layout::Member>& section = sections().members;
+    // Communicators of one group share one list.
+    Section<layout::Communicator>& rows = sections().communicators;
+    for (std::uint32_t other = 0; other < rows.used(); ++other) {
+        const layout::Communicator& there = rows[other];
+        if (there.members_offset != layout::not_known && there.members_count == members.size() &&
+            std::memcmp(&section[there.members_offset], members.data(), members.size_bytes()) == 0) {
+            row.members_offset = there.members_offset;
+            return;
+        }
+    }
+    if (members.size() > section.capacity() - section.used()) {
+        section.lose(static_cast<std::uint32_t>(members.size()));
+        row.members_count = 0;
+        return;
+    }
+    std::memcpy(static_cast<void*>(&section[section.used()]), members.data(), members.size_bytes());
+    row.members_offset = section.publish(static_cast<std::uint32_t>(members.size()));
+}
+
+std::uint16_t add_row(Word handle, const layout::Communicator& row, const CommunicatorState& state) {
+    Section<layout::Communicator>& rows = sections().communicators;
+    layout::Communicator* place = rows.next();
+    std::uint16_t number = layout::no_row;
+    if (place != nullptr) {
+        *place = row;
+        states[rows.used()] = state;
+        number = static_cast<std::uint16_t>(rows.publish());
+    }
+    if (Handle* entry = handles.put(library().handle(handle) + 1)) entry->row = number;
+    return number;
+}
+
+/// What holds of any communicator, asked of MPI.
+struct Described {
+    layout::Communicator row{};
+    CommunicatorState state;
+};
+
+Described describe(Word handle) {
+    Described made;
+    made.row.parent = made.row.made_by = layout::no_row;
+    made.row.size = communicator_int("Comm_size", handle);
+    made.row.rank = communicator_int("Comm_rank", handle);
+    made.row.is_inter = communicator_int("Comm_test_inter", handle) == 1 ? 1 : 0;
+    const std::span<const std::int32_t> local = members_of(handle, false);
+    made.state.members_hash = hash_of(local);
+    if (made.row.is_inter == 0) {
+        write_members(made.row, local);
+        return made;
+    }
+    const std::span<const std::int32_t> remote = members_of(handle, true);
+    const std::uint64_t one = made.state.members_hash, other = hash_of(remote);
+    write_members(made.row, other == 0 ? std::span<const std::int32_t>{} : remote);
+    // The same on both sides: in an order that does not say which side is one's own.
+    made.state.members_hash = one == 0 || other == 0 ? 0
+                              : one < other          ? scatter(one) + other
+                                                     : scatter(other) + one;
+    return made;
+}
+
+/// n-th making among these members, who all take part in it.
+std::uint32_t number_making(std::uint64_t members_hash) {
+    Makings* entry = makings.put(members_hash | 1);
+    return entry == nullptr ? 0 : ++entry->count;
+}
+
+std::uint64_t identity_of(std::uint64_t parent, std::uint64_t making, std::uint64_t members_hash) {
+    return members_hash == 0 ? 0 : scatter(scatter(parent + making * 0x9e3779b97f4a7c15) ^ members_hash) | 1;
+}
+
+enum class Topology : std::uint16_t { none, cartesian, graph };
+
+void describe_topology(Described& made, Word handle, Call call) {
+    const std::string_view name = shapes[call].name;
+    int in = 0, out = 0, weighted = 0;
+    if (name == "MPI_Cart_create" || name == "MPI_Cart_sub") {
+        made.row.topology = static_cast<std::uint16_t>(Topology::cartesian);
+        made.state.neighbours_in = made.state.neighbours_out = 2 * communicator_int("Cartdim_get", handle);
+    } else if (name.starts_with("MPI_Dist_graph_create")) {
+        made.row.topology = static_cast<std::uint16_t>(Topology::graph);
+        void* const asked = function("Dist_graph_neighbors_count");
+        if (asked != nullptr && watch::call(asked, handle, &in, &out, &weighted) == 0) {
+            made.state.neighbours_in = in;
+            made.state.neighbours_out = out;
+        }
+    } else if (name == "MPI_Graph_create") {
+        made.row.topology = static_cast<std::uint16_t>(Topology::graph);
+        void* const asked = function("Graph_neighbors_count");
+        if (asked != nullptr && watch::call(asked, handle, static_cast<Word>(made.row.rank), &in) == 0)
+            made.state.neighbours_in = made.state.neighbours_out = in;
+    }
+}
+
+bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+    for (const std::string_view one : names)
+        if (name == one) return true;
+    return false;
+}
+
+bool is_duplicate(std::string_view name) {
+    return name.starts_with("MPI_Comm_dup") || name.starts_with("MPI_Comm_idup");
+}
+
+/// Made by the members alone, not by all of a communicator: counted among the same members.
+bool is_made_by_members(std::string_view name) {
+    return is_one_of(name, {"MPI_Comm_create_group", "MPI_Comm_create_from_group", "MPI_Intercomm_create",
+                            "MPI_Intercomm_create_from_groups"});
+}
+
+/// Both sides of these have no communicator in common.
+bool is_from_outside(std::string_view name) {
+    return is_one_of(name, {"MPI_Comm_spawn", "MPI_Comm_spawn_multiple", "MPI_Comm_accept",
+                            "MPI_Comm_connect", "MPI_Comm_join", "MPI_Comm_get_parent"});
+}
+
+/// A duplicate that is still being made must not be asked: its members are its parent's.
+Described copy_of(std::uint16_t parent) {
+    Described made;
+    made.row = sections().communicators[parent];
+    std::memset(made.row.name, 0, sizeof made.row.name);
+    made.state = states[parent];
+    made.state.collectives = made.state.children = 0;
+    return made;
+}
+
+}  // namespace
+
+std::uint16_t communicator_row(Word handle) {
+    if (const Handle* entry = handles.find(library().handle(handle) + 1)) [[likely]]
+        return entry->row;
+    const Described found = describe(handle);
+    return add_row(handle, found.row, found.state);
+}
+
+std::int32_t world_rank_of(std::uint16_t row, std::int32_t rank) {
+    if (rank == library().proc_null) return layout::proc_null;
+    if (rank == library().any_source) return layout::any;
+    if (row == layout::no_row || rank < 0) return layout::unknown_ranks - (rank < 0 ? 0 : rank);
+    const layout::Communicator& communicator = sections().communicators[row];
+    if (static_cast<std::uint32_t>(rank) >= communicator.members_count) return layout::unknown_ranks - rank;
+    if (communicator.members_offset == layout::not_known) return rank;
+    const std::int32_t world =
+        sections().members[communicator.members_offset + static_cast<std::uint32_t>(rank)].world_rank;
+    return world >= 0 ? world : layout::unknown_ranks - rank;
+}
+
+CommunicatorState& communicator_state(std::uint16_t row) {
+    return states[row];
+}
+
+std::uint32_t number_collective(std::uint16_t row) {
+    return row == layout::no_row ? layout::not_known : states[row].collectives++;
+}
+
+std::int32_t communicator_size(std::uint16_t row) {
+    if (row == layout::no_row) return 0;
+    const layout::Communicator& there = sections().communicators[row];
+    return there.is_inter != 0 ? static_cast<std::int32_t>(there.members_count) : there.size;
+}
+
+void begin_communicators() {
+    handles.clear();
+    makings.clear();
+    begin_world_group(0);
+    constexpr std::uint64_t world_identity = 1;
+    Described world = describe(library().comm_world);
+    world.row.identity = world_identity;
+    std::strcpy(world.row.name, "MPI_COMM_WORLD");
+    add_row(library().comm_world, world.row, world.state);
+    Described self = describe(library().comm_self);
+    self.row.identity = identity_of(0, 0, self.state.members_hash);
+    std::strcpy(self.row.name, "MPI_COMM_SELF");
+    add_row(library().comm_self, self.row, self.state);
+}
+
+void begin_session_communicators(Word session) {
+    handles.clear();
+    makings.clear();
+    begin_world_group(session);
+    // Row 0 is the world's, though nobody has its handle.
+    layout::Communicator world{};
+    world.identity = 1;
+    world.size = world_group_size();
+    world.rank = world_group_rank();
+    world.members_offset = layout::not_known;
+    world.members_count = world.size > 0 ? static_cast<std::uint32_t>(world.size) : 0;
+    world.parent = world.made_by = layout::no_row;
+    std::strcpy(world.name, "mpi://WORLD");
+    if (layout::Communicator* place = sections().communicators.next()) {
+        *place = world;
+        sections().communicators.publish();
+    }
+}
+
+void communicator_made(Word handle, Call call, const Word* arguments) {
+    const Plan& plan = plans[call];
+    const std::string_view name = shapes[call].name;
+    std::uint16_t parent = layout::no_row;
+    if (plan.has(Role::communicator))
+        parent = communicator_row(arguments[plan.at[static_cast<std::size_t>(Role::communicator)]]);
+    const bool is_collective_on_parent =
+        parent != layout::no_row && !is_made_by_members(name) && !is_from_outside(name);
+    // Ranks that get none (MPI_UNDEFINED) took part in it.
+    const std::uint32_t making = is_collective_on_parent ? ++states[parent].children : 0;
+    if (library().handle(handle) == library().handle(library().comm_null)) return;
+    Described made = is_duplicate(name) && parent != layout::no_row ? copy_of(parent) : describe(handle);
+    made.row.made_by = call;
+    made.row.parent = parent;
+    const std::uint64_t members_hash = made.state.members_hash;
+    const std::uint64_t parent_identity =
+        parent == layout::no_row ? 0 : sections().communicators[parent].identity;
+    if (is_collective_on_parent)
+        made.row.identity = parent_identity == 0 ? 0 : identity_of(parent_identity, making, members_hash);
+    else if (is_made_by_members(name) && members_hash != 0)
+        made.row.identity = identity_of(2, number_making(members_hash), members_hash);
+    else
+        made.row.identity = 0;
+    if (!is_duplicate(name)) describe_topology(made, handle, call);
+    add_row(handle, made.row, made.state);
+}
+
+void communicator_freed(Word handle) {
+    if (Handle* entry = handles.find(library().handle(handle) + 1)) handles.erase(entry);
+}
+
+void communicator_named(Word handle, const char* name) {
+    const std::uint16_t row = communicator_row(handle);
+    if (row == layout::no_row) return;
+    char(&place)[32] = sections().communicators[row].name;
+    std::memset(place, 0, sizeof place);
+    std::memcpy(place, name, strnlen(name, sizeof place - 1));
+}
+
+}  // namespace slowpath::watch

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Communicators by their handles: rows of the record, world ranks of their members, and counts of what is
+/// collective on them.
+#pragma once
+
+#include <cstdint>
+
+#include "watch/call.hpp"
+#include "watch/plan.hpp"
+
+namespace slowpath::watch {
+
+struct CommunicatorState {
+    std::uint32_t collectives = 0;  ///< begun on it
+    std::uint32_t children = 0;     ///< communicators made from all of it
+    std::int32_t neighbours_out = 0;
+    std::int32_t neighbours_in = 0;
+    std::uint64_t members_hash = 0;  ///< 0: not known
+};
+
+/// Row of a handle; one that nobody saw being made gets a row without identity. layout::no_row: no room.
+std::uint16_t communicator_row(Word handle);
+
+/// The world rank of a rank of a communicator, or as layout::Peer has it.
+std::int32_t world_rank_of(std::uint16_t row, std::int32_t rank);
+
+/// Of a row that is not layout::no_row.
+CommunicatorState& communicator_state(std::uint16_t row);
+/// The number of the next collective on it; layout::not_known for layout::no_row.
+std::uint32_t number_collective(std::uint16_t row);
+
+/// Ranks of its group (intercommunicators: the local one) and of the one that messages go to.
+std::int32_t communicator_size(std::uint16_t row);
+
+/// MPI_COMM_WORLD and MPI_COMM_SELF, or the ranks of a session's mpi://WORLD.
+void begin_communicators();
+void begin_session_communicators(Word session);
+
+/// A call has made one. @param parent Row; layout::no_row: none.
+void communicator_made(Word handle, Call call, const Word* arguments);
+void communicator_freed(Word handle);
+void communicator_named(Word handle, const char* name);
+
+}  // namespace slowpath::watch

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/events.hpp"
+
+#include <cstring>
+
+#include "watch/clock.hpp"
+
+namespace slowpath::watch {
+namespace {
+
+constinit std::atomic<int> lanes_thinning{0};
+
+/// State 4 while events of any lane move.
+class Thinning {
+  public:
+    explicit Thinning(Lane& lane) : lane_(lane), since_(now_ticks()) {
+        lanes_thinning.fetch_add(1);
+        set_state(layout::thinning);
+    }
+    ~Thinning() {
+        if (lanes_thinning.fetch_sub(1) == 1) set_state(layout::running);
+        lane_.row->own_ticks += now_ticks() - since_;
+    }
+    Thinning(const Thinning&) = delete;
+    Thinning& operator=(const Thinning&) = delete;
+
+  private:
+    Lane& lane_;
+    std::uint64_t since_;
+};
+
+bool is_kept(const Lane& lane, std::uint64_t window) {
+    return (window & ((std::uint64_t{1} << lane.row->level) - 1)) == 0;
+}
+
+/// Drop the windows that this level leaves out.
+void drop_windows(Lane& lane) {
+    std::uint32_t kept_runs = 0, kept_events = 0;
+    const std::uint32_t used = lane.events.used();
+    for (std::uint32_t run = 0; run < lane.run_count; ++run) {
+        const WindowRun from = lane.runs[run];
+        const std::uint32_t end = run + 1 < lane.run_count ? lane.runs[run + 1].begin : used;
+        if (!is_kept(lane, from.window)) continue;
+        std::memmove(static_cast<void*>(&lane.events[kept_events]), &lane.events[from.begin],
+                     (end - from.begin) * sizeof(layout::Event));
+        lane.runs[kept_runs++] = {from.window, kept_events};
+        kept_events += end - from.begin;
+    }
+    lane.run_count = kept_runs;
+    lane.events.shrink(kept_events);
+}
+
+/// Make room for a window that is being recorded: the last one of the runs.
+void thin(Lane& lane) {
+    const Thinning thinning(lane);
+    const std::uint64_t current = lane.runs[lane.run_count - 1].window;
+    constexpr std::uint32_t most_level = 63;
+    const std::uint32_t enough = lane.events.capacity() - lane.events.capacity() / 4;
+    while (lane.events.used() > enough && lane.run_count > 1 && lane.row->level < most_level) {
+        ++lane.row->level;
+        drop_windows(lane);
+    }
+    lane.keeps_window = is_kept(lane, current);
+}
+
+/// The window that `start_ticks` is in, by the clock that all ranks of a node have in common.
+[[gnu::noinline]] void enter_window(Lane& lane, std::uint64_t start_ticks) {
+    const std::uint64_t now = now_ticks();
+    const std::uint64_t start_ns = monotonic_ns() - (now > start_ticks ? duration_ns(now - start_ticks) : 0);
+    const std::uint64_t window = start_ns / window_ns;
+    const std::uint64_t rest_ns = (window + 1) * window_ns - start_ns;
+    lane.window_end_ticks =
+        start_ticks + 1 + static_cast<std::uint64_t>(static_cast<double>(rest_ns) / ns_per_tick);
+    if (lane.number == 0) renew_anchor();
+    if (lane.runs == nullptr) return;
+    lane.keeps_window = is_kept(lane, window);
+    if (!lane.keeps_window) return;
+    const bool is_last_empty =
+        lane.run_count > 0 && lane.runs[lane.run_count - 1].begin == lane.events.used();
+    if (!is_last_empty) ++lane.run_count;
+    lane.runs[lane.run_count - 1] = {window, lane.events.used()};
+}
+
+}  // namespace
+
+void add_event(Lane& lane, const layout::Event& event) {
+    if (event.start_ticks >= lane.window_end_ticks) [[unlikely]]
+        enter_window(lane, event.start_ticks);
+    ++lane.row->events_seen;
+    if (!lane.keeps_window) return;
+    if (lane.events.used() == lane.events.capacity()) [[unlikely]] {
+        thin(lane);
+        if (!lane.keeps_window) return;
+        if (lane.events.used() == lane.events.capacity())
+            return lane.events.lose(1);  // one window fills all the room: the rest of it is left out
+    }
+    *lane.events.next() = event;
+    lane.events.publish();
+}
+
+}  // namespace slowpath::watch

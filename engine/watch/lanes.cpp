@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/lanes.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "watch/clock.hpp"
+#include "watch/table.hpp"
+
+namespace slowpath::watch {
+
+constinit std::uint32_t recording = 0;
+constinit bool is_multiple = false;
+
+namespace {
+
+constinit Lane lanes[most_room_lanes]{};
+constinit std::uint32_t opened = 0;
+constinit SpinLock opening{};
+
+// The static model needs no call at first use.
+[[gnu::tls_model("initial-exec")]] thread_local constinit Lane* mine = nullptr;
+[[gnu::tls_model("initial-exec")]] thread_local constinit std::uint32_t mine_since = 0;
+
+void open_lane(Lane& lane, std::uint32_t number) {
+    const LaneRoom room = take_lane_room(number);
+    lane.number = number;
+    lane.is_shared = number + 1 == most_lanes();
+    lane.profile = room.profile;
+    lane.events = room.events;
+    lane.runs = map_rows<WindowRun>(room.events.capacity() + 1);
+    lane.keeps_window = lane.runs != nullptr;
+    lane.row = sections().lanes.next();
+    lane.row->thread = static_cast<std::int32_t>(syscall(SYS_gettid));
+    sections().lanes.publish();
+}
+
+[[gnu::noinline]] Lane& take_lane() {
+    const SpinGuard guard(opening);
+    const std::uint32_t last = most_lanes() - 1;
+    const std::uint32_t number = opened < last ? opened : last;
+    if (opened <= last) {
+        open_lane(lanes[number], number);
+        ++opened;
+    }
+    mine = &lanes[number];
+    mine_since = recording;
+    return *mine;
+}
+
+void forget(Lane& lane) {
+    unmap_rows(lane.runs, lane.events.capacity() + 1);
+    for (SiteSlot& slot : lane.sites) slot = {};
+    for (std::uint32_t& row : lane.profile_index) row = 0;
+    lane.run_count = 0;
+    lane.window_end_ticks = lane.unwound = 0;
+}
+
+}  // namespace
+
+Lane& current_lane() {
+    if (mine_since == recording) [[likely]]
+        return *mine;
+    return take_lane();
+}
+
+void begin_lanes() {
+    for (std::uint32_t lane = 0; lane < opened; ++lane) forget(lanes[lane]);
+    opened = 0;
+}
+
+}  // namespace slowpath::watch

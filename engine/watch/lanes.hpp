@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What each thread has to itself: counts, profile, events, and the places it calls from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "watch/file.hpp"
+#include "watch/room.hpp"
+#include "watch/spin.hpp"
+
+namespace slowpath::watch {
+
+/// A place in the program that this lane has met.
+struct SiteSlot {
+    const void* caller;
+    const void* frame;
+    std::uint32_t site;
+    std::uint32_t profile;  ///< row that a call from here counted in last
+};
+
+/// Events from `begin` on are of this window.
+struct WindowRun {
+    std::uint64_t window;
+    std::uint32_t begin;
+};
+
+struct Lane {
+    static constexpr std::size_t site_slots = 2048;
+    static constexpr std::size_t profile_slots = 8192;
+
+    layout::Lane* row;
+    bool is_shared;
+    std::uint32_t number;
+    SpinLock lock;
+
+    Section<layout::Profile> profile;
+    Section<layout::Event> events;
+
+    std::uint64_t window_end_ticks;
+    bool keeps_window;
+    WindowRun* runs;
+    std::uint32_t run_count;
+
+    std::uint64_t unwound;
+    SiteSlot sites[site_slots];
+    std::uint32_t profile_index[profile_slots];  ///< 1 + row; 0: none
+};
+
+/// Recording, and how often it was begun; 0: it is off.
+extern constinit std::uint32_t recording;
+
+/// More than one thread may call MPI at once.
+extern constinit bool is_multiple;
+
+/// The lane of this thread. To be called while recording only.
+Lane& current_lane();
+
+void begin_lanes();
+
+}  // namespace slowpath::watch

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Before and after each call: the recorder's two entries.
+#include "watch/observe.hpp"
+
+#include "watch/datatypes.hpp"
+#include "watch/library.hpp"
+#include "watch/sites.hpp"
+
+namespace slowpath::watch {
+
+constinit SpinLock shared_state{};
+
+namespace {
+
+void observe(const Seen& seen) {
+    switch (seen.plan.action) {
+        case Action::send:
+            return observe_send(seen);
+        case Action::receive:
+            return observe_receive(seen);
+        case Action::matched_receive:
+            return observe_matched_receive(seen);
+        case Action::exchange:
+            return observe_exchange(seen);
+        case Action::start:
+            return observe_start(seen);
+        case Action::complete:
+            return observe_completion(seen);
+        case Action::cancel:
+            return observe_cancel(seen);
+        case Action::free_request:
+            return observe_free_request(seen);
+        case Action::probe:
+            return observe_probe(seen);
+        case Action::collective:
+            return observe_collective(seen);
+        case Action::transfer:
+            return observe_transfer(seen);
+        case Action::epoch:
+            return observe_epoch(seen);
+        case Action::make_window:
+            return observe_window_made(seen);
+        case Action::free_window:
+            return observe_window_freed(seen);
+        case Action::make_communicator:
+            return observe_communicator_made(seen);
+        case Action::free_communicator:
+            return observe_communicator_freed(seen);
+        case Action::name_communicator:
+            return observe_communicator_named(seen);
+        case Action::free_datatype:
+            if (seen.scratch != nullptr) datatype_freed(seen.scratch->handle);
+            break;
+        case Action::plain:
+        case Action::begin:
+            break;
+    }
+    count_event(seen, event_of(seen), {}, Timed::yes);
+}
+
+void count_call(Lane& lane, const Observed& call) {
+    layout::Lane& row = *lane.row;
+    if (row.calls == 0) row.first_ticks = call.start_ticks;
+    ++row.calls;
+    row.call_ticks += call.end_ticks - call.start_ticks;
+    row.last_ticks = call.end_ticks;
+    std::uint64_t& calls = sections().calls[call.call].calls;
+    if (is_multiple)
+        std::atomic_ref(calls).fetch_add(1, std::memory_order_relaxed);
+    else
+        ++calls;
+}
+
+}  // namespace
+
+Scratch* before(Observed& call) {
+    if (recording == 0) [[unlikely]]
+        return nullptr;
+    return plans[call.call].keeps ? prepare(call, plans[call.call]) : nullptr;
+}
+
+void after(Observed& call, Scratch* scratch) {
+    if (recording == 0) [[unlikely]]
+        return;
+    Lane& lane = current_lane();
+    {
+        const SpinGuard guard(lane.lock, lane.is_shared);
+        count_call(lane, call);
+        const Plan& plan = plans[call.call];
+        observe({call, plan, lane, scratch, find_site(lane, call)});
+        if (plan.action == Action::begin) note_start(call);
+    }
+    if (scratch != nullptr) release(*scratch);
+}
+
+}  // namespace slowpath::watch

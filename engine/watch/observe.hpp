@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What the parts of the recorder that look at one sort of call have in common.
+#pragma once
+
+#include <cstdint>
+
+#include "watch/buffers.hpp"
+#include "watch/events.hpp"
+#include "watch/lanes.hpp"
+#include "watch/layout.hpp"
+#include "watch/observer.hpp"
+#include "watch/plan.hpp"
+#include "watch/requests.hpp"
+#include "watch/scratch.hpp"
+#include "watch/spin.hpp"
+
+namespace slowpath::watch {
+
+/// A call that has returned, and where it came from.
+struct Seen {
+    const Observed& call;
+    const Plan& plan;
+    Lane& lane;
+    const Scratch* scratch;
+    SiteSlot& slot;
+
+    bool has(Role role) const { return plan.has(role); }
+    Word word(Role role) const { return call.arguments[plan.at[static_cast<std::size_t>(role)]]; }
+    std::int32_t integer(Role role) const { return static_cast<std::int32_t>(word(role)); }
+    std::uint64_t count(Role role) const {
+        const auto given =
+            plan.is_large ? static_cast<std::int64_t>(word(role)) : std::int64_t{integer(role)};
+        return given < 0 ? 0 : static_cast<std::uint64_t>(given);
+    }
+    /// The n-th of an array of counts.
+    std::uint64_t count_at(Role role, std::size_t index) const;
+    const void* pointer(Role role) const { return reinterpret_cast<const void*>(word(role)); }
+    /// What a pointer to an int says now.
+    std::int32_t said(Role role) const { return *static_cast<const std::int32_t*>(pointer(role)); }
+    std::uint64_t ticks() const { return call.end_ticks - call.start_ticks; }
+};
+
+/// One side of a call: what is sent, or where it arrives.
+struct Payload {
+    std::uint64_t bytes = 0;
+    std::uint16_t datatype = layout::no_row;
+    bool has_gaps = false;
+    BufferView buffer;
+    std::uint32_t start_offset = 0;
+};
+
+Payload view_payload(const Seen& seen, const void* address, std::uint64_t count, Word datatype);
+/// @param buffer, count, datatype A role that the call does not have stands for nothing.
+Payload view_payload(const Seen& seen, Role buffer, Role count, Role datatype);
+
+/// An event of the call as such: times, site, no message.
+layout::Event event_of(const Seen& seen);
+void describe(layout::Event& event, const Payload& payload);
+
+enum class Timed : bool { no, yes };
+
+/// Count an event's key; with no time where the time is counted elsewhere.
+void count_event(const Seen& seen, const layout::Event& event, const Payload& payload, Timed timed);
+/// Count it and add it.
+void keep_event(const Seen& seen, const layout::Event& event, const Payload& payload);
+
+/// Remember the request that a call has made.
+/// @param pending With its event; what holds for all posts is filled in.
+void post_request(const Seen& seen, Pending& pending, const Payload& payload);
+
+/// Keep the event of a call that makes a persistent request: no message yet.
+void keep_preparation(const Seen& seen, layout::Event event, const Payload& payload);
+
+/// Holds what threads share: requests, streams, communicators.
+extern constinit SpinLock shared_state;
+
+void observe_send(const Seen& seen);
+void observe_receive(const Seen& seen);
+void observe_matched_receive(const Seen& seen);
+void observe_exchange(const Seen& seen);
+void observe_start(const Seen& seen);
+void observe_completion(const Seen& seen);
+void observe_cancel(const Seen& seen);
+void observe_free_request(const Seen& seen);
+void observe_probe(const Seen& seen);
+void observe_collective(const Seen& seen);
+void observe_transfer(const Seen& seen);
+void observe_epoch(const Seen& seen);
+void observe_window_made(const Seen& seen);
+void observe_window_freed(const Seen& seen);
+void observe_communicator_made(const Seen& seen);
+void observe_communicator_freed(const Seen& seen);
+void observe_communicator_named(const Seen& seen);
+
+/// MPI_Init or MPI_Session_init has returned, and the record is open.
+void note_start(const Observed& call);
+
+void begin_windows();
+void begin_messages();
+
+}  // namespace slowpath::watch

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+/// One-sided communication: transfers, and the epochs of their windows.
+#include "watch/communicators.hpp"
+#include "watch/library.hpp"
+#include "watch/observe.hpp"
+#include "watch/table.hpp"
+
+namespace slowpath::watch {
+namespace {
+
+struct Window {
+    std::uint64_t key;  ///< 1 + handle
+    std::uint32_t epoch;
+    std::uint16_t communicator;
+};
+constinit Table<Window, 64, 65536> windows{};
+
+Window* window_of(const Seen& seen) {
+    return windows.find(library().handle(seen.word(Role::window)) + 1);
+}
+
+/// Window, peer and epoch.
+void place(const Seen& seen, layout::Event& event, const Window* window) {
+    event.sequence = layout::not_known;
+    if (window == nullptr) return;
+    event.communicator = window->communicator;
+    event.sequence = window->epoch;
+    if (seen.has(Role::target)) event.peer = world_rank_of(window->communicator, seen.integer(Role::target));
+}
+
+}  // namespace
+
+void observe_transfer(const Seen& seen) {
+    const bool has_origin = seen.has(Role::send_buffer);
+    Payload payload =
+        has_origin ? view_payload(seen, Role::send_buffer, Role::send_count, Role::send_datatype)
+                   : view_payload(seen, Role::receive_buffer, Role::receive_count, Role::receive_datatype);
+    layout::Event event = event_of(seen);
+    describe(event, payload);
+    const SpinGuard guard(shared_state, is_multiple);
+    place(seen, event, window_of(seen));
+    if (event.peer == layout::proc_null) event.bytes = 0;
+    if (seen.plan.lasting == Lasting::once) {
+        event.request = next_serial();
+        Pending pending{};
+        pending.event = event;
+        pending.is_numbered = true;
+        post_request(seen, pending, payload);
+    }
+    keep_event(seen, event, payload);
+}
+
+void observe_epoch(const Seen& seen) {
+    layout::Event event = event_of(seen);
+    const SpinGuard guard(shared_state, is_multiple);
+    Window* const window = window_of(seen);
+    place(seen, event, window);
+    const bool found = !seen.plan.is_test || seen.said(Role::flag) != 0;
+    if (!found)
+        event.kind |= layout::found_nothing;
+    else if (seen.plan.is_test)
+        event.kind |= layout::wait;
+    if (window != nullptr && found && seen.plan.ends_epoch && seen.call.error == 0) ++window->epoch;
+    keep_event(seen, event, {});
+}
+
+void observe_window_made(const Seen& seen) {
+    layout::Event event = event_of(seen);
+    const SpinGuard guard(shared_state, is_multiple);
+    event.communicator = communicator_row(seen.word(Role::communicator));
+    event.sequence = number_collective(event.communicator);
+    if (seen.call.error == 0) {
+        const Word handle = library().handle_at(seen.pointer(Role::new_window), 0);
+        if (Window* const window = windows.put(handle + 1)) {
+            window->epoch = 0;
+            window->communicator = event.communicator;
+        }
+    }
+    keep_event(seen, event, {});
+}
+
+void observe_window_freed(const Seen& seen) {
+    layout::Event event = event_of(seen);
+    const SpinGuard guard(shared_state, is_multiple);
+    Window* const window = seen.scratch == nullptr ? nullptr : windows.find(seen.scratch->handle + 1);
+    event.sequence = layout::not_known;
+    if (window != nullptr) {
+        event.communicator = window->communicator;
+        event.sequence = number_collective(window->communicator);
+        if (seen.call.error == 0) windows.erase(window);
+    }
+    keep_event(seen, event, {});
+}
+
+void begin_windows() {
+    windows.clear();
+}
+
+}  // namespace slowpath::watch

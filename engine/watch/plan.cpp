@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/plan.hpp"
+
+#include <string_view>
+
+#include "watch/layout.hpp"
+
+namespace slowpath::watch {
+
+constinit Plan plans[call_count]{};
+
+namespace {
+
+using namespace layout;
+
+struct Named {
+    std::string_view name;
+    Action action;
+    unsigned kind = 0;
+    Completes completes = Completes::one;
+};
+
+/// Without MPI_ and _c. A collective is told by its family.
+constexpr Named named[] = {
+    {"Send", Action::send, send},
+    {"Bsend", Action::send, send | buffered},
+    {"Ssend", Action::send, send | synchronous},
+    {"Rsend", Action::send, send | ready},
+    {"Isend", Action::send, send | post},
+    {"Ibsend", Action::send, send | post | buffered},
+    {"Issend", Action::send, send | post | synchronous},
+    {"Irsend", Action::send, send | post | ready},
+    {"Send_init", Action::send, send | persistent},
+    {"Bsend_init", Action::send, send | persistent | buffered},
+    {"Ssend_init", Action::send, send | persistent | synchronous},
+    {"Rsend_init", Action::send, send | persistent | ready},
+    {"Psend_init", Action::send, send | persistent},
+    {"Recv", Action::receive, receive},
+    {"Irecv", Action::receive, receive | post},
+    {"Recv_init", Action::receive, receive | persistent},
+    {"Precv_init", Action::receive, receive | persistent},
+    {"Mrecv", Action::matched_receive, receive},
+    {"Imrecv", Action::matched_receive, receive | post},
+    {"Sendrecv", Action::exchange, send},
+    {"Sendrecv_replace", Action::exchange, send},
+    {"Isendrecv", Action::exchange, send | post},
+    {"Isendrecv_replace", Action::exchange, send | post},
+    {"Start", Action::start, post | persistent},
+    {"Startall", Action::start, post | persistent},
+    {"Wait", Action::complete, wait},
+    {"Waitall", Action::complete, wait, Completes::all},
+    {"Waitany", Action::complete, wait, Completes::any},
+    {"Waitsome", Action::complete, wait, Completes::some},
+    {"Test", Action::complete, wait},
+    {"Testall", Action::complete, wait, Completes::all},
+    {"Testany", Action::complete, wait, Completes::any},
+    {"Testsome", Action::complete, wait, Completes::some},
+    {"Cancel", Action::cancel},
+    {"Request_free", Action::free_request},
+    {"Probe", Action::probe, wait},
+    {"Iprobe", Action::probe, 0},
+    {"Mprobe", Action::probe, wait},
+    {"Improbe", Action::probe, 0},
+    {"Put", Action::transfer, one_sided | send},
+    {"Rput", Action::transfer, one_sided | send | post},
+    {"Get", Action::transfer, one_sided | receive},
+    {"Rget", Action::transfer, one_sided | receive | post},
+    {"Accumulate", Action::transfer, one_sided | send},
+    {"Raccumulate", Action::transfer, one_sided | send | post},
+    {"Get_accumulate", Action::transfer, one_sided | send | receive},
+    {"Rget_accumulate", Action::transfer, one_sided | send | receive | post},
+    {"Fetch_and_op", Action::transfer, one_sided | send | receive},
+    {"Compare_and_swap", Action::transfer, one_sided | send | receive},
+    {"Win_fence", Action::epoch, one_sided | wait},
+    {"Win_start", Action::epoch, one_sided},
+    {"Win_complete", Action::epoch, one_sided | wait},
+    {"Win_post", Action::epoch, one_sided},
+    {"Win_wait", Action::epoch, one_sided | wait},
+    {"Win_test", Action::epoch, one_sided},
+    {"Win_lock", Action::epoch, one_sided},
+    {"Win_lock_all", Action::epoch, one_sided},
+    {"Win_unlock", Action::epoch, one_sided | wait},
+    {"Win_unlock_all", Action::epoch, one_sided | wait},
+    {"Win_flush", Action::epoch, one_sided | wait},
+    {"Win_flush_all", Action::epoch, one_sided | wait},
+    {"Win_flush_local", Action::epoch, one_sided | wait},
+    {"Win_flush_local_all", Action::epoch, one_sided | wait},
+    {"Win_sync", Action::epoch, one_sided},
+    {"Win_create", Action::make_window, one_sided | collective},
+    {"Win_create_dynamic", Action::make_window, one_sided | collective},
+    {"Win_allocate", Action::make_window, one_sided | collective},
+    {"Win_allocate_shared", Action::make_window, one_sided | collective},
+    {"Win_free", Action::free_window, one_sided | collective},
+    {"Comm_dup", Action::make_communicator, collective},
+    {"Comm_dup_with_info", Action::make_communicator, collective},
+    {"Comm_idup", Action::make_communicator, collective | post},
+    {"Comm_idup_with_info", Action::make_communicator, collective | post},
+    {"Comm_split", Action::make_communicator, collective},
+    {"Comm_split_type", Action::make_communicator, collective},
+    {"Comm_create", Action::make_communicator, collective},
+    {"Comm_create_group", Action::make_communicator},
+    {"Comm_create_from_group", Action::make_communicator},
+    {"Intercomm_create", Action::make_communicator, collective},
+    {"Intercomm_create_from_groups", Action::make_communicator},
+    {"Intercomm_merge", Action::make_communicator, collective},
+    {"Cart_create", Action::make_communicator, collective},
+    {"Cart_sub", Action::make_communicator, collective},
+    {"Graph_create", Action::make_communicator, collective},
+    {"Dist_graph_create", Action::make_communicator, collective},
+    {"Dist_graph_create_adjacent", Action::make_communicator, collective},
+    {"Comm_spawn", Action::make_communicator, collective},
+    {"Comm_spawn_multiple", Action::make_communicator, collective},
+    {"Comm_accept", Action::make_communicator, collective},
+    {"Comm_connect", Action::make_communicator, collective},
+    {"Comm_join", Action::make_communicator},
+    {"Comm_get_parent", Action::make_communicator},
+    {"Comm_free", Action::free_communicator},
+    {"Comm_disconnect", Action::free_communicator},
+    {"Comm_set_name", Action::name_communicator},
+    {"Type_free", Action::free_datatype},
+    {"Init", Action::begin},
+    {"Init_thread", Action::begin},
+    {"Session_init", Action::begin},
+};
+
+struct Volume {
+    std::string_view name;
+    Gives gives;
+};
+
+/// Without MPI_, I, _init and _c; capital.
+constexpr Volume volumes[] = {
+    {"Barrier", Gives::nothing},
+    {"Scatter", Gives::count_as_root},
+    {"Scatterv", Gives::counts_as_root},
+    {"Alltoall", Gives::count_for_each},
+    {"Alltoallv", Gives::counts_for_each},
+    {"Alltoallw", Gives::counts_and_types_for_each},
+    {"Reduce_scatter", Gives::received_counts},
+    {"Reduce_scatter_block", Gives::received_count_for_each},
+    {"Neighbor_alltoall", Gives::neighbours},
+    {"Neighbor_alltoallv", Gives::neighbours_counts},
+    {"Neighbor_alltoallw", Gives::neighbours_counts_and_types},
+};
+
+std::string_view without(std::string_view name, std::string_view prefix, std::string_view suffix) {
+    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+    return name;
+}
+
+bool same_but_for_case_of_first(std::string_view one, std::string_view other) {
+    if (one.size() != other.size() || (one[0] | 0x20) != (other[0] | 0x20)) return false;
+    one.remove_prefix(1);
+    other.remove_prefix(1);
+    return one == other;
+}
+
+Gives gives_of(std::string_view name) {
+    name = without(name, "", "_init");
+    const std::string_view after_i = without(name, "I", "");
+    for (const Volume& volume : volumes)
+        if (name == volume.name || same_but_for_case_of_first(after_i, volume.name)) return volume.gives;
+    return Gives::count;
+}
+
+Lasting lasting_of(const Plan& plan, std::string_view name) {
+    if (!plan.has(Role::request) || plan.action == Action::complete || plan.action == Action::start)
+        return Lasting::no;
+    if (name == "Psend_init" || name == "Precv_init") return Lasting::partitioned;
+    return name.ends_with("_init") ? Lasting::persistent : Lasting::once;
+}
+
+void plan_collective(Plan& plan, std::string_view name) {
+    if (!plan.has(Role::communicator)) return;  // MPI_Reduce_local
+    plan.action = Action::collective;
+    plan.gives = gives_of(name);
+    plan.is_rooted = plan.has(Role::root);
+    plan.kind = layout::collective;
+}
+
+bool is_end_of_epoch(std::string_view name) {
+    return name == "Win_fence" || name == "Win_complete" || name == "Win_wait" || name == "Win_test" ||
+           name.starts_with("Win_unlock");
+}
+
+bool keeps_something(Action action) {
+    switch (action) {
+        case Action::receive:
+        case Action::matched_receive:
+        case Action::exchange:
+        case Action::start:
+        case Action::complete:
+        case Action::cancel:
+        case Action::free_request:
+        case Action::probe:
+        case Action::free_communicator:
+        case Action::free_window:
+        case Action::free_datatype:
+            return true;
+        default:
+            return false;
+    }
+}
+
+Plan make_plan(const Shape& shape) {
+    Plan plan;
+    for (std::int8_t& at : plan.at) at = -1;
+    for (int argument = shape.arguments - 1; argument >= 0; --argument)
+        plan.at[static_cast<std::size_t>(shape.roles[argument])] = static_cast<std::int8_t>(argument);
+    plan.is_large = shape.is_large;
+    const std::string_view name = without(shape.name, "MPI_", "_c");
+    plan.is_test = name.starts_with("Test") || name == "Iprobe" || name == "Improbe" || name == "Win_test";
+    plan.ends_epoch = is_end_of_epoch(name);
+    if (shape.family == Family::collective) plan_collective(plan, name);
+    for (const Named& one : named) {
+        if (one.name != name) continue;
+        plan.action = one.action;
+        plan.kind = static_cast<std::uint16_t>(one.kind);
+        plan.completes = one.completes;
+    }
+    plan.lasting = lasting_of(plan, name);
+    plan.keeps =
+        keeps_something(plan.action) && !(plan.action == Action::receive && plan.lasting != Lasting::no);
+    if (plan.action == Action::collective && plan.lasting == Lasting::once) plan.kind |= layout::post;
+    if (plan.lasting >= Lasting::persistent) plan.kind |= layout::persistent;
+    return plan;
+}
+
+}  // namespace
+
+void make_plans() {
+    for (std::size_t call = 0; call < call_count; ++call) plans[call] = make_plan(shapes[call]);
+}
+
+}  // namespace slowpath::watch

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What the recorder does with each call, worked out once from the calls' names and the roles of their
+/// arguments.
+#pragma once
+
+#include <cstdint>
+
+#include "watch/calls.hpp"
+
+namespace slowpath::watch {
+
+enum class Action : std::uint8_t {
+    plain,  // counted, no event
+    send,
+    receive,
+    matched_receive,
+    exchange,  // MPI_Sendrecv
+    start,
+    complete,
+    cancel,
+    free_request,
+    probe,
+    collective,
+    transfer,  // RMA
+    epoch,
+    make_window,
+    free_window,
+    make_communicator,
+    free_communicator,
+    name_communicator,
+    free_datatype,
+    begin,
+};
+
+/// What a call that ends in a request does with it.
+enum class Lasting : std::uint8_t { no, once, persistent, partitioned };
+
+/// Which requests a call says are complete.
+enum class Completes : std::uint8_t { one, all, any, some };
+
+/// What a rank gives in a collective, see volume.cpp.
+enum class Gives : std::uint8_t {
+    nothing,
+    count,
+    count_for_each,
+    counts_for_each,
+    counts_and_types_for_each,
+    count_as_root,
+    counts_as_root,
+    received_count_for_each,
+    received_counts,
+    neighbours,
+    neighbours_counts,
+    neighbours_counts_and_types,
+};
+
+inline constexpr std::size_t role_count = static_cast<std::size_t>(Role::other) + 1;
+
+struct alignas(64) Plan {
+    Action action = Action::plain;
+    Lasting lasting = Lasting::no;
+    Completes completes = Completes::one;
+    Gives gives = Gives::nothing;
+    bool is_large = false;
+    bool is_test = false;
+    bool is_rooted = false;
+    bool ends_epoch = false;
+    bool keeps = false;      ///< something must be kept from before the call until after it, see scratch.hpp
+    std::uint16_t kind = 0;  ///< bits of its event
+    std::int8_t at[role_count] = {};  ///< position of the first argument of a role; -1: none
+
+    bool has(Role role) const { return at[static_cast<std::size_t>(role)] >= 0; }
+};
+
+extern constinit Plan plans[call_count];
+
+void make_plans();
+
+}  // namespace slowpath::watch

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Calls counted by key, exactly, whatever happens to the events.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "watch/lanes.hpp"
+
+namespace slowpath::watch {
+
+/// As a row of the profile begins.
+struct ProfileKey {
+    std::uint32_t site;
+    std::uint16_t call;
+    std::uint8_t size_class;
+    std::uint8_t flags;
+    std::int32_t peer;
+    std::uint16_t buffer_class;
+    std::uint16_t communicator;
+};
+static_assert(sizeof(ProfileKey) == 16);
+
+enum ProfileFlag : std::uint8_t { first_use = 1, receive_side = 2, has_gaps = 4 };
+
+inline std::uint8_t size_class(std::uint64_t bytes) {
+    return static_cast<std::uint8_t>(std::bit_width(bytes));
+}
+
+/// 0: below 64 ns; then two buckets a doubling.
+unsigned duration_bucket(std::uint64_t duration_ns);
+
+struct Counted {
+    std::uint64_t bytes = 0;
+    std::uint64_t ticks = 0;
+    std::uint64_t allocation_bytes = 0;
+    bool is_timed = true;  ///< false: the time of this call is counted under another key
+};
+
+/// @param slot Where the lane notes the row for the next call from the same place; may be nullptr.
+void count(Lane& lane, const ProfileKey& key, const Counted& what, SiteSlot* slot);
+
+}  // namespace slowpath::watch

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch/requests.hpp"
+
+#include "watch/table.hpp"
+
+namespace slowpath::watch {
+namespace {
+
+/// 512 thousand open requests at most; more are not followed.
+constinit Table<Pending, 256, 1 << 20> requests{};
+
+/// Those put aside, by handle and location; the oldest give way.
+constexpr std::size_t aside_slots = 4096;
+constinit Pending* aside = nullptr;
+
+constinit std::uint32_t last_serial = 0;
+
+Pending& aside_slot(std::uint64_t key, const void* location) {
+    return aside[scatter(key * 31 + reinterpret_cast<std::uintptr_t>(location)) % aside_slots];
+}
+
+void put_aside(const Pending& pending) {
+    if (aside == nullptr) aside = map_rows<Pending>(aside_slots);
+    if (aside != nullptr) aside_slot(pending.key, pending.location) = pending;
+}
+
+}  // namespace
+
+std::uint32_t next_serial() {
+    if (++last_serial == 0) ++last_serial;
+    return last_serial;
+}
+
+void remember_request(Word handle, const void* location, const Pending& pending) {
+    const std::uint64_t key = handle + 1;
+    Pending* there = requests.find(key);
+    if (there != nullptr && there->location != location) put_aside(*there);
+    if (there == nullptr) there = requests.put(key);
+    if (there == nullptr) return;
+    *there = pending;
+    there->key = key;
+    there->location = location;
+}
+
+Pending* find_request(Word handle, const void* location) {
+    Pending* const there = requests.find(handle + 1);
+    if (there != nullptr && there->location == location) [[likely]]
+        return there;
+    if (aside != nullptr) {
+        Pending& other = aside_slot(handle + 1, location);
+        if (other.key == handle + 1 && other.location == location) return &other;
+    }
+    return there;
+}
+
+void forget_request(Pending* pending) {
+    if (aside != nullptr && pending >= aside && pending < aside + aside_slots)
+        *pending = {};
+    else
+        requests.erase(pending);
+}
+
+void begin_requests() {
+    requests.clear();
+    unmap_rows(aside, aside_slots);
+    aside = nullptr;
+    last_serial = 0;
+}
+
+}  // namespace slowpath::watch

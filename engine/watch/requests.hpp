@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What each request was posted for, until it is complete.
+#pragma once
+
+#include <cstdint>
+
+#include "watch/call.hpp"
+#include "watch/layout.hpp"
+#include "watch/plan.hpp"
+#include "watch/streams.hpp"
+
+namespace slowpath::watch {
+
+struct Pending {
+    std::uint64_t key;     ///< 1 + handle
+    const void* location;  ///< of the program's handle when it was posted
+    layout::Event event;   ///< of the post; its peer is a world rank
+    Stream stream;         ///< receives: what was asked for
+    std::uint32_t order;   ///< see post_receive
+    std::uint64_t post_ticks;
+    std::uint64_t allocation_bytes;
+    std::uint16_t buffer_class;
+    Lasting lasting;
+    std::uint8_t profile_flags;
+    bool is_active;
+    bool is_numbered;
+};
+
+/// Serial of a new request, from 1.
+std::uint32_t next_serial();
+
+/// Remember a request. One of the same handle that is still there is put aside: libraries give one handle to
+/// all requests that are complete when they are made.
+void remember_request(Word handle, const void* location, const Pending& pending);
+
+/// @param location Where the program keeps the handle now. nullptr: nobody knows of it. Valid until the next
+/// call of these.
+Pending* find_request(Word handle, const void* location);
+void forget_request(Pending* pending);
+
+void begin_requests();
+
+}  // namespace slowpath::watch

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Places in the program that call MPI.
+#pragma once
+
+#include <cstdint>
+
+#include "watch/lanes.hpp"
+#include "watch/observer.hpp"
+
+namespace slowpath::watch {
+
+/// Where the call was made: known by return address and frame; unwound when met for the first time.
+SiteSlot& find_site(Lane& lane, const Observed& call);
+
+void begin_sites();
+
+}  // namespace slowpath::watch

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The n-th message from one rank to another with one tag on one communicator: MPI keeps this order, so that
+/// both sides count alike.
+#pragma once
+
+#include <cstdint>
+
+namespace slowpath::watch {
+
+struct Stream {
+    std::uint16_t communicator;  ///< row
+    std::int32_t peer;           ///< rank in it
+    std::int32_t tag;
+    bool is_receive;
+    bool is_partitioned;  ///< matched among themselves
+};
+
+/// Number of a message that is being sent.
+std::uint32_t number_send(const Stream& stream);
+
+/// What a receive was posted for. `peer` and `tag` as any_rank and any_tag where the program gave none.
+inline constexpr std::int32_t any_rank = -2, any_tag = -2;
+
+/// A receive is posted.
+/// @return Its place among all receives of this process, from 1.
+std::uint32_t post_receive(const Stream& wanted);
+
+/// Number of the message that a receive gets; layout::not_known where another receive, posted earlier for any
+/// source or tag, may have taken it, and what that one got is not seen yet.
+/// @param order As post_receive gave it.
+std::uint32_t number_receive(const Stream& stream, std::uint32_t order);
+
+/// Whether the number is certain when the receive is posted: source and tag are given, and nothing posted
+/// earlier can take its message.
+bool is_certain(const Stream& wanted);
+
+/// A receive for any source or tag has got its message, or never will.
+void settle_receive(std::uint32_t order);
+
+void begin_streams();
+
+}  // namespace slowpath::watch

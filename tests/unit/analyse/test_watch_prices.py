@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prices of a program's messages: by cells like them, within what was measured, and never more than they take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from slowpath.analyse.watch.conclude import Kept, asking, concluded
+from slowpath.analyse.watch.graph import Order
+from slowpath.analyse.watch.loads import Load, p2p_parameters
+from slowpath.analyse.watch.measured_prices import excess
+from slowpath.analyse.watch.prices import Source
+from slowpath.core.finding_results import LawForecast, LawPoint
+from slowpath.core.results import Results
+from slowpath.core.watch_results import MessageClass, WatchResults
+from support import results as engine
+from support import watch_results as watched
+
+MIB = 2**20
+COUNT, RANKS, SPAN_S = 20_000, 4, 41.2
+
+
+def small_pages(number: int = 0, **changes: Any) -> MessageClass:
+    """Sends of 2 MiB from malloc on small pages, 1 ms each."""
+    fields: dict[str, Any] = {"call": "MPI_Send", "side": "send", "count": COUNT, "bytes": COUNT * 2 * MIB}
+    fields |= {"transfer_s": COUNT * 1e-3 / RANKS, "wait_s": 0.0, "time_s": COUNT * 1e-3 / RANKS}
+    return watched.a_class(number, **(fields | changes))
+
+
+def program(*classes: MessageClass, **changes: Any) -> WatchResults:
+    ranks = tuple(watched.a_rank(rank, unexplained_s=0.1, mpi_s=10.0) for rank in range(RANKS))
+    calls = changes.pop("calls", ())
+    names = {one.call for one in classes}
+    seen = tuple(watched.CallCount(name=name, family="point to point", calls=1, time_s=1.0, bytes=1) for name in names)
+    return watched.results(
+        RANKS, classes=classes, calls=(*seen, *calls), ranks=ranks, findings=(), saved_s=None, saved_interval=None,
+        fine=(), unpriced=(), **changes
+    )  # fmt: skip
+
+
+def replayed(*points: tuple[int, float, float], **parameters: str) -> Results:
+    """Contrasts of small against huge pages. points: length, seconds on small pages, on huge ones."""
+    cells, contrasts = [], []
+    for i, (length, slow_s, fast_s) in enumerate(points):
+        for side, pages in enumerate(("small", "huge")):
+            given = {"pattern": "ping_pong", "message_bytes": str(length), "pages": pages, **parameters}
+            cells.append(engine.a_cell(2 * i + side, parameters=given, label=f"{length} B, {pages}"))
+        spread = [1e-3 * fast_s * (j - 3.5) for j in range(8)]
+        pairs = tuple((slow_s + one, fast_s - one) for one in spread)
+        contrasts.append(
+            engine.a_contrast(
+                f"c{i}",
+                axis="pages",
+                a=engine.a_side(2 * i, "small"),
+                b=engine.a_side(2 * i + 1, "huge"),
+                pairs=pairs,
+            )
+        )
+    return engine.results(cells, contrasts)
+
+
+def by(results: Results) -> list[Source]:
+    return [Source(results, "prices", "replay")]
+
+
+def test_a_price_is_the_difference_of_the_cell_and_its_remedied_one() -> None:
+    found = concluded(program(small_pages()), None, by(replayed((2 * MIB, 1e-3, 0.4e-3))), {})
+    (finding,) = found.findings
+    assert finding.rule == "SP008"
+    assert finding.prices[0].per_message_s == pytest.approx(0.6e-3, rel=0.01)
+    assert finding.seconds == pytest.approx(COUNT * 0.6e-3 / RANKS, rel=0.01)
+    assert finding.interval[0] < finding.seconds < finding.interval[1]
+    assert finding.saved_s is None
+    assert "not kept" in (finding.saved_reason or "")
+    assert finding.prove == "--remedy huge-pages"
+    assert "comm_brick.cpp:512" in finding.text
+    assert "20,000 messages of 2 MiB from malloc on 4 KiB pages" in finding.text
+
+
+def test_between_two_measured_lengths_the_price_lies_on_the_line_and_outside_there_is_none() -> None:
+    source = by(replayed((MIB, 0.5e-3, 0.3e-3), (3 * MIB, 1.5e-3, 0.9e-3)))
+    (finding,) = concluded(program(small_pages()), None, source, {}).findings
+    assert finding.prices[0].per_message_s == pytest.approx(0.4e-3, rel=0.01)
+    beyond = concluded(program(small_pages(bytes=COUNT * 4 * MIB)), None, source, {})
+    assert not beyond.findings
+    assert any("lies outside" in one for one in beyond.unpriced)
+
+
+def test_cells_of_another_kind_price_nothing() -> None:
+    for other in ({"memory": "mpi"}, {"datatype": "vector", "blocks": "64"}, {"offset_bytes": "8"}):
+        found = concluded(program(small_pages()), None, by(replayed((2 * MIB, 1e-3, 0.4e-3), **other)), {})
+        assert not found.findings
+        assert any("no cell of this kind" in one for one in found.unpriced)
+
+
+def test_no_message_saves_more_than_it_takes() -> None:
+    quick = small_pages(transfer_s=COUNT * 0.2e-3 / RANKS)
+    (finding,) = concluded(program(quick), None, by(replayed((2 * MIB, 1e-3, 0.4e-3))), {}).findings
+    assert finding.prices[0].per_message_s == pytest.approx(0.2e-3)
+    assert "capped" in finding.prices[0].source
+
+
+def test_a_difference_that_holds_zero_is_no_finding_and_is_said() -> None:
+    found = concluded(program(small_pages()), None, by(replayed((2 * MIB, 1e-3, 1e-3))), {})
+    assert not found.findings
+    assert any("no difference" in one for one in found.unpriced)
+
+
+def test_a_faster_faulty_side_is_no_finding() -> None:
+    assert not concluded(program(small_pages()), None, by(replayed((2 * MIB, 1e-3, 1.4e-3))), {}).findings
+
+
+def test_messages_that_cost_less_than_a_hundredth_of_the_run_are_not_asked_for() -> None:
+    few = small_pages(count=100, bytes=200 * MIB, transfer_s=0.1 / RANKS, time_s=0.1 / RANKS)
+    assert not asking(program(few), None, {}).questions
+    assert asking(program(small_pages()), None, {}).questions
+
+
+def test_errors_of_prices_do_not_average_out() -> None:
+    """Two classes priced by one cell have the relative width of one."""
+    source = by(replayed((2 * MIB, 1e-3, 0.4e-3)))
+    one = concluded(program(small_pages()), None, source, {}).findings[0]
+    two = concluded(program(small_pages(), small_pages(1, site=1)), None, source, {}).findings[0]
+
+    def width(interval: tuple[float, float], value: float) -> float:
+        return (interval[1] - interval[0]) / value
+
+    assert two.seconds == pytest.approx(2 * one.seconds)
+    assert width(two.interval, two.seconds) == pytest.approx(width(one.interval, one.seconds))
+    assert set(two.sites) == {0, 1}
+
+
+def test_an_unexplained_rest_claims_nothing() -> None:
+    ranks = tuple(watched.a_rank(rank, unexplained_s=4.0, mpi_s=10.0) for rank in range(RANKS))
+    found = concluded(replace(program(small_pages()), ranks=ranks), None, by(replayed((2 * MIB, 1e-3, 0.4e-3))), {})
+    assert not found.findings
+    assert "no explanation" in found.verdict[0]
+    assert found.saved_s is None
+
+
+def test_first_uses_on_one_side_alone_are_not_priced() -> None:
+    sender, receiver = small_pages(first=True), small_pages(1, side="receive", call="MPI_Recv", first=False)
+    pairs = np.tile([[0, 1]], (10, 1))
+    kept = Kept(nothing(), pairs)
+    left = asking(program(sender, receiver), kept, {}).left
+    assert any("SP005" in one and "one side alone" in one for one in left)
+
+
+def nothing() -> Order:
+    none, no_pairs = np.zeros(0, dtype=np.int64), np.zeros((0, 2), dtype=np.int64)
+    return Order(none, none, np.zeros(0), np.zeros(0), np.zeros((0, 3), dtype=np.int64), no_pairs)
+
+
+def test_both_sides_of_a_message_are_its_cell() -> None:
+    sender = small_pages()
+    receiver = small_pages(1, side="receive", page_bytes=2 * MIB, start="elsewhere", memory="heap")
+    assert p2p_parameters(Load(sender, receiver, 1, MIB)) == {
+        "message_bytes": str(MIB), "memory": "host", "pages": "small:huge", "offset_bytes": "0:8",
+        "overalloc_bytes": "0:8",
+    }  # fmt: skip
+    blocks = replace(sender, block_bytes=8)
+    assert isinstance(p2p_parameters(Load(blocks, receiver, 1, MIB)), str)
+    cell = p2p_parameters(Load(blocks, blocks, 1, MIB + 3))
+    assert isinstance(cell, dict)
+    assert (cell["message_bytes"], cell["block_bytes"], cell["datatype"]) == (str(MIB), "8", "vector")
+    assert "managed" in str(p2p_parameters(Load(replace(sender, memory="not known"), None, 1, 8))) or isinstance(
+        p2p_parameters(Load(replace(sender, memory="not known"), None, 1, 8)), str
+    )
+
+
+def test_matched_messages_are_shared_out_by_their_receivers() -> None:
+    sender = small_pages()
+    receivers = [
+        small_pages(i, side="receive", call="MPI_Recv", page_bytes=page) for i, page in ((1, 4096), (2, 2 * MIB))
+    ]
+    pairs = np.array([[0, 1]] * 3 + [[0, 2]])
+    loads = asking(program(sender, *receivers), Kept(nothing(), pairs), {}).loads
+    assert [(one.receiver.id if one.receiver else None, one.count) for one in loads] == [(1, 15_000), (2, 5_000)]
+
+
+def test_collectives_are_no_messages_from_rank_to_rank() -> None:
+    call = watched.CallCount(name="MPI_Allreduce", family="collective", calls=9, time_s=1.0, bytes=9)
+    one = small_pages(call="MPI_Allreduce", side="both")
+    found = replace(program(one), calls=(call,))
+    assert not asking(found, None, {}).loads
+
+
+def law(foretold: str, **changes: Any) -> Results:
+    points = tuple(
+        LawPoint(place={"message_bytes": float(i * MIB)}, value_s=i * 1e-4, interval=(0.0, 1.0), fitted_s=i * 1e-4)
+        for i in (1, 2, 3)
+    )
+    held = LawForecast(
+        place={"message_bytes": 6.0 * MIB}, kind="later", foretold_s=6e-4, interval=(5e-4, 7e-4), joint_ratio=0.1,
+        span_s=1e-3, noise_ratio=0.01, seen_s=6e-4, held=True, text="held",
+    )  # fmt: skip
+    found = engine.a_law(
+        name="message", refused=None, is_excess=True, foretold=foretold, drawn=points, forecasts=(held,), **changes
+    )
+    return replace(engine.results(), findings=[engine.a_finding("SP008", law=found)])
+
+
+def test_a_law_that_was_foretold_prices_up_to_where_it_was_tried() -> None:
+    source = [Source(law("held"), "diagnosis", "diagnosis")]
+    (finding,) = concluded(program(small_pages(bytes=COUNT * 5 * MIB)), None, source, {}).findings
+    assert finding.prices[0].per_message_s == pytest.approx(5e-4)
+    assert finding.prices[0].interval == pytest.approx((4.5e-4, 5.5e-4))
+    assert finding.prices[0].basis == "diagnosis"
+    beyond = concluded(program(small_pages(bytes=COUNT * 8 * MIB)), None, source, {})
+    assert not beyond.findings
+
+
+def test_a_law_that_was_not_foretold_prices_nothing() -> None:
+    for state in ("failed", "undecided", "not made"):
+        found = concluded(program(small_pages()), None, [Source(law(state), "diagnosis", "diagnosis")], {})
+        assert not found.findings
+        assert any("foretold" in one or "kind" in one for one in found.unpriced)
+
+
+def test_too_few_pairs_have_no_interval() -> None:
+    assert excess(((1.0, 2.0), (1.0, 2.1)), slow_is_b=True) is None
+    found = excess(((1.0, 2.0), (1.0, 2.1), (1.0, 1.9)), slow_is_b=True)
+    assert found is not None
+    assert found[0] == pytest.approx(1.0)
+    assert found[1][0] < 1.0 < found[1][1]
+
+
+def test_the_saving_of_the_run_is_replayed_and_scaled_to_all_messages() -> None:
+    """One sender, one receiver, nothing else: each kept message saves its price, and there are 100 times as many."""
+    kept_count = COUNT // 100
+    start = 2e-3 * np.arange(kept_count)
+    both = np.concatenate([start, start])
+    number = np.arange(kept_count)
+    after = np.stack([number + kept_count, number, np.zeros_like(number)], axis=1)
+    done = np.concatenate([np.stack([number, number], axis=1), np.stack([number + kept_count, number], axis=1)])
+    order = Order(
+        np.repeat([0, 1], kept_count), np.zeros(2 * kept_count, dtype=np.int64), both, both + 1e-3, after, done
+    )
+    classes = (small_pages(), small_pages(1, side="receive", call="MPI_Recv"))
+    found = concluded(
+        program(*classes), Kept(order, np.tile([[0, 1]], (kept_count, 1))), by(replayed((2 * MIB, 1e-3, 0.4e-3))), {}
+    )
+    (finding,) = found.findings
+    assert finding.saved_s == pytest.approx(COUNT * 0.6e-3, rel=0.02)
+    assert found.saved_s == finding.saved_s
+    assert "of the run could be saved" in found.verdict[0]
+
+
+def test_the_verdict_reads_as_a_page() -> None:
+    found = concluded(program(small_pages()), None, by(replayed((2 * MIB, 1e-3, 0.4e-3))), {}, "watch-1")
+    head, first, how, *rest = found.verdict
+    assert head.startswith("lmp: 4 ranks, 41.2 s, of which 10.0 s a rank in MPI; 3.00")
+    assert first.startswith("  SP008  small-page host memory   3.00 s   20,000 messages")
+    assert "GLIBC_TUNABLES=glibc.malloc.hugetlb=1" in how
+    assert how.endswith("slowpath prove watch-1 --remedy huge-pages")
+    assert any(one.startswith("  late   late sender") for one in rest)
+    assert any("not seen: 2 of 214 kinds of calls" in one and "100 % of messages matched" in one for one in rest)
+
+
+def test_messages_at_the_floor_are_fine() -> None:
+    cell = engine.a_cell(9, parameters={"message_bytes": "64"})
+    floors = [(64, 1e-6), (4096, 2e-6)]
+    cells = [
+        replace(
+            cell,
+            cell=i,
+            parameters={"message_bytes": str(length)},
+            over_floor=an_over_floor(floor_s),
+            over_floor_reason=None,
+        )
+        for i, (length, floor_s) in enumerate(floors)
+    ]
+    short = small_pages(
+        bytes_low=1024, bytes_high=2047, bytes=COUNT * 1024, transfer_s=COUNT * 1.3e-6 / RANKS, memory="heap"
+    )
+    found = concluded(program(short), None, by(engine.results(cells)), {})
+    assert found.classes[0].floor_ratio == pytest.approx(1.3 / (1 + 960 / 4032))
+    assert found.fine[0].messages == COUNT
+    assert "at the floor" in found.fine[0].text
+    slow = concluded(program(replace(short, transfer_s=COUNT * 9e-6 / RANKS)), None, by(engine.results(cells)), {})
+    assert not slow.fine
+
+
+def an_over_floor(floor_s: float) -> Any:
+    from slowpath.core.cell_results import OverFloor
+
+    return OverFloor(
+        floor="flag", floor_s=floor_s, metric="one_way_s", ratio=2.0, interval=None, fastest_ratio=None,
+        fastest_interval=None, calm_launches=0, level=None, launches=8,
+    )  # fmt: skip
