@@ -65,7 +65,8 @@ void fill(layout::Allocation& row, const Allocation& a) {
     row.page_bytes = a.page_bytes;
     row.kind = a.kind;
     row.device = a.device;
-    row.remainder_bytes = a.bytes == 0 || a.page_bytes == 0 ? 0 : static_cast<std::uint32_t>(a.bytes % a.page_bytes);
+    row.remainder_bytes =
+        a.bytes == 0 || a.page_bytes == 0 ? 0 : static_cast<std::uint32_t>(a.bytes % a.page_bytes);
 }
 
 /// At the first use, and rarely later: pages come when memory is written, and may be joined to large ones

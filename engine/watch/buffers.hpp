@@ -16,7 +16,8 @@ struct BufferView {
     std::uint64_t allocation_bytes = 0;        ///< 0: not known
 };
 
-/// Makes and keeps rows of the section allocations. About 10 ns where the allocation is known; one query of the kernel's maps or of the GPU driver where not.
+/// Makes and keeps rows of the section allocations. About 10 ns where the allocation is known; one query of
+/// the kernel's maps or of the GPU driver where not.
 /// @param address Start of the message.  @param bytes Its length; 0 gives an empty view.
 BufferView view_buffer(const void* address, std::size_t bytes, std::uint64_t ticks);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The layout of a datatype without a list of its blocks: what can be known of a sequence of blocks by what is
-/// known of its parts. A sequence of 2^40 blocks costs what one of 40 costs.
+/// The layout of a datatype without a list of its blocks: what can be known of a sequence of blocks by what
+/// is known of its parts. A sequence of 2^40 blocks costs what one of 40 costs.
 ///
 /// Blocks are joined where one begins at the byte where the one before it ends, in the order of the type map.
 #pragma once
@@ -51,8 +51,8 @@ struct Flat {
     bool is_known = true;
     std::uint64_t blocks = 0;
     std::int64_t bytes = 0;  ///< of all blocks
-    Block first, last;      ///< one and the same where there is one block
-    Lengths between;        ///< of all but the first and the last
+    Block first, last;       ///< one and the same where there is one block
+    Lengths between;         ///< of all but the first and the last
     std::int64_t begin = 0;  ///< of the lowest byte
     std::int64_t end = 0;    ///< behind the highest
     Steps all;
@@ -87,8 +87,8 @@ inline Flat one_block(std::int64_t begin, std::int64_t bytes) {
 }
 
 inline Flat shifted(Flat flat, std::int64_t by) {
-    for (std::int64_t* const at :
-         {&flat.first.begin, &flat.last.begin, &flat.begin, &flat.end, &flat.all.first, &flat.behind_first.first})
+    for (std::int64_t* const at : {&flat.first.begin, &flat.last.begin, &flat.begin, &flat.end,
+                                   &flat.all.first, &flat.behind_first.first})
         *at += by;
     return flat;
 }

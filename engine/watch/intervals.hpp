@@ -10,8 +10,8 @@ namespace slowpath::watch {
 using Address = std::uintptr_t;
 using Index = std::uint32_t;  ///< of a node in the pool; 0: none
 
-/// Links of a node. The pool is an array of a type that has a member `link` of this kind, and element 0 is not
-/// used.
+/// Links of a node. The pool is an array of a type that has a member `link` of this kind, and element 0 is
+/// not used.
 struct Link {
     Address begin;
     Address end;
@@ -78,7 +78,8 @@ class Intervals {
     void remove(Index node) {
         Index* place = &root_;
         const Address begin = pool_[node].begin;
-        while (*place != node) place = begin < pool_[*place].begin ? &pool_[*place].left : &pool_[*place].right;
+        while (*place != node)
+            place = begin < pool_[*place].begin ? &pool_[*place].left : &pool_[*place].right;
         *place = merge(pool_[node].left, pool_[node].right);
     }
 

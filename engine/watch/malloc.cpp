@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// malloc and its kin: large blocks are noted, and all goes on to the allocator of the process, whichever that
-/// is. A block below 64 KiB costs a comparison; freeing one costs a look into a table.
+/// malloc and its kin: large blocks are noted, and all goes on to the allocator of the process, whichever
+/// that is. A block below 64 KiB costs a comparison; freeing one costs a look into a table.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -139,7 +139,8 @@ void* reallocate(void* old, std::size_t bytes, const void* caller, Make make) {
     Dl_info of_malloc{}, of_libc{};
     is_glibc = dladdr(reinterpret_cast<void*>(next_malloc.found.load()), &of_malloc) != 0 &&
                dladdr(reinterpret_cast<void*>(&strlen), &of_libc) != 0 &&
-               of_malloc.dli_fbase == of_libc.dli_fbase && dlsym(RTLD_DEFAULT, "gnu_get_libc_version") != nullptr;
+               of_malloc.dli_fbase == of_libc.dli_fbase &&
+               dlsym(RTLD_DEFAULT, "gnu_get_libc_version") != nullptr;
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include <cstdint>
 
 #include "watch/allocations.hpp"
-#include "watch/maps.hpp"
 #include "watch/loader.hpp"
+#include "watch/maps.hpp"
 
 namespace slowpath::watch {
 namespace {
@@ -117,7 +117,8 @@ SLOWPATH_EXPORT int munmap(void* address, std::size_t bytes) noexcept {
     }
     // Before, since another thread may get the addresses right after. What the kernel refuses, it refuses for
     // the address, and frees nothing.
-    if (address_of(address) % base_page_bytes() == 0 && bytes != 0) forget(address_of(address), whole_pages(bytes));
+    if (address_of(address) % base_page_bytes() == 0 && bytes != 0)
+        forget(address_of(address), whole_pages(bytes));
     return call(address, bytes);
 }
 
@@ -140,7 +141,8 @@ SLOWPATH_EXPORT void* mremap(void* old, std::size_t old_bytes, std::size_t bytes
     const std::size_t old_length = whole_pages(old_bytes);
     const bool keeps_old = (flags & MREMAP_DONTUNMAP) != 0 || old_bytes == 0;
     const Taken taken = keeps_old ? Taken{} : take(Layer::mappings, begin, old_length);
-    // A part of a mapping: what is left keeps its identity, and a part that is refused is one of its own then.
+    // A part of a mapping: what is left keeps its identity, and a part that is refused is one of its own
+    // then.
     const bool is_part = taken.node == 0 && !keeps_old && known_bytes(Layer::mappings, begin) != 0;
     if (is_part) take_range(Layer::mappings, begin, begin + old_length);
     const Made part{

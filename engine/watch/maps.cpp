@@ -132,7 +132,8 @@ bool scan(Address begin, Address end, std::uint64_t& huge, std::uint64_t& presen
     wanted.any_of = page_present;
     wanted.wanted = page_present | page_huge | page_is_zero;
     bool works = true;
-    // As long as each answer fills its room: memory that is a patchwork is known well enough by its beginning.
+    // As long as each answer fills its room: memory that is a patchwork is known well enough by its
+    // beginning.
     for (int tries = 0; begin < end && tries < 8; ++tries) {
         wanted.begin = begin;
         const int count = ioctl(file, scan_pages, &wanted);

@@ -52,11 +52,11 @@ bool extent_of(void* count_form, void* form, Word handle, std::int64_t& lower, s
 /// MPI_COMBINER_ of MPICH and its kin by number, from 1 (mpi.h); Open MPI has the same order from 0. The
 /// _INTEGER forms of Fortran's first binding have the contents of the others.
 constexpr Combiner mpich_combiners[] = {
-    Combiner::other,         Combiner::named,      Combiner::dup,      Combiner::contiguous,
-    Combiner::vector,        Combiner::hvector,    Combiner::hvector,  Combiner::indexed,
-    Combiner::hindexed,      Combiner::hindexed,   Combiner::indexed_block, Combiner::structure,
-    Combiner::structure,     Combiner::subarray,   Combiner::darray,   Combiner::other,
-    Combiner::other,         Combiner::other,      Combiner::resized,  Combiner::hindexed_block,
+    Combiner::other,     Combiner::named,    Combiner::dup,           Combiner::contiguous,
+    Combiner::vector,    Combiner::hvector,  Combiner::hvector,       Combiner::indexed,
+    Combiner::hindexed,  Combiner::hindexed, Combiner::indexed_block, Combiner::structure,
+    Combiner::structure, Combiner::subarray, Combiner::darray,        Combiner::other,
+    Combiner::other,     Combiner::other,    Combiner::resized,       Combiner::hindexed_block,
 };
 constexpr std::uint32_t mpich_f90 = 15;  // MPI_COMBINER_F90_REAL, _COMPLEX, _INTEGER
 
@@ -65,10 +65,10 @@ constexpr std::uint32_t abi_named = 101, abi_f90 = 113;
 // MPI_ORDER_FORTRAN
 constexpr std::int64_t mpich_fortran = 57, openmpi_fortran = 1, abi_fortran = 15;
 constexpr Combiner abi_combiners[] = {
-    Combiner::named,         Combiner::dup,       Combiner::contiguous,     Combiner::vector,
-    Combiner::hvector,       Combiner::indexed,   Combiner::hindexed,       Combiner::indexed_block,
-    Combiner::hindexed_block, Combiner::structure, Combiner::subarray,      Combiner::darray,
-    Combiner::other,         Combiner::other,     Combiner::other,          Combiner::resized,
+    Combiner::named,          Combiner::dup,       Combiner::contiguous, Combiner::vector,
+    Combiner::hvector,        Combiner::indexed,   Combiner::hindexed,   Combiner::indexed_block,
+    Combiner::hindexed_block, Combiner::structure, Combiner::subarray,   Combiner::darray,
+    Combiner::other,          Combiner::other,     Combiner::other,      Combiner::resized,
 };
 
 template <std::size_t length>
@@ -117,8 +117,8 @@ Contents::Contents(Word handle) : handle_(handle) {
     const Functions& mpi = functions();
     int combiner = 0;
     if (mpi.envelope_c != nullptr && mpi.contents_c != nullptr) {
-        has_envelope_ = call(mpi.envelope_c, handle, &plain_count_, &address_count_, &large_count_, &type_count_,
-                             &combiner) == 0;
+        has_envelope_ = call(mpi.envelope_c, handle, &plain_count_, &address_count_, &large_count_,
+                             &type_count_, &combiner) == 0;
     } else if (mpi.envelope != nullptr && mpi.contents != nullptr) {
         int plain = 0, addresses = 0, types = 0;
         has_envelope_ = call(mpi.envelope, handle, &plain, &addresses, &types, &combiner) == 0;
@@ -134,13 +134,13 @@ Contents::Contents(Word handle) : handle_(handle) {
 
 bool Contents::make_room() {
     const std::size_t handle_bytes = library().is_handle_pointer ? sizeof(Word) : sizeof(std::uint32_t);
-    const std::size_t bytes = (address_count_ + large_count_) * sizeof(std::int64_t) + type_count_ * handle_bytes +
-                              plain_count_ * sizeof(int) + sizeof(Word);
+    const std::size_t bytes = (address_count_ + large_count_) * sizeof(std::int64_t) +
+                              type_count_ * handle_bytes + plain_count_ * sizeof(int) + sizeof(Word);
     char* room = small_room_;
     if (bytes > sizeof small_room_) {
         // Not through the C library: its mmap is watched.
-        const long got = syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                                 -1, 0);
+        const long got =
+            syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (got == -1) return false;
         room = reinterpret_cast<char*>(got);
         room_ = room;
@@ -189,12 +189,12 @@ bool Contents::read() {
     if (!has_envelope_ || is_predefined_ || !is_readable ||
         plain_count_ + address_count_ + large_count_ + type_count_ > most_numbers || !make_room())
         return false;
-    const int code = mpi.envelope_c != nullptr && mpi.contents_c != nullptr
-                         ? call(mpi.contents_c, handle_, plain_count_, address_count_, large_count_, type_count_,
-                                plain_, addresses_, large_, types_)
-                         : call(mpi.contents, handle_, static_cast<int>(plain_count_),
-                                static_cast<int>(address_count_), static_cast<int>(type_count_), plain_,
-                                addresses_, types_);
+    const int code =
+        mpi.envelope_c != nullptr && mpi.contents_c != nullptr
+            ? call(mpi.contents_c, handle_, plain_count_, address_count_, large_count_, type_count_, plain_,
+                   addresses_, large_, types_)
+            : call(mpi.contents, handle_, static_cast<int>(plain_count_), static_cast<int>(address_count_),
+                   static_cast<int>(type_count_), plain_, addresses_, types_);
     is_read_ = code == 0;
     return is_read_ && is_complete();
 }

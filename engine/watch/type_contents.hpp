@@ -57,9 +57,7 @@ class Contents {
         if (large_count_ != 0) return large_[i];
         return i < plain_count_ ? plain_[i] : addresses_[i - plain_count_];
     }
-    std::uint64_t numbers() const {
-        return large_count_ != 0 ? large_count_ : plain_count_ + address_count_;
-    }
+    std::uint64_t numbers() const { return large_count_ != 0 ? large_count_ : plain_count_ + address_count_; }
     Word type(std::uint64_t i) const;
 
     /// Of arrays: an int argument, and the i-th of sizes, subsizes and starts.

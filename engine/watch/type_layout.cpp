@@ -158,7 +158,8 @@ TypeLayout layout_at(Word handle, int depth) {
     } else if (contents.read()) {
         Reader reader(contents, depth);
         layout.flat = made_of(contents.combiner(), reader);
-        // Lengths must add up to what MPI says. Its true extent is no such test: MPICH counts blocks of no bytes.
+        // Lengths must add up to what MPI says. Its true extent is no such test: MPICH counts blocks of no
+        // bytes.
         if (layout.flat.bytes != facts.bytes) layout.flat = unknown_layout();
     }
     return layout;

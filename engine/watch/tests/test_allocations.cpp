@@ -27,7 +27,9 @@ Layer layer_of(std::size_t i) {
 
 TEST(Allocations, RandomOnesAreFoundAsTheModelHasThem) {
     std::mt19937 random(1);
-    const auto below = [&](std::size_t end) { return std::uniform_int_distribution<std::size_t>(0, end - 1)(random); };
+    const auto below = [&](std::size_t end) {
+        return std::uniform_int_distribution<std::size_t>(0, end - 1)(random);
+    };
     Model model;
     // Of places found earlier: whether they still hold, and for whom.
     std::vector<std::pair<Place, std::uint64_t>> cached;
@@ -121,7 +123,8 @@ TEST(Allocations, ManyAreFoundInAnyOrder) {
     for (std::size_t i = 0; i < count; ++i) order[i] = i;
     std::shuffle(order.begin(), order.end(), std::mt19937(2));
     for (const std::size_t i : order)
-        put(Layer::blocks, {.begin = room + i * 2 * page, .bytes = page, .kind = kind::heap, .identity = i + 1});
+        put(Layer::blocks,
+            {.begin = room + i * 2 * page, .bytes = page, .kind = kind::heap, .identity = i + 1});
     std::size_t right = 0;
     for (std::size_t i = 0; i < count; ++i) {
         const Place place = find_place(room + i * 2 * page + page - 1);
@@ -144,8 +147,9 @@ TEST(Allocations, ThreadsMakeAndEndTheirOwn) {
                 const Address here = mine + static_cast<Address>(i % 64) * page;
                 put(Layer::blocks, {.begin = here, .bytes = page, .kind = kind::heap});
                 const Place place = find_place(here + 1);
-                right[static_cast<std::size_t>(thread)] +=
-                    place.allocation != nullptr && place.begin == here && place.end == here + page && holds(place);
+                right[static_cast<std::size_t>(thread)] += place.allocation != nullptr &&
+                                                           place.begin == here && place.end == here + page &&
+                                                           holds(place);
                 end(take(Layer::blocks, here));
                 right[static_cast<std::size_t>(thread)] += !holds(place);
             }

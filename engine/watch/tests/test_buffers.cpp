@@ -194,7 +194,8 @@ TEST_F(Buffers, ThreadsThatUseOneBlockMeetItFirstOnce) {
             for (int i = 0; i < rounds; ++i) {
                 // Memory of the thread's own comes and goes meanwhile.
                 void* const own = std::malloc(200000);
-                firsts[static_cast<std::size_t>(thread)] += view_buffer(block + thread * mebibyte, 100, 1).is_first;
+                firsts[static_cast<std::size_t>(thread)] +=
+                    view_buffer(block + thread * mebibyte, 100, 1).is_first;
                 EXPECT_TRUE(view_buffer(own, 100, 1).is_first);
                 std::free(own);
             }

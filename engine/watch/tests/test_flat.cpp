@@ -34,8 +34,7 @@ void expect_same(const Flat& flat, const Blocks& blocks) {
         least = std::min(least, blocks[i].bytes);
         most = std::max(most, blocks[i].bytes);
         bytes += blocks[i].bytes;
-        if (i > 1)
-            is_even &= blocks[i].begin - blocks[i - 1].begin == blocks[1].begin - blocks[0].begin;
+        if (i > 1) is_even &= blocks[i].begin - blocks[i - 1].begin == blocks[1].begin - blocks[0].begin;
     }
     ASSERT_EQ(flat.bytes, bytes);
     ASSERT_EQ(flat.begin, begin);

@@ -33,7 +33,9 @@ std::size_t mapping_bytes(const void* address) {
 /// Each large block is known from one end to the other, and nothing else is.
 TEST(Malloc, RandomBlocksAreKnownAsAModelHasThem) {
     std::mt19937 random(3);
-    const auto below = [&](std::size_t end) { return std::uniform_int_distribution<std::size_t>(0, end - 1)(random); };
+    const auto below = [&](std::size_t end) {
+        return std::uniform_int_distribution<std::size_t>(0, end - 1)(random);
+    };
     std::map<char*, std::size_t> model;
     const auto forget = [&](auto it) {
         char* const block = it->first;
@@ -42,7 +44,8 @@ TEST(Malloc, RandomBlocksAreKnownAsAModelHasThem) {
     };
     for (int step = 0; step < 6000; ++step) {
         std::size_t bytes = 1 + below(below(3) == 0 ? 4 * mebibyte : 100 * kibibyte);
-        auto victim = model.empty() ? model.end() : std::next(model.begin(), static_cast<long>(below(model.size())));
+        auto victim =
+            model.empty() ? model.end() : std::next(model.begin(), static_cast<long>(below(model.size())));
         void* block = nullptr;
         errno = 42;
         switch (below(8)) {
@@ -156,8 +159,8 @@ TEST(Malloc, AForkedChildAllocatesWhileThreadsDo) {
 }
 
 TEST(Mmap, PartsThatAreUnmappedAreNotKnown) {
-    auto* const map =
-        static_cast<char*>(mmap(nullptr, 16 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    auto* const map = static_cast<char*>(
+        mmap(nullptr, 16 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     EXPECT_EQ(mapping_bytes(map + 15 * page), 16 * page);
     EXPECT_EQ(munmap(map + 4 * page, 4 * page), 0);
     EXPECT_EQ(mapping_bytes(map), 4 * page);
@@ -173,8 +176,8 @@ TEST(Mmap, PartsThatAreUnmappedAreNotKnown) {
 }
 
 TEST(Mmap, RemappedMappings) {
-    auto* map =
-        static_cast<char*>(mmap(nullptr, 16 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    auto* map = static_cast<char*>(
+        mmap(nullptr, 16 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     EXPECT_EQ(mremap(map, 16 * page, 8 * page, 0), map);
     EXPECT_EQ(mapping_bytes(map), 8 * page);
     void* const room = mmap(nullptr, 64 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -190,8 +193,8 @@ TEST(Mmap, RemappedMappings) {
 }
 
 TEST(Mmap, FixedMappingsReplaceOthers) {
-    auto* const map =
-        static_cast<char*>(mmap(nullptr, 16 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    auto* const map = static_cast<char*>(
+        mmap(nullptr, 16 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     mmap(map + 4 * page, 4 * page, PROT_READ, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     EXPECT_EQ(find_place(reinterpret_cast<Address>(map + 5 * page)).allocation->kind, kind::shared);
     EXPECT_EQ(mapping_bytes(map + 5 * page), 4 * page);

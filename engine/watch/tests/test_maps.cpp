@@ -57,7 +57,8 @@ TEST_P(Maps, AThreadsStack) {
 }
 
 TEST_P(Maps, MappingsAreNotStacks) {
-    void* const anonymous = mmap(nullptr, mebibyte, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* const anonymous =
+        mmap(nullptr, mebibyte, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     void* const shared = mmap(nullptr, mebibyte, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const int memory = memfd_create("test", 0);
     ASSERT_EQ(ftruncate(memory, mebibyte), 0);
@@ -103,7 +104,8 @@ TEST_P(Maps, HugePages) {
 
 TEST_P(Maps, HugePagesOfAPool) {
     constexpr std::size_t bytes = 2 * mebibyte;
-    void* const pool = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+    void* const pool =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
     if (pool == MAP_FAILED) return;  // the administrator reserved none
     static_cast<char*>(pool)[0] = 1;
     EXPECT_EQ(region_of(address_of(pool)).kind, kind::mapping);
