@@ -47,6 +47,7 @@ constexpr std::int64_t most_smaps_ns = 20'000'000;
 constexpr std::size_t most_stack_bytes = std::size_t{64} << 20;
 
 constinit bool text_only = false;
+constinit std::atomic<std::int64_t> smaps_ns{0};
 
 class ErrnoKept {
   public:
@@ -151,19 +152,18 @@ bool scan(Address begin, Address end, std::uint64_t& huge, std::uint64_t& presen
     return works;
 }
 
-std::int64_t now_ns() {
+std::int64_t worked_ns() {
     timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
 std::size_t page_bytes_by_text(Address address) {
-    static constinit std::atomic<std::int64_t> spent_ns{0};
-    if (spent_ns.load(std::memory_order_relaxed) > most_smaps_ns) return 0;
-    const std::int64_t start_ns = now_ns();
+    if (smaps_ns.load(std::memory_order_relaxed) > most_smaps_ns) return 0;
+    const std::int64_t start_ns = worked_ns();
     KernelPages pages;
     const bool found = find_in_smaps(address, pages);
-    spent_ns.fetch_add(now_ns() - start_ns, std::memory_order_relaxed);
+    smaps_ns.fetch_add(worked_ns() - start_ns, std::memory_order_relaxed);
     if (!found || pages.present_bytes == 0) return 0;
     if (pages.page_bytes > base_page_bytes()) return pages.page_bytes;
     return pages.huge_bytes * 2 >= pages.present_bytes ? huge_bytes : base_page_bytes();
@@ -180,6 +180,7 @@ std::size_t base_page_bytes() {
 
 void use_text_only(bool wanted) {
     text_only = wanted;
+    smaps_ns = 0;
 }
 
 Region region_of(Address address) {

@@ -137,12 +137,12 @@ TEST(Malloc, KindsOfBlocks) {
 TEST(Malloc, AForkedChildAllocatesWhileThreadsDo) {
     std::atomic<bool> ends{false};
     std::vector<std::thread> all;
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < 2; ++i)
         all.emplace_back([&] {
             while (!ends) std::free(std::malloc(100 * kibibyte));
         });
     int failures = 0;
-    for (int i = 0; i < 30; ++i) {
+    for (int i = 0; i < 10; ++i) {
         const pid_t child = fork();
         if (child == 0) {
             alarm(20);
