@@ -233,8 +233,8 @@ class Rank:
             posted = self._requests.pop(serial)
             sides = Kind.SEND | Kind.RECEIVE | Kind.COLLECTIVE | Kind.ONE_SIDED
             kind = Kind.DONE | (Kind(posted["kind"]) & sides)
-            names = ("bytes", "request", "sequence", "peer", "tag", "allocation", "communicator", "datatype", "site")
-            self.event(call, start_s, end_s, kind, **{name: posted[name] for name in names})
+            names = ("bytes", "request", "sequence", "peer", "tag", "allocation", "communicator", "datatype")
+            self.event(call, start_s, end_s, kind, **{name: posted[name] for name in names}, **fields)
 
     def collective(
         self, call: str, *, start_s: float, end_s: float, message_bytes: int = 0, root: int = -1,
@@ -274,10 +274,11 @@ class Rank:
         return row | {"start_ticks": self._ticks(event["start_ns"]), "end_ticks": self._ticks(event["end_ns"])}
 
     def _count_calls(self) -> None:
-        for event in self.rows["events"]:
-            if not event["kind"] & (Kind.DONE | Kind.PART):
-                row = self.rows["calls"][event["call"]]
-                row["calls"] = row.get("calls", 0) + 1
+        calls = Counter(event["call"] for event in self.rows["events"] if not event["kind"] & (Kind.DONE | Kind.PART))
+        for profiled in self.rows["profile"]:
+            calls[profiled["call"]] += profiled["count"]
+        for number, row in enumerate(self.rows["calls"]):
+            row["calls"] = calls[number]
 
     def _profile(self, lane: int) -> list[dict[str, Any]]:
         """Rows from the events of a lane: of a receive by a request, what completed it counts."""

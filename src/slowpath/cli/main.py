@@ -25,6 +25,11 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("diagnose", "slowpath.cli.diagnose", "Find slow paths, explain them, and prove what helps."),
     ("watch", "slowpath.cli.watch", "Watch an MPI program in one run: what it loses to communication, and where."),
     ("replay", "slowpath.cli.replay", "Price a watched program by cells like its own messages."),
+    (
+        "prove",
+        "slowpath.cli.prove",
+        "Prove by reruns what helps a watched program.",
+    ),
     ("report", "slowpath.cli.report", "Build the report of a run folder or of a diagnosis anew."),
     ("summary", "slowpath.cli.summary", "Print the samples of a run as CSV, summarised."),
     ("table", "slowpath.cli.table", "Print latency and bandwidth over message size as OSU's programs do."),

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 )
 @click.option("--mpi", help="Path or prefix of the program's MPI.  [default: it is searched]")
 @click.option("--rounds", type=click.IntRange(1), help="Times that everything is launched.  [default: 8]")
-@click.option("--budget", type=DURATION, default="5m", show_default=True, help="Time of the replay; takes fewer rounds.")
+@click.option(
+    "--budget", type=DURATION, default="5m", show_default=True, help="Time of the replay; takes fewer rounds."
+)
 @click.option(
     "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
 )

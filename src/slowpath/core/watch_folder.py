@@ -30,7 +30,7 @@ class WatchInfo(msgspec.Struct, frozen=True, kw_only=True):
     command       as it was given; empty: started by hand (slowpath watch --print-environment)
     started       ISO 8601, UTC.  wall_s: from start to end; None: it still runs, or was started by hand
     exit_code     None: a signal ended it, or it was not ended yet.  interrupted: the user asked it to stop
-    working_folder  in which it was started.  host: where
+    working_folder  in which it was started.  host: where.  stdin: the file that it read; None: no file
     variables     of the user's that steer MPI, as they may be recorded; variables_not_recorded: name -> why not
     library       path of the preloaded library.  notes: what its start made clear, a line each
     """
@@ -42,6 +42,7 @@ class WatchInfo(msgspec.Struct, frozen=True, kw_only=True):
     working_folder: Text
     host: Name
     library: Text
+    stdin: Text | None = None
     variables: dict[str, Text] = {}
     variables_not_recorded: dict[str, Text] = {}
     wall_s: NotNegative | None = None

@@ -48,7 +48,8 @@ class JobLimits:
 @dataclass(frozen=True)
 class Job:
     """One job: its words and variables, the files that take its output whole, and those that grow while it makes
-    progress.  stacks: takes the stacks of a job that hangs (slowpath.run.stacks).
+    progress.  stacks: takes the stacks of a job that hangs (slowpath.run.stacks).  stdin: file that it reads; None:
+    nothing.  folder: in which it is started; None: this process's.
     """
 
     argv: Sequence[str]
@@ -58,6 +59,8 @@ class Job:
     watch: Sequence[Path]
     limits: JobLimits
     stacks: Path | None = None
+    stdin: Path | None = None
+    folder: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ class Outcome:
     """How a job ended. ended: ok, failed (it reported so), crashed, hung, interrupted, not started.
 
     return_code is the launcher's, negative for a signal as in subprocess, None if it could not be started.
+    wall_s is from its start to its own end; to that of all that it left behind where it was ended by force.
     """
 
     ended: str
@@ -127,10 +131,11 @@ class _Running:
     def __init__(self, job: Job) -> None:
         self._job, self._id, self._begun = job, uuid.uuid4().hex, time.monotonic()
         self._outcome: Outcome | None = None
+        self._over: float | None = None
         self.process: subprocess.Popen[bytes] | None = None
         with job.stdout.open("wb") as out, job.stderr.open("wb") as err:
             try:
-                self.process = _start(job.argv, {**job.environ, MARKER: self._id}, out, err)
+                self.process = _start(job, {**job.environ, MARKER: self._id}, out, err)
             except OSError as error:
                 reason = f"{job.argv[0]} could not be started: {error.strerror or error}"
                 self._outcome = Outcome("not started", None, None, reason, time.monotonic() - self._begun)
@@ -144,6 +149,7 @@ class _Running:
         if self._outcome is not None or self.process is None:
             return False
         if self.process.poll() is not None:
+            self._over = time.monotonic()
             self._finish(None)
             return False
         stopped = self._at_limit()
@@ -169,7 +175,7 @@ class _Running:
         if stopped is not None and stopped[0] == "hung" and job.stacks is not None:
             stopped = _look(self._id, job.stacks, job.environ) or stopped
         _end(process, self._id, gently=stopped is not None)
-        wall_s = time.monotonic() - self._begun
+        wall_s = (self._over if self._over is not None else time.monotonic()) - self._begun
         self._outcome = _outcome(process.returncode, stopped, job.stdout, job.stderr, wall_s)
 
     def interrupted(self) -> Outcome:
@@ -189,16 +195,18 @@ class _Running:
         end_job(None, self._id, 0.0)
 
 
-def _start(argv: Sequence[str], environ: Mapping[str, str], out: BinaryIO, err: BinaryIO) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        list(argv),
-        env=dict(environ),
-        stdin=subprocess.DEVNULL,
-        stdout=out,
-        stderr=err,
-        start_new_session=True,
-        preexec_fn=_dying_with(os.getpid()),
-    )
+def _start(job: Job, environ: Mapping[str, str], out: BinaryIO, err: BinaryIO) -> subprocess.Popen[bytes]:
+    with open(job.stdin or os.devnull, "rb") as given:
+        return subprocess.Popen(
+            list(job.argv),
+            env=dict(environ),
+            stdin=given,
+            stdout=out,
+            stderr=err,
+            cwd=job.folder,
+            start_new_session=True,
+            preexec_fn=_dying_with(os.getpid()),
+        )
 
 
 def _dying_with(parent: int) -> Callable[[], None]:

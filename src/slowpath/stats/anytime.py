@@ -41,10 +41,9 @@ def interval(values: Values, level: float = 0.95) -> Interval | None:
     return Interval(found.value - critical * found.se, found.value + critical * found.se, level)
 
 
-def half_width(n: int, sd: float, level: float, power_z: float = 0.0) -> float:
-    """What `n` values with this spread leave open on one side; power_z: normal quantile of the power on top."""
-    critical = critical_t(n, level)
-    return math.inf if math.isinf(critical) else (critical + power_z) * sd / math.sqrt(n)
+def half_width(n: int, sd: float, level: float) -> float:
+    """Of the interval of `n` values with this spread."""
+    return critical_t(n, level) * sd / math.sqrt(n)
 
 
 def fewest(level: float) -> int:

@@ -13,10 +13,10 @@ from slowpath.analyse.watch.match import NO_EVENT
 from slowpath.analyse.watch.reasons import Why
 
 
-def kept_of(found: Attributed, class_of: Ints) -> Kept:
+def kept_of(found: Attributed, pairs: Ints) -> Kept:
     """Calls as chains of their threads, their dependencies, and the matched messages that they moved.
 
-    Args: class_of: of each event that holds a message, the class of the message on its side; shape (n,), -1: none.
+    Args: pairs: shape (messages, 2), the classes of each matched message's sides.
     """
     events = found.events
     level = found.world.level
@@ -25,7 +25,8 @@ def kept_of(found: Attributed, class_of: Ints) -> Kept:
     place[calls] = np.arange(calls.size)
     stretch = _numbered(events.window[calls] >> level) if level else np.zeros(calls.size, dtype=np.int64)
     lanes = int(events.lane.max(initial=0)) + 1
-    chain = _numbered((stretch * (int(events.record.max(initial=0)) + 1) + events.record[calls]) * lanes + events.lane[calls])
+    records = int(events.record.max(initial=0)) + 1
+    chain = _numbered((stretch * records + events.record[calls]) * lanes + events.lane[calls])
     order = Order(
         chain,
         stretch,
@@ -34,8 +35,7 @@ def kept_of(found: Attributed, class_of: Ints) -> Kept:
         _dependencies(found, place),
         _moved(found, place),
     )
-    sent, received = found.found.sends.told[found.found.send], found.found.receives.told[found.found.receive]
-    return Kept(order, np.stack([class_of[sent], class_of[received]], axis=1))
+    return Kept(order, pairs)
 
 
 def _numbered(values: Ints) -> Ints:

@@ -113,7 +113,7 @@ def refusal(results: Results, program: WatchedProgram, variables: Mapping[str, s
 
 def settings_of(variables: Mapping[str, str]) -> dict[str, str | None]:
     """Those that reach an MPI library."""
-    return {one.name: one.value for one in ownsettings_of(variables) if one.left_in is None}
+    return {one.name: one.value for one in own_settings(variables) if one.left_in is None}
 
 
 def read_laws(watch: Path) -> LawFolders:

@@ -47,6 +47,11 @@ def find_library(environ: Mapping[str, str], tell: Tell, named: Path | None = No
     return loadable(_kept_or_compiled(environ, tell))
 
 
+def library_folders(environ: Mapping[str, str]) -> list[Path]:
+    """Where libraries of this version lie that can be preloaded."""
+    return list(dict.fromkeys(path.parent for path in _ready(environ) if why_not_preloaded(path) is None))
+
+
 def loadable(library: Path) -> Path:
     """Raises: EnvironmentFailure: ld.so can't be asked for it."""
     if reason := why_not_preloaded(library):

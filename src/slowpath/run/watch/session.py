@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shlex
 import socket
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -83,6 +84,7 @@ def make_folder(prepared: Prepared, environ: Mapping[str, str]) -> WatchInfo:
         working_folder=os.getcwd(),
         host=socket.gethostname(),
         library=str(prepared.library),
+        stdin=_stdin_file(),
         variables=kept,
         variables_not_recorded=hidden,
         notes=prepared.watched.notes,
@@ -122,6 +124,16 @@ def troubles(folder: Path, environ: Mapping[str, str]) -> tuple[bool, list[str]]
         reason = why_no_record(programs_in(info.command, environ), Path(info.library), _room(folder))
         return False, [f"no rank left a record: {reason}"]
     return True, [line for line in (missing_ranks(found), without_room(found)) if line]
+
+
+def _stdin_file() -> str | None:
+    """The regular file that stdin is, from its beginning; None: it is a terminal, a pipe, or nothing."""
+    try:
+        if stat.S_ISREG(os.fstat(0).st_mode) and os.lseek(0, 0, os.SEEK_CUR) == 0:
+            return os.readlink("/proc/self/fd/0")
+    except OSError:
+        pass
+    return None
 
 
 def _room(folder: Path) -> str | None:

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath prove"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from slowpath.cli.options import grouped
+from slowpath.cli.telling import teller
+from slowpath.cli.values import DURATION, EFFECT
+
+if TYPE_CHECKING:
+    from slowpath.core.watch_folder import WatchInfo
+    from slowpath.core.watch_proof import Proof
+    from slowpath.core.watch_results import WatchResults
+    from slowpath.diagnose.prove.candidate import Candidate, MpiFacts
+
+EXIT_PROVEN, EXIT_NOT, EXIT_UNDECIDED = 0, 1, 3
+_DECIDED_AGAINST = ("no effect", "slower", "ignored", "failed", "output differs")
+
+
+@dataclass(frozen=True)
+class What:
+    """What is to be tried."""
+
+    remedy: tuple[str, ...]
+    settings: tuple[str, ...]
+    unset: tuple[str, ...]
+    screen: bool
+
+
+@dataclass(frozen=True)
+class How:
+    """What counts, and how long it may take."""
+
+    budget: float
+    minimum_effect: float
+    output: tuple[str, ...]
+    ignore: tuple[str, ...]
+    limit: float | None
+    fresh: bool
+
+
+@click.command("prove", epilog="Example: slowpath prove slowpath-watches/lmp-20260131-120000 --remedy huge-pages")
+@click.argument("watch", type=click.Path(path_type=Path, file_okay=False))
+@grouped(
+    "what",
+    What,
+    click.option("--remedy", multiple=True, metavar="NAME", help="May be repeated; or all that the findings suggest."),
+    click.option("--try", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of your own; all at once."),
+    click.option("--unset", multiple=True, metavar="NAME", help="Take a variable away; with --try, at once."),
+    click.option("--screen", is_flag=True, help="Try every cheap remedy twice, then prove the best by fresh runs."),
+)
+@grouped(
+    "how",
+    How,
+    click.option("--budget", type=DURATION, default="10m", show_default=True, help="Time of all reruns."),
+    click.option(
+        "--minimum-effect", type=EFFECT, default="1%", show_default=True, help="Smallest difference that counts."
+    ),
+    click.option("--output", multiple=True, metavar="FILE", help="Has to be equal in all runs; stdout for that one."),
+    click.option("--ignore", multiple=True, metavar="REGEX", help="Lines that may differ; alone it means stdout."),
+    click.option("--limit", type=DURATION, help="Of one run.  [default: ten times the usual, at least 2m]"),
+    click.option("--fresh", is_flag=True, help="Begin anew where an earlier proof could go on."),
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be run and what it costs; run nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the proofs as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def command(watch: Path, what: What, how: How, dry_run: bool, as_json: bool, quiet: bool) -> int:
+    """Prove by reruns what helps a watched program.
+
+    WATCH is a folder of slowpath watch. Reruns are unwatched, in blocks of three in random order: as it is, as it is
+    with a variable that nothing reads (the control), and with the remedy. The intervals hold whenever the runs stop.
+    A proof that the budget left open goes on when the command is repeated.
+
+    Exit codes: 0 a remedy is proven; 1 none helps: no effect, slower, not taken, or the run fails or prints something
+    else with it; 2 wrong usage; 3 undecided; 4 the program fails as it is, or a file refused.
+    """
+    import msgspec
+
+    from slowpath.core.watch_folder import read_watch
+    from slowpath.diagnose.prove.conduct import Asked, prove_all
+    from slowpath.diagnose.prove.facts import changed_since, mpi_of, results_of
+    from slowpath.diagnose.prove.rerun import Compared, Started, limit_of
+    from slowpath.diagnose.prove.text import proof_lines
+
+    tell = teller(quiet)
+    info, results = read_watch(watch), results_of(watch)
+    _require_command(info)
+    compared = Compared(how.output or (("stdout",) if how.ignore else ()), how.ignore)
+    compared.patterns()
+    given = Path(info.stdin) if info.stdin is not None else None
+    started = Started(Path(info.working_folder), given, compared, how.limit or limit_of(info.wall_s))
+    mpi = mpi_of(info, results, os.environ)
+    candidates = _candidates(what, info, results, mpi, tell)
+    if changed := changed_since(info, os.environ):
+        tell(f"note: set differently than when it was watched: {', '.join(changed)}")
+    if dry_run:
+        for one in candidates:
+            click.echo(f"{one.key}: {one.text}")
+            for row in _lines_of(one):
+                click.echo(f"  {row}")
+        return 0
+    asked = Asked(watch, info, mpi, started, how.budget, how.minimum_effect, how.fresh, what.screen)
+    proofs = prove_all(asked, candidates, tell)
+    _show_in_watch(watch, tell)
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(proofs)).decode())
+    else:
+        for proof in proofs:
+            click.echo("\n".join(proof_lines(proof)))
+    return _exit_code(proofs)
+
+
+def _require_command(info: WatchInfo) -> None:
+    """Raises: UsageError: the watch was started by hand, so that nothing is known that could be run again."""
+    if not info.command:
+        from slowpath.core.errors import UsageError
+
+        raise UsageError("the ranks of this watch were started by hand; watch once with: slowpath watch -- COMMAND")
+
+
+def _candidates(
+    what: What, info: WatchInfo, results: WatchResults | None, mpi: MpiFacts, tell: Callable[[str], None]
+) -> list[Candidate]:
+    """Raises: UsageError: nothing is asked for, or nothing of it can be tried here."""
+    from slowpath.core.errors import UsageError
+    from slowpath.diagnose.prove.candidate import of_user
+    from slowpath.diagnose.prove.choose import by_name, ready, screened
+    from slowpath.diagnose.prove.facts import findings_of
+    from slowpath.run.watch.library import library_folders
+
+    own = what.settings or what.unset
+    if (bool(own) + bool(what.remedy) + what.screen) > 1:
+        raise UsageError("--remedy, --try with --unset, and --screen exclude each other")
+    if own:
+        return [of_user(what.settings, what.unset, info.command, mpi, os.environ)]
+    wanted = screened() if what.screen else by_name(what.remedy, findings_of(results))
+    folders = library_folders(os.environ) if any(one.preload for one in wanted) else []
+    chosen = ready(wanted, info.command, mpi, os.environ, folders)
+    for key, reason in chosen.left_out:
+        tell(f"left out: {key}: {reason}")
+    if not chosen.found:
+        raise UsageError("none of these remedies can be tried here; the reasons are above. Your own: --try NAME=VALUE")
+    return list(chosen.found)
+
+
+def _show_in_watch(watch: Path, tell: Callable[[str], None]) -> None:
+    """The watch's results and report with what was proven; without an analysis nothing."""
+    from slowpath.cli.watch_verdict import verdict_lines
+    from slowpath.core.errors import SlowpathError
+
+    try:
+        verdict_lines(watch)
+    except SlowpathError as error:
+        tell(f"the watch's report is not made anew: {error}")
+
+
+def _lines_of(one: Candidate) -> list[str]:
+    import shlex
+
+    lines = [f"unset {name}" for name in one.unset]
+    return [*lines, *(f"export {k}={shlex.quote(v)}" for k, v in one.variables.items()), shlex.join(one.argv)]
+
+
+def _exit_code(proofs: list[Proof]) -> int:
+    if any(proof.verdict == "proven" for proof in proofs):
+        return EXIT_PROVEN
+    return EXIT_NOT if all(proof.verdict in _DECIDED_AGAINST for proof in proofs) else EXIT_UNDECIDED
