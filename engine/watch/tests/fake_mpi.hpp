@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/// An MPI of this process's own for tests of the recorder: it does nothing, and says that it is rank `rank`
+/// of `size`. MPICH's handles and statuses.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "watch/call.hpp"
+#include "watch/calls.hpp"
+
+namespace fake_mpi {
+
+using slowpath::watch::Call;
+using slowpath::watch::Word;
+
+struct World {
+    int rank = 0;
+    int size = 4;
+    int thread_level = 0;
+    /// Members of communicators by handle, world ranks; what is not here is the world.
+    struct Members {
+        Word handle;
+        std::vector<int> ranks;
+    };
+    std::vector<Members> communicators;
+};
+extern World world;
+
+inline constexpr Word comm_world = 0x44000000, request_null = 0x2c000000, type_char = 0x4c000101;
+inline constexpr int any_source = -2, any_tag = -1, proc_null = -1;
+
+/// As MPICH's mpi.h has it.
+struct Status {
+    std::int32_t count_low = 0, count_high_and_cancelled = 0, source = 0, tag = 0, error = 0;
+};
+inline const Word status_ignore = 1;
+
+/// One call as the wrapper makes it.
+/// @param does What MPI does, with the arguments as the recorder left them.
+/// @param site Stands for the place of the call.
+template <typename Does>
+void call(Call number, std::initializer_list<Word> words, Does does, std::uint64_t ticks = 100, int site = 0);
+void call(Call number, std::initializer_list<Word> words, int site = 0);
+
+template <typename Value>
+Word word(Value* place) {
+    return reinterpret_cast<Word>(place);
+}
+
+}  // namespace fake_mpi
+
+#include "watch/observer.hpp"
+#include "watch/ticks.hpp"
+
+template <typename Does>
+void fake_mpi::call(Call number, std::initializer_list<Word> words, Does does, std::uint64_t ticks,
+                    int site) {
+    Word arguments[slowpath::watch::most_arguments] = {};
+    int count = 0;
+    for (const Word one : words) arguments[count++] = one;
+    // Any address will do: nothing is there to unwind, so that it stands alone.
+    static char sites[4096];
+    slowpath::watch::Observed seen{number, arguments, &sites[site], &sites[1], false, 0, 0, 0};
+    slowpath::watch::Scratch* const scratch = slowpath::watch::before(seen);
+    seen.start_ticks = slowpath::watch::now_ticks();
+    does(arguments);
+    seen.end_ticks = seen.start_ticks + ticks;
+    slowpath::watch::after(seen, scratch);
+}
