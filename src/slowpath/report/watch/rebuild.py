@@ -11,12 +11,12 @@ from slowpath.core.watch_results import WatchResults
 from slowpath.report.watch.write import write_watch
 
 
-def rebuild(watch: Path) -> WatchResults:
+def rebuild(folder: Path) -> WatchResults:
     """Analyse the record, price it by what the folder holds, and write the derived files.
 
     Raises: RecordError: it is no watch.  EnvironmentFailure: a file can't be written.
     """
-    proofs = read_proofs(watch)
-    results = with_proofs(concluded_watch(watch), proofs, str(watch))
-    write_watch(watch, results, proofs)
+    proofs = read_proofs(folder)
+    results = with_proofs(concluded_watch(folder), proofs, str(folder))
+    write_watch(folder, results, proofs)
     return results
