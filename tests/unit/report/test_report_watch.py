@@ -15,6 +15,7 @@ import pytest
 from msgspec.structs import replace
 from test_report_html import HOSTILE, SEEN, Page, pictures
 
+from slowpath.analyse.watch.proven import with_proofs
 from slowpath.core.watch_results import Pair, WatchResults
 from slowpath.core.watch_results_file import read_watch_results
 from slowpath.report.svg import rank_matrix, rank_slices
@@ -105,6 +106,20 @@ def test_a_proof_is_drawn_and_told() -> None:
     assert len(list(drawn.iter("circle"))) == 12
     parsed = Page(text)
     assert len(parsed.ids) == len(set(parsed.ids))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "status"),
+    [(("proven",), "proven"), (("undecided", "no effect"), "no effect"), (("slower",), "no effect"),
+     (("ignored", "failed"), "priced"), (("no effect", "proven"), "proven"), (("running",), "undecided")],
+)  # fmt: skip
+def test_a_finding_says_what_its_proofs_show(verdicts: tuple[str, ...], status: str) -> None:
+    found = with_proofs(results(), [a_proof(verdict=one) for one in verdicts])
+    assert [one.status for one in found.findings] == [status, "priced"]  # the other rule has no proof
+
+
+def test_the_proof_of_another_remedy_proves_nothing() -> None:
+    assert with_proofs(results(), [a_proof(remedy="two-copies")]).findings == results().findings
 
 
 def test_verdict_lines_keep_their_words() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slowpath.analyse.watch.proofs import read_proofs, with_proofs
+from slowpath.analyse.watch.proven import with_proofs
 from slowpath.analyse.watch.whole import concluded_watch
+from slowpath.core.errors import RecordError
+from slowpath.core.watch_proof import Proof, proof_folders, read_proof
 from slowpath.core.watch_results import WatchResults
 from slowpath.report.watch.write import write_watch
 
@@ -16,7 +18,18 @@ def rebuild(folder: Path) -> WatchResults:
 
     Raises: RecordError: it is no watch.  EnvironmentFailure: a file can't be written.
     """
-    proofs = read_proofs(folder)
-    results = with_proofs(concluded_watch(folder), proofs, str(folder))
+    proofs = _proofs(folder)
+    results = with_proofs(concluded_watch(folder), [proof for _, proof in proofs], str(folder))
     write_watch(folder, results, proofs)
     return results
+
+
+def _proofs(folder: Path) -> list[tuple[str, Proof]]:
+    """Those that can be read: a damaged one costs the report nothing else."""
+    found = []
+    for one in proof_folders(folder):
+        try:
+            found.append((one.name, read_proof(one)))
+        except RecordError:
+            continue
+    return found
