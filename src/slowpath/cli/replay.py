@@ -50,18 +50,13 @@ def command(
     messages take 1 %, becomes two cells of the engine, measured in interleaved launches of 2 ranks under the program's
     MPI; the cost is shown first. The runs are kept in WATCH/prices, and the watch's report is made anew.
     """
-    from slowpath.analyse.watch.conclude import asking
-    from slowpath.analyse.watch.sources import law_sources, remember_laws
-    from slowpath.analyse.watch.whole import read_watched
+    from slowpath.diagnose.replay.questions import questions, use_laws
 
     tell = teller(quiet)
-    watched = read_watched(watch)
     if laws is not None:
-        law_sources(laws, watched.results.program, watched.variables)
-        if not dry_run:
-            remember_laws(watch, laws)
+        use_laws(watch, laws, keep=not dry_run)
         return 0 if dry_run else _show(watch)
-    asked = asking(watched.results, watched.kept, watched.variables)
+    watched, asked = questions(watch)
     for line in asked.left:
         tell(f"no cell for {line}")
     if not asked.questions:
