@@ -11,7 +11,7 @@ from slowpath.report import format as fmt
 from slowpath.report.figure import Table
 from slowpath.report.view_run import date
 from slowpath.report.watch import words
-from slowpath.report.watch.view_waits import waited_s
+from slowpath.report.watch.view_time import waited
 
 CALLS_SHOWN = 12
 UNEXPLAINED = 0.25  # of the time in MPI: above it nothing is claimed from the rest
@@ -40,7 +40,7 @@ def numbers(results: WatchResults) -> list[tuple[str, str]]:
         found.append((fmt.time(mean), "in MPI a rank"))
     if results.saved_s is not None:
         found.append((fmt.time(results.saved_s, results.saved_interval), "could be saved"))
-    waiting_s = waited_s(results)
+    waiting_s = sum(map(waited, results.ranks)) / max(1, len(results.ranks))
     found += [(fmt.time(waiting_s), "waiting for others a rank")] if waiting_s else []
     return [*found, (fmt.percent(results.coverage.matched_share, 0), "of recorded messages matched")]
 
