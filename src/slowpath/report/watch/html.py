@@ -92,7 +92,7 @@ def _shown(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof
         "sizes_key": view_messages.sizes_key(results),
         "floors": any(one.floor_ratio is not None for one in results.classes),
         "classes": view_messages.classes_table(results),
-        "more_classes": len(results.classes) > view_messages.MOST_CLASSES,
+        "more_classes": len(view_messages.with_messages(results)) > view_messages.MOST_CLASSES,
         "pairs": view_messages.pairs(results),
         "allocations": view_messages.allocations(results),
         "allocations_head": view_messages.ALLOCATIONS_HEAD,

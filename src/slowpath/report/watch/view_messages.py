@@ -29,7 +29,7 @@ def sizes(results: WatchResults) -> Figure | None:
 
 def _circles(results: WatchResults) -> list[Circle]:
     priced = {price.class_id for one in results.findings for price in one.prices}
-    return [_circle(one, results, one.id in priced) for one in results.classes if one.side != "none"]
+    return [_circle(one, results, one.id in priced) for one in with_messages(results)]
 
 
 def sizes_key(results: WatchResults) -> list[tuple[str, str]]:
@@ -59,14 +59,19 @@ def each_transfer_s(one: MessageClass, ranks: int) -> float | None:
     return None if one.transfer_s is None or not one.count else one.transfer_s * max(1, ranks) / one.count
 
 
+def with_messages(results: WatchResults) -> list[MessageClass]:
+    """Classes of messages; calls that have none stand in the table of calls."""
+    return [one for one in results.classes if one.side != "none"]
+
+
 def classes_table(results: WatchResults) -> Table:
     """The classes with the most time."""
     head = ["Messages", "How many", "Time a rank", "Waiting", "Transfer", "Median", "Over the floor", "Buffer", "Place"]
     rows = [
-        [words.messages(one), words.count(one.count), fmt.time(one.time_s), fmt.time(one.wait_s),
-         fmt.time(one.transfer_s), fmt.time(one.median_s), fmt.ratio(one.floor_ratio), words.buffer(one),
+        [words.messages(one), words.count(one.count), words.time(one.time_s), words.time(one.wait_s),
+         words.time(one.transfer_s), words.time(one.median_s), fmt.ratio(one.floor_ratio), words.buffer(one),
          words.place(results.sites[one.site])]
-        for one in results.classes[:MOST_CLASSES]
+        for one in with_messages(results)[:MOST_CLASSES]
     ]  # fmt: skip
     return Table(head, rows)
 

@@ -71,9 +71,9 @@ def calls(results: WatchResults) -> tuple[Table, Table]:
     head = ["Call", "Kind", "Calls", "Time a rank", "Of the run", "A call", "Bytes"]
     ranks = max(1, results.program.recorded_ranks)
     rows = [
-        [one.name, one.family, words.count(one.calls), fmt.time(one.time_s),
+        [one.name, one.family, words.count(one.calls), words.time(one.time_s),
          fmt.percent(one.time_s / whole_s) if whole_s else fmt.MISSING,
-         fmt.time(one.time_s * ranks / one.calls) if one.calls else fmt.MISSING,
+         words.time(one.time_s * ranks / one.calls) if one.calls else fmt.MISSING,
          words.spelled_bytes(one.bytes) if one.bytes else "0 B"]
         for one in results.calls
     ]  # fmt: skip
