@@ -12,6 +12,7 @@ from slowpath.report.svg.message_sizes import Circle
 from slowpath.report.watch import words
 
 MOST_CLASSES = 60  # rows of the table; classes.csv has all
+MOST_CIRCLES = 400  # of the picture
 MOST_PAIRS = 20
 KEY = (("m-priced", "of a finding"), ("m-first", "first use of an allocation"), ("m-plain", "all others"))
 
@@ -29,7 +30,12 @@ def sizes(results: WatchResults) -> Figure | None:
 
 def _circles(results: WatchResults) -> list[Circle]:
     priced = {price.class_id for one in results.findings for price in one.prices}
-    return [_circle(one, results, one.id in priced) for one in with_messages(results)]
+    return [_circle(one, results, one.id in priced) for one in with_messages(results)[:MOST_CIRCLES]]
+
+
+def left_out(results: WatchResults) -> int:
+    """Classes that the picture has no room for."""
+    return max(0, len(with_messages(results)) - MOST_CIRCLES)
 
 
 def sizes_key(results: WatchResults) -> list[tuple[str, str]]:

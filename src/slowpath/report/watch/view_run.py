@@ -58,7 +58,8 @@ def warnings(results: WatchResults) -> list[str]:
         found.append(f"Rank {few}{f' and {len(cut) - 6} more' if len(cut) > 6 else ''} ended without MPI_Finalize: "
                      "what was written by then is shown.")  # fmt: skip
     mpi_s, rest_s = (sum(getattr(one, name) for one in results.ranks) for name in ("mpi_s", "unexplained_s"))
-    if mpi_s and rest_s / mpi_s > UNEXPLAINED:
+    said = any("nothing is claimed" in line for line in results.verdict[:1])
+    if mpi_s and rest_s / mpi_s > UNEXPLAINED and not said:
         found.append(f"{fmt.percent(rest_s / mpi_s, 0)} of the time in MPI is unexplained: nothing is claimed from it.")
     if results.coverage.contradictions:
         found.append(f"{words.count(results.coverage.contradictions)} matched pairs contradict each other.")
