@@ -111,12 +111,7 @@ void* exported_gpu_original(std::size_t function, const void* caller) {
 
 void substitute_gpu_function(const char* symbol, int version, void** function) {
     if (symbol == nullptr || function == nullptr || *function == nullptr) return;
-    constexpr int version_64_bit = 3020, version_with_status = 12000;
-    if (version != 0 && std::strcmp(symbol, "cuGetProcAddress") == 0) {
-        const char* const name = version >= version_with_status ? "cuGetProcAddress_v2" : "cuGetProcAddress";
-        *function = gpu_wrapper_for(gpu_function_named(name), *function);
-        return;
-    }
+    constexpr int version_64_bit = 3020;
     const bool is_current = version == 0 || version >= version_64_bit;
     for (std::size_t i = 0; i < gpu_function_count; ++i) {
         const bool is_base = is_current && std::strcmp(symbol, gpu_functions[i].base) == 0;
@@ -126,12 +121,16 @@ void substitute_gpu_function(const char* symbol, int version, void** function) {
     }
 }
 
+bool is_for_gpu(void* handle, const char* name, const void* caller) {
+    if (name[0] != 'c' || name[1] != 'u' || gpu_function_named(name) == gpu_function_count) return false;
+    return handle != RTLD_NEXT || patches_code(caller);
+}
+
 void* find_for_gpu(void* handle, const char* name, const void* caller) {
     const std::size_t function = gpu_function_named(name);
-    if (function != gpu_function_count && patches_code(caller))
-        return find_to_patch(function, handle, caller);
+    if (patches_code(caller)) return find_to_patch(function, handle, caller);
     void* const found = real_dlsym()(handle, name);
-    if (function == gpu_function_count || found == nullptr || handle == RTLD_NEXT) return found;
+    if (found == nullptr) return found;
     if (!is_wrapper(function, found)) return gpu_wrapper_for(function, found);
     // The search met the exported symbol of this library. Without an original there is no such function for
     // the caller, who may well ask in order to learn whether there is CUDA; the second search leaves
