@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from ranks import Ranks
-from support.watch_truth import scores
 
 from slowpath.analyse.watch.attributed import attributed
 from slowpath.record.watch.job import read_job
+from support.watch_truth import scores
 
 SOURCE = Path(__file__).parents[1] / "watch" / "truth.c"
 RANKS, SEED, ROUNDS, DELAY_US = 4, 20, 250, 400
