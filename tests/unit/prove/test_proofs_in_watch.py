@@ -8,13 +8,13 @@ from pathlib import Path
 from msgspec.structs import replace
 from test_judge import QUESTION, TAKEN, judged, runs
 
-from slowpath.analyse.watch.proofs import read_proofs, with_proofs
-from slowpath.core.watch_proof import Proof, ProofEffect, write_proof
+from slowpath.analyse.watch.proven import with_proofs
+from slowpath.core.watch_proof import Proof, ProofEffect, new_proof_folder, proof_folders, write_proof
 from slowpath.core.watch_results import WatchResults
 from slowpath.diagnose.prove.session import new_proof
 from support import watch_results
 
-PROVEN = judged(runs(12, 0.9))
+PROVEN, REFUTED, OPEN = judged(runs(12, 0.9)), judged(runs(12, 1.0, noise=0.002)), judged(runs(3, 0.9))
 
 
 def watched() -> WatchResults:
@@ -24,7 +24,7 @@ def watched() -> WatchResults:
 
 
 def shown(*proofs: Proof) -> WatchResults:
-    return with_proofs(watched(), [(f"proof-{i}", one) for i, one in enumerate(proofs, 1)])
+    return with_proofs(watched(), proofs)
 
 
 def test_without_a_proof_nothing_changes() -> None:
@@ -38,41 +38,46 @@ def test_a_proven_remedy_is_the_findings_status_and_stands_below_the_headline() 
     assert finding.status == "proven"
     assert finding.remedies[0].verdict == "proven"
     assert found.verdict[1].startswith("  proven huge-pages: 10.")
-    assert found.verdict[1].endswith("less time (proof-1)")
+    assert found.verdict[1].endswith("less time")
 
 
 def test_a_refuted_remedy_is_said() -> None:
-    found = shown(judged(runs(12, 1.0, noise=0.002)))
+    found = shown(REFUTED)
     assert found.findings[0].status == "no effect"
     assert found.findings[0].remedies[0].verdict == "no effect"
-    assert found.findings[0].remedies[0].reason.startswith("proof-1: ")
 
 
-def test_an_open_one_is_undecided_and_the_last_proof_counts() -> None:
-    open_one = judged(runs(3, 0.9))
-    assert shown(open_one).findings[0].status == "undecided"
-    assert shown(open_one).findings[0].remedies[0].verdict == "not tried"
-    assert shown(open_one, PROVEN).findings[0].status == "proven"
-    assert shown(PROVEN, open_one).findings[0].status == "undecided"
+def test_an_open_one_is_undecided_and_the_last_decision_counts() -> None:
+    assert shown(OPEN).findings[0].status == "undecided"
+    assert shown(OPEN).findings[0].remedies[0].verdict == "not tried"
+    assert shown(OPEN, PROVEN).findings[0].status == "proven"
+    assert shown(PROVEN, OPEN).findings[0].status == "proven"
+    assert shown(PROVEN, REFUTED).findings[0].status == "no effect"
 
 
-def test_another_remedy_for_the_same_rule_proves_the_finding_and_not_its_remedy() -> None:
+def test_what_was_not_taken_says_nothing_of_the_finding_but_stands_in_the_verdict() -> None:
+    found = shown(judged(runs(3, 0.9), replace(TAKEN, state="ignored")))
+    assert found.findings[0].status == "priced"
+    assert found.verdict[1].startswith("  tried  huge-pages: ignored: ")
+
+
+def test_another_remedy_for_the_same_rule_is_a_line_and_no_status() -> None:
     found = shown(replace(PROVEN, remedy="keep-huge-pages"))
-    assert found.findings[0].status == "proven"
-    assert found.findings[0].remedies[0].verdict == "not tried"
+    assert found.findings[0].status == "priced"
+    assert found.verdict[1].startswith("  proven keep-huge-pages")
 
 
 def test_a_setting_of_the_users_own_is_a_line() -> None:
     effect = ProofEffect(ratio=1.2, interval=(1.1, 1.3), blocks=9)
     found = shown(replace(PROVEN, remedy="A=1", rules=(), verdict="slower", effect=effect))
     assert found.findings == watched().findings
-    assert found.verdict[1] == "  slower A=1: 20.0% [10.0%, 30.0%] more time (proof-1)"
+    assert found.verdict[1] == "  slower A=1: 20.0% [10.0%, 30.0%] more time"
 
 
-def test_damaged_proofs_are_left_out(tmp_path: Path) -> None:
+def test_folders_of_proofs_are_in_order_of_their_numbers(tmp_path: Path) -> None:
     for name in ("proof-1", "proof-2", "proof-10", "proof-x"):
         (tmp_path / name).mkdir()
     write_proof(tmp_path / "proof-10", PROVEN)
     write_proof(tmp_path / "proof-2", PROVEN)
-    (tmp_path / "proof-1" / "proof.json").write_text("{")
-    assert [name for name, _ in read_proofs(tmp_path)] == ["proof-2", "proof-10"]
+    assert [folder.name for folder in proof_folders(tmp_path)] == ["proof-2", "proof-10"]
+    assert new_proof_folder(tmp_path).name == "proof-11"
