@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that knows which of its messages were late, and which were there early: what a watch says of them is true."""
+"""A program that knows which of its messages were late, and which came early: what a watch says of them is true."""
 
 from __future__ import annotations
 
