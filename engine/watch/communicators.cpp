@@ -2,6 +2,8 @@
 #include "watch/communicators.hpp"
 
 #include <cstring>
+#include <span>
+#include <string_view>
 
 #include "watch/file.hpp"
 #include "watch/groups.hpp"

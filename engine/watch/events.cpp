@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watch/events.hpp"
 
+#include <atomic>
 #include <cstring>
 
 #include "watch/clock.hpp"

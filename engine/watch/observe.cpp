@@ -2,6 +2,8 @@
 /// Before and after each call: the recorder's two entries.
 #include "watch/observe.hpp"
 
+#include <atomic>
+
 #include "watch/datatypes.hpp"
 #include "watch/library.hpp"
 #include "watch/sites.hpp"
