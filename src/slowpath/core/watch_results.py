@@ -134,11 +134,10 @@ class MessageClass(Result, frozen=True, kw_only=True):
     bytes: Annotated[Count, means("all ranks")]
     time_s: Annotated[NotNegative, means("in its calls, a rank")]
     wait_s: Annotated[
-        NotNegative | None,
-        means("waiting for others, in its calls and those that completed it, a rank; null: not matched"),
+        NotNegative | None, means("waiting for others, the completing calls included, a rank; null: not matched")
     ]
     transfer_s: Annotated[
-        NotNegative | None, means("moving bytes, in its calls and those that completed it, a rank; null: not matched")
+        NotNegative | None, means("moving bytes, the completing calls included, a rank; null: not matched")
     ]
     median_s: Annotated[NotNegative, means("of one call, from the time distribution")]
     floor_ratio: Annotated[
