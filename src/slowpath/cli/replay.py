@@ -50,18 +50,20 @@ def command(
     messages take 1 %, becomes two cells of the engine, measured in interleaved launches of 2 ranks under the program's
     MPI; the cost is shown first. The runs are kept in WATCH/prices, and the watch's report is made anew.
     """
-    from slowpath.diagnose.replay.session import measured, prepared_for, price_by_laws, read
+    from slowpath.diagnose.replay.questions import questions, use_laws
 
     tell = teller(quiet)
-    watched, asked = read(watch)
     if laws is not None:
-        price_by_laws(watch, watched, laws, dry_run)
+        use_laws(watch, laws, keep=not dry_run)
         return 0 if dry_run else _show(watch)
+    watched, asked = questions(watch)
     for line in asked.left:
         tell(f"no cell for {line}")
     if not asked.questions:
         tell("nothing to measure: no rule is about messages that take 1 % of the run or more")
         return 0 if dry_run else _show(watch)
+    from slowpath.diagnose.replay.session import measured, prepared_for
+
     prepared, text = prepared_for(watched, asked, os.environ, tell, mpi, rounds, budget, dry_run)
     for line in _summary(prepared):
         tell(line)

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from slowpath.analyse.watch.conclude import Asking, asking
-from slowpath.analyse.watch.sources import law_sources, next_price_folder, remember_laws, settings_of
-from slowpath.analyse.watch.whole import Watched, read_watched
+from slowpath.analyse.watch.conclude import Asking
+from slowpath.analyse.watch.sources import next_price_folder, settings_of
+from slowpath.analyse.watch.whole import Watched
 from slowpath.core.watch_results import WatchResults
 from slowpath.diagnose.replay.campaign import campaign_of
 from slowpath.diagnose.replay.library import launcher_of
@@ -19,22 +19,6 @@ from slowpath.run.execute import RunLimits
 from slowpath.run.measure import create, measure_prepared
 from slowpath.run.prepare import Prepared, prepare
 from slowpath.run.progress import choose
-
-
-def read(watch: Path) -> tuple[Watched, Asking]:
-    """A watch, and what is to be priced in it.  Raises: RecordError: it is no watch."""
-    found = read_watched(watch)
-    return found, asking(found.results, found.kept, found.variables)
-
-
-def price_by_laws(watch: Path, watched: Watched, laws: Path, dry: bool) -> None:
-    """A diagnosis of this machine as a source of prices, for this and later reports of the watch.
-
-    Raises: UsageError: it is of another machine, MPI or setting.  RecordError: it can't be read.
-    """
-    law_sources(laws, watched.results.program, watched.variables)
-    if not dry:
-        remember_laws(watch, laws)
 
 
 def prepared_for(
