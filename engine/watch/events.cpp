@@ -81,6 +81,17 @@ void thin(Lane& lane) {
     lane.runs[lane.run_count - 1] = {window, lane.events.used()};
 }
 
+/// Whether a poll that found nothing follows such a poll of the same place at once: a loop that waits by
+/// polling is one event, so that it does not take the room of all others.
+bool goes_on(Lane& lane, const layout::Event& event) {
+    constexpr std::uint64_t at_once_ns = 1000;
+    const WindowRun& run = lane.runs[lane.run_count - 1];
+    if (lane.events.used() == run.begin) return false;
+    const layout::Event& last = lane.events[lane.events.used() - 1];
+    return last.kind == event.kind && last.site == event.site && last.call == event.call &&
+           event.start_ticks - last.end_ticks < static_cast<std::uint64_t>(at_once_ns / ns_per_tick);
+}
+
 }  // namespace
 
 void add_event(Lane& lane, const layout::Event& event) {
@@ -88,6 +99,10 @@ void add_event(Lane& lane, const layout::Event& event) {
         enter_window(lane, event.start_ticks);
     ++lane.row->events_seen;
     if (!lane.keeps_window) return;
+    if ((event.kind & layout::found_nothing) != 0 && goes_on(lane, event)) {
+        lane.events[lane.events.used() - 1].end_ticks = event.end_ticks;
+        return;
+    }
     if (lane.events.used() == lane.events.capacity()) [[unlikely]] {
         thin(lane);
         if (!lane.keeps_window) return;

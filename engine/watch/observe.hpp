@@ -64,9 +64,9 @@ void count_event(const Seen& seen, const layout::Event& event, const Payload& pa
 /// Count it and add it.
 void keep_event(const Seen& seen, const layout::Event& event, const Payload& payload);
 
-/// Remember the request that a call has made.
-/// @param pending With its event; what holds for all posts is filled in.
-void post_request(const Seen& seen, Pending& pending, const Payload& payload);
+/// Remember the request that a call has made, with the event of its post.
+/// @return For what is particular; nullptr: there is none, or no room.
+Pending* post_request(const Seen& seen, const layout::Event& event, const Payload& payload);
 
 /// Keep the event of a call that makes a persistent request: no message yet.
 void keep_preparation(const Seen& seen, layout::Event event, const Payload& payload);
