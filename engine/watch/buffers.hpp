@@ -16,29 +16,8 @@ struct BufferView {
     std::uint64_t allocation_bytes = 0;        ///< 0: not known
 };
 
-/// An element of the section allocations (schema/watch.json).
-struct AllocationRow {
-    std::uint64_t address;
-    std::uint64_t bytes;
-    std::uint64_t page_bytes;
-    std::uint64_t uses;
-    std::uint64_t first_ticks;
-    std::uint64_t last_ticks;
-    std::uint16_t kind;
-    std::int16_t device;
-    std::uint16_t buffer_class;
-    std::uint16_t alive;
-    std::uint32_t site;
-    std::uint32_t remainder_bytes;
-};
-static_assert(sizeof(AllocationRow) == 64);
-
-/// Where the record keeps its rows: to be called when it is open, before the first view. Rows are written in
-/// place; `used` grows after a row is whole, `lost` counts those that found no room. Without a call nothing
-/// is kept, and views have no allocation.
-void keep_allocations(AllocationRow* rows, std::uint32_t capacity, std::uint32_t* used, std::uint32_t* lost);
-
-/// About 10 ns where the allocation is known; one query of the kernel's maps or of the GPU driver where not.
+/// Makes and keeps rows of the section allocations. About 10 ns where the allocation is known; one query of
+/// the kernel's maps or of the GPU driver where not.
 /// @param address Start of the message.  @param bytes Its length; 0 gives an empty view.
 BufferView view_buffer(const void* address, std::size_t bytes, std::uint64_t ticks);
 

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watch/intercept.hpp"
 
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
 #include "watch/fortran.hpp"
+#include "watch/imports.hpp"
+#include "watch/library.hpp"
 #include "watch/ticks.hpp"
 
 namespace slowpath::watch {
@@ -22,12 +29,35 @@ bool is_start(Call call) {
     return call == calls::MPI_Init || call == calls::MPI_Init_thread || call == calls::MPI_Session_init;
 }
 
+/// Once a process; a program that records nothing runs on.
+void say_unknown() {
+    static constinit std::atomic<bool> is_said{false};
+    const char* const folder = std::getenv("SLOWPATH_WATCH");
+    if (folder == nullptr || *folder == '\0' || is_said.exchange(true)) return;
+    dprintf(
+        STDERR_FILENO,
+        "slowpath watch: not recorded: the interface of %s is not that of MPICH, Open MPI or the MPI ABI\n",
+        library().path);
+}
+
+void begin() {
+    if (library().interface == Interface::unknown) return say_unknown();
+    begin_record();
+    note_imports();
+}
+
+void end() {
+    if (library().interface == Interface::unknown) return;
+    note_imports();
+    end_record();
+}
+
 [[gnu::noinline]] int start_or_end(Observed& seen, Prefix prefix, Invoke invoke) {
-    if (seen.call == calls::MPI_Finalize) end_record();
+    if (seen.call == calls::MPI_Finalize) end();
     seen.start_ticks = now_ticks();
     seen.error = invoke(original(prefix, seen.call), seen.arguments);
     seen.end_ticks = now_ticks();
-    if (is_start(seen.call) && seen.error == 0) begin_record();
+    if (is_start(seen.call) && seen.error == 0) begin();
     return seen.error;
 }
 

@@ -68,10 +68,16 @@ Library find_library() {
     if (handle == nullptr || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr) return {};
     const char* const slash = std::strrchr(map->l_name, '/');
     const char* const file = slash == nullptr ? map->l_name : slash + 1;
-    // By its name first: what lies under it may be another interface's library.
-    Library found = std::strncmp(file, "libmpi_abi.", 11) == 0               ? abi()
-                    : real_dlsym()(handle, "ompi_mpi_comm_world") != nullptr ? openmpi()
-                                                                             : mpich();
+    // By its name first: what lies under it may be another interface's library. MPICH's mpi.h needs
+    // MPIR_Dup_fn, so each library of its ABI has it; a layer with an interface of its own (MPItrampoline)
+    // has neither.
+    Library found;
+    if (std::strncmp(file, "libmpi_abi.", 11) == 0)
+        found = abi();
+    else if (real_dlsym()(handle, "ompi_mpi_comm_world") != nullptr)
+        found = openmpi();
+    else if (real_dlsym()(handle, "MPIR_Dup_fn") != nullptr)
+        found = mpich();
     std::strncpy(found.path, map->l_name, sizeof found.path - 1);
     return found;
 }

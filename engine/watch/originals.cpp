@@ -18,6 +18,7 @@ constinit std::atomic<void*> known_originals[2][call_count] = {};
 namespace {
 
 constexpr std::size_t name_room = 64;
+constinit std::atomic<void*> known_library{nullptr};
 
 /// "Send" of MPI_Send.
 const char* short_name(Call call) {
@@ -60,7 +61,9 @@ void* open_global() {
     return nullptr;
 }
 
-[[noreturn]] void end_without(const char* name) {
+}  // namespace
+
+void end_without(const char* name) {
     char text[256];
     const int length = std::snprintf(
         text, sizeof text, "slowpath watch: the program calls %s, which its MPI library lacks\n", name);
@@ -68,16 +71,22 @@ void* open_global() {
     _exit(127);
 }
 
-}  // namespace
-
 void* library_handle() {
-    static constinit std::atomic<void*> known{nullptr};
+    std::atomic<void*>& known = known_library;
     void* found = known.load(std::memory_order_acquire);
     if (found != nullptr) return found;
     found = open_global();
     if (found == nullptr) dl_iterate_phdr(open_if_mpi, &found);
     known.store(found, std::memory_order_release);
     return found;
+}
+
+bool take_original(Prefix prefix, Call call, void* found, void* library) {
+    void* nobody = nullptr;
+    known_library.compare_exchange_strong(nobody, library);
+    std::atomic<void*>& known = known_originals[static_cast<std::size_t>(prefix)][call];
+    nobody = nullptr;
+    return known.compare_exchange_strong(nobody, found) || nobody == found;
 }
 
 void* find_original(Prefix prefix, Call call) {

@@ -23,6 +23,13 @@ inline void* original(Prefix prefix, Call call) {
     return known != nullptr ? known : find_original(prefix, call);
 }
 
+/// Says that dlsym gave this function of this opened library to the program.
+/// @return False: the wrapper has another original, so it cannot stand for this one.
+bool take_original(Prefix prefix, Call call, void* found, void* library);
+
+/// Ends the program as the loader does for a symbol that no library has.
+[[noreturn]] void end_without(const char* name);
+
 /// The MPI library, opened; nullptr: none is loaded.
 void* library_handle();
 

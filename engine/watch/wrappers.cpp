@@ -4,6 +4,7 @@
 ///
 /// Both names, because libraries between the program and MPI use both: Open MPI's Fortran bindings call
 /// PMPI_, MPICH's call either, and a tool that was preloaded before this library calls PMPI_.
+#include "watch/found.hpp"
 #include "watch/intercept.hpp"
 
 #define PARAMETERS_0
@@ -60,3 +61,20 @@ extern "C" {
 
 }  // extern "C"
 #pragma GCC visibility pop
+
+namespace slowpath::watch {
+namespace {
+
+#undef SLOWPATH_CALL
+#define SLOWPATH_CALL(name, ...) {reinterpret_cast<void*>(&::name), reinterpret_cast<void*>(&::P##name)},
+void* const wrappers[call_count][2] = {
+#include "watch/calls.inc"
+};
+
+}  // namespace
+
+void* wrapper_of(Prefix prefix, Call call) {
+    return wrappers[call][static_cast<std::size_t>(prefix)];
+}
+
+}  // namespace slowpath::watch

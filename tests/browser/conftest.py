@@ -76,5 +76,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     path = folder / "diagnosis.html"
     path.write_text(page(*diagnosed.diagnosis()), encoding="utf-8")
     watched = folder / "watch.html"
-    watched.write_text(render_watch_html(watch_results.results(96)), encoding="utf-8")
+    watched.write_text(
+        render_watch_html(watch_results.results(96), "w", [("proof-1", watch_results.a_proof())]), encoding="utf-8"
+    )
     return {**found, "diagnosis": path.as_uri(), "watch": watched.as_uri()}

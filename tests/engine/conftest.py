@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,6 +13,7 @@ from ranks import Ranks
 
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
+from slowpath.run.watch.library import find_library
 
 SOURCES = Path(__file__).resolve().parents[2] / "engine" / "memory" / "tests"
 
@@ -20,6 +22,12 @@ SOURCES = Path(__file__).resolve().parents[2] / "engine" / "memory" / "tests"
 def ranks(mpi: Mpi, engine: Engine) -> Ranks:
     """Starts programs on ranks of the MPI under test."""
     return Ranks(mpi, engine)
+
+
+@pytest.fixture(scope="session")
+def watch_library(engine_cache: Path) -> Path:
+    """libslowpath-watch.so: an engine's, or compiled now."""
+    return find_library({**os.environ, "SLOWPATH_CACHE_DIR": str(engine_cache)}, lambda _: None)
 
 
 @pytest.fixture(scope="session")

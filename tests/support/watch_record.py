@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from slowpath.record.watch.layout import NONE_16, NONE_32, Kind, State, watch_layout
+from support.watch_file import array_of, assembled
 
 FAMILIES = {
     "point to point": ("Send", "Recv", "Isend", "Irecv", "Ssend", "Issend", "Sendrecv", "Probe", "Iprobe", "Start"),
@@ -233,8 +234,8 @@ class Rank:
             posted = self._requests.pop(serial)
             sides = Kind.SEND | Kind.RECEIVE | Kind.COLLECTIVE | Kind.ONE_SIDED
             kind = Kind.DONE | (Kind(posted["kind"]) & sides)
-            names = ("bytes", "request", "sequence", "peer", "tag", "allocation", "communicator", "datatype", "site")
-            self.event(call, start_s, end_s, kind, **{name: posted[name] for name in names})
+            names = ("bytes", "request", "sequence", "peer", "tag", "allocation", "communicator", "datatype")
+            self.event(call, start_s, end_s, kind, **{name: posted[name] for name in names}, **fields)
 
     def collective(
         self, call: str, *, start_s: float, end_s: float, message_bytes: int = 0, root: int = -1,
@@ -274,10 +275,11 @@ class Rank:
         return row | {"start_ticks": self._ticks(event["start_ns"]), "end_ticks": self._ticks(event["end_ns"])}
 
     def _count_calls(self) -> None:
-        for event in self.rows["events"]:
-            if not event["kind"] & (Kind.DONE | Kind.PART):
-                row = self.rows["calls"][event["call"]]
-                row["calls"] = row.get("calls", 0) + 1
+        calls = Counter(event["call"] for event in self.rows["events"] if not event["kind"] & (Kind.DONE | Kind.PART))
+        for profiled in self.rows["profile"]:
+            calls[profiled["call"]] += profiled["count"]
+        for number, row in enumerate(self.rows["calls"]):
+            row["calls"] = calls[number]
 
     def _profile(self, lane: int) -> list[dict[str, Any]]:
         """Rows from the events of a lane: of a receive by a request, what completed it counts."""
@@ -339,19 +341,19 @@ class Rank:
         lanes = sorted({0} | {event["lane"] for event in self.rows["events"]})
         parts: list[tuple[str, int, np.ndarray[Any, Any]]] = []
         for name in ("calls", "sites", "communicators", "members", "datatypes", "allocations"):
-            parts.append((name, 0, _array(name, self.rows[name])))
-        parts.append(("lanes", 0, _array("lanes", [self._lane(lane) for lane in range(lanes[-1] + 1)])))
+            parts.append((name, 0, array_of(name, self.rows[name])))
+        parts.append(("lanes", 0, array_of("lanes", [self._lane(lane) for lane in range(lanes[-1] + 1)])))
         for lane in lanes:
             ordered = sorted(
                 (event for event in self.rows["events"] if event["lane"] == lane and self._is_kept(event)),
                 key=lambda event: event["end_ns"],
             )
-            parts.append(("events", lane, _array("events", [self._stored_event(event) for event in ordered])))
-            parts.append(("profile", lane, _array("profile", self._profile(lane))))
+            parts.append(("events", lane, array_of("events", [self._stored_event(event) for event in ordered])))
+            parts.append(("profile", lane, array_of("profile", self._profile(lane))))
         lines = "".join(f"{key}\t{value}\n" for key, value in self.text).encode()
         parts.append(("text", 0, np.frombuffer(lines, known.sections["text"].element)))
         last_ns = max((event["end_ns"] for event in self.rows["events"]), default=0)
-        return _assembled(parts, self._header(last_ns if end_s is None else round(end_s * 1e9)), self.lost)
+        return assembled(parts, self._header(last_ns if end_s is None else round(end_s * 1e9)), self.lost)
 
     def _header(self, end_ns: int) -> dict[str, Any]:
         return {
@@ -391,35 +393,3 @@ def buffer_class(kind: int, page_bytes: int = 4096, start: int = 1, is_odd: bool
     """Bits of a buffer's class (schema/watch.json, buffer_class); its allocation's length is known."""
     page = 0 if page_bytes == 0 else 1 if page_bytes < 65536 else 2 if page_bytes < 2**21 else 3
     return kind | page << 4 | start << 6 | is_odd << 8 | 1 << 9
-
-
-def _array(name: str, rows: Sequence[dict[str, Any]]) -> np.ndarray[Any, Any]:
-    whole = np.zeros(len(rows), watch_layout().sections[name].element)
-    for i, row in enumerate(rows):
-        for key, value in row.items():
-            whole[key][i] = value
-    return whole
-
-
-def _assembled(
-    parts: Sequence[tuple[str, int, np.ndarray[Any, Any]]], fields: dict[str, Any], lost: Counter[str]
-) -> bytes:
-    known = watch_layout()
-    table = np.zeros(known.most_sections, known.row)
-    offset, payload = known.header_bytes, b""
-    for i, (name, lane, part) in enumerate(parts):
-        raw = part.tobytes()
-        spare = part.dtype.itemsize  # room that is not used
-        table[i] = (
-            known.sections[name].number, lane, offset, part.size + 1, part.dtype.itemsize, part.size, lost[name]
-        )  # fmt: skip
-        payload += raw + bytes(spare + -(len(raw) + spare) % 64)
-        offset = known.header_bytes + len(payload)
-    header = np.zeros(1, known.header)
-    fields = {
-        "magic": known.magic, "version": known.version, "header_bytes": known.header_bytes, "file_bytes": offset,
-        "section_count": len(parts), **fields,
-    }  # fmt: skip
-    for name, value in fields.items():
-        header[name][0] = value
-    return header.tobytes() + table.tobytes() + payload

@@ -16,6 +16,7 @@ from slowpath.cli.options import (
     phase_option,
     phases_of,
 )
+from slowpath.core.errors import UsageError
 
 
 @click.command("compare", epilog="Example: slowpath compare slowpath-runs/before slowpath-runs/after")
@@ -46,9 +47,17 @@ def command(
     A and B are run folders or results.json files: two dates, two libraries, two machines. B is judged against A. The
     runs were not interleaved, and all that differs between them is listed first. Exit codes: 0 whatever comes out, 2
     wrong usage, 4 a file refused or nothing measured. To fail a job on a slowdown: slowpath gate.
+
+    A and B may be watches, or folders of several watches each: calls, bytes and seconds by class.
     """
     import msgspec
 
+    from slowpath.compare.watch.read import is_watch_source
+
+    if is_watch_source(a) or is_watch_source(b):
+        if metrics or phase != "all" or html or openmetrics:
+            raise UsageError("watches take no --metric, --phase, --html and --openmetrics: leave them out")
+        return _watches(a, b, minimum_effect, "json" if as_json else format)
     from slowpath.compare.comparison import compare
     from slowpath.compare.read import read_source
 
@@ -76,4 +85,21 @@ def command(
         from slowpath.compare.text import render_comparison
 
         click.echo(render_comparison(found).rstrip("\n"))
+    return 0
+
+
+def _watches(a: Path, b: Path, minimum_effect: float, format: str) -> int:
+    """Two watches, or several a side."""
+    import msgspec
+
+    from slowpath.compare.watch.comparison import compare_watches
+    from slowpath.compare.watch.read import read_side
+    from slowpath.compare.watch.text import render_watch_comparison, render_watch_csv
+
+    found = compare_watches(read_side(a), read_side(b), minimum_effect)
+    if format == "json":
+        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
+    else:
+        render = render_watch_csv if format == "csv" else render_watch_comparison
+        click.echo(render(found).rstrip("\n"))
     return 0

@@ -77,6 +77,8 @@ def command(
     First the two runs have to be comparable: the same kind of machine, MPI, engine, placement and settings, and each
     cell of both measured and compared. What is not so is named, and the gate is undecided; --accept judges anyway.
 
+    Watches, or folders of several: calls and bytes are judged exactly, seconds from 3 watches a side on (a pass: 8).
+
     Exit codes: 0 pass, 1 regression, 2 wrong usage, 3 undecided, 4 the machine or a file refused, or nothing measured.
     """
     format = "json" if as_json else format
@@ -86,6 +88,12 @@ def command(
         return run_self_test(run, trial, minimum_effect, format == "json")
     if baseline is None:
         raise UsageError("a gate needs --baseline, a run folder or its results.json")
+    from slowpath.compare.watch.read import is_watch_source
+
+    if is_watch_source(run) or is_watch_source(baseline):
+        if again.remeasure or exports or metrics or format not in ("text", "json"):
+            raise UsageError("watches take no --remeasure, --export, --metric and --format markdown or github")
+        return _watches(run, baseline, minimum_effect, _kinds(accept), undecided, format)
     from slowpath.compare.export import parse_exports, write_exports
     from slowpath.compare.gate import flagged, gate
     from slowpath.compare.read import read_source
@@ -97,6 +105,23 @@ def command(
         found = measured_again(found, new, old, again)
     write_exports(wanted, found, new)
     _print(found, format)
+    chosen = {"undecided": found.exit_code, "pass": 0, "fail": 1}[undecided]
+    return chosen if found.outcome == "undecided" else found.exit_code
+
+
+def _watches(run: Path, baseline: Path, minimum_effect: float, accepted: list[str], undecided: str, format: str) -> int:
+    """The gate of watches, or of several a side."""
+    import msgspec
+
+    from slowpath.compare.watch.gate import gate_watches
+    from slowpath.compare.watch.read import read_side
+    from slowpath.compare.watch.text import render_watch_gate
+
+    found = gate_watches(read_side(run), read_side(baseline), minimum_effect, accepted)
+    if format == "json":
+        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
+    else:
+        click.echo(render_watch_gate(found).rstrip("\n"))
     chosen = {"undecided": found.exit_code, "pass": 0, "fail": 1}[undecided]
     return chosen if found.outcome == "undecided" else found.exit_code
 

@@ -23,24 +23,55 @@ import click
     help="otf2: for Vampir and other tools of the field. perfetto: for a browser.",
 )
 @click.option(
+    "--begin", type=click.FloatRange(min=0), metavar="S", help="Of a watch: calls from here, seconds since MPI_Init."
+)
+@click.option("--end", type=click.FloatRange(min=0), metavar="S", help="Of a watch: calls up to here.")
+@click.option(
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="A new or empty folder.  [default: in RUN/traces]"
 )
-def command(run: Path, cell: int | None, launch: int | None, format: str, out: Path | None) -> int:
+def command(
+    run: Path,
+    cell: int | None,
+    launch: int | None,
+    format: str,
+    begin: float | None,
+    end: float | None,
+    out: Path | None,
+) -> int:
     """Write what every rank did when, for trace viewers.
 
     One launch: every interval that was recorded of every rank, with its step and repetition. Cells of cannon and of
     p2p pattern=one_way have start times; other cells record durations alone.
+
+    RUN may be a watch: its MPI calls by name, a track for each rank and thread, messages as arrows.
     """
     from slowpath.core.files import inside
+    from slowpath.core.watch_folder import is_watch
     from slowpath.report.trace.read import read_trace
     from slowpath.report.trace.write import FORMATS, write_trace
 
-    trace = read_trace(run, cell, launch)
-    name = ("all" if cell is None else f"cell-{cell}") + ("" if launch is None else f"-launch-{launch}")
+    if is_watch(run):
+        from slowpath.report.trace.watch import read_watch_trace
+
+        if cell is not None or launch is not None:
+            raise click.UsageError("a watch has no cells and launches; choose a stretch of it with --begin and --end")
+        trace, name = read_watch_trace(run, begin, end), _stretch(begin, end)
+    elif begin is not None or end is not None:
+        raise click.UsageError("--begin and --end are for watches; choose a cell of a run with --cell")
+    else:
+        trace = read_trace(run, cell, launch)
+        name = ("all" if cell is None else f"cell-{cell}") + ("" if launch is None else f"-launch-{launch}")
     folder = out or inside(run, Path("traces") / (name if format == "both" else f"{name}-{format}"))
     for note in trace.notes:
         click.echo(f"note: {note}", err=True)
     for path, how in write_trace(trace, folder, list(FORMATS) if format == "both" else [format]):
         click.echo(f"{path}   {how}")
-    click.echo(f"{trace.title}: {len(trace.rows)} ranks, {trace.spans} intervals, {trace.messages} messages", err=True)
+    click.echo(f"{trace.title}: {trace.ranks} ranks, {trace.spans} intervals, {trace.messages} messages", err=True)
     return 0
+
+
+def _stretch(begin: float | None, end: float | None) -> str:
+    """The folder's name: `all`, `from-1-to-2.5`."""
+    words = [f"from-{begin:g}"] if begin is not None else []
+    words += [f"to-{end:g}"] if end is not None else []
+    return "-".join(words) or "all"

@@ -15,7 +15,9 @@ from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Res
 WATCH_SCHEMA: Final = 1
 
 Family = Literal["point to point", "completion", "collective", "one-sided", "management", "files", "other"]
-WaitKind = Literal["late sender", "late receiver", "collective imbalance", "unexpected copy", "late target"]
+WaitKind = Literal[
+    "late sender", "late receiver", "late progress", "collective imbalance", "unexpected copy", "late target"
+]
 SavingBasis = Literal["diagnosis", "replay", "trial"]
 
 
@@ -47,8 +49,13 @@ class RankTime(Result, frozen=True, kw_only=True):
     host: Annotated[Name, means("it ran on")]
     span_s: Annotated[NotNegative, means("from MPI_Init to MPI_Finalize, or to its last sign")]
     mpi_s: Annotated[NotNegative, means("in MPI calls; the longest thread's where several call MPI")]
-    late_sender_s: Annotated[NotNegative, means("waiting in a receive or a wait for a message that was not sent yet")]
-    late_receiver_s: Annotated[NotNegative, means("waiting in a send for a receive that was not posted yet")]
+    late_sender_s: Annotated[
+        NotNegative, means("waiting for a message that was not sent yet, or whose sender had to call MPI and computed")
+    ]
+    late_receiver_s: Annotated[
+        NotNegative,
+        means("waiting in a send for a receive that was not posted yet, or whose rank had to call MPI and computed"),
+    ]
     imbalance_s: Annotated[NotNegative, means("waiting in collectives and fences for ranks that came later")]
     unexpected_s: Annotated[
         NotNegative, means("copies of messages that came before their receive, as far as they can be told")
@@ -126,8 +133,12 @@ class MessageClass(Result, frozen=True, kw_only=True):
     count: Annotated[Count, means("messages or calls, all ranks")]
     bytes: Annotated[Count, means("all ranks")]
     time_s: Annotated[NotNegative, means("in its calls, a rank")]
-    wait_s: Annotated[NotNegative | None, means("of it waiting for others, a rank; null: not matched")]
-    transfer_s: Annotated[NotNegative | None, means("of it moving bytes, a rank; null: not matched")]
+    wait_s: Annotated[
+        NotNegative | None, means("waiting for others, the completing calls included, a rank; null: not matched")
+    ]
+    transfer_s: Annotated[
+        NotNegative | None, means("moving bytes, the completing calls included, a rank; null: not matched")
+    ]
     median_s: Annotated[NotNegative, means("of one call, from the time distribution")]
     floor_ratio: Annotated[
         NotNegative | None,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`slowpath.open`: what a folder is, a run or a diagnosis."""
+"""`slowpath.open`: what a folder is, a run, a diagnosis or a watch."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from pathlib import Path
 
 from slowpath.core.diagnosis_folder import is_diagnosis
 from slowpath.core.errors import RecordError
+from slowpath.core.watch_folder import is_watch
 from slowpath.report.api import Run
 from slowpath.report.diagnosis_api import Diagnosis
+from slowpath.report.watch.api import Watch
 
 
-def open(path: str | PathLike[str]) -> Run:
-    """A run folder, whole or unfinished, or a diagnosis (a slowpath.report.diagnosis_api.Diagnosis).
+def open(path: str | PathLike[str]) -> Run | Watch:
+    """A run folder, whole or unfinished, a diagnosis (a slowpath.report.diagnosis_api.Diagnosis), or a watch.
 
     Raises: RecordError if `path` is none, or can't be read.
     """
@@ -21,6 +23,8 @@ def open(path: str | PathLike[str]) -> Run:
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         raise RecordError(f"{folder}: {what}; name a run folder")
+    if is_watch(folder):
+        return Watch(folder)
     if is_diagnosis(folder):
         return Diagnosis(folder)
     run = Run(folder)

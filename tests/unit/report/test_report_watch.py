@@ -15,6 +15,7 @@ import pytest
 from msgspec.structs import replace
 from test_report_html import HOSTILE, SEEN, Page, pictures
 
+from slowpath.analyse.watch.proven import with_proofs
 from slowpath.core.watch_results import Pair, WatchResults
 from slowpath.core.watch_results_file import read_watch_results
 from slowpath.report.svg import rank_matrix, rank_slices
@@ -30,6 +31,7 @@ from support.watch_results import (
     a_coverage,
     a_finding,
     a_program,
+    a_proof,
     a_rank,
     a_site,
     classes,
@@ -92,6 +94,32 @@ def test_what_was_proven_is_said_to_be() -> None:
     found = render_watch_html(results(findings=(a_finding(status="proven"),)))
     assert ("1 slow path, 1 proven" in found, "proven on the program itself" in found) == (True, True)
     assert ">Use huge pages of malloc</h3>" in found
+
+
+def test_a_proof_is_drawn_and_told() -> None:
+    text = render_watch_html(results(), "w", [("proof-1", a_proof()), ("proof-2", a_proof(verdict="ignored", runs=()))])
+    words = re.sub(r"<[^>]*>", " ", text)
+    assert "proven: 2.00 s [1.50, 2.50] s of a run saved" in words
+    assert "page faults of a run: 492,977 as it is, 13,386 with the remedy" in words
+    assert words.index("the setting was not taken") < words.index("proven: 2.00 s")  # the latest first
+    drawn = next(svg for svg in pictures(text) if svg.get("class") == "sides-picture")
+    assert len(list(drawn.iter("circle"))) == 12
+    parsed = Page(text)
+    assert len(parsed.ids) == len(set(parsed.ids))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "status"),
+    [(("proven",), "proven"), (("undecided", "no effect"), "no effect"), (("slower",), "no effect"),
+     (("ignored", "failed"), "priced"), (("no effect", "proven"), "proven"), (("running",), "undecided")],
+)  # fmt: skip
+def test_a_finding_says_what_its_proofs_show(verdicts: tuple[str, ...], status: str) -> None:
+    found = with_proofs(results(), [a_proof(verdict=one) for one in verdicts])
+    assert [one.status for one in found.findings] == [status, "priced"]  # the other rule has no proof
+
+
+def test_the_proof_of_another_remedy_proves_nothing() -> None:
+    assert with_proofs(results(), [a_proof(remedy="two-copies")]).findings == results().findings
 
 
 def test_verdict_lines_keep_their_words() -> None:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from slowpath.core.errors import RecordError
 from slowpath.core.resources import data_folder
 from slowpath.record.watch.layout import NONE_16, NONE_32, Kind, Peer, State, watch_layout
-from slowpath.record.watch.reader import read_rank, record_files
-from support.watch_record import Job, Rank
+from slowpath.record.watch.reader import read_rank
+from support.watch_record import Rank
 
 
 def planted() -> Rank:
@@ -87,17 +87,6 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
         file.truncate(watch_layout().most_bytes + 1)
     with pytest.raises(RecordError, match="more than the"):
         read_rank(path)
-
-
-def test_a_folder_that_is_missing_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match=r"is .+ a watch"):
-        record_files(tmp_path / "ranks")
-
-
-def test_files_of_a_job_are_found_by_name(tmp_path: Path) -> None:
-    Job(3).write(tmp_path / "ranks")
-    (tmp_path / "ranks" / "core.17").touch()
-    assert [path.name for path in record_files(tmp_path / "ranks")] == [f"node1-{4000 + i}.watch" for i in range(3)]
 
 
 def test_a_record_that_was_cut_off_keeps_what_is_whole(tmp_path: Path) -> None:

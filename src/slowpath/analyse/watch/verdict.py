@@ -62,6 +62,8 @@ def _finding(finding: WatchFinding, watch: str) -> list[str]:
     lines = [_row(finding.rule, find(finding.rule).name, seconds(value), finding.text)]
     if finding.status == "proven":
         lines.append(f"{' ' * (_CODE + 3)}proven on this program")
+    elif finding.status == "no effect":
+        lines.append(f"{' ' * (_CODE + 3)}its remedy saves nothing on this program: {finding.prove}")
     elif finding.prove is not None:
         lines.append(f"{' ' * (_CODE + 3)}try  {_first_try(finding)}      slowpath prove {watch} {finding.prove}")
     elif finding.change is not None:

@@ -136,11 +136,10 @@ def _chosen(path: Path) -> str | None:
 
 def _joined(variables: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
     """Tunables of glibc behind the user's own."""
-    own = environ.get(TUNABLES, "")
-    return {
-        name: f"{own}:{value}" if name == TUNABLES and own and value not in own else value
-        for name, value in variables.items()
-    }
+    own, wanted = environ.get(TUNABLES, ""), variables.get(TUNABLES, "")
+    if not own or not wanted:
+        return dict(variables)
+    return {**variables, TUNABLES: own if wanted in own else f"{own}:{wanted}"}
 
 
 def _bound(argv: Sequence[str], bind: str, launcher: str) -> tuple[tuple[str, ...], Mapping[str, str]] | str:

@@ -26,12 +26,14 @@ def proof_lines(proof: Proof) -> list[str]:
     lines = [f"{proof.remedy}: {_VERDICTS[proof.verdict]}{_headline(proof)}"]
     lines.append(f"  {proof.text}")
     if proof.effect is not None:
-        lines.append(f"  time: {_ratio(proof.effect)} of as it is; {proof.reason}")
-    else:
+        lines.append(f"  time: {_ratio(proof.effect)} over that as it is; {proof.reason}")
+    elif proof.verdict != "ignored":
         lines.append(f"  {proof.reason}")
     if proof.control is not None:
-        lines.append(f"  control: {_ratio(proof.control)} with a variable that nothing reads")
+        lines.append(f"  control: {_ratio(proof.control)} over that as it is, with a variable that nothing reads")
     lines.append(f"  witness: {proof.witness.state}: {proof.witness.text}")
+    if not proof.runs:
+        return [line(one) for one in lines]
     if proof.compared and proof.verdict in ("proven", "no effect", "slower", "undecided"):
         lines.append(f"  output: equal in all runs ({', '.join(proof.compared)})")
     elif not proof.compared:
@@ -60,7 +62,7 @@ def _headline(proof: Proof) -> str:
 
 def _ratio(effect: ProofEffect) -> str:
     ends = "no interval yet" if effect.interval is None else f"[{effect.interval[0]:.4f}, {effect.interval[1]:.4f}]"
-    return f"{effect.ratio:.4f} {ends}, {effect.blocks} blocks"
+    return f"{effect.ratio:.4f} {ends} ({effect.blocks} blocks)"
 
 
 def _use(proof: Proof) -> list[str]:

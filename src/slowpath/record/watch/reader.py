@@ -21,8 +21,6 @@ from slowpath.core.errors import RecordError
 from slowpath.core.files import open_regular
 from slowpath.record.watch.layout import NONE_16, NONE_32, Section, State, WatchLayout, watch_layout
 
-SUFFIX = ".watch"
-MOST_RECORDS = 100_000  # files of a watch
 MOST_TEXT_LINES = 100_000  # of one rank
 HIGHEST_LEVEL = 40  # of thinning; windows that far apart are longer than any run
 LONGEST_LINE = 4096  # characters
@@ -82,23 +80,6 @@ class RankRecord:
 def clean_text(raw: bytes) -> str:
     """A fixed-length field as text."""
     return bytes(raw).split(b"\0", 1)[0].decode("utf-8", "replace")[:LONGEST_LINE]
-
-
-def record_files(folder: Path) -> list[Path]:
-    """The records in the folder `ranks` of a watch, by name.
-
-    Raises: RecordError: there is no such folder, or more files than are read.
-    """
-    try:
-        with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries if entry.name.endswith(SUFFIX))
-    except OSError as error:
-        raise RecordError(
-            f"{folder}: cannot be read: {error.strerror or error}; is {folder.parent} a watch?"
-        ) from error
-    if len(names) > MOST_RECORDS:
-        raise RecordError(f"{folder}: {len(names)} records, more than the {MOST_RECORDS} that are read")
-    return [folder / name for name in names]
 
 
 def read_rank(path: Path) -> RankRecord:

@@ -13,8 +13,9 @@ from slowpath.core.errors import RecordError
 class Message:
     """A transfer between two ranks, as one of them sees it.
 
-    kind: send, put and get when it starts; receive and arrival (of a put) when it is complete.  tag: of a put or get
-    none, 0.  flow: the same on both sides, and on no other message of the repetition; (): one side alone knows of it.
+    kind: send, put and get when it starts; receive and arrival (of a put) when it is complete.  partner: among all
+    ranks.  tag: of a put or get none, 0.  flow: the same on both sides, and on no other message of the repetition; ():
+    one side alone knows of it.  communicator: in Trace.communicators, which holds both ranks.
     """
 
     kind: str
@@ -22,11 +23,29 @@ class Message:
     tag: int
     bytes: int
     flow: tuple[int, ...] = ()
+    communicator: int = 0
 
     @property
     def at_end(self) -> bool:
         """Whether it belongs to the end of its span."""
         return self.kind in ("receive", "arrival")
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """A collective call. root: rank in the communicator; None: it has none.  sent_bytes: what this rank gave."""
+
+    communicator: int
+    root: int | None
+    sent_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Communicator:
+    """Ranks that share one. members: ranks of all, by rank."""
+
+    name: str
+    members: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +61,45 @@ class Span:
     mpi: bool = False
     attributes: Mapping[str, int] = field(default_factory=dict)
     messages: tuple[Message, ...] = ()
+    collective: Collective | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Everything that one rank did. pid: None where the record does not state it."""
+    """Everything that one thread of a rank did. pid: None where the record does not state it.
+
+    lane: 0 is the thread that stands for the rank.
+    """
 
     rank: int
     host: str
     pid: int | None
     spans: Sequence[Span]
+    lane: int = 0
+
+    @property
+    def name(self) -> str:
+        """`rank 3`, `rank 3, thread 1`."""
+        return f"rank {self.rank}, thread {self.lane}" if self.lane else f"rank {self.rank}"
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
     """One launch. began_ns: the trace's beginning, nanoseconds since 1970; None: not recorded.
 
-    notes: what a reader must know, a line each.
+    rows: of ranks 0 to the last without a gap, lane 0 first.  notes: what a reader must know, a line each.
+    communicators: the first holds all ranks; (): that one alone.
     """
 
     title: str
     began_ns: int | None
     rows: Sequence[Row]
     notes: Sequence[str] = ()
+    communicators: Sequence[Communicator] = ()
+
+    @property
+    def ranks(self) -> int:
+        return sum(row.lane == 0 for row in self.rows)
 
     @property
     def spans(self) -> int:

@@ -27,6 +27,8 @@ _FIXED64 = 1  # wire type
 _SLICE_BEGIN, _SLICE_END = 1, 2  # TrackEvent.Type
 _STATE_CLEARED = 1  # SEQ_INCREMENTAL_STATE_CLEARED
 _FIRST_UUID = 1000
+_FIRST_THREAD_UUID = 1 << 40  # of threads that stand for no rank
+_FIRST_TID = 1 << 24  # beyond all ranks
 
 
 def write_perfetto(trace: Trace, folder: Path) -> Path:
@@ -37,7 +39,9 @@ def write_perfetto(trace: Trace, folder: Path) -> Path:
     path = folder / NAME
     flows = {flow: number + 1 for number, flow in enumerate(dict.fromkeys(
         one.flow for row in trace.rows for span in row.spans for one in span.messages if one.flow))}  # fmt: skip
-    write_atomically(path, b"".join(packet for row in trace.rows for packet in _row(row, flows)))
+    numbers = range(1, len(trace.rows) + 1)
+    rows = zip(numbers, trace.rows, strict=True)
+    write_atomically(path, b"".join(packet for number, row in rows for packet in _row(number, row, flows)))
     return path
 
 
@@ -58,28 +62,33 @@ def _bytes(number: int, value: bytes | str) -> bytes:
     return _varint(number << 3 | 2) + _varint(len(data)) + data
 
 
-def _row(row: Row, flows: Mapping[tuple[int, ...], int]) -> list[bytes]:
-    """A process with one thread for each rank. Where a pid is not known, or two nodes gave the same one, the rank
-    would be mistaken for another; so the rank stands for the pid.
+def _row(sequence: int, row: Row, flows: Mapping[tuple[int, ...], int]) -> list[bytes]:
+    """A process for each rank, with a thread for each of its own. Where a pid is not known, or two nodes gave the same
+    one, the rank would be mistaken for another; so the rank stands for the pid.
     """
     process, thread = _FIRST_UUID + 2 * row.rank, _FIRST_UUID + 2 * row.rank + 1
     pid = row.rank + 1  # 0 is the idle process to the viewer
-    host = f"{row.host}, process {row.pid}" if row.pid is not None else row.host
-    about = _int(_UUID, process) + _bytes(
-        _PROCESS, _int(_PID, pid) + _bytes(_PROCESS_NAME, f"rank {row.rank} ({host})")
-    )
-    own = _int(_THREAD_PID, pid) + _int(_TID, pid) + _bytes(_THREAD_NAME, f"rank {row.rank}")
-    lane = _int(_UUID, thread) + _bytes(_NAME, f"rank {row.rank}") + _bytes(_THREAD, own)
+    tid = pid if row.lane == 0 else _FIRST_TID + sequence
+    thread = thread if row.lane == 0 else _FIRST_THREAD_UUID + sequence
+    own = _int(_THREAD_PID, pid) + _int(_TID, tid) + _bytes(_THREAD_NAME, row.name)
+    lane = _int(_UUID, thread) + _bytes(_NAME, row.name) + _bytes(_THREAD, own)
     first = _int(_SEQUENCE_FLAGS, _STATE_CLEARED)
-    packets = [_packet(row, first + _bytes(_TRACK_DESCRIPTOR, about)), _packet(row, _bytes(_TRACK_DESCRIPTOR, lane))]
+    packets = []
+    if row.lane == 0:
+        host = f"{row.host}, process {row.pid}" if row.pid is not None else row.host
+        named = _int(_PID, pid) + _bytes(_PROCESS_NAME, f"rank {row.rank} ({host})")
+        about = _int(_UUID, process) + _bytes(_PROCESS, named)
+        packets.append(_packet(sequence, first + _bytes(_TRACK_DESCRIPTOR, about)))
+        first = b""
+    packets.append(_packet(sequence, first + _bytes(_TRACK_DESCRIPTOR, lane)))
     for time_ns, span, entered in edges(row):
         event = _begin(span, thread, flows) if entered else _int(_TYPE, _SLICE_END) + _int(_TRACK_UUID, thread)
-        packets.append(_packet(row, _int(_TIMESTAMP, time_ns) + _bytes(_TRACK_EVENT, event)))
+        packets.append(_packet(sequence, _int(_TIMESTAMP, time_ns) + _bytes(_TRACK_EVENT, event)))
     return packets
 
 
-def _packet(row: Row, content: bytes) -> bytes:
-    return _bytes(_PACKET, content + _int(_SEQUENCE, row.rank + 1))
+def _packet(sequence: int, content: bytes) -> bytes:
+    return _bytes(_PACKET, content + _int(_SEQUENCE, sequence))
 
 
 def _begin(span: Span, track: int, flows: Mapping[tuple[int, ...], int]) -> bytes:
@@ -105,4 +114,8 @@ def _about(span: Span) -> dict[str, int]:
     for number, one in enumerate(span.messages, start=1):
         found |= {f"{one.kind} {number} partner": one.partner, f"{one.kind} {number} bytes": one.bytes}
         found |= {f"{one.kind} {number} tag": one.tag} if one.kind in ("send", "receive") else {}
+    if span.collective is not None:
+        root = span.collective.root
+        found |= {"communicator": span.collective.communicator, "given bytes": span.collective.sent_bytes}
+        found |= {} if root is None else {"root": root}
     return found

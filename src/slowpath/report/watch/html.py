@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
+from slowpath.core.watch_proof import Proof
 from slowpath.core.watch_results import WatchResults
 from slowpath.report import format as fmt
 from slowpath.report import page as pages
 from slowpath.report.shown import PAGE_BYTES
-from slowpath.report.watch import view_messages, view_run, view_time, view_waits
+from slowpath.report.watch import view_messages, view_proofs, view_run, view_time, view_waits
 from slowpath.report.watch.view_findings import cards
 
 _COLUMNS = re.compile(r"\s{2,}")
@@ -22,11 +24,14 @@ LONGEST_NAME = 14  # characters of what stands before a colon
 FEWER_RANKS = (64, 32, 16, 8)  # of the picture ranks x time, until the page is small enough
 
 
-def render_watch_html(results: WatchResults, folder: str = "WATCH") -> str:
-    """The whole page.  Args: folder: of the watch, as commands to copy name it."""
+def render_watch_html(results: WatchResults, folder: str = "WATCH", proofs: Sequence[tuple[str, Proof]] = ()) -> str:
+    """The whole page.
+
+    Args: folder: of the watch, as commands to copy name it.  proofs: name of the folder of each, and proof.
+    """
     document = ""
     for most in FEWER_RANKS:
-        document = pages.render("watch.html.j2", Path(__file__).parent, **_shown(_fewer(results, most), folder))
+        document = pages.render("watch.html.j2", Path(__file__).parent, **_shown(_fewer(results, most), folder, proofs))
         if len(document.encode()) <= PAGE_BYTES:
             break
     return document
@@ -56,7 +61,7 @@ def _columns(line: str) -> tuple[str, str]:
     return (name, after) if colon and len(name) <= LONGEST_NAME else ("", line)
 
 
-def _shown(results: WatchResults, folder: str) -> dict[str, Any]:
+def _shown(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof]]) -> dict[str, Any]:
     found = cards(results, folder)
     calls, more_calls = view_run.calls(results)
     return {
@@ -71,6 +76,7 @@ def _shown(results: WatchResults, folder: str) -> dict[str, Any]:
         "warnings": view_run.warnings(results),
         "findings": found[:MOST_FINDINGS],
         "findings_headline": _headline(results),
+        "proofs": view_proofs.proofs(proofs),
         "fine": [one.text for one in results.fine],
         "unpriced": results.unpriced,
         "waits": view_waits.waits(results),

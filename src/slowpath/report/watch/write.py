@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from slowpath.core import clean
 from slowpath.core.files import write_atomically
+from slowpath.core.watch_proof import Proof
 from slowpath.core.watch_results import WatchResults
 from slowpath.core.watch_results_file import RESULTS_FILE
 from slowpath.report.watch import csv
@@ -20,8 +22,8 @@ TEXT_FILE, PAGE_FILE = "report.txt", "report.html"
 FILES = (RESULTS_FILE, *csv.FILES, TEXT_FILE, PAGE_FILE)
 
 
-def write_watch(folder: Path, results: WatchResults) -> list[Path]:
-    """Write the `FILES` into `folder`; existing ones are replaced.
+def write_watch(folder: Path, results: WatchResults, proofs: Sequence[tuple[str, Proof]] = ()) -> list[Path]:
+    """Write the `FILES` into `folder`; existing ones are replaced.  Args: proofs: as `render_watch_html`.
 
     Returns: their paths, in that order.  Raises: EnvironmentFailure when one cannot be written.
     """
@@ -29,7 +31,7 @@ def write_watch(folder: Path, results: WatchResults) -> list[Path]:
     contents = {RESULTS_FILE: clean.text(document) + "\n"}
     contents |= {name: render(results) for name, render in csv.FILES.items()}
     contents |= {TEXT_FILE: render_watch_text(results, str(folder))}
-    contents |= {PAGE_FILE: render_watch_html(results, str(folder))}
+    contents |= {PAGE_FILE: render_watch_html(results, str(folder), proofs)}
     for name, content in contents.items():
         write_atomically(folder / name, content)
     return [folder / name for name in FILES]

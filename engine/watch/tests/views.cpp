@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What stands in for a view of buffers or of datatypes where the library has none.
+/// What stands in for the view of buffers and datatypes: no MPI, no memory.
 #include "watch/buffers.hpp"
 #include "watch/datatypes.hpp"
 #include "watch/library.hpp"

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What programs look up by name at run time.
+#pragma once
+
+#include "watch/originals.hpp"
+
+namespace slowpath::watch {
+
+/// The exported function.
+void* wrapper_of(Prefix prefix, Call call);
+
+/// How often dlsym gave the program this call.
+std::uint32_t times_found_by_dlsym(Call call);
+
+/// Answers dlsym for names that begin with "cu", in the part that knows GPU memory; absent where that is.
+/// @param caller Return address of the program's dlsym.
+[[gnu::weak]] void* find_for_gpu(void* handle, const char* name, const void* caller);
+
+}  // namespace slowpath::watch

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath prove on a real MPI program whose speed depends on a variable, and on one that hangs or fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slowpath.cli.main import exit_code
+from slowpath.core.watch_folder import WatchInfo, write_watch
+from slowpath.mpi.find import find_mpi
+from watchdog import WATCHDOG_S
+
+Slowpath = Callable[..., subprocess.CompletedProcess[str]]
+# Rank 1 makes rank 0 wait, unless FAST is set.
+SOURCE = """
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int count, char** words) {
+    int rank, value = 0;
+    MPI_Init(&count, &words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 1 && getenv("FAST") == NULL) usleep(250000);
+    if (rank == 1) MPI_Send(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    if (rank == 0) MPI_Recv(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank == 0) printf("result 42\\ntime %d\\n", (int)getpid());
+    MPI_Finalize();
+}
+"""
+
+
+def watch_of(folder: Path, *command: str) -> Path:
+    """A watch of a command, without any record."""
+    watch = folder / "watch"
+    watch.mkdir()
+    info = WatchInfo(
+        slowpath="1",
+        command=command,
+        started="2026-01-31T12:00:00+00:00",
+        working_folder=str(folder),
+        host="here",
+        library="/lib/libslowpath-watch.so",
+        wall_s=0.3,
+        exit_code=0,
+    )
+    write_watch(watch, info)
+    return watch
+
+
+def proofs(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+def test_a_variable_that_makes_a_program_faster_is_proven_and_one_that_does_not_is_not(
+    slowpath: Slowpath, tmp_path: Path
+) -> None:
+    mpi = find_mpi("embedded")
+    environ = mpi.environ(os.environ)
+    (tmp_path / "app.c").write_text(SOURCE)
+    wrapper = mpi.prefix / "bin" / "mpicc"
+    subprocess.run(
+        [wrapper, "-o", "app", "app.c", f"-Wl,-rpath,{mpi.prefix / 'lib'}"],
+        cwd=tmp_path,
+        env=environ,
+        check=True,
+        timeout=WATCHDOG_S,
+    )
+    watch = watch_of(tmp_path, str(mpi.mpiexec), "-n", "2", "./app")
+    done = slowpath(
+        "prove", str(watch), "--try", "FAST=1", "--ignore", "^time", "--budget", "1m", "--json", env=environ
+    )
+    assert done.returncode == 0, done.stderr
+    (proof,) = proofs(done)
+    assert proof["verdict"] == "proven"
+    assert proof["saved_s"] > 0.1
+    assert proof["compared"] == ["stdout"]
+    assert len({run["output_sha256"] for run in proof["runs"]}) == 1
+    assert json.loads((watch / "proof-1" / "proof.json").read_text())["verdict"] == "proven"
+    done = slowpath("prove", str(watch), "--try", "MPIR_CVAR_NO_SUCH_THING=1", env=environ)
+    assert done.returncode == 1
+    assert "not taken, nothing to prove" in done.stdout
+    assert "MPICH has no such variable" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [("import sys; sys.exit(3)", "fails as it is"), ("import time; time.sleep(1000)", "not done after 0.5 s")],
+)
+def test_a_command_that_fails_or_hangs_is_one_line(
+    slowpath: Slowpath, tmp_path: Path, program: str, words: str
+) -> None:
+    watch = watch_of(tmp_path, sys.executable, "-c", program)
+    done = slowpath("prove", str(watch), "--try", "A=1", "--limit", "0.5s", "--quiet")
+    assert done.returncode == 4
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "has no finding yet"),
+        (("--remedy", "none-such"), "there is none of that name"),
+        (("--remedy", "huge-pages", "--screen"), "exclude each other"),
+        (("--try", "A"), "write NAME=VALUE"),
+        (("--try", "A=1", "--ignore", "("), "no regular expression"),
+    ],
+)
+def test_what_is_not_asked_well_is_wrong_usage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    watch = watch_of(tmp_path, sys.executable, "-c", "pass")
+    assert exit_code(["prove", str(watch), *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert said in captured.err
+
+
+def test_dry_run_shows_what_would_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    watch = watch_of(tmp_path, sys.executable, "-c", "pass")
+    assert exit_code(["prove", str(watch), "--remedy", "keep-freed-memory", "--dry-run"]) == 0
+    assert "export GLIBC_TUNABLES=" in capsys.readouterr().out
+    assert not list(watch.glob("proof-*"))

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where each call's time goes: planted waits of every kind come out as they were planted, and nothing twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from slowpath.analyse.watch.attribute import Part
+from slowpath.analyse.watch.attributed import Attributed, attributed
+from slowpath.record.watch.job import read_job
+from slowpath.record.watch.layout import Kind
+from support.watch_record import Job
+
+RENDEZVOUS = 1 << 20
+
+
+def read(tmp_path: Path, job: Job) -> Attributed:
+    job.write(tmp_path / "ranks")
+    found = attributed(read_job(tmp_path))
+    timed = found.events.is_timed
+    assert found.parts.parts_s.sum(axis=1)[timed] == pytest.approx(found.events.duration_s[timed])
+    assert (found.parts.parts_s >= -1e-12).all()
+    return found
+
+
+def part(found: Attributed, rank: int, part: Part) -> float:
+    """Seconds of one rank."""
+    return float(found.parts.parts_s[found.events.rank == rank, part].sum())
+
+
+def test_a_receive_waits_for_its_send(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[0].send(1, start_s=0.030, end_s=0.031)
+    job.ranks[1].receive(0, start_s=0.010, end_s=0.032)
+    found = read(tmp_path, job)
+    assert part(found, 1, Part.LATE_SENDER) == pytest.approx(0.020)
+    assert part(found, 1, Part.TRANSFER) == pytest.approx(0.002)
+    assert part(found, 0, Part.TRANSFER) == pytest.approx(0.001)
+
+
+def test_a_receive_of_a_message_that_is_there_waits_for_nobody(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[0].send(1, start_s=0.001, end_s=0.002)
+    job.ranks[1].receive(0, start_s=0.010, end_s=0.012)
+    found = read(tmp_path, job)
+    assert part(found, 1, Part.LATE_SENDER) == 0
+    assert part(found, 1, Part.TRANSFER) == pytest.approx(0.002)
+    assert found.arrived == 1
+    assert not found.pulled.any()
+
+
+def test_a_message_that_the_library_took_before_is_copied(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[0].send(1, tag=1, start_s=0.001, end_s=0.002)
+    job.ranks[0].send(1, tag=2, start_s=0.003, end_s=0.004)
+    job.ranks[1].receive(0, tag=2, start_s=0.005, end_s=0.006)
+    job.ranks[1].receive(0, tag=1, start_s=0.010, end_s=0.012)
+    found = read(tmp_path, job)
+    assert found.arrived == 2
+    assert found.pulled.sum() == 1
+    assert part(found, 1, Part.UNEXPECTED) == pytest.approx(0.002)
+
+
+def test_a_send_by_rendezvous_waits_for_its_receive(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[0].send(1, start_s=0.001, end_s=0.012, message_bytes=RENDEZVOUS)
+    job.ranks[1].receive(0, start_s=0.010, end_s=0.013, message_bytes=RENDEZVOUS)
+    found = read(tmp_path, job)
+    assert part(found, 0, Part.LATE_RECEIVER) == pytest.approx(0.009)
+    assert part(found, 0, Part.TRANSFER) == pytest.approx(0.002)
+    assert part(found, 1, Part.TRANSFER) == pytest.approx(0.003)
+
+
+def test_an_eager_send_does_not_wait(tmp_path: Path) -> None:
+    """The receive is posted while the send copies, by chance; others of its length were over before theirs."""
+    job = Job(2)
+    for i in range(3):
+        job.ranks[0].send(1, start_s=i * 0.1, end_s=i * 0.1 + 0.001, message_bytes=1000)
+        job.ranks[1].receive(0, start_s=i * 0.1 + 0.05, end_s=i * 0.1 + 0.051, message_bytes=1000)
+    job.ranks[0].send(1, start_s=0.500, end_s=0.501, message_bytes=1000)
+    job.ranks[1].receive(0, start_s=0.5005, end_s=0.502, message_bytes=1000)
+    found = read(tmp_path, job)
+    assert part(found, 0, Part.LATE_RECEIVER) == 0
+    assert part(found, 0, Part.TRANSFER) == pytest.approx(0.004)
+
+
+def test_a_synchronous_send_waits_whatever_its_length(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[0].send(1, start_s=0.1, end_s=0.3, call="MPI_Ssend", kind=Kind.SEND | Kind.SYNCHRONOUS)
+    job.ranks[1].receive(0, start_s=0.2, end_s=0.3)
+    assert part(read(tmp_path, job), 0, Part.LATE_RECEIVER) == pytest.approx(0.1)
+
+
+def test_waitall_waits_for_the_last_of_its_messages(tmp_path: Path) -> None:
+    job = Job(3)
+    requests = [job.ranks[0].irecv(source, start_s=0.001, end_s=0.0011) for source in (1, 2)]
+    job.ranks[0].wait(*requests, start_s=0.010, end_s=0.052)
+    job.ranks[1].send(0, start_s=0.030, end_s=0.031)
+    job.ranks[2].send(0, start_s=0.050, end_s=0.051)
+    found = read(tmp_path, job)
+    assert part(found, 0, Part.LATE_SENDER) == pytest.approx(0.040)
+    assert part(found, 0, Part.TRANSFER) == pytest.approx(0.002)
+    wait = int(np.flatnonzero(found.events.has(Kind.WAIT))[0])
+    assert found.reasons.culprit[found.parts.reason[wait]] == 2
+
+
+def test_waitany_waits_for_the_first(tmp_path: Path) -> None:
+    job = Job(3)
+    first, second = (job.ranks[0].irecv(source, start_s=0.001, end_s=0.0011, is_any=True) for source in (1, 2))
+    job.ranks[0].wait(first, start_s=0.010, end_s=0.031, call="MPI_Waitany", given=2)
+    job.ranks[0].wait(second, start_s=0.032, end_s=0.052, call="MPI_Waitany", given=1)
+    job.ranks[1].send(0, start_s=0.030, end_s=0.031)
+    job.ranks[2].send(0, start_s=0.050, end_s=0.051)
+    found = read(tmp_path, job)
+    assert part(found, 0, Part.LATE_SENDER) == pytest.approx(0.020 + 0.018)
+
+
+def test_sendrecv_is_one_call(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[0].sendrecv(1, 1, start_s=0.010, end_s=0.031)
+    job.ranks[1].sendrecv(0, 0, start_s=0.030, end_s=0.031)
+    found = read(tmp_path, job)
+    assert part(found, 0, Part.LATE_SENDER) == pytest.approx(0.020)
+    assert part(found, 1, Part.LATE_SENDER) == 0
+    assert found.found.send.size == 2
+
+
+@pytest.mark.parametrize("call", ["MPI_Barrier", "MPI_Allreduce", "MPI_Alltoall", "MPI_Comm_split"])
+def test_all_wait_for_the_last_rank(tmp_path: Path, call: str) -> None:
+    job = Job(4)
+    for rank in job.ranks:
+        rank.collective(call, start_s=0.01 * (rank.rank + 1), end_s=0.041, message_bytes=8)
+    found = read(tmp_path, job)
+    assert [part(found, rank, Part.IMBALANCE) for rank in range(4)] == pytest.approx([0.03, 0.02, 0.01, 0])
+    assert [part(found, rank, Part.TRANSFER) for rank in range(4)] == pytest.approx([0.001] * 4)
+
+
+def test_a_broadcast_waits_for_its_root_and_perhaps_for_others(tmp_path: Path) -> None:
+    job = Job(3)
+    for rank, (start, end) in enumerate([(0.020, 0.022), (0.010, 0.032), (0.030, 0.033)]):
+        job.ranks[rank].collective("MPI_Bcast", start_s=start, end_s=end, root=0, message_bytes=100)
+    found = read(tmp_path, job)
+    assert part(found, 0, Part.TRANSFER) == pytest.approx(0.002)
+    assert part(found, 1, Part.IMBALANCE) == pytest.approx(0.010)
+    assert part(found, 1, Part.UNEXPLAINED) == pytest.approx(0.010)  # rank 2 may have passed it on
+    assert part(found, 1, Part.TRANSFER) == pytest.approx(0.002)
+    assert part(found, 2, Part.TRANSFER) == pytest.approx(0.003)
+
+
+def test_the_root_of_a_reduction_waits_for_all(tmp_path: Path) -> None:
+    job = Job(3)
+    for rank, (start, end) in enumerate([(0.010, 0.032), (0.020, 0.021), (0.030, 0.031)]):
+        job.ranks[rank].collective("MPI_Reduce", start_s=start, end_s=end, root=0, message_bytes=100)
+    found = read(tmp_path, job)
+    assert part(found, 0, Part.IMBALANCE) == pytest.approx(0.020)
+    assert part(found, 1, Part.TRANSFER) == pytest.approx(0.001)
+
+
+def test_a_collective_by_a_request_is_waited_for_in_its_wait(tmp_path: Path) -> None:
+    job = Job(2)
+    for rank, post in enumerate((0.001, 0.020)):
+        request = job.ranks[rank].icollective("MPI_Iallreduce", start_s=post, end_s=post + 0.001, message_bytes=8)
+        job.ranks[rank].wait(request, start_s=post + 0.005, end_s=0.030, call="MPI_Wait")
+    found = read(tmp_path, job)
+    assert part(found, 0, Part.IMBALANCE) == pytest.approx(0.014)
+    assert part(found, 1, Part.IMBALANCE) == 0
+
+
+def test_without_the_other_side_nothing_is_claimed(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[1].receive(0, start_s=0.010, end_s=0.032)
+    job.ranks[0].collective("MPI_Barrier", start_s=0.05, end_s=0.07)
+    found = read(tmp_path, job)
+    assert part(found, 1, Part.UNEXPLAINED) == pytest.approx(0.022)
+    assert part(found, 0, Part.UNEXPLAINED) == pytest.approx(0.020)
+
+
+def test_lengths_that_contradict_each_other_are_no_match(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[0].send(1, start_s=0.030, end_s=0.031, message_bytes=10)
+    job.ranks[1].receive(0, start_s=0.010, end_s=0.032, message_bytes=12)
+    found = read(tmp_path, job)
+    assert found.contradictions == 1
+    assert part(found, 1, Part.UNEXPLAINED) == pytest.approx(0.022)
+
+
+def away(job: Job, returns: bool) -> None:
+    """Rank 0 starts a long send and computes; rank 1 waits. returns: the message arrives only when rank 0 is back."""
+    for i in range(5):
+        at = 0.1 * i
+        request = job.ranks[0].isend(1, start_s=at + 0.001, end_s=at + 0.0011, message_bytes=RENDEZVOUS)
+        job.ranks[0].wait(request, start_s=at + 0.060, end_s=at + 0.062, call="MPI_Wait")
+        end = 0.062 if returns else 0.004
+        job.ranks[1].receive(0, start_s=at + 0.002, end_s=at + end, message_bytes=RENDEZVOUS)
+
+
+def test_a_sender_that_computes_is_waited_for(tmp_path: Path) -> None:
+    job = Job(2)
+    away(job, returns=True)
+    found = read(tmp_path, job)
+    assert part(found, 1, Part.SENDER_AWAY) == pytest.approx(5 * 0.058)
+    assert part(found, 1, Part.TRANSFER) == pytest.approx(5 * 0.002)
+
+
+def test_a_library_that_does_not_need_the_sender_refutes_it(tmp_path: Path) -> None:
+    job = Job(2)
+    away(job, returns=False)
+    found = read(tmp_path, job)
+    assert part(found, 1, Part.SENDER_AWAY) == 0
+    assert part(found, 1, Part.TRANSFER) == pytest.approx(5 * 0.002)
+
+
+def test_windows_that_one_rank_dropped_are_unexplained_not_wrong(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[1].level = 1
+    for i in range(20):
+        job.ranks[0].send(1, start_s=i * 0.05 + 0.030, end_s=i * 0.05 + 0.031)
+        job.ranks[1].receive(0, start_s=i * 0.05 + 0.010, end_s=i * 0.05 + 0.032)
+    found = read(tmp_path, job)
+    assert found.found.send.size == 10
+    assert part(found, 1, Part.LATE_SENDER) == pytest.approx(10 * 0.020)
+
+
+def test_two_hosts_get_one_clock(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[1].host, job.ranks[1].base_ns = "node2", 77_000_000_000_000
+    drift = 1 + 3e-6
+    for i in range(200):
+        at = i * 0.1
+        job.ranks[0].send(1, start_s=at + 0.030, end_s=at + 0.031)
+        job.ranks[1].receive(0, start_s=(at + 0.010) * drift, end_s=(at + 0.03001) * drift)
+        job.ranks[1].send(0, start_s=(at + 0.060) * drift, end_s=(at + 0.061) * drift, tag=3)
+        job.ranks[0].receive(1, start_s=at + 0.050, end_s=at + 0.06001, tag=3)
+    found = read(tmp_path, job)
+    assert found.clocks.largest_error_s < 30e-6
+    assert part(found, 1, Part.LATE_SENDER) == pytest.approx(200 * 0.020, rel=1e-3)
+    assert part(found, 0, Part.LATE_SENDER) == pytest.approx(200 * 0.010, rel=2e-3)
+
+
+def test_messages_one_way_alone_bound_no_clock(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[1].host, job.ranks[1].base_ns = "node2", 77_000_000_000_000
+    job.ranks[0].send(1, start_s=0.030, end_s=0.031)
+    job.ranks[1].receive(0, start_s=0.010, end_s=0.032)
+    found = read(tmp_path, job)
+    assert np.isinf(found.clocks.largest_error_s)
+    assert part(found, 1, Part.LATE_SENDER) == 0
+    assert part(found, 1, Part.UNEXPLAINED) == pytest.approx(0.022)
