@@ -33,6 +33,16 @@ bool is_kept(const Lane& lane, std::uint64_t window) {
     return (window & ((std::uint64_t{1} << lane.row->level) - 1)) == 0;
 }
 
+/// Whether a window with events would be left by the next level.
+bool next_level_keeps_some(const Lane& lane) {
+    const std::uint64_t mask = (std::uint64_t{2} << lane.row->level) - 1;
+    for (std::uint32_t run = 0; run < lane.run_count; ++run) {
+        const std::uint32_t end = run + 1 < lane.run_count ? lane.runs[run + 1].begin : lane.events.used();
+        if ((lane.runs[run].window & mask) == 0 && end > lane.runs[run].begin) return true;
+    }
+    return (lane.runs[lane.run_count - 1].window & mask) == 0;
+}
+
 /// Drop the windows that this level leaves out.
 void drop_windows(Lane& lane) {
     std::uint32_t kept_runs = 0, kept_events = 0;
@@ -56,7 +66,8 @@ void thin(Lane& lane) {
     const std::uint64_t current = lane.runs[lane.run_count - 1].window;
     constexpr std::uint32_t most_level = 63;
     const std::uint32_t enough = lane.events.capacity() - lane.events.capacity() / 4;
-    while (lane.events.used() > enough && lane.run_count > 1 && lane.row->level < most_level) {
+    while (lane.events.used() > enough && lane.run_count > 1 && lane.row->level < most_level &&
+           next_level_keeps_some(lane)) {
         ++lane.row->level;
         drop_windows(lane);
     }
