@@ -9,16 +9,17 @@ namespace slowpath::watch {
 namespace {
 
 constinit std::atomic<int> lanes_thinning{0};
+constinit std::uint32_t before = layout::running;
 
 /// State 4 while events of any lane move.
 class Thinning {
   public:
     explicit Thinning(Lane& lane) : lane_(lane), since_(now_ticks()) {
-        lanes_thinning.fetch_add(1);
+        if (lanes_thinning.fetch_add(1) == 0 && header().state != layout::thinning) before = header().state;
         set_state(layout::thinning);
     }
     ~Thinning() {
-        if (lanes_thinning.fetch_sub(1) == 1) set_state(layout::running);
+        if (lanes_thinning.fetch_sub(1) == 1) set_state(static_cast<layout::State>(before));
         lane_.row->own_ticks += now_ticks() - since_;
     }
     Thinning(const Thinning&) = delete;

@@ -94,6 +94,8 @@ void observe_communicator_named(const Seen& seen);
 
 /// MPI_Init or MPI_Session_init has returned, and the record is open.
 void note_start(const Observed& call);
+/// MPI_Session_finalize has returned: there may be other sessions, but what follows may be the program's end.
+void note_session_end();
 
 void begin_windows();
 void begin_messages();
