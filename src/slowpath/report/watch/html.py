@@ -18,6 +18,7 @@ from slowpath.report.shown import PAGE_BYTES
 from slowpath.report.watch import view_messages, view_proofs, view_run, view_time, view_waits
 from slowpath.report.watch.view_findings import cards
 
+_UNIT = re.compile(r"(?<=\d) (?=s\b|ms\b|%)")  # a number and its unit stay on one line
 _COLUMNS = re.compile(r"\s{2,}")
 MOST_FINDINGS = 40  # cards; results.json has all
 LONGEST_NAME = 14  # characters of what stands before a colon
@@ -65,7 +66,9 @@ def _shown(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof
     found = cards(results, folder)
     calls, more_calls = view_run.calls(results)
     return {
-        "headline": results.verdict[0] if results.verdict else f"{results.program.program}: nothing was recorded",
+        "headline": _UNIT.sub("\u00a0", results.verdict[0])
+        if results.verdict
+        else f"{results.program.program}: nothing was recorded",
         "program": results.program.program,
         "watch_folder": folder,
         "watch_style": pages.style("watch.css"),
@@ -77,18 +80,20 @@ def _shown(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof
         "findings": found[:MOST_FINDINGS],
         "findings_headline": _headline(results),
         "proofs": view_proofs.proofs(proofs),
-        "fine": [one.text for one in results.fine],
-        "unpriced": results.unpriced,
+        "fine": _unsaid(results, [one.text for one in results.fine]),
+        "unpriced": _unsaid(results, results.unpriced),
         "waits": view_waits.waits(results),
         "bars": view_time.rank_bars(results),
         "waits_key": view_time.waits_key(),
         "timeline": view_time.timeline(results),
         "time_key": view_time.time_key(),
+        "unkept": any(not one.is_kept for one in results.slices),
         "sizes": view_messages.sizes(results),
-        "sizes_key": view_messages.KEY,
+        "sizes_key": view_messages.sizes_key(results),
         "floors": any(one.floor_ratio is not None for one in results.classes),
         "classes": view_messages.classes_table(results),
-        "more_classes": len(results.classes) > view_messages.MOST_CLASSES,
+        "many": view_messages.left_out(results),
+        "more_classes": len(view_messages.with_messages(results)) > view_messages.MOST_CLASSES,
         "pairs": view_messages.pairs(results),
         "allocations": view_messages.allocations(results),
         "allocations_head": view_messages.ALLOCATIONS_HEAD,
@@ -99,6 +104,12 @@ def _shown(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof
         "facts": view_run.program(results.program),
         "command": view_run.command(results.program),
     }
+
+
+def _unsaid(results: WatchResults, lines: Sequence[str]) -> list[str]:
+    """Those that the verdict does not hold."""
+    said = "\n".join(results.verdict)
+    return [line for line in lines if line not in said]
 
 
 def _headline(results: WatchResults) -> str:
