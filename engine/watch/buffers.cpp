@@ -47,7 +47,10 @@ bool is_gpu(std::uint16_t memory) {
 
 /// Mappings are what the kernel calls them, whatever the program asked for: files may be shared memory.
 void ask_for_pages(Allocation& a, const Place& place, Address address, std::size_t bytes) {
-    if (a.kind == kind::device || a.kind == kind::managed) return;
+    if (a.kind == kind::device || a.kind == kind::managed) {
+        if (a.device < 0 && find_driver()) a.device = static_cast<std::int16_t>(ask_driver(address).device);
+        return;
+    }
     if (a.layer == Layer::mappings || a.page_bytes == 0) {
         const Region region = region_of(address);
         if (a.kind == kind::file && region.kind != kind::unknown) a.kind = region.kind;

@@ -92,7 +92,7 @@ std::uint32_t times_found_by_dlsym(Call call) {
 extern "C" [[gnu::visibility("default")]] void* dlsym(void* __restrict handle,
                                                       const char* __restrict name) noexcept {
     using namespace slowpath::watch;
-    if (name[0] == 'c' && name[1] == 'u' && find_for_gpu != nullptr)
+    if (is_for_gpu(handle, name, __builtin_return_address(0)))
         return find_for_gpu(handle, name, __builtin_return_address(0));
     if (!is_named_as_mpi(name) || handle == RTLD_NEXT) return real_dlsym()(handle, name);
     return find(handle, name, __builtin_return_address(0));

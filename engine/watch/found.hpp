@@ -12,8 +12,10 @@ void* wrapper_of(Prefix prefix, Call call);
 /// How often dlsym gave the program this call.
 std::uint32_t times_found_by_dlsym(Call call);
 
-/// Answers dlsym for names that begin with "cu", in the part that knows GPU memory; absent where that is.
+/// Whether dlsym's answer is of the part that knows GPU memory: a function that makes some, or hands such
+/// functions out.
 /// @param caller Return address of the program's dlsym.
-[[gnu::weak]] void* find_for_gpu(void* handle, const char* name, const void* caller);
+bool is_for_gpu(void* handle, const char* name, const void* caller);
+void* find_for_gpu(void* handle, const char* name, const void* caller);
 
 }  // namespace slowpath::watch

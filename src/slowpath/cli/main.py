@@ -24,6 +24,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("run", "slowpath.cli.run", "Measure a campaign on this machine and report what is slow."),
     ("diagnose", "slowpath.cli.diagnose", "Find slow paths, explain them, and prove what helps."),
     ("watch", "slowpath.cli.watch", "Watch an MPI program in one run: what it loses to communication, and where."),
+    ("replay", "slowpath.cli.replay", "Price a watched program by cells like its own messages."),
     (
         "prove",
         "slowpath.cli.prove",

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+EXIT_NOTHING = 4  # no rank left a record
+
 
 @click.command("report", epilog="Example: slowpath report slowpath-runs/checkup-20260131-120000 --format csv")
 @click.argument("run", type=click.Path(path_type=Path))
@@ -31,10 +33,12 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
     RUN may be unfinished: what has been measured so far is reported. Only derived files are written: results.json,
     report.html, report.txt, cells.csv, contrasts.csv, and put-table.csv and .md of runs of the experiment put. Of a
     diagnosis those of each step are, and its own report.html and report.txt; json prints diagnosis.json, csv the
-    contrasts of all steps.
+    contrasts of all steps. Of a watch results.json, report.html, report.txt and five tables are; csv prints the classes
+    of messages.
     """
     from slowpath.cli.finish import exit_code_of, show
     from slowpath.core.diagnosis_folder import is_diagnosis
+    from slowpath.core.watch_folder import is_watch
     from slowpath.report.rebuild import rebuild
     from slowpath.run.ownership import measured_by
 
@@ -43,6 +47,10 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
 
     if redact_also and redact is None:
         raise click.UsageError("--redact-also needs --redact FOLDER: where the copy without names goes")
+    if is_watch(run):
+        if redact is not None:
+            raise click.UsageError("--redact is for runs and diagnoses; a watch names hosts, paths and functions")
+        return _watch(run, format)
     if (busy := measured_by(run)) is not None:
         click.echo(f"{busy}; this reports what is there so far", err=True)
     if is_diagnosis(run):
@@ -55,6 +63,19 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
         results = rebuild(run)
     show(run, results, format)
     return exit_code_of(results)
+
+
+def _watch(folder: Path, format: str) -> int:
+    """The report of a watched program."""
+    from slowpath.report.watch.rebuild import rebuild
+    from slowpath.report.watch.write import PAGE_FILE, TEXT_FILE
+
+    results = rebuild(folder)
+    name = {"text": TEXT_FILE, "html": PAGE_FILE, "json": "results.json", "csv": "classes.csv"}[format]
+    click.echo((folder / name).read_text(encoding="utf-8").rstrip("\n"))
+    if format != "text":
+        click.echo(f"report: {folder / PAGE_FILE}", err=True)
+    return 0 if results.program.recorded_ranks else EXIT_NOTHING
 
 
 def _diagnosis(

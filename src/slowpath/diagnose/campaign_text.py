@@ -53,7 +53,7 @@ class ContrastTable:
 
 @dataclass(frozen=True)
 class CampaignText:
-    """A whole campaign. placements: name -> how the launcher binds."""
+    """A whole campaign. placements: name -> how the launcher binds.  nodes: name of a placement -> over how many."""
 
     name: str
     title: str
@@ -65,6 +65,7 @@ class CampaignText:
     contrasts: Sequence[ContrastTable]
     minimum_effect: float = 0.03
     why: str = ""
+    nodes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -81,7 +82,7 @@ class CampaignText:
             f"minimum_effect = {self.minimum_effect:g}",
         ]
         tables = [environment_text(e) for e in self.environments]
-        tables += [_placement(name, bind) for name, bind in self.placements.items()]
+        tables += [_placement(name, bind, self.nodes.get(name)) for name, bind in self.placements.items()]
         tables += [group_text(g) for g in self.groups]
         tables += [contrast_text(c) for c in self.contrasts]
         return "\n".join(head) + "\n\n" + "\n".join(tables)
@@ -106,8 +107,9 @@ def environment_text(environment: EnvironmentTable) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _placement(name: str, bind: str) -> str:
-    return f"[[placement]]\nname = {_quoted(name)}\nbind = {_quoted(bind)}\n"
+def _placement(name: str, bind: str, nodes: int | None) -> str:
+    over = f"nodes = {nodes}\n" if nodes else ""
+    return f"[[placement]]\nname = {_quoted(name)}\nbind = {_quoted(bind)}\n{over}"
 
 
 def group_text(group: CellsTable) -> str:

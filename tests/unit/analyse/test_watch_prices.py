@@ -254,7 +254,7 @@ def test_the_verdict_reads_as_a_page() -> None:
     found = concluded(program(small_pages()), None, by(replayed((2 * MIB, 1e-3, 0.4e-3))), {}, "watch-1")
     head, first, how, *rest = found.verdict
     assert head.startswith("lmp: 4 ranks, 41.2 s, of which 10.0 s a rank in MPI; 3.00")
-    assert first.startswith("  SP008  small-page host memory   3.00 s   20,000 messages")
+    assert first.startswith("  SP008  small-page host memory     3.00 s   20,000 messages")
     assert "GLIBC_TUNABLES=glibc.malloc.hugetlb=1" in how
     assert how.endswith("slowpath prove watch-1 --remedy huge-pages")
     assert any(one.startswith("  late   late sender") for one in rest)

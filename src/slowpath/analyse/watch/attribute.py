@@ -135,8 +135,8 @@ def what_is_left(events: Events, world: World, copied: Bools, moved: Bools) -> I
     families = np.array(world.families, dtype=np.int64)
     files = [number for number, name in watch_layout().families.items() if name == "files"]
     of_files = np.isin(families, files)[events.call] if families.size else np.zeros(0, dtype=bool)
-    carries = events.has(Kind.COLLECTIVE | Kind.ONE_SIDED) & (events.bytes > 0)
-    found[carries | moved] = int(Part.TRANSFER)
+    carries = events.has(Kind.ONE_SIDED) & (events.bytes > 0)
+    found[carries | moved | events.has(Kind.COLLECTIVE)] = int(Part.TRANSFER)
     found[copied] = int(Part.UNEXPECTED)
     found[of_files] = int(Part.UNEXPLAINED)
     return found

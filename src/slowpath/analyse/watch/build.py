@@ -60,7 +60,7 @@ def watched(folder: Path) -> Watched:
         schema=WATCH_SCHEMA,
         slowpath=__version__,
         program=_program(info, job, span_s if ranks else None),
-        coverage=coverage_of(found, calls, (*info.notes, *job.notes, *found.world.notes)),
+        coverage=coverage_of(found, calls, seconds, (*info.notes, *job.notes, *found.world.notes)),
         verdict=(),
         saved_s=None,
         saved_interval=None,

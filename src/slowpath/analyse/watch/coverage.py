@@ -8,6 +8,7 @@ import numpy as np
 from slowpath.analyse.watch.attributed import Attributed
 from slowpath.analyse.watch.events import Bools, Ints, World
 from slowpath.analyse.watch.match import Side
+from slowpath.analyse.watch.totals import CallSeconds, overhead_families
 from slowpath.core.result import LARGEST
 from slowpath.core.watch_results import CallCount, Coverage, Family
 from slowpath.record.watch.layout import State, watch_layout
@@ -30,7 +31,9 @@ RECEIVE_SIDE = 2  # a profile row's flag
 MOST_NAMED = 8
 
 
-def coverage_of(found: Attributed, calls: tuple[CallCount, ...], notes: tuple[str, ...]) -> Coverage:
+def coverage_of(
+    found: Attributed, calls: tuple[CallCount, ...], seconds: CallSeconds, notes: tuple[str, ...]
+) -> Coverage:
     """Shares, counts, and what a reader has to know."""
     world = found.world
     unseen = sorted({line.split("\t")[0] for record in world.records for line in record.text.get("unseen", ())})
@@ -50,7 +53,7 @@ def coverage_of(found: Attributed, calls: tuple[CallCount, ...], notes: tuple[st
         recorded_messages=len(found.found.sends),
         matched_share=matched_share(found),
         contradictions=found.contradictions,
-        kept_share=_kept_share(found),
+        kept_share=_kept_share(found, seconds),
         clock_error_s=None if np.isinf(error_s) else error_s,
         own_cost_s=_own_cost_s(found),
         notes=(*notes, *_notes(found)),
@@ -118,14 +121,15 @@ def _must_match(found: Attributed, side: Side, paired: Ints, *, is_send: bool) -
     return int(whole[peer].sum())
 
 
-def _kept_share(found: Attributed) -> float:
-    """Of the time in MPI, in kept calls."""
+def _kept_share(found: Attributed, seconds: CallSeconds) -> float:
+    """Of the time in MPI, in kept calls; calls that have no events by their kind count as kept."""
     world = found.world
-    total = sum(
-        clock.duration_s(record.lanes["call_ticks"].sum(dtype=float))
-        for record, clock in zip(world.records, world.clocks, strict=True)
-    )
-    kept = float(found.events.duration_s[found.events.is_timed].sum())
+    total = sum(float(of_call.sum()) for of_call in seconds.values())
+    eventful = np.zeros(len(world.calls), dtype=bool)
+    eventful[found.events.call] = True
+    eventful |= ~np.isin(np.array(world.families, dtype=np.int64), overhead_families())
+    kept = sum(float(of_call[~eventful].sum()) for of_call in seconds.values())
+    kept += float(found.events.duration_s[found.events.is_timed].sum())
     return min(kept / total, 1.0) if total > 0 else 1.0
 
 

@@ -93,7 +93,7 @@ def message_times(found: Attributed) -> dict[MessageKey, MessageTimes]:
     result: dict[MessageKey, MessageTimes] = {}
     sides = zip((found.found.sends, found.found.receives), per_message(found), ("send", "receive"), strict=True)
     for side, times, name in sides:
-        call, site, size, first = _columns(found.events, side)
+        call, site, size, first = message_columns(found.events, side)
         table = np.stack([call, site, size, first], axis=1)
         if not len(table):
             continue
@@ -114,7 +114,7 @@ def message_times(found: Attributed) -> dict[MessageKey, MessageTimes]:
     return result
 
 
-def _columns(events: Events, side: Side) -> tuple[Ints, Ints, Ints, Ints]:
+def message_columns(events: Events, side: Side) -> tuple[Ints, Ints, Ints, Ints]:
     """Call and site of the post, size class, first use."""
     post = np.where(side.posted == NO_EVENT, side.told, side.posted)
     size = np.frexp(events.bytes[side.told].astype(float))[1].astype(np.int64)

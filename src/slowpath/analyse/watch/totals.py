@@ -29,9 +29,15 @@ ENDED: Mapping[State, Ended] = {
 OVERHEAD = ("point to point", "completion", "communicators and groups", "datatypes", "other")
 
 
+BEFORE_THE_RUN = frozenset({"MPI_Init", "MPI_Init_thread", "MPI_Session_init"})
+
+
 def call_seconds(world: World) -> CallSeconds:
-    """Seconds in each call of each thread: the profile's shares of the thread's own total."""
+    """Seconds in each call of each thread: the profile's shares of the thread's own total. The run begins when MPI_Init
+    returns, whose own time is left out.
+    """
     found: dict[tuple[int, int], Floats] = {}
+    before = np.array([name in BEFORE_THE_RUN for name in world.calls], dtype=bool)
     for i, (record, clock) in enumerate(zip(world.records, world.clocks, strict=True)):
         calls = world.call_of[i][record.profile["call"]]
         for lane in range(record.lanes.size):
@@ -40,7 +46,9 @@ def call_seconds(world: World) -> CallSeconds:
             counted = np.bincount(calls[rows], weights=ticks, minlength=len(world.calls))
             of_call = counted.astype(np.float64) * np.float64(clock.s_per_tick)
             total, whole = float(of_call.sum()), clock.duration_s(record.lanes["call_ticks"][lane])
-            found[i, lane] = of_call * (whole / total) if total > 0 and whole > 0 else of_call
+            of_call = of_call * (whole / total) if total > 0 and whole > 0 else of_call
+            of_call[before] = 0.0
+            found[i, lane] = of_call
     return found
 
 
@@ -74,13 +82,13 @@ def _rank_time(found: Attributed, weight: Floats, seconds: CallSeconds, i: int) 
     world, events = found.world, found.events
     record, clock = world.records[i], world.clocks[i]
     lane = int(record.lanes["call_ticks"].argmax()) if record.lanes.size else 0
-    mpi_s = clock.duration_s(record.lanes["call_ticks"][lane]) if record.lanes.size else 0.0
+    mpi_s = float(seconds[i, lane].sum()) if record.lanes.size else 0.0
     rows = (events.record == i) & (events.lane == lane)
     parts = (found.parts.parts_s[rows] * weight[rows, None]).sum(axis=0)
     with_events = np.zeros(len(world.calls), dtype=bool)
     with_events[events.call[rows & events.is_timed]] = True
     without = np.where(with_events, 0.0, seconds.get((i, lane), np.zeros(len(world.calls))))
-    overhead = np.isin(np.array(world.families, dtype=np.int64), _overhead_families())
+    overhead = np.isin(np.array(world.families, dtype=np.int64), overhead_families())
     parts[Part.CALL] += without[overhead].sum()
     parts[Part.UNEXPLAINED] += without[~overhead].sum()
     total = float(parts.sum())
@@ -103,7 +111,8 @@ def _rank_time(found: Attributed, weight: Floats, seconds: CallSeconds, i: int) 
     )
 
 
-def _overhead_families() -> list[int]:
+def overhead_families() -> list[int]:
+    """Numbers of the families whose calls without events are overhead."""
     return [number for number, name in watch_layout().families.items() if name in OVERHEAD]
 
 

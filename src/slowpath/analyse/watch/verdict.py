@@ -14,7 +14,7 @@ from slowpath.findings.remedies.programs import PROGRAM_REMEDIES
 
 MOST_WAITS: Final = 3
 MOST_UNSEEN: Final = 4
-_CODE, _NAME, _SECONDS = 6, 22, 8
+_CODE, _NAME, _SECONDS = 6, 24, 8
 
 
 def verdict_of(results: WatchResults, watch: str = "WATCH") -> tuple[str, ...]:

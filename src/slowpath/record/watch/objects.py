@@ -100,7 +100,8 @@ class Object:
             if address < int(symbol["value"]) + int(symbol["size"]) or symbol["size"] == 0:
                 start = int(symbol["name"])
                 end = names.find(b"\0", start, start + 2**16)
-                return names[start : max(end, start)].decode("utf-8", "replace")
+                name = names[start : max(end, start)].decode("utf-8", "replace")
+                return name.split("@")[0]  # without the version that its library gives it
             if at and symbols["value"][at - 1] != symbol["value"]:
                 break
             at -= 1

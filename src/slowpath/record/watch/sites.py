@@ -16,6 +16,9 @@ from slowpath.record.watch.maps import Maps
 from slowpath.record.watch.objects import Object, Place
 from slowpath.record.watch.reader import RankRecord
 
+BEFORE_MAIN = frozenset(
+    {"_start", "__libc_start_main", "__libc_start_call_main", "generic_start_main", "_dl_start_user"}
+)
 FRAMES = 6  # of each site that are named
 LOOK_S = 2.0  # for all lines together; what is left then has its symbol alone
 
@@ -46,7 +49,8 @@ def named_sites(sites: Sequence[tuple[RankRecord, int]], named: int) -> list[Nam
     for entry in frames:
         path, offset = entry[0] if entry else ("", 0)
         around = [places[key].function for key in entry[1:] if key in places]
-        found.append(NamedSite(path, offset, places.get((path, offset)), tuple(name for name in around if name)))
+        callers = tuple(name for name in around if name and name not in BEFORE_MAIN)
+        found.append(NamedSite(path, offset, places.get((path, offset)), callers))
     return found
 
 

@@ -18,6 +18,7 @@ from slowpath.report.shown import PAGE_BYTES
 from slowpath.report.watch import view_messages, view_proofs, view_run, view_time, view_waits
 from slowpath.report.watch.view_findings import cards
 
+_UNIT = re.compile(r"(?<=\d) (?=s\b|ms\b|%)")  # a number and its unit stay on one line
 _COLUMNS = re.compile(r"\s{2,}")
 MOST_FINDINGS = 40  # cards; results.json has all
 LONGEST_NAME = 14  # characters of what stands before a colon
@@ -65,7 +66,9 @@ def _shown(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof
     found = cards(results, folder)
     calls, more_calls = view_run.calls(results)
     return {
-        "headline": results.verdict[0] if results.verdict else f"{results.program.program}: nothing was recorded",
+        "headline": _UNIT.sub("\u00a0", results.verdict[0])
+        if results.verdict
+        else f"{results.program.program}: nothing was recorded",
         "program": results.program.program,
         "watch_folder": folder,
         "watch_style": pages.style("watch.css"),
@@ -84,8 +87,9 @@ def _shown(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof
         "waits_key": view_time.waits_key(),
         "timeline": view_time.timeline(results),
         "time_key": view_time.time_key(),
+        "unkept": any(not one.is_kept for one in results.slices),
         "sizes": view_messages.sizes(results),
-        "sizes_key": view_messages.KEY,
+        "sizes_key": view_messages.sizes_key(results),
         "floors": any(one.floor_ratio is not None for one in results.classes),
         "classes": view_messages.classes_table(results),
         "more_classes": len(results.classes) > view_messages.MOST_CLASSES,

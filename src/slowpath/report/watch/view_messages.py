@@ -19,14 +19,23 @@ KEY = (("m-priced", "of a finding"), ("m-first", "first use of an allocation"), 
 def sizes(results: WatchResults) -> Figure | None:
     """Time of one message over its length; None: no messages with bytes."""
     title = "Time of a message over its length"
-    priced = {price.class_id for one in results.findings for price in one.prices}
-    circles = [_circle(one, results, one.id in priced) for one in results.classes if one.side != "none"]
-    picture = message_sizes.chart(circles, title)
+    picture = message_sizes.chart(_circles(results), title)
     if picture is None:
         return None
     floors = any(one.floor_ratio is not None for one in results.classes)
-    group = "the line joins what this machine needs at the best" if floors else f"{fmt.MISSING} no floor was measured"
+    group = "the line joins what this machine needs at the best" if floors else "no floor was measured"
     return Figure(title, group, classes_table(results), picture=picture)
+
+
+def _circles(results: WatchResults) -> list[Circle]:
+    priced = {price.class_id for one in results.findings for price in one.prices}
+    return [_circle(one, results, one.id in priced) for one in results.classes if one.side != "none"]
+
+
+def sizes_key(results: WatchResults) -> list[tuple[str, str]]:
+    """Class and words of the circles that there are."""
+    occurring = {one.class_ for one in _circles(results)}
+    return [entry for entry in KEY if entry[0] in occurring]
 
 
 def _circle(one: MessageClass, results: WatchResults, priced: bool) -> Circle:

@@ -84,7 +84,9 @@ def coverage(one: Coverage) -> Facts:
     """What was seen, and what was not."""
     unseen = listed(one.unseen[:20]) + (f" and {len(one.unseen) - 20} more" if len(one.unseen) > 20 else "")
     matched = fmt.percent(one.matched_share) if one.matched_share is not None else "no sends or receives were recorded"
-    clocks = fmt.time(one.clock_error_s) if one.clock_error_s else "none: one host"
+    clocks = "not joined: error not known"
+    if one.clock_error_s is not None:
+        clocks = f"joined, error {fmt.time(one.clock_error_s)}" if one.clock_error_s else "one host, one clock"
     return [
         ("kinds of calls", f"{one.wrapped} of {one.imported} that the program imports are watched"),
         ("not seen", unseen or "nothing that the program imports"),
@@ -92,7 +94,7 @@ def coverage(one: Coverage) -> Facts:
         ("messages", f"{words.count(one.messages)}, {words.count(one.recorded_messages)} with an event of their own"),
         ("matched", matched),
         ("kept", f"{fmt.percent(one.kept_share)} of the time in MPI is in events that were kept; counts are of all"),
-        ("clocks", f"error {clocks}" if one.clock_error_s is not None else "not joined: error not known"),
+        ("clocks", clocks),
         ("own cost", f"{fmt.time(one.own_cost_s)} a rank for watching"),
     ]
 

@@ -15,16 +15,16 @@ COPY = "unexpected copy"  # a wait by name that is work
 
 @dataclass(frozen=True, slots=True)
 class WaitView:
-    """One wait. words: how long, for whom and where.  text: its own sentence."""
+    """One wait. text: its own sentence.  words: how much of the run, for whom and where."""
 
     kind: str
-    words: str
     text: str
+    words: str
 
 
 def waits(results: WatchResults) -> list[WaitView]:
     """The longest first."""
-    return [WaitView(one.kind, _words(one, results), one.text) for one in results.waits[:MOST_WAITS]]
+    return [WaitView(one.kind, one.text, _words(one, results)) for one in results.waits[:MOST_WAITS]]
 
 
 def _words(one: Wait, results: WatchResults) -> str:
@@ -33,7 +33,7 @@ def _words(one: Wait, results: WatchResults) -> str:
         parts.append(f"{fmt.percent(one.culprit_share, 0)} of it for rank {one.culprit}")
     if one.site is not None:
         parts.append(f"most of it in {words.place(results.sites[one.site])}")
-    return ", ".join(parts)
+    return "; ".join(parts)
 
 
 def waited_s(results: WatchResults) -> float:

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath replay"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from slowpath.cli.telling import teller
+from slowpath.cli.values import DURATION
+
+if TYPE_CHECKING:
+    from slowpath.run.prepare import Prepared
+
+
+@click.command("replay", epilog="Example: slowpath replay slowpath-watches/lmp-20260131-120000 --budget 2m")
+@click.argument("watch", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--laws",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="A diagnosis or run of this machine, MPI and settings: price by it, and measure nothing.",
+)
+@click.option("--mpi", help="Path or prefix of the program's MPI.  [default: it is searched]")
+@click.option("--rounds", type=click.IntRange(1), help="Times that everything is launched.  [default: 8]")
+@click.option(
+    "--budget", type=DURATION, default="5m", show_default=True, help="Time of the replay; takes fewer rounds."
+)
+@click.option(
+    "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
+)
+@click.option("--dry-run", is_flag=True, help="Print the campaign and what it costs; start and compile nothing.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def command(
+    watch: Path,
+    laws: Path | None,
+    mpi: str | None,
+    rounds: int | None,
+    budget: float,
+    cell_timeout: float,
+    dry_run: bool,
+    quiet: bool,
+) -> int:
+    """Price a watched program: measure its own messages as they are and without each fault, on this machine.
+
+    WATCH is a folder of slowpath watch. Each kind of message that takes 0.1 % of the run or more, by a rule whose
+    messages take 1 %, becomes two cells of the engine, measured in interleaved launches of 2 ranks under the program's
+    MPI; the cost is shown first. The runs are kept in WATCH/prices, and the watch's report is made anew.
+    """
+    from slowpath.diagnose.replay.questions import questions, use_laws
+
+    tell = teller(quiet)
+    if laws is not None:
+        use_laws(watch, laws, keep=not dry_run)
+        return 0 if dry_run else _show(watch)
+    watched, asked = questions(watch)
+    for line in asked.left:
+        tell(f"no cell for {line}")
+    if not asked.questions:
+        tell("nothing to measure: no rule is about messages that take 1 % of the run or more")
+        return 0 if dry_run else _show(watch)
+    from slowpath.diagnose.replay.session import measured, prepared_for
+
+    prepared, text = prepared_for(watched, asked, os.environ, tell, mpi, rounds, budget, dry_run)
+    for line in _summary(prepared):
+        tell(line)
+    if dry_run:
+        click.echo(text.rstrip("\n"))
+        return 0
+    measured(watch, prepared, ["slowpath", *sys.argv[1:]], cell_timeout, budget, quiet)
+    return _show(watch)
+
+
+def _summary(prepared: Prepared) -> list[str]:
+    from slowpath.cli.run import summary
+
+    return summary(prepared)
+
+
+def _show(watch: Path) -> int:
+    """Results and report of the watch anew, and its verdict."""
+    from slowpath.report.watch.rebuild import rebuild
+
+    for line in rebuild(watch).verdict:
+        click.echo(line)
+    return 0

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests/watch/truth.c knows of its messages, against what a watch says of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from slowpath.analyse.watch.attribute import Part
+from slowpath.analyse.watch.attributed import Attributed
+from slowpath.analyse.watch.reasons import Why
+
+FIELDS = (
+    "is_there", "source", "destination", "tag", "bytes", "order", "is_synchronous", "is_blocking",
+    "began_ns", "left_ns", "posted_ns", "entered_ns", "returned_ns",
+)  # fmt: skip
+MESSAGES, COLLECTIVES, RANKS = 200_000, 20_000, 16
+LARGE_BYTES = 500_000  # from here on every library lets a send wait for its receive
+TIE_S = 20e-6  # the program's own calls of the clock stand around the call: what is closer is not decided by it
+
+
+@dataclass(frozen=True)
+class Score:
+    """Of what the program could decide."""
+
+    right: int
+    asked: int
+
+    @property
+    def share(self) -> float:
+        """1.0 where nothing was asked."""
+        return self.right / self.asked if self.asked else 1.0
+
+
+def read_table(path: Path) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Messages that were sent, and entries of each rank in each collective."""
+    whole = np.fromfile(path, dtype=np.int64)
+    messages = whole[: MESSAGES * len(FIELDS)].view([(name, "<i8") for name in FIELDS])
+    entries = whole[MESSAGES * len(FIELDS) :].reshape(COLLECTIVES, RANKS)
+    return messages[messages["is_there"] == 1], entries[entries.any(axis=1)]
+
+
+def scores(path: Path, found: Attributed) -> dict[str, Score]:
+    """How often the watch is right, by question."""
+    messages, entries = read_table(path)
+    pair = _pairs(found)
+    keys = zip(*(messages[name].tolist() for name in ("source", "destination", "tag", "order")), strict=True)
+    index = np.array([pair.get(key, -1) for key in keys])
+    known = index >= 0
+    told, at = messages[known], index[known]
+    late, waited_send = np.zeros(len(at), dtype=bool), np.zeros(len(at), dtype=bool)
+    events, reasons = found.events, found.reasons
+    for why, target in ((Why.LATE_SENDER, late), (Why.LATE_RECEIVER, waited_send)):
+        rows = (reasons.why == int(why)) & (reasons.pair >= 0)
+        rows &= reasons.until_s > events.start_s[reasons.call]
+        rows &= reasons.until_s < events.end_s[reasons.call]
+        target[:] = np.isin(at, reasons.pair[rows])
+    arrived = found.eager.arrived[at]
+    tie_ns = TIE_S * 1e9
+    began_later = told["began_ns"] - told["entered_ns"]
+    left_before = told["posted_ns"] - told["left_ns"]
+    posted_later = told["posted_ns"] - told["began_ns"]
+    must_wait = (told["is_synchronous"] == 1) | (told["bytes"] >= LARGE_BYTES)
+    short = ~must_wait
+    has_left = told["left_ns"] > 0  # of MPI_Sendrecv nobody knows when its send was over
+    return {
+        "matched": Score(int(known.sum()), len(messages)),
+        "right receive": _right(_posts(found, at), told["posted_ns"] * 1e-9, found),
+        "late sender": _score(late, began_later > 0, np.abs(began_later) > tie_ns),
+        "unexpected": _score(arrived, left_before > 0, short & has_left & (np.abs(left_before) > tie_ns)),
+        "late receiver": _score(
+            waited_send, must_wait & (posted_later > 0), (told["is_blocking"] == 1) & (np.abs(posted_later) > tie_ns)
+        ),
+        "last in a collective": _last(found, entries),
+    }
+
+
+def _score(said: np.ndarray[Any, Any], true: np.ndarray[Any, Any], decided: np.ndarray[Any, Any]) -> Score:
+    return Score(int((said == true)[decided].sum()), int(decided.sum()))
+
+
+def _pairs(found: Attributed) -> dict[tuple[int, int, int, int], int]:
+    """Stream and number -> matched pair. Tags of the program name its communicator, too."""
+    events = found.events
+    told = found.found.sends.told[found.found.send]
+    columns = (events.rank[told], events.peer[told], events.tag[told], events.sequence[told])
+    return {key: i for i, key in enumerate(zip(*(column.tolist() for column in columns), strict=True))}
+
+
+def _posts(found: Attributed, at: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """When the receive of each pair was posted, s of CLOCK_MONOTONIC."""
+    posted = found.found.receives.posted[found.found.receive[at]]
+    times: np.ndarray[Any, Any] = found.events.start_s[posted] + float(found.world.origin_s[0])
+    return times
+
+
+def _right(said_s: np.ndarray[Any, Any], true_s: np.ndarray[Any, Any], found: Attributed) -> Score:
+    """Whether the pair's receive is the one that got the message: their posts are one."""
+    return Score(int((np.abs(said_s - true_s) < 200e-6).sum()), len(said_s))
+
+
+def _last(found: Attributed, entries: np.ndarray[Any, Any]) -> Score:
+    """Of each rank that waited long enough to tell: was it said to wait for the last one?"""
+    ranks = found.world.job.size
+    entries = entries[:, :ranks].astype(float)
+    right = asked = 0
+    names = np.array(found.world.calls)
+    for rank in range(ranks):
+        rows = np.flatnonzero(found.events.rank == rank)
+        rows = rows[np.isin(names[found.events.call[rows]], ["MPI_Barrier", "MPI_Allreduce"])][: len(entries)]
+        for row, times in zip(rows.tolist(), entries, strict=True):
+            ordered = np.sort(times)
+            if ordered[-1] - ordered[-2] < TIE_S * 1e9 or ordered[-1] - times[rank] < TIE_S * 1e9:
+                continue
+            reason = found.parts.reason[row]
+            asked += 1
+            right += reason >= 0 and found.reasons.culprit[reason] == int(times.argmax())
+            right -= found.parts.parts_s[row, Part.IMBALANCE] == 0
+    return Score(int(right), asked)
