@@ -159,8 +159,8 @@ def test_both_sides_of_a_message_are_its_cell() -> None:
     sender = small_pages()
     receiver = small_pages(1, side="receive", page_bytes=2 * MIB, start="elsewhere", memory="heap")
     assert p2p_parameters(Load(sender, receiver, 1, MIB)) == {
-        "message_bytes": str(MIB), "memory": "host", "pages": "small:huge", "offset_bytes": "0:8",
-        "overalloc_bytes": "0:8",
+        "message_bytes": str(MIB), "memory": "host", "pages": "small:huge", "offset_bytes": "0:16",
+        "overalloc_bytes": "0:16",
     }  # fmt: skip
     blocks = replace(sender, block_bytes=8)
     assert isinstance(p2p_parameters(Load(blocks, receiver, 1, MIB)), str)

@@ -29,7 +29,7 @@ MEMORY: Final[Mapping[str, str]] = {
     "managed memory": "managed",
 }
 GPU_MEMORY: Final = frozenset({"device", "managed"})
-_START: Final[Mapping[str, int]] = {"page": 0, "line": 64, "elsewhere": 8, "not known": 0}
+_START: Final[Mapping[str, int]] = {"page": 0, "line": 64, "elsewhere": 16, "not known": 0}
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from slowpath.core.watch_results import MessageClass, Price, SavingBasis
 
 LEAST_SHARE: Final = 0.01  # of the run, in calls of all messages that a rule is about: below it, it is not priced
 LEAST_LOAD_SHARE: Final = 0.001  # of the run, for messages of one kind among them
+NOT_MEASURED: Final = "nothing was measured for it yet"
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,19 @@ def questions_of(
                     left.append(f"{row.rule} {row.name}, {words(load)}: {one}")
                 else:
                     found.append(one)
+    left += _of_unknown_memory(loads, run_s, ranks)
     found.sort(key=lambda one: one.share, reverse=True)
     return found, left
+
+
+def _of_unknown_memory(loads: Sequence[Load], run_s: float, ranks: int) -> list[str]:
+    """Most rules are about memory: where it is not known, that none of them was found means nothing."""
+    return [
+        f"{words(one)}, {100 * share:.1f} % of the run: their memory is not known, so rules about memory can't be asked"
+        for one in loads
+        if all(kind_of(side.memory) == "not known" for side in one.sides)
+        and (share := seconds_of(one, ranks) / ranks / run_s) >= LEAST_SHARE
+    ]
 
 
 def seconds_of(load: Load, ranks: int) -> float:
@@ -174,7 +186,7 @@ def prices_of(questions: Sequence[PriceQuestion], sources: Sequence[Source], ran
         ]
         found = next(((source, one) for source, one in answers if isinstance(one, Excess)), None)
         if found is None:
-            why = next((one for _, one in answers if isinstance(one, str)), "nothing was measured for it yet")
+            why = next((one for _, one in answers if isinstance(one, str)), NOT_MEASURED)
             unpriced.append(f"{question.row.rule} {question.row.name}, {words(question.load)}: {why}")
         else:
             priced.append(_held(question, found[1], found[0].basis, ranks))

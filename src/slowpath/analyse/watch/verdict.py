@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from slowpath.analyse.watch.findings import MOST_UNEXPLAINED, unexplained_share
+from slowpath.analyse.watch.prices import NOT_MEASURED
 from slowpath.core.result import Interval
 from slowpath.core.units import format_interval, format_ratio, listed
 from slowpath.core.watch_results import WatchFinding, WatchResults
@@ -52,9 +53,11 @@ def _gain(results: WatchResults, watch: str) -> str:
         top = results.findings[0]
         why = f" ({top.saved_reason})" if top.saved_reason else ""
         return f"{amount(top.seconds, top.interval)} a rank in messages that need not take it{why}"
+    if open_ := sum(one.endswith(NOT_MEASURED) for one in results.unpriced):
+        return f"{open_} possible slow path{'s are' if open_ > 1 else ' is'} not priced yet: slowpath replay {watch}"
     if results.unpriced:
-        return f"nothing is priced yet: slowpath replay {watch}"
-    return "nothing found that would make its messages faster"
+        return "no slow path found in what could be priced; the rest is listed below"
+    return "no slow path found that a rule names"
 
 
 def _finding(finding: WatchFinding, watch: str) -> list[str]:

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The campaign of a program's messages, and which measurements may price them."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from slowpath.analyse.watch.conclude import Asking, asking
+from slowpath.analyse.watch.sources import (
+    next_price_folder,
+    read_laws,
+    refusal,
+    remember_laws,
+)
+from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.watch_results import MessageClass, WatchResults
+from slowpath.diagnose.replay.campaign import MOST_QUESTIONS, campaign_of
+from slowpath.diagnose.replay.library import launcher_of
+from slowpath.plan.campaign import decode
+from support import results as engine
+from support import watch_results as watched
+
+MIB = 2**20
+
+
+def a_load(number: int = 0, **changes: Any) -> MessageClass:
+    fields: dict[str, Any] = {"call": "MPI_Send", "side": "send", "count": 1000, "bytes": 2000 * MIB, "transfer_s": 2.0}
+    return watched.a_class(number, **(fields | changes))
+
+
+def a_program(*classes: MessageClass) -> WatchResults:
+    call = watched.CallCount(name="MPI_Send", family="point to point", calls=1, time_s=1.0, bytes=1)
+    return watched.results(classes=classes, calls=(call,), findings=())
+
+
+def asked(*classes: MessageClass) -> Asking:
+    return asking(a_program(*classes), None, {})
+
+
+def written(found: Asking, **changes: Any) -> dict[str, Any]:
+    text = campaign_of(found.questions, found.loads, {}, **changes).text
+    decode(text.encode(), "replay")
+    return tomllib.loads(text)
+
+
+def test_each_kind_is_measured_as_it_is_and_without_its_fault() -> None:
+    campaign = written(asked(a_load(), a_load(1, bytes=1000 * 65536, block_bytes=8, page_bytes=None)))
+    cells = {one["name"]: one["parameters"] for one in campaign["cells"]}
+    pages = next(one for name, one in cells.items() if name.endswith("small pages"))
+    assert (pages["pages"], pages["message_bytes"]) == (["small", "huge"], str(2 * MIB))
+    blocks = next(one for name, one in cells.items() if name.endswith("small blocks"))
+    assert (blocks["pack"], blocks["datatype"], blocks["block_bytes"]) == (["none", "mpi_pack"], "vector", "8")
+    assert cells["floors"]["message_bytes"][0] == "65536"
+    assert cells["floors"]["message_bytes"][-1] == str(2 * MIB)
+    for contrast in campaign["contrast"]:
+        own = next(one for one in campaign["cells"] if one["name"] == contrast["cells"])["parameters"]
+        assert [contrast["b"], contrast["a"]] == own[contrast["axis"]]
+
+
+def test_first_uses_are_compared_with_later_ones_of_the_same_cell() -> None:
+    campaign = written(asked(a_load(first=True)))
+    (contrast,) = campaign["contrast"]
+    assert (contrast["axis"], contrast["a"], contrast["b"], contrast["metric"]) == (
+        "phase", "steady", "first", "one_way_s",
+    )  # fmt: skip
+    assert campaign["cells"][0]["parameters"]["pattern"] == "one_way"
+
+
+def test_gpu_memory_of_odd_length_is_padded() -> None:
+    odd = a_load(first=True, memory="device memory", is_odd=True, allocation_bytes=2 * MIB + 8, page_bytes=None)
+    own = written(asked(odd))["cells"][0]["parameters"]
+    assert own["buffer_bytes"] == str(2 * MIB + 8)
+    assert own["overalloc_bytes"] == ["0", str(2 * MIB - 8)]
+
+
+def test_it_runs_under_the_programs_variables_and_between_nodes_where_most_bytes_go() -> None:
+    found = asked(a_load())
+    text = campaign_of(found.questions, found.loads, {"UCX_TLS": "tcp"}, ["UCX_NET_DEVICES"], nodes=2).text
+    campaign = tomllib.loads(text)
+    assert campaign["environment"][0]["variables"] == {"UCX_TLS": "tcp"}
+    assert campaign["environment"][0]["unset"] == ["UCX_NET_DEVICES"]
+    assert campaign["placement"][0]["nodes"] == 2
+
+
+def test_the_most_costly_kinds_are_measured_first() -> None:
+    many = [a_load(i, bytes=1000 * (100_000 + i), transfer_s=1.0 + i) for i in range(MOST_QUESTIONS + 5)]
+    campaign = written(asked(*many))
+    assert len(campaign["contrast"]) == MOST_QUESTIONS
+    assert str(100_000 + MOST_QUESTIONS + 4) in str(campaign["cells"][0]["parameters"]["message_bytes"])
+
+
+def test_another_mpi_is_no_mpi_of_the_program(tmp_path: Path) -> None:
+    program = watched.a_program(library="Open MPI v4.1.4, package: Debian", library_path=str(tmp_path / "libmpi.so"))
+    with pytest.raises(EnvironmentFailure, match=r"the program ran with openmpi 4\.1\.4"):
+        launcher_of(program, None, {"PATH": str(tmp_path)})
+
+
+def test_measurements_of_another_machine_mpi_or_setting_are_refused() -> None:
+    program = watched.a_program()
+    here = engine.results()
+    assert refusal(here, program, {}) is None
+    elsewhere = replace(here, run=engine.a_run(machine={**here.run.machine, "host": "n7"}))
+    assert refusal(elsewhere, program, {}) == "it was measured on n7, and the program ran on n1"
+    older = engine.a_run(mpis=[engine.an_mpi(version="4.0.2")])
+    assert "mpich 4.0.2" in (refusal(replace(here, run=older), program, {}) or "")
+    setting = {"MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD": "1"}
+    assert "was not set there and 1 for the program" in (refusal(here, program, setting) or "")
+
+
+def test_named_laws_are_kept_once_and_damage_is_one_line(tmp_path: Path) -> None:
+    for _ in range(2):
+        remember_laws(tmp_path, tmp_path / "diagnosis")
+    assert read_laws(tmp_path).folders == [str((tmp_path / "diagnosis").resolve())]
+    (tmp_path / "laws.json").write_bytes(msgspec.json.encode({"folders": 3}))
+    with pytest.raises(RecordError, match=r"laws\.json: is damaged"):
+        read_laws(tmp_path)
+
+
+def test_each_replay_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    assert next_price_folder(tmp_path).name == "prices"
+    (tmp_path / "prices").mkdir()
+    assert next_price_folder(tmp_path).name == "prices-2"
+    (tmp_path / "prices-2").mkdir()
+    assert next_price_folder(tmp_path).name == "prices-3"
