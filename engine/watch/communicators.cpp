@@ -227,7 +227,7 @@ void begin_session_communicators(Word session) {
     handles.clear();
     makings.clear();
     begin_world_group(session);
-    // Row 0 is the world's, though nobody has its handle.
+    // Row 0 is the world's, whether or not anybody has its handle.
     layout::Communicator world{};
     world.identity = world_identity;
     world.size = world_group_size();
@@ -239,6 +239,8 @@ void begin_session_communicators(Word session) {
     if (layout::Communicator* place = sections().communicators.next()) {
         *place = world;
         sections().communicators.publish();
+        // MPI_Init may come later.
+        if (Handle* entry = handles.put(library().handle(library().comm_world) + 1)) entry->row = 0;
     }
 }
 

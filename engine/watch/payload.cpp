@@ -67,7 +67,7 @@ void count_event(const Seen& seen, const layout::Event& event, const Payload& pa
     const bool is_timed = timed == Timed::yes;
     count(seen.lane, key,
           {event.bytes, is_timed ? seen.ticks() : 0, payload.buffer.allocation_bytes, is_timed},
-          is_timed ? &seen.slot : nullptr);
+          is_timed ? &seen.slot.profile : &seen.slot.second);
 }
 
 void keep_event(const Seen& seen, const layout::Event& event, const Payload& payload) {
