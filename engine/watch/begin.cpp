@@ -2,6 +2,7 @@
 /// The record's begin and end.
 #include <pthread.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "watch/clock.hpp"
@@ -11,6 +12,7 @@
 #include "watch/modules.hpp"
 #include "watch/observe.hpp"
 #include "watch/sites.hpp"
+#include "watch/table.hpp"
 
 namespace slowpath::watch {
 namespace {
@@ -58,6 +60,23 @@ void write_calls() {
     }
 }
 
+bool is_spawned() {
+    void* const ask = function("Comm_get_parent");
+    Word parent = 0;
+    return ask != nullptr && call(ask, reinterpret_cast<Word>(&parent)) == 0 &&
+           library().handle(parent) != library().handle(library().comm_null);
+}
+
+/// Of the world of spawned processes: it is not their parents'. What names their job in the environment is
+/// the same for all of them; where nothing does (Hydra), theirs can't be told from other jobs': 0.
+std::uint64_t spawned_identity() {
+    const char* job = std::getenv("PMIX_NAMESPACE");
+    if (job == nullptr) return 0;
+    std::uint64_t hash = world_identity;
+    for (; *job != '\0'; ++job) hash = scatter(hash ^ static_cast<unsigned char>(*job));
+    return scatter(hash) | 1;
+}
+
 void write_world(layout::Header& head) {
     head.world_rank = world_group_rank();
     head.world_size = world_group_size();
@@ -101,7 +120,8 @@ void begin_record() {
     begin_modules();
     begin_sites();
     if (has_world) {
-        begin_communicators();
+        head.parent_rank_hint = is_spawned() ? 1 : 0;
+        begin_communicators(head.parent_rank_hint == 0 ? world_identity : spawned_identity());
         write_world(head);
     }
     if (last_recording == 0) pthread_atfork(nullptr, nullptr, stop_in_child);
@@ -117,6 +137,13 @@ void note_start(const Observed& call) {
     begin_session_communicators(
         library().handle_at(reinterpret_cast<const void*>(call.arguments[session_argument]), 0));
     write_world(head);
+}
+
+void note_session_end() {
+    if (is_world_there()) return;
+    note_modules();
+    renew_anchor();
+    set_state(layout::finalized);
 }
 
 void end_record() {
@@ -136,7 +163,7 @@ namespace {
     recording = 0;
     note_modules();
     renew_anchor();
-    set_state(layout::ended);
+    if (header().state != layout::finalized) set_state(layout::ended);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "watch/buffers.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "watch/allocation_rows.hpp"
 #include "watch/allocations.hpp"

@@ -2,6 +2,8 @@
 #include "watch/communicators.hpp"
 
 #include <cstring>
+#include <span>
+#include <string_view>
 
 #include "watch/file.hpp"
 #include "watch/groups.hpp"
@@ -207,17 +209,16 @@ std::int32_t communicator_size(std::uint16_t row) {
     return there.is_inter != 0 ? static_cast<std::int32_t>(there.members_count) : there.size;
 }
 
-void begin_communicators() {
+void begin_communicators(std::uint64_t identity) {
     handles.clear();
     makings.clear();
     begin_world_group(0);
-    constexpr std::uint64_t world_identity = 1;
     Described world = describe(library().comm_world);
-    world.row.identity = world_identity;
+    world.row.identity = identity;
     std::strcpy(world.row.name, "MPI_COMM_WORLD");
     add_row(library().comm_world, world.row, world.state);
     Described self = describe(library().comm_self);
-    self.row.identity = identity_of(0, 0, self.state.members_hash);
+    self.row.identity = identity == 0 ? 0 : identity_of(identity, 0, self.state.members_hash);
     std::strcpy(self.row.name, "MPI_COMM_SELF");
     add_row(library().comm_self, self.row, self.state);
 }
@@ -226,9 +227,9 @@ void begin_session_communicators(Word session) {
     handles.clear();
     makings.clear();
     begin_world_group(session);
-    // Row 0 is the world's, though nobody has its handle.
+    // Row 0 is the world's, whether or not anybody has its handle.
     layout::Communicator world{};
-    world.identity = 1;
+    world.identity = world_identity;
     world.size = world_group_size();
     world.rank = world_group_rank();
     world.members_offset = layout::not_known;
@@ -238,6 +239,8 @@ void begin_session_communicators(Word session) {
     if (layout::Communicator* place = sections().communicators.next()) {
         *place = world;
         sections().communicators.publish();
+        // MPI_Init may come later.
+        if (Handle* entry = handles.put(library().handle(library().comm_world) + 1)) entry->row = 0;
     }
 }
 
@@ -256,12 +259,13 @@ void communicator_made(Word handle, Call call, const Word* arguments) {
     made.row.made_by = call;
     made.row.parent = parent;
     const std::uint64_t members_hash = made.state.members_hash;
+    const std::uint64_t world = sections().communicators[0].identity;
     const std::uint64_t parent_identity =
         parent == layout::no_row ? 0 : sections().communicators[parent].identity;
     if (is_collective_on_parent)
         made.row.identity = parent_identity == 0 ? 0 : identity_of(parent_identity, making, members_hash);
-    else if (is_made_by_members(name) && members_hash != 0)
-        made.row.identity = identity_of(2, number_making(members_hash), members_hash);
+    else if (is_made_by_members(name) && members_hash != 0 && world != 0)
+        made.row.identity = identity_of(scatter(world), number_making(members_hash), members_hash);
     else
         made.row.identity = 0;
     if (!is_duplicate(name)) describe_topology(made, handle, call);

@@ -18,6 +18,9 @@ struct CommunicatorState {
     std::uint64_t members_hash = 0;  ///< 0: not known
 };
 
+/// Of the world that was not spawned by another.
+inline constexpr std::uint64_t world_identity = 1;
+
 /// Row of a handle; one that nobody saw being made gets a row without identity. layout::no_row: no room.
 std::uint16_t communicator_row(Word handle);
 
@@ -33,7 +36,8 @@ std::uint32_t number_collective(std::uint16_t row);
 std::int32_t communicator_size(std::uint16_t row);
 
 /// MPI_COMM_WORLD and MPI_COMM_SELF, or the ranks of a session's mpi://WORLD.
-void begin_communicators();
+/// @param identity Of the world; 0: it has none that is its own.
+void begin_communicators(std::uint64_t identity);
 void begin_session_communicators(Word session);
 
 /// A call has made one. @param parent Row; layout::no_row: none.

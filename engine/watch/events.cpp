@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watch/events.hpp"
 
+#include <atomic>
 #include <cstring>
 
 #include "watch/clock.hpp"
@@ -9,16 +10,17 @@ namespace slowpath::watch {
 namespace {
 
 constinit std::atomic<int> lanes_thinning{0};
+constinit std::uint32_t before = layout::running;
 
 /// State 4 while events of any lane move.
 class Thinning {
   public:
     explicit Thinning(Lane& lane) : lane_(lane), since_(now_ticks()) {
-        lanes_thinning.fetch_add(1);
+        if (lanes_thinning.fetch_add(1) == 0 && header().state != layout::thinning) before = header().state;
         set_state(layout::thinning);
     }
     ~Thinning() {
-        if (lanes_thinning.fetch_sub(1) == 1) set_state(layout::running);
+        if (lanes_thinning.fetch_sub(1) == 1) set_state(static_cast<layout::State>(before));
         lane_.row->own_ticks += now_ticks() - since_;
     }
     Thinning(const Thinning&) = delete;
@@ -31,6 +33,16 @@ class Thinning {
 
 bool is_kept(const Lane& lane, std::uint64_t window) {
     return (window & ((std::uint64_t{1} << lane.row->level) - 1)) == 0;
+}
+
+/// Whether a window with events would be left by the next level.
+bool next_level_keeps_some(const Lane& lane) {
+    const std::uint64_t mask = (std::uint64_t{2} << lane.row->level) - 1;
+    for (std::uint32_t run = 0; run < lane.run_count; ++run) {
+        const std::uint32_t end = run + 1 < lane.run_count ? lane.runs[run + 1].begin : lane.events.used();
+        if ((lane.runs[run].window & mask) == 0 && end > lane.runs[run].begin) return true;
+    }
+    return (lane.runs[lane.run_count - 1].window & mask) == 0;
 }
 
 /// Drop the windows that this level leaves out.
@@ -56,7 +68,8 @@ void thin(Lane& lane) {
     const std::uint64_t current = lane.runs[lane.run_count - 1].window;
     constexpr std::uint32_t most_level = 63;
     const std::uint32_t enough = lane.events.capacity() - lane.events.capacity() / 4;
-    while (lane.events.used() > enough && lane.run_count > 1 && lane.row->level < most_level) {
+    while (lane.events.used() > enough && lane.run_count > 1 && lane.row->level < most_level &&
+           next_level_keeps_some(lane)) {
         ++lane.row->level;
         drop_windows(lane);
     }
@@ -81,6 +94,17 @@ void thin(Lane& lane) {
     lane.runs[lane.run_count - 1] = {window, lane.events.used()};
 }
 
+/// Whether a poll that found nothing follows such a poll of the same place at once: a loop that waits by
+/// polling is one event, so that it does not take the room of all others.
+bool goes_on(Lane& lane, const layout::Event& event) {
+    constexpr std::uint64_t at_once_ns = 1000;
+    const WindowRun& run = lane.runs[lane.run_count - 1];
+    if (lane.events.used() == run.begin) return false;
+    const layout::Event& last = lane.events[lane.events.used() - 1];
+    return last.kind == event.kind && last.site == event.site && last.call == event.call &&
+           event.start_ticks - last.end_ticks < static_cast<std::uint64_t>(at_once_ns / ns_per_tick);
+}
+
 }  // namespace
 
 void add_event(Lane& lane, const layout::Event& event) {
@@ -88,6 +112,10 @@ void add_event(Lane& lane, const layout::Event& event) {
         enter_window(lane, event.start_ticks);
     ++lane.row->events_seen;
     if (!lane.keeps_window) return;
+    if ((event.kind & layout::found_nothing) != 0 && goes_on(lane, event)) {
+        lane.events[lane.events.used() - 1].end_ticks = event.end_ticks;
+        return;
+    }
     if (lane.events.used() == lane.events.capacity()) [[unlikely]] {
         thin(lane);
         if (!lane.keeps_window) return;

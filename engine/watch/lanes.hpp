@@ -16,7 +16,8 @@ struct SiteSlot {
     const void* caller;
     const void* frame;
     std::uint32_t site;
-    std::uint32_t profile;  ///< row that a call from here counted in last
+    std::uint32_t profile;  ///< 1 + row that a call from here counted in last; 0: none
+    std::uint32_t second;   ///< the same, of the receiving side of MPI_Sendrecv
 };
 
 /// Events from `begin` on are of this window.

@@ -2,6 +2,8 @@
 /// Before and after each call: the recorder's two entries.
 #include "watch/observe.hpp"
 
+#include <atomic>
+
 #include "watch/datatypes.hpp"
 #include "watch/library.hpp"
 #include "watch/sites.hpp"
@@ -53,6 +55,7 @@ void observe(const Seen& seen) {
             break;
         case Action::plain:
         case Action::begin:
+        case Action::end_session:
             break;
     }
     count_event(seen, event_of(seen), {}, Timed::yes);
@@ -89,6 +92,7 @@ void after(Observed& call, Scratch* scratch) {
         const Plan& plan = plans[call.call];
         observe({call, plan, lane, scratch, find_site(lane, call)});
         if (plan.action == Action::begin) note_start(call);
+        if (plan.action == Action::end_session) note_session_end();
     }
     if (scratch != nullptr) release(*scratch);
 }

@@ -64,9 +64,9 @@ void count_event(const Seen& seen, const layout::Event& event, const Payload& pa
 /// Count it and add it.
 void keep_event(const Seen& seen, const layout::Event& event, const Payload& payload);
 
-/// Remember the request that a call has made.
-/// @param pending With its event; what holds for all posts is filled in.
-void post_request(const Seen& seen, Pending& pending, const Payload& payload);
+/// Remember the request that a call has made, with the event of its post.
+/// @return For what is particular; nullptr: there is none, or no room.
+Pending* post_request(const Seen& seen, const layout::Event& event, const Payload& payload);
 
 /// Keep the event of a call that makes a persistent request: no message yet.
 void keep_preparation(const Seen& seen, layout::Event event, const Payload& payload);
@@ -94,6 +94,8 @@ void observe_communicator_named(const Seen& seen);
 
 /// MPI_Init or MPI_Session_init has returned, and the record is open.
 void note_start(const Observed& call);
+/// MPI_Session_finalize has returned: there may be other sessions, but what follows may be the program's end.
+void note_session_end();
 
 void begin_windows();
 void begin_messages();

@@ -125,10 +125,7 @@ void observe_collective(const Seen& seen) {
                                                                           : seen.integer(Role::root));
     if (seen.plan.lasting != Lasting::no) {
         if (seen.plan.lasting == Lasting::once) event.request = next_serial();
-        Pending pending{};
-        pending.event = event;
-        pending.is_numbered = true;
-        post_request(seen, pending, what.payload);
+        post_request(seen, event, what.payload);
     }
     if (seen.plan.lasting > Lasting::once)
         keep_preparation(seen, event, what.payload);

@@ -14,10 +14,7 @@ void observe_communicator_made(const Seen& seen) {
     }
     if (seen.plan.lasting == Lasting::once && seen.call.error == 0) {
         event.request = next_serial();
-        Pending pending{};
-        pending.event = event;
-        pending.is_numbered = true;
-        post_request(seen, pending, {});
+        post_request(seen, event, {});
     }
     keep_event(seen, event, {});
     if (seen.call.error == 0)

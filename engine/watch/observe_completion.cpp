@@ -74,7 +74,7 @@ void count_receive(const Seen& seen, const Pending& pending, const layout::Event
                          pending.buffer_class,
                          done.communicator};
     count(seen.lane, key, {done.bytes, pending.post_ticks, pending.allocation_bytes, pending.post_ticks != 0},
-          nullptr);
+          is_multiple ? nullptr : &pending.slot->profile);
 }
 
 /// The request at `at` is complete.

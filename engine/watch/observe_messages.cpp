@@ -90,22 +90,23 @@ void post_receive_request(const Seen& seen, layout::Event& event, const Payload&
     event.peer =
         wanted.peer == any_rank ? std::int32_t{layout::any} : world_rank_of(wanted.communicator, wanted.peer);
     event.tag = wanted.tag == any_tag ? std::int32_t{layout::any} : wanted.tag;
-    Pending pending{};
-    pending.stream = wanted;
     if (wanted.peer == any_rank || wanted.tag == any_tag) event.kind |= layout::any_source_or_tag;
-    event.sequence = layout::not_known;
-    if (is_proc_null(wanted.peer)) {
+    bool is_numbered = is_proc_null(wanted.peer);
+    std::uint32_t order = 0;
+    event.sequence = is_numbered ? 0 : layout::not_known;
+    if (is_numbered) {
         event.bytes = 0;
-        pending.is_numbered = true;
-        event.sequence = 0;
     } else if (seen.plan.lasting == Lasting::once && seen.call.error == 0) {
-        pending.is_numbered = is_certain(wanted);
-        pending.order = post_receive(wanted);
-        if (pending.is_numbered) event.sequence = number_receive(wanted, pending.order);
+        is_numbered = is_certain(wanted);
+        order = post_receive(wanted);
+        if (is_numbered) event.sequence = number_receive(wanted, order);
     }
     event.request = seen.plan.lasting == Lasting::once ? next_serial() : 0;
-    pending.event = event;
-    post_request(seen, pending, payload);
+    if (Pending* const pending = post_request(seen, event, payload)) {
+        pending->stream = wanted;
+        pending->order = order;
+        pending->is_numbered = is_numbered;
+    }
     if (seen.plan.lasting > Lasting::once)
         keep_preparation(seen, event, payload);
     else
@@ -122,13 +123,10 @@ void observe_send(const Seen& seen) {
     const SpinGuard guard(shared_state, is_multiple);
     describe_send(seen, event, communicator_row(seen.word(Role::communicator)));
     if (seen.plan.lasting != Lasting::no) {
-        Pending pending{};
         if (seen.plan.lasting == Lasting::once) event.request = next_serial();
-        pending.event = event;
-        pending.stream = {event.communicator, seen.integer(Role::destination), event.tag, false,
-                          seen.plan.lasting == Lasting::partitioned};
-        pending.is_numbered = true;
-        post_request(seen, pending, payload);
+        if (Pending* const pending = post_request(seen, event, payload))
+            pending->stream = {event.communicator, seen.integer(Role::destination), event.tag, false,
+                               seen.plan.lasting == Lasting::partitioned};
     }
     if (seen.plan.lasting > Lasting::once)
         keep_preparation(seen, event, payload);
@@ -188,11 +186,8 @@ void observe_matched_receive(const Seen& seen) {
     }
     if (seen.plan.lasting == Lasting::once) {
         event.request = next_serial();
-        Pending pending{};
-        pending.event = event;
-        pending.stream = {event.communicator, 0, 0, true, false};
-        pending.is_numbered = true;
-        post_request(seen, pending, payload);
+        if (Pending* const pending = post_request(seen, event, payload))
+            pending->stream = {event.communicator, 0, 0, true, false};
         return add_event(seen.lane, event);
     }
     event.bytes = read_status(status_of(seen)).bytes;

@@ -42,10 +42,7 @@ void observe_transfer(const Seen& seen) {
     if (event.peer == layout::proc_null) event.bytes = 0;
     if (seen.plan.lasting == Lasting::once) {
         event.request = next_serial();
-        Pending pending{};
-        pending.event = event;
-        pending.is_numbered = true;
-        post_request(seen, pending, payload);
+        post_request(seen, event, payload);
     }
     keep_event(seen, event, payload);
 }

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <initializer_list>
 
 #include "watch/library.hpp"
 #include "watch/loader.hpp"

@@ -67,7 +67,7 @@ void count_event(const Seen& seen, const layout::Event& event, const Payload& pa
     const bool is_timed = timed == Timed::yes;
     count(seen.lane, key,
           {event.bytes, is_timed ? seen.ticks() : 0, payload.buffer.allocation_bytes, is_timed},
-          is_timed ? &seen.slot : nullptr);
+          is_timed ? &seen.slot.profile : &seen.slot.second);
 }
 
 void keep_event(const Seen& seen, const layout::Event& event, const Payload& payload) {
@@ -82,17 +82,22 @@ void keep_preparation(const Seen& seen, layout::Event event, const Payload& payl
     keep_event(seen, event, payload);
 }
 
-void post_request(const Seen& seen, Pending& pending, const Payload& payload) {
-    if (seen.call.error != 0 || !seen.has(Role::request)) return;
+Pending* post_request(const Seen& seen, const layout::Event& event, const Payload& payload) {
+    if (seen.call.error != 0 || !seen.has(Role::request)) return nullptr;
     const void* const location = seen.pointer(Role::request);
-    pending.post_ticks = seen.ticks();
-    pending.allocation_bytes = payload.buffer.allocation_bytes;
-    pending.buffer_class = payload.buffer.buffer_class;
-    pending.profile_flags = static_cast<std::uint8_t>((payload.buffer.is_first ? first_use : 0) |
-                                                      (payload.has_gaps ? has_gaps : 0));
-    pending.lasting = seen.plan.lasting;
-    pending.is_active = seen.plan.lasting == Lasting::once;
-    remember_request(library().handle_at(location, 0), location, pending);
+    Pending* const pending = remember_request(library().handle_at(location, 0), location);
+    if (pending == nullptr) return nullptr;
+    pending->event = event;
+    pending->is_numbered = true;
+    pending->slot = &seen.slot;
+    pending->post_ticks = seen.ticks();
+    pending->allocation_bytes = payload.buffer.allocation_bytes;
+    pending->buffer_class = payload.buffer.buffer_class;
+    pending->profile_flags = static_cast<std::uint8_t>((payload.buffer.is_first ? first_use : 0) |
+                                                       (payload.has_gaps ? has_gaps : 0));
+    pending->lasting = seen.plan.lasting;
+    pending->is_active = seen.plan.lasting == Lasting::once;
+    return pending;
 }
 
 }  // namespace slowpath::watch

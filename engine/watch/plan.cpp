@@ -121,6 +121,7 @@ constexpr Named named[] = {
     {"Init", Action::begin},
     {"Init_thread", Action::begin},
     {"Session_init", Action::begin},
+    {"Session_finalize", Action::end_session},
 };
 
 struct Volume {

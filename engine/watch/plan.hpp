@@ -30,6 +30,7 @@ enum class Action : std::uint8_t {
     name_communicator,
     free_datatype,
     begin,
+    end_session,
 };
 
 /// What a call that ends in a request does with it.

@@ -68,16 +68,15 @@ unsigned duration_bucket(std::uint64_t duration_ns) {
     return bucket < buckets ? bucket : buckets - 1;
 }
 
-void count(Lane& lane, const ProfileKey& key, const Counted& what, SiteSlot* slot) {
+void count(Lane& lane, const ProfileKey& key, const Counted& what, std::uint32_t* hint) {
     if (lane.profile.capacity() == 0) return;
     layout::Profile* row = nullptr;
-    if (slot != nullptr && slot->profile != 0 && words(&lane.profile[slot->profile - 1]) == words(&key))
-        [[likely]] {
-        row = &lane.profile[slot->profile - 1];
+    if (hint != nullptr && *hint != 0 && words(&lane.profile[*hint - 1]) == words(&key)) [[likely]] {
+        row = &lane.profile[*hint - 1];
     } else {
         row = find_row(lane, key);
         if (row == nullptr) return;
-        if (slot != nullptr) slot->profile = static_cast<std::uint32_t>(row - &lane.profile[0]) + 1;
+        if (hint != nullptr) *hint = static_cast<std::uint32_t>(row - &lane.profile[0]) + 1;
     }
     ++row->count;
     row->bytes += what.bytes;

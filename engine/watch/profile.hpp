@@ -37,7 +37,7 @@ struct Counted {
     bool is_timed = true;  ///< false: the time of this call is counted under another key
 };
 
-/// @param slot Where the lane notes the row for the next call from the same place; may be nullptr.
-void count(Lane& lane, const ProfileKey& key, const Counted& what, SiteSlot* slot);
+/// @param hint Where the row is noted for the next call from the same place, see SiteSlot; may be nullptr.
+void count(Lane& lane, const ProfileKey& key, const Counted& what, std::uint32_t* hint);
 
 }  // namespace slowpath::watch

@@ -31,15 +31,18 @@ std::uint32_t next_serial() {
     return last_serial;
 }
 
-void remember_request(Word handle, const void* location, const Pending& pending) {
+Pending* remember_request(Word handle, const void* location) {
     const std::uint64_t key = handle + 1;
     Pending* there = requests.find(key);
-    if (there != nullptr && there->location != location) put_aside(*there);
-    if (there == nullptr) there = requests.put(key);
-    if (there == nullptr) return;
-    *there = pending;
-    there->key = key;
-    there->location = location;
+    if (there == nullptr) {
+        there = requests.put(key);
+    } else {
+        if (there->location != location) put_aside(*there);
+        *there = Pending{};
+        there->key = key;
+    }
+    if (there != nullptr) there->location = location;
+    return there;
 }
 
 Pending* find_request(Word handle, const void* location) {

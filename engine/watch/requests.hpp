@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "watch/call.hpp"
+#include "watch/lanes.hpp"
 #include "watch/layout.hpp"
 #include "watch/plan.hpp"
 #include "watch/streams.hpp"
@@ -17,6 +18,7 @@ struct Pending {
     layout::Event event;   ///< of the post; its peer is a world rank
     Stream stream;         ///< receives: what was asked for
     std::uint32_t order;   ///< see post_receive
+    SiteSlot* slot;        ///< of the post, in its thread's lane
     std::uint64_t post_ticks;
     std::uint64_t allocation_bytes;
     std::uint16_t buffer_class;
@@ -29,9 +31,9 @@ struct Pending {
 /// Serial of a new request, from 1.
 std::uint32_t next_serial();
 
-/// Remember a request. One of the same handle that is still there is put aside: libraries give one handle to
-/// all requests that are complete when they are made.
-void remember_request(Word handle, const void* location, const Pending& pending);
+/// Room to remember a request, empty but for its key; nullptr: none. One of the same handle that is still
+/// there is put aside: libraries give one handle to all requests that are complete when they are made.
+Pending* remember_request(Word handle, const void* location);
 
 /// @param location Where the program keeps the handle now. nullptr: nobody knows of it. Valid until the next
 /// call of these.

@@ -105,7 +105,7 @@ SiteSlot& take_slot(Lane& lane, const void* caller, const void* frame) {
             break;
         }
     }
-    lane.sites[chosen] = {caller, frame, 0, 0};
+    lane.sites[chosen] = {caller, frame, 0, 0, 0};
     return lane.sites[chosen];
 }
 

@@ -11,11 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from slowpath.cli.main import exit_code
-from slowpath.core.watch_folder import WatchInfo, write_watch
+from slowpath.core.watch_folder import WatchInfo, read_watch, write_watch
 from slowpath.mpi.find import find_mpi
+from slowpath.run.watch.commands import remember
 from watchdog import WATCHDOG_S
 
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]
@@ -77,7 +79,7 @@ def test_a_variable_that_makes_a_program_faster_is_proven_and_one_that_does_not_
     )
     watch = watch_of(tmp_path, str(mpi.mpiexec), "-n", "2", "./app")
     done = slowpath(
-        "prove", str(watch), "--try", "FAST=1", "--ignore", "^time", "--budget", "1m", "--json", env=environ
+        "prove", str(watch), "--try", "FAST=1", "--trust", "--ignore", "^time", "--budget", "1m", "--json", env=environ
     )
     assert done.returncode == 0, done.stderr
     (proof,) = proofs(done)
@@ -86,7 +88,7 @@ def test_a_variable_that_makes_a_program_faster_is_proven_and_one_that_does_not_
     assert proof["compared"] == ["stdout"]
     assert len({run["output_sha256"] for run in proof["runs"]}) == 1
     assert json.loads((watch / "proof-1" / "proof.json").read_text())["verdict"] == "proven"
-    done = slowpath("prove", str(watch), "--try", "MPIR_CVAR_NO_SUCH_THING=1", env=environ)
+    done = slowpath("prove", str(watch), "--trust", "--try", "MPIR_CVAR_NO_SUCH_THING=1", env=environ)
     assert done.returncode == 1
     assert "not taken, nothing to prove" in done.stdout
     assert "MPICH has no such variable" in done.stdout
@@ -100,7 +102,7 @@ def test_a_command_that_fails_or_hangs_is_one_line(
     slowpath: Slowpath, tmp_path: Path, program: str, words: str
 ) -> None:
     watch = watch_of(tmp_path, sys.executable, "-c", program)
-    done = slowpath("prove", str(watch), "--try", "A=1", "--limit", "0.5s", "--quiet")
+    done = slowpath("prove", str(watch), "--try", "A=1", "--limit", "0.5s", "--quiet", "--trust")
     assert done.returncode == 4
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
@@ -120,14 +122,32 @@ def test_what_is_not_asked_well_is_wrong_usage(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
 ) -> None:
     watch = watch_of(tmp_path, sys.executable, "-c", "pass")
-    assert exit_code(["prove", str(watch), *words]) == 2
+    assert exit_code(["prove", str(watch), "--trust", *words]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert said in captured.err
 
 
+def test_a_command_that_the_user_did_not_watch_is_not_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLOWPATH_CACHE_DIR", str(tmp_path / "cache"))
+    watch = watch_of(tmp_path, sys.executable, "-c", "open('ran', 'w')")
+    words = ["prove", str(watch), "--try", "A=1", "--dry-run"]
+    assert exit_code(words) == 4
+    assert "you did not watch this command here" in capsys.readouterr().err
+    info = read_watch(watch)
+    remember(info, os.environ)
+    assert exit_code(words) == 0
+    write_watch(watch, msgspec.structs.replace(info, working_folder="/elsewhere"))
+    assert exit_code(words) == 4
+    write_watch(watch, info)
+    (tmp_path / "cache" / "watch" / "commands").chmod(0o666)  # anybody could have written it
+    assert exit_code(words) == 4
+
+
 def test_dry_run_shows_what_would_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     watch = watch_of(tmp_path, sys.executable, "-c", "pass")
-    assert exit_code(["prove", str(watch), "--remedy", "keep-freed-memory", "--dry-run"]) == 0
+    assert exit_code(["prove", str(watch), "--remedy", "keep-freed-memory", "--dry-run", "--trust"]) == 0
     assert "export GLIBC_TUNABLES=" in capsys.readouterr().out
     assert not list(watch.glob("proof-*"))

@@ -18,7 +18,7 @@ FIELDS = (
     "began_ns", "left_ns", "posted_ns", "entered_ns", "returned_ns",
 )  # fmt: skip
 MESSAGES, COLLECTIVES, RANKS = 200_000, 20_000, 16
-LARGE_BYTES = 500_000  # from here on every library lets a send wait for its receive
+LARGE_BYTES = 500_000  # from here on a send that returns after its receive was posted has waited for it
 TIE_S = 20e-6  # the program's own calls of the clock stand around the call: what is closer is not decided by it
 
 
@@ -72,7 +72,9 @@ def scores(path: Path, found: Attributed) -> dict[str, Score]:
         "late sender": _score(late, began_later > 0, np.abs(began_later) > tie_ns),
         "unexpected": _score(arrived, left_before > 0, short & has_left & (np.abs(left_before) > tie_ns)),
         "late receiver": _score(
-            waited_send, must_wait & (posted_later > 0), (told["is_blocking"] == 1) & (np.abs(posted_later) > tie_ns)
+            waited_send,
+            must_wait & (posted_later > 0) & (told["left_ns"] > told["posted_ns"]),
+            (told["is_blocking"] == 1) & (np.abs(posted_later) > tie_ns),
         ),
         "last in a collective": _last(found, entries),
     }

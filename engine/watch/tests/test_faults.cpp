@@ -146,6 +146,23 @@ TEST(Faults, AChildWithAnMpiOfItsOwnHasAFileOfItsOwn) {
     EXPECT_EQ(counted_in(records[0]) + counted_in(records[1]), 101U);
 }
 
+/// As a program finds it that took the place of another one by exec.
+TEST(Faults, AProcessThatHasARecordAlreadyMakesAnother) {
+    const std::string folder = make_folder();
+    in_process([&folder] {
+        char host[65] = {};
+        gethostname(host, sizeof host - 1);
+        const std::string first = folder + "/" + host + "-" + std::to_string(getpid()) + ".watch";
+        std::ofstream(first) << "the other program's";
+        begin_record();
+        send();
+        end_record();
+    });
+    const std::vector<Record> records = read_folder(folder);
+    ASSERT_EQ(records.size(), 2U);
+    EXPECT_TRUE(records[0].bytes == "the other program's" || records[1].bytes == "the other program's");
+}
+
 TEST(Faults, ManyThreadsCountEachCall) {
     constexpr int threads = 12, each = 20'000;
     const Record record = record_of([] {

@@ -176,6 +176,21 @@ TEST(Recorder, TestThatFindsNothingCompletesNothing) {
     EXPECT_FALSE(events[2].kind & layout::found_nothing);
 }
 
+TEST(Recorder, APollingLoopIsOneEvent) {
+    const Record record = record_of([] {
+        begin_record();
+        int flag = 0;
+        fake_mpi::Status status{};
+        for (int poll = 0; poll < 1000; ++poll)
+            call(calls::MPI_Iprobe, {1, 5, comm_world, word(&flag), word(&status)}, [](Word*) {}, 0);
+        send(1, 5, 1);
+        end_record();
+    });
+    EXPECT_LT(record.events().size(),
+              200U);  // more than two where another process took the processor in between
+    EXPECT_EQ(record.rows<layout::Lane>(layout::Is::lanes)[0].events_seen, 1001U);
+}
+
 TEST(Recorder, CountsEveryCallThoughTheProfileIsFull) {
     constexpr int peers = 6000;
     const Record record = record_of([] {

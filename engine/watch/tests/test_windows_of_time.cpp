@@ -66,3 +66,23 @@ TEST(Windows, OneThatIsLongerThanTheRoomIsCutAndSaysSo) {
     EXPECT_EQ(events.used, events.capacity);
     EXPECT_EQ(events.lost, lanes[0].events_seen - events.used);
 }
+
+TEST(Windows, SomeAreKeptThoughTheProgramRunsInOddOnesOnly) {
+    const Record record = record_of([] {
+        begin_record();
+        Lane& lane = current_lane();
+        const std::uint64_t now = now_ticks(), now_ns = monotonic_ns();
+        const std::uint64_t first = (now_ns / window_ns - 100) | 1;
+        for (std::uint64_t window = first; window < first + 80; window += 2)
+            for (int one = 0; one < 60'000; ++one) {
+                const std::uint64_t ago_ns = now_ns - window * window_ns - window_ns / 2;
+                layout::Event event{};
+                event.start_ticks =
+                    now - static_cast<std::uint64_t>(static_cast<double>(ago_ns) / ns_per_tick);
+                event.end_ticks = event.start_ticks;
+                add_event(lane, event);
+            }
+        end_record();
+    });
+    EXPECT_GE(record.events().size(), 60'000U);
+}

@@ -45,6 +45,7 @@ class How:
     ignore: tuple[str, ...]
     limit: float | None
     fresh: bool
+    trust: bool
 
 
 @click.command("prove", epilog="Example: slowpath prove slowpath-watches/lmp-20260131-120000 --remedy huge-pages")
@@ -68,6 +69,7 @@ class How:
     click.option("--ignore", multiple=True, metavar="REGEX", help="Lines that may differ; alone it means stdout."),
     click.option("--limit", type=DURATION, help="Of one run.  [default: ten times the usual, at least 2m]"),
     click.option("--fresh", is_flag=True, help="Begin anew where an earlier proof could go on."),
+    click.option("--trust", is_flag=True, help="Run the command of a folder though you did not watch it yourself."),
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be run and what it costs; run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the proofs as JSON.")
@@ -92,7 +94,7 @@ def command(watch: Path, what: What, how: How, dry_run: bool, as_json: bool, qui
 
     tell = teller(quiet)
     info, results = read_watch(watch), results_of(watch)
-    _require_command(info)
+    _require_command(watch, info, how.trust)
     compared = Compared(how.output or (("stdout",) if how.ignore else ()), how.ignore)
     compared.patterns()
     given = Path(info.stdin) if info.stdin is not None else None
@@ -118,12 +120,20 @@ def command(watch: Path, what: What, how: How, dry_run: bool, as_json: bool, qui
     return _exit_code(proofs)
 
 
-def _require_command(info: WatchInfo) -> None:
-    """Raises: UsageError: the watch was started by hand, so that nothing is known that could be run again."""
-    if not info.command:
-        from slowpath.core.errors import UsageError
+def _require_command(watch: Path, info: WatchInfo, trust: bool) -> None:
+    """Raises: UsageError: started by hand, so that nothing can be run again.  EnvironmentFailure: not this user's."""
+    import shlex
 
+    from slowpath.core.errors import EnvironmentFailure, UsageError
+    from slowpath.run.watch.commands import is_known
+
+    if not info.command:
         raise UsageError("the ranks of this watch were started by hand; watch once with: slowpath watch -- COMMAND")
+    if not trust and not is_known(info, os.environ):
+        raise EnvironmentFailure(
+            f"{watch}: you did not watch this command here, and a folder does not decide what is run: "
+            f"{shlex.join(info.command)} in {info.working_folder}; if you want that to run, say --trust"
+        )
 
 
 def _candidates(

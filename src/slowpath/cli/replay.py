@@ -44,9 +44,10 @@ def command(
     dry_run: bool,
     quiet: bool,
 ) -> int:
-    """Price a watched program: measure its own messages as they are and without each fault, on this machine.
+    """Price a watched program by cells like its own messages.
 
-    WATCH is a folder of slowpath watch. Each kind of message that takes 0.1 % of the run or more, by a rule whose
+    Its messages are measured as they are and without each fault, on this machine. WATCH is a folder of slowpath watch.
+    Each kind of message that takes 0.1 % of the run or more, by a rule whose
     messages take 1 %, becomes two cells of the engine, measured in interleaved launches of 2 ranks under the program's
     MPI; the cost is shown first. The runs are kept in WATCH/prices, and the watch's report is made anew.
     """

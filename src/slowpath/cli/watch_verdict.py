@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
-
-REPORT = "slowpath.report.watch.rebuild"
 
 
 def verdict_lines(folder: Path) -> list[str]:
@@ -15,21 +12,14 @@ def verdict_lines(folder: Path) -> list[str]:
     Raises: RecordError: the record can't be read.  EnvironmentFailure: a file can't be written.
     """
     from slowpath.core.watch_folder import read_watch
+    from slowpath.report.watch.rebuild import rebuild
 
     info = read_watch(folder)
-    lines = []
-    try:
-        rebuild = importlib.import_module(REPORT)
-    except ModuleNotFoundError:
-        lines.append(f"recorded: {folder}; this version does not analyse it yet")
-    else:
-        lines += list(rebuild.rebuild(folder).verdict)
-        lines.append(f"report: {folder / 'report.html'}")
+    lines = [*rebuild(folder).verdict, f"report: {folder / 'report.html'}"]
     if info.interrupted:
         lines.append("interrupted: this is what was seen until then")
     elif info.signal is not None or info.exit_code:
-        how = (
-            f"signal {info.signal} ended it" if info.signal is not None else f"it ended with exit code {info.exit_code}"
-        )
+        code = f"it ended with exit code {info.exit_code}"
+        how = code if info.signal is None else f"signal {info.signal} ended it"
         lines.append(f"the program failed: {how}; this is what was seen until then")
     return lines

@@ -56,7 +56,7 @@ class RankTime(Result, frozen=True, kw_only=True):
         NotNegative,
         means("waiting in a send for a receive that was not posted yet, or whose rank had to call MPI and computed"),
     ]
-    imbalance_s: Annotated[NotNegative, means("waiting in collectives and fences for ranks that came later")]
+    imbalance_s: Annotated[NotNegative, means("waiting in collectives, fences and flushes for ranks that came later")]
     unexpected_s: Annotated[
         NotNegative, means("copies of messages that came before their receive, as far as they can be told")
     ]

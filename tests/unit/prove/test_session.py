@@ -154,3 +154,15 @@ def test_screening_puts_the_fastest_first_and_those_that_fail_last(tmp_path: Pat
     assert [row.candidate.key for row in rows] == ["half", "same", "breaks"]
     assert rows[0].ratio == pytest.approx(0.5)
     assert rows[2].reason == "exit code 1"
+
+
+def test_screening_leaves_half_of_the_budget_to_the_proof(tmp_path: Path) -> None:
+    candidates = [Candidate(str(i), "It.", (), COMMAND, {"REMEDY": str(i)}) for i in range(9)]
+    machine = Machine(takes(10.0, 9.0))
+    started = Started(None, None, Compared(), 60.0)
+    rows = screen(candidates, COMMAND, {}, started, tmp_path, machine.budget(100.0), 3, machine.run)
+    assert 40.0 <= machine.now_s <= 65.0
+    assert any(row.reason == "not run: the time was over" for row in rows)
+    machine = Machine(takes(10.0, 9.0))
+    screen(candidates, COMMAND, {}, started, tmp_path, machine.budget(300.0), 3, machine.run)
+    assert 80.0 <= machine.now_s <= 175.0  # all of them once, and no run beyond half of the budget

@@ -191,6 +191,25 @@ def test_a_row_fills_as_its_shares_say() -> None:
     assert [(rect.get("x"), rect.get("width")) for rect in hatched] == [("29.4%", "23.4%")]
 
 
+def test_pairs_that_are_almost_equal_look_so() -> None:
+    drawn = rank_matrix.chart(2, {(0, 1): 1_000_000, (1, 0): 999_000}, "t", "d")
+    shades = [
+        float(one.get("fill-opacity") or 0)
+        for one in ElementTree.fromstring(drawn).iter("rect")
+        if one.get("class") == "sent"
+    ]
+    assert min(shades) > 0.99
+    far = rank_matrix.chart(2, {(0, 1): 10**9, (1, 0): 10}, "t", "d")
+    assert f'fill-opacity="{rank_matrix.LIGHTEST}"' in far
+
+
+def test_what_the_verdict_says_is_not_said_twice() -> None:
+    text = results().fine[0].text
+    assert text in render_watch_html(results())
+    said = render_watch_html(results(verdict=("head", f"  fine   {text}")))
+    assert said.count(text) == 1
+
+
 def test_a_matrix_of_many_ranks_is_binned() -> None:
     assert [rank_matrix.bin_of(ranks) for ranks in (1, 32, 33, 64, 1024)] == [1, 1, 2, 2, 32]
     found = pictures(render_watch_html(results(256)))

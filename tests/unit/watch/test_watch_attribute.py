@@ -87,6 +87,19 @@ def test_an_eager_send_does_not_wait(tmp_path: Path) -> None:
     assert part(found, 0, Part.TRANSFER) == pytest.approx(0.004)
 
 
+def test_a_send_that_should_not_wait_and_takes_long_is_not_explained(tmp_path: Path) -> None:
+    """Full buffers, or a rank that did not run: nothing tells which."""
+    job = Job(2)
+    for i in range(3):
+        job.ranks[0].send(1, start_s=i * 0.1, end_s=i * 0.1 + 0.0001, message_bytes=1000)
+        job.ranks[1].receive(0, start_s=i * 0.1 + 0.05, end_s=i * 0.1 + 0.051, message_bytes=1000)
+    job.ranks[0].send(1, start_s=0.500, end_s=0.530, message_bytes=1000)
+    job.ranks[1].receive(0, start_s=0.520, end_s=0.531, message_bytes=1000)
+    found = read(tmp_path, job)
+    assert part(found, 0, Part.LATE_RECEIVER) == 0
+    assert part(found, 0, Part.UNEXPLAINED) == pytest.approx(0.020)
+
+
 def test_a_synchronous_send_waits_whatever_its_length(tmp_path: Path) -> None:
     job = Job(2)
     job.ranks[0].send(1, start_s=0.1, end_s=0.3, call="MPI_Ssend", kind=Kind.SEND | Kind.SYNCHRONOUS)
@@ -211,6 +224,54 @@ def test_a_library_that_does_not_need_the_sender_refutes_it(tmp_path: Path) -> N
     found = read(tmp_path, job)
     assert part(found, 1, Part.SENDER_AWAY) == 0
     assert part(found, 1, Part.TRANSFER) == pytest.approx(5 * 0.002)
+
+
+def test_a_probe_waits_for_the_message_that_is_received_next(tmp_path: Path) -> None:
+    job = Job(2)
+    for i, tag in enumerate((4, 5)):
+        job.ranks[0].send(1, tag=tag, start_s=0.1 * i + 0.030, end_s=0.1 * i + 0.031)
+        job.ranks[1].event("MPI_Probe", 0.1 * i + 0.010, 0.1 * i + 0.032, Kind.WAIT, peer=0, tag=tag)
+        job.ranks[1].receive(0, tag=tag, start_s=0.1 * i + 0.033, end_s=0.1 * i + 0.034)
+    found = read(tmp_path, job)
+    assert part(found, 1, Part.LATE_SENDER) == pytest.approx(0.040)
+    assert part(found, 1, Part.CALL) == pytest.approx(0.004)  # a probe moves nothing
+
+
+def fences(job: Job, end_of_first_s: float) -> None:
+    for window in range(2):  # both windows of one communicator are in their first epoch
+        for rank in job.ranks:
+            start = 0.1 * window + 0.010 * (rank.rank + 1)
+            end = end_of_first_s if rank.rank == window == 0 else 0.1 * window + 0.021
+            rank.event("MPI_Win_fence", start, end, Kind.ONE_SIDED | Kind.WAIT, sequence=0)
+
+
+def test_a_fence_waits_for_all(tmp_path: Path) -> None:
+    job = Job(2)
+    fences(job, 0.021)
+    found = read(tmp_path, job)
+    assert part(found, 0, Part.IMBALANCE) == pytest.approx(0.020)
+    assert part(found, 1, Part.IMBALANCE) == 0
+
+
+def test_a_fence_that_a_rank_left_before_another_came_waits_for_nobody(tmp_path: Path) -> None:
+    job = Job(2)
+    fences(job, 0.015)
+    found = read(tmp_path, job)
+    assert part(found, 0, Part.IMBALANCE) == pytest.approx(0.010)
+
+
+@pytest.mark.parametrize("needs_target", [True, False])
+def test_a_flush_waits_for_its_target_where_the_library_needs_it(tmp_path: Path, needs_target: bool) -> None:
+    job = Job(2)
+    for i in range(30):
+        at = 0.1 * i
+        job.ranks[1].collective("MPI_Ibarrier", start_s=at + 0.001, end_s=at + 0.002)
+        end = at + 0.051 if needs_target else at + 0.011
+        job.ranks[0].event("MPI_Win_flush", at + 0.010, end, Kind.ONE_SIDED | Kind.WAIT, peer=1)
+        job.ranks[1].collective("MPI_Ibarrier", start_s=at + 0.050, end_s=at + 0.052)
+    found = read(tmp_path, job)
+    assert part(found, 0, Part.LATE_TARGET) == pytest.approx(30 * 0.040 if needs_target else 0)
+    assert part(found, 0, Part.TRANSFER) == pytest.approx(30 * 0.001)
 
 
 def test_windows_that_one_rank_dropped_are_unexplained_not_wrong(tmp_path: Path) -> None:

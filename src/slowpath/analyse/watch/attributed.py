@@ -16,6 +16,7 @@ from slowpath.analyse.watch.collective_reasons import NEEDS, Needs, of_collectiv
 from slowpath.analyse.watch.eager import Eager, eager_of
 from slowpath.analyse.watch.events import Bools, Events, Floats, Ints, World, events_of
 from slowpath.analyse.watch.match import NO_EVENT, Collectives, Matched
+from slowpath.analyse.watch.other_reasons import of_probes, of_targets
 from slowpath.analyse.watch.reasons import Reasons, Why, of_messages
 from slowpath.record.watch.job import WatchedJob
 from slowpath.record.watch.layout import Kind
@@ -58,7 +59,7 @@ class Attributed:
     @property
     def depends(self) -> Ints:
         """Calls, and the events of other ranks without which they could not return: shape (k, 2); no doubtful ones."""
-        sure = self.reasons.why != int(Why.DOUBT)
+        sure = (self.reasons.why != int(Why.DOUBT)) & (self.reasons.why != int(Why.TARGET_AWAY))
         return np.stack([self.reasons.call[sure], self.reasons.other[sure]], axis=1)
 
     @property
@@ -88,16 +89,22 @@ def attributed(job: WatchedJob) -> Attributed:
     presence = Presence.of(events, world)
     done_of = _done_of(events)
     of_groups, lacking = of_collectives(events, world, groups, done_of, clocks.largest_error_s)
+    probes = of_probes(events, found, error_s)
+    of_target, at_target = of_targets(events, world, presence, clocks.largest_error_s)
     reasons = Reasons.joined(
         [
             of_messages(events, found, eager, error_s),
             of_groups,
             of_absence(events, presence, found, eager, error_s, is_far),
+            probes,
+            of_target,
         ]
     )
     pulled = _pulled(events, presence, found, eager, posted_s)
-    moves = what_is_left(events, world, _copied(events, found, pulled), _moved(events, found, eager))
-    parts = split(events, world, reasons, moves, lacking | _unknown(events, found, eager, groups))
+    moves = what_is_left(events, world, _copied(events, found, pulled), _moved(events, found, eager) | at_target)
+    unknown = lacking | (_unknown(events, found, eager, groups) & ~at_target)
+    unknown[probes.call] = False
+    parts = split(events, world, reasons, moves, unknown)
     return Attributed(
         world, events, found, int(wrong.sum()), eager, pulled, groups, reasons, parts, clocks, presence, shift_s
     )

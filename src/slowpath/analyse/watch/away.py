@@ -59,8 +59,8 @@ class Presence:
         # Calls of several threads overlap: of each only what lies behind all before it counts.
         begun = np.maximum(starts, np.append(-np.inf, ends[:-1]))
         whole = np.append(0.0, np.cumsum(np.maximum(ends - begun, 0.0)))
-        at = np.searchsorted(starts, times, side="right")
-        open_s = np.where(at > 0, np.maximum(ends[np.maximum(at - 1, 0)] - np.maximum(times, begun[at - 1]), 0.0), 0.0)
+        at = np.searchsorted(begun, times, side="right")
+        open_s = np.where(at > 0, np.maximum(ends[np.maximum(at - 1, 0)] - times, 0.0), 0.0)
         found: Floats = whole[at] - open_s
         return found
 

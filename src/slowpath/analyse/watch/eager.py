@@ -17,6 +17,7 @@ from slowpath.record.watch.layout import Kind
 
 # No library's default lets shorter messages between hosts' memories wait for their receive.
 SHORT_BYTES = 256
+STALLED = 20  # times the median of sends that went at once
 LEAST_PROOFS = 2  # messages that prove a length: one may be a clock's or a matching's error
 
 
@@ -27,12 +28,15 @@ class Eager:
     is_eager: its length is proven to go at once.  is_rendezvous: it is synchronous, or longer than all that are proven
     and as long as one that waited; neither: not known.  arrived: the message was there before its receive was posted.
     longest_bytes: up to which all messages go at once, whichever way.
+    stalled: it should have gone at once, took far longer than others that did, and ended after its receive was posted:
+    buffers may have been full, or the rank not have run.
     """
 
     is_eager: Bools
     is_rendezvous: Bools
     arrived: Bools
     longest_bytes: int
+    stalled: Bools
 
 
 def eager_of(events: Events, found: Matched, posted_s: Floats, error_s: Floats, is_far: Bools) -> Eager:
@@ -65,7 +69,11 @@ def eager_of(events: Events, found: Matched, posted_s: Floats, error_s: Floats, 
     left_s = np.where(is_eager, _ends(events, post), over_s)
     with np.errstate(invalid="ignore"):
         arrived = left_s + error_s < posted_s
-    return Eager(is_eager, is_rendezvous, arrived, min(limits, default=SHORT_BYTES))
+        spanning = is_eager & (post == done) & (_starts(events, post) < posted_s) & (over_s > posted_s)
+    lengths_s = over_s - _starts(events, post)
+    usual_s = float(np.median(lengths_s[proven & (post == done)])) if (proven & (post == done)).any() else np.inf
+    stalled = spanning & (lengths_s > STALLED * usual_s)
+    return Eager(is_eager, is_rendezvous, arrived, min(limits, default=SHORT_BYTES), stalled)
 
 
 def _longest(lengths: Ints) -> int:

@@ -22,13 +22,15 @@ class Why(IntEnum):
     SENDER_AWAY = 3  # the send began, and the sender computed outside of MPI before its library moved the message
     RECEIVER_AWAY = 4
     DOUBT = 5
+    TARGET_AWAY = 6  # of a one-sided call
 
 
 @dataclass(frozen=True)
 class Reasons:
     """Shape (k,) each.
 
-    call      the call that could not return before `until_s`.  other: the event of another rank that it waits for
+    call      the call that could not return before `until_s`.  other: the event of another rank that it waits for;
+              TARGET_AWAY: the call itself
     until_s   entry of `other`, or when its rank came back to MPI.  error_s: of the two ranks' clocks
     why       Why.  culprit: rank of `other`.  pair: matched pair, NO_EVENT: of a collective
     """
@@ -63,7 +65,9 @@ def of_messages(events: Events, found: Matched, eager: Eager, error_s: Floats) -
     # A blocking send that began before its receive was posted and ended after it is its own proof.
     waits = eager.is_rendezvous | (~eager.is_eager & (send_post == send_done))
     late_receiver = _pairs(events, send_done, receive_post, error_s, pair, Why.LATE_RECEIVER, waits)
-    doubt = _pairs(events, send_done, receive_post, error_s, pair, Why.DOUBT, ~waits & ~eager.is_eager)
+    doubt = _pairs(
+        events, send_done, receive_post, error_s, pair, Why.DOUBT, (~waits & ~eager.is_eager) | eager.stalled
+    )
     return Reasons.joined([late_sender, late_receiver, doubt])
 
 

@@ -102,7 +102,7 @@ def _rank_time(found: Attributed, weight: Floats, seconds: CallSeconds, i: int) 
         mpi_s=mpi_s,
         late_sender_s=float(parts[Part.LATE_SENDER] + parts[Part.SENDER_AWAY]),
         late_receiver_s=float(parts[Part.LATE_RECEIVER] + parts[Part.RECEIVER_AWAY]),
-        imbalance_s=float(parts[Part.IMBALANCE]),
+        imbalance_s=float(parts[Part.IMBALANCE] + parts[Part.LATE_TARGET]),
         unexpected_s=float(parts[Part.UNEXPECTED]),
         transfer_s=float(parts[Part.TRANSFER]),
         call_s=float(parts[Part.CALL]),

@@ -25,11 +25,13 @@ _KINDS: Mapping[Part, WaitKind] = {
     Part.IMBALANCE: "collective imbalance",
     Part.SENDER_AWAY: "late progress",
     Part.RECEIVER_AWAY: "late progress",
+    Part.LATE_TARGET: "late target",
 }
 _SAYS: Mapping[WaitKind, str] = {
     "late sender": "waits for messages that were not sent yet",
     "late receiver": "waits in sends for receives that were not posted yet",
     "collective imbalance": "waits in collectives for ranks that came later",
+    "late target": "waits in flushes and unlocks for targets that compute outside of MPI",
     "late progress": "waits for messages that have begun and do not move while a rank computes outside of MPI",
 }
 
@@ -88,6 +90,8 @@ def _culprit(culprits: Ints, waited: Floats, total: float) -> tuple[int | None, 
 def _passed_on(found: Attributed, rows: Ints, waited: Floats) -> str:
     """Whether the rank was in MPI itself while it was waited for: then the delay began elsewhere."""
     reason = found.parts.reason[rows]
+    if (found.reasons.other[reason] == found.reasons.call[reason]).all():
+        return ", which computes meanwhile"
     record = found.events.record[found.reasons.other[reason]]
     start, until = found.events.start_s[rows], found.parts.until_s[rows]
     inside = found.presence.inside_s(record, until) - found.presence.inside_s(record, start)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from slowpath.core.units import format_bytes
 from slowpath.core.watch_results import CallCount, MessageClass, WatchResults
+from slowpath.report.watch.view_time import waited
 
 # Their number depends on when messages come, not on what the program sends.
 POLLING = ("MPI_Test", "MPI_Iprobe", "MPI_Improbe", "MPI_Request_get_status", "MPI_Parrived")
@@ -48,7 +49,7 @@ def _whole(one: WatchResults) -> Iterator[Measure]:
     yield Measure(WHOLE, "wall seconds", one.program.wall_s, False, True)
     ranks = max(1, len(one.ranks))
     yield Measure(WHOLE, "seconds in MPI a rank", sum(rank.mpi_s for rank in one.ranks) / ranks, False, True)
-    yield Measure(WHOLE, "seconds waiting a rank", sum(wait.seconds for wait in one.waits), False, False)
+    yield Measure(WHOLE, "seconds waiting a rank", sum(map(waited, one.ranks)) / ranks, False, False)
 
 
 def _families(one: WatchResults) -> Iterator[Measure]:

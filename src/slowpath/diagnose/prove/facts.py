@@ -32,13 +32,24 @@ def mpi_of(info: WatchInfo, results: WatchResults | None, environ: Mapping[str, 
     said = named_in(results.program.library) if results is not None else None
     found = shutil.which(info.command[0], path=environ.get("PATH")) if launcher else None
     mpi = inspect(Path(found), "option", environ) if found else None
-    path = Path(results.program.library_path) if results is not None and results.program.library_path else None
-    if path is None and mpi is not None:
+    path = None
+    if mpi is not None:
         folders = (mpi.prefix / "lib", mpi.prefix / "lib64")
         path = next((one for folder in folders for one in sorted(folder.glob("libmpi.so.*"))), None)
+    if path is None and results is not None and results.program.library_path:
+        path = _of_system(Path(results.program.library_path))
     name, version = (said[0].name, said[1]) if said is not None else (mpi.name, mpi.version) if mpi else (None, None)
     transport = mpi.transport if mpi is not None and mpi.name == name else None
     return MpiFacts(None if name == "unknown" else name, version, transport, path, launcher)
+
+
+def _of_system(path: Path) -> Path | None:
+    """The path where root alone can write that file; None: elsewhere, since a folder must not decide what is loaded."""
+    try:
+        status = path.resolve(strict=True).stat()
+    except OSError:
+        return None
+    return path if status.st_uid == 0 and not status.st_mode & 0o022 else None
 
 
 def findings_of(results: WatchResults | None) -> list[WatchFinding]:

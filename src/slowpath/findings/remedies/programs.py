@@ -150,6 +150,8 @@ PROGRAM_REMEDIES: tuple[ProgramRemedy, ...] = (
                 {
                     "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE": str(EAGER_BYTES),
                     "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD": str(EAGER_BYTES),
+                    # MPICH 5.0.2 asserts in MPI_Init that it is no shorter than a cell.
+                    "MPIR_CVAR_CH4_PACK_BUFFER_SIZE": str(EAGER_BYTES),
                 },
             ),
             Way(

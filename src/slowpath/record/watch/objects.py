@@ -58,6 +58,9 @@ class Object:
         except (ELFError, *_DAMAGE) as error:
             self._file.close()
             raise RecordError(f"{path}: is no program or library: {error}") from error
+        if not self._loads:
+            self._file.close()
+            raise RecordError(f"{path}: is no program or library: nothing of it is loaded")
         self._debug = self._separate_debug()
         self._symbols: tuple[NDArray[Any], bytes] | None = None
 
@@ -125,7 +128,11 @@ class Object:
         from slowpath.record.watch.lines import lines_of
 
         for source in (self, self._debug):
-            if source is not None and source._elf.has_dwarf_info() and source._lines_bytes() <= LARGEST_LINES_BYTES:
+            if (
+                source is not None
+                and source._elf.has_dwarf_info(strict=True)
+                and source._lines_bytes() <= LARGEST_LINES_BYTES
+            ):
                 return lines_of(source._elf.get_dwarf_info(), addresses, lambda: time.monotonic() > until)
         return [None] * len(addresses)
 

@@ -14,6 +14,7 @@ WIDTH, LEFT, TOP = 344, 40, 44
 MOST = 32  # squares along a side
 LABELS = 8  # along a side
 LIGHTEST = 0.12  # of the pair with the least bytes
+LEAST_SPAN = 100.0  # from the lightest to the darkest, so that almost equal pairs look almost equal
 
 
 def bin_of(ranks: int) -> int:
@@ -26,11 +27,11 @@ def chart(ranks: int, cells: Mapping[tuple[int, int], int], title: str, describe
     each = bin_of(ranks)
     side_count = math.ceil(ranks / each)
     side = (WIDTH - LEFT - 4) / max(1, side_count)
-    most, least = max(cells.values(), default=1), min(cells.values(), default=1)
-    span = math.log(most / least) if most > least > 0 else 0.0
+    most, least = max(cells.values(), default=1), max(1, min(cells.values(), default=1))
+    span = math.log(max(LEAST_SPAN, most / least))
     content = element("rect", x=LEFT, y=TOP, width=side * side_count, height=side * side_count, class_="square base")
     for (row, column), sent in sorted(cells.items()):
-        shade = 1.0 if not span else LIGHTEST + (1 - LIGHTEST) * math.log(sent / least) / span
+        shade = 1.0 - (1 - LIGHTEST) * math.log(most / max(1, sent)) / span
         content += element("rect", x=LEFT + column * side + 0.5, y=TOP + row * side + 0.5, width=max(1.0, side - 1),
                            height=max(1.0, side - 1), class_="sent", fill_opacity=f"{shade:.2f}")  # fmt: skip
     for place in range(0, side_count, math.ceil(side_count / LABELS)):

@@ -99,7 +99,10 @@ def _events(row: Row, regions: Mapping[tuple[str, bool], int], attributes: Mappi
 
 
 def _collective(span: Span, entered: bool) -> list[bytes]:
-    """The record of one side of a collective; of calls that OTF2 has no number for none. What arrived is not known."""
+    """The record of one side of a collective; of calls that OTF2 has no number for none.
+
+    What arrived is not recorded: 0, since readers add it up.
+    """
     one, operation = span.collective, operation_of(span.name)
     if one is None or operation is None:
         return []
@@ -107,7 +110,7 @@ def _collective(span: Span, entered: bool) -> list[bytes]:
         return [raw.record(_COLLECTIVE_BEGIN, b"")]
     root = raw.number(raw.UNDEFINED_32 if one.root is None else one.root)
     data = bytes([operation]) + raw.number(one.communicator) + root
-    return [raw.record(_COLLECTIVE_END, data + raw.number64(one.sent_bytes) + raw.number64(raw.UNDEFINED_64))]
+    return [raw.record(_COLLECTIVE_END, data + raw.number64(one.sent_bytes) + raw.number64(0))]
 
 
 def operation_of(call: str) -> int | None:

@@ -80,8 +80,8 @@ def _shown(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof
         "findings": found[:MOST_FINDINGS],
         "findings_headline": _headline(results),
         "proofs": view_proofs.proofs(proofs),
-        "fine": [one.text for one in results.fine],
-        "unpriced": results.unpriced,
+        "fine": _unsaid(results, [one.text for one in results.fine]),
+        "unpriced": _unsaid(results, results.unpriced),
         "waits": view_waits.waits(results),
         "bars": view_time.rank_bars(results),
         "waits_key": view_time.waits_key(),
@@ -92,7 +92,8 @@ def _shown(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof
         "sizes_key": view_messages.sizes_key(results),
         "floors": any(one.floor_ratio is not None for one in results.classes),
         "classes": view_messages.classes_table(results),
-        "more_classes": len(results.classes) > view_messages.MOST_CLASSES,
+        "many": view_messages.left_out(results),
+        "more_classes": len(view_messages.with_messages(results)) > view_messages.MOST_CLASSES,
         "pairs": view_messages.pairs(results),
         "allocations": view_messages.allocations(results),
         "allocations_head": view_messages.ALLOCATIONS_HEAD,
@@ -103,6 +104,12 @@ def _shown(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof
         "facts": view_run.program(results.program),
         "command": view_run.command(results.program),
     }
+
+
+def _unsaid(results: WatchResults, lines: Sequence[str]) -> list[str]:
+    """Those that the verdict does not hold."""
+    said = "\n".join(results.verdict)
+    return [line for line in lines if line not in said]
 
 
 def _headline(results: WatchResults) -> str:

@@ -12,6 +12,7 @@ from slowpath.report.svg.message_sizes import Circle
 from slowpath.report.watch import words
 
 MOST_CLASSES = 60  # rows of the table; classes.csv has all
+MOST_CIRCLES = 400  # of the picture
 MOST_PAIRS = 20
 KEY = (("m-priced", "of a finding"), ("m-first", "first use of an allocation"), ("m-plain", "all others"))
 
@@ -29,7 +30,12 @@ def sizes(results: WatchResults) -> Figure | None:
 
 def _circles(results: WatchResults) -> list[Circle]:
     priced = {price.class_id for one in results.findings for price in one.prices}
-    return [_circle(one, results, one.id in priced) for one in results.classes if one.side != "none"]
+    return [_circle(one, results, one.id in priced) for one in with_messages(results)[:MOST_CIRCLES]]
+
+
+def left_out(results: WatchResults) -> int:
+    """Classes that the picture has no room for."""
+    return max(0, len(with_messages(results)) - MOST_CIRCLES)
 
 
 def sizes_key(results: WatchResults) -> list[tuple[str, str]]:
@@ -59,14 +65,19 @@ def each_transfer_s(one: MessageClass, ranks: int) -> float | None:
     return None if one.transfer_s is None or not one.count else one.transfer_s * max(1, ranks) / one.count
 
 
+def with_messages(results: WatchResults) -> list[MessageClass]:
+    """Classes of messages; calls that have none stand in the table of calls."""
+    return [one for one in results.classes if one.side != "none"]
+
+
 def classes_table(results: WatchResults) -> Table:
     """The classes with the most time."""
     head = ["Messages", "How many", "Time a rank", "Waiting", "Transfer", "Median", "Over the floor", "Buffer", "Place"]
     rows = [
-        [words.messages(one), words.count(one.count), fmt.time(one.time_s), fmt.time(one.wait_s),
-         fmt.time(one.transfer_s), fmt.time(one.median_s), fmt.ratio(one.floor_ratio), words.buffer(one),
+        [words.messages(one), words.count(one.count), words.time(one.time_s), words.time(one.wait_s),
+         words.time(one.transfer_s), words.time(one.median_s), fmt.ratio(one.floor_ratio), words.buffer(one),
          words.place(results.sites[one.site])]
-        for one in results.classes[:MOST_CLASSES]
+        for one in with_messages(results)[:MOST_CLASSES]
     ]  # fmt: skip
     return Table(head, rows)
 

@@ -11,7 +11,7 @@ from slowpath.report import format as fmt
 from slowpath.report.figure import Table
 from slowpath.report.view_run import date
 from slowpath.report.watch import words
-from slowpath.report.watch.view_waits import waited_s
+from slowpath.report.watch.view_time import waited
 
 CALLS_SHOWN = 12
 UNEXPLAINED = 0.25  # of the time in MPI: above it nothing is claimed from the rest
@@ -40,7 +40,7 @@ def numbers(results: WatchResults) -> list[tuple[str, str]]:
         found.append((fmt.time(mean), "in MPI a rank"))
     if results.saved_s is not None:
         found.append((fmt.time(results.saved_s, results.saved_interval), "could be saved"))
-    waiting_s = waited_s(results)
+    waiting_s = sum(map(waited, results.ranks)) / max(1, len(results.ranks))
     found += [(fmt.time(waiting_s), "waiting for others a rank")] if waiting_s else []
     return [*found, (fmt.percent(results.coverage.matched_share, 0), "of recorded messages matched")]
 
@@ -58,7 +58,8 @@ def warnings(results: WatchResults) -> list[str]:
         found.append(f"Rank {few}{f' and {len(cut) - 6} more' if len(cut) > 6 else ''} ended without MPI_Finalize: "
                      "what was written by then is shown.")  # fmt: skip
     mpi_s, rest_s = (sum(getattr(one, name) for one in results.ranks) for name in ("mpi_s", "unexplained_s"))
-    if mpi_s and rest_s / mpi_s > UNEXPLAINED:
+    said = any("nothing is claimed" in line for line in results.verdict[:1])
+    if mpi_s and rest_s / mpi_s > UNEXPLAINED and not said:
         found.append(f"{fmt.percent(rest_s / mpi_s, 0)} of the time in MPI is unexplained: nothing is claimed from it.")
     if results.coverage.contradictions:
         found.append(f"{words.count(results.coverage.contradictions)} matched pairs contradict each other.")
@@ -71,9 +72,9 @@ def calls(results: WatchResults) -> tuple[Table, Table]:
     head = ["Call", "Kind", "Calls", "Time a rank", "Of the run", "A call", "Bytes"]
     ranks = max(1, results.program.recorded_ranks)
     rows = [
-        [one.name, one.family, words.count(one.calls), fmt.time(one.time_s),
+        [one.name, one.family, words.count(one.calls), words.time(one.time_s),
          fmt.percent(one.time_s / whole_s) if whole_s else fmt.MISSING,
-         fmt.time(one.time_s * ranks / one.calls) if one.calls else fmt.MISSING,
+         words.time(one.time_s * ranks / one.calls) if one.calls else fmt.MISSING,
          words.spelled_bytes(one.bytes) if one.bytes else "0 B"]
         for one in results.calls
     ]  # fmt: skip

@@ -94,7 +94,7 @@ def rank_bars(results: WatchResults) -> Figure | None:
     scale = LinearScale(0.0, whole)
     rows = [_bar(one, scale) for one in shown]
     head = ["Rank", "Host", "In MPI", *(what for _, _, what in PARTS), "Record"]
-    table = [[str(one.rank), one.host, fmt.time(one.mpi_s), *(fmt.time(read(one)) for read, _, _ in PARTS), one.ended]
+    table = [[str(one.rank), one.host, fmt.time(one.mpi_s), *(words.time(read(one)) for read, _, _ in PARTS), one.ended]
              for one in shown]  # fmt: skip
     axis = stack.axis(scale, _GRID, "time in MPI")
     return Figure("Time in MPI of each rank, by reason", chosen, Table(head, table), axis=axis, rows=rows)

@@ -10,7 +10,6 @@ from slowpath.report import format as fmt
 from slowpath.report.watch import words
 
 MOST_WAITS = 20
-COPY = "unexpected copy"  # a wait by name that is work
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +33,3 @@ def _words(one: Wait, results: WatchResults) -> str:
     if one.site is not None:
         parts.append(f"most of it in {words.place(results.sites[one.site])}")
     return "; ".join(parts)
-
-
-def waited_s(results: WatchResults) -> float:
-    """Waiting for others, a rank, seconds."""
-    return sum(one.seconds for one in results.waits if one.kind != COPY)

@@ -65,8 +65,15 @@ def buffer(one: MessageClass) -> str:
 
 
 def messages(one: MessageClass) -> str:
-    """`MPI_Send, 1 MiB to below 2 MiB`."""
-    return f"{one.call}, {lengths(one.bytes_low, one.bytes_high)}"
+    """`MPI_Send, 1 MiB to below 2 MiB`; `MPI_Sendrecv, receive, ...`, where the call does not say which side it is."""
+    name = one.call.lower()
+    plain = one.side not in ("send", "receive") or ("send" in name) != ("recv" in name)
+    return ", ".join([one.call, *([] if plain else [one.side]), lengths(one.bytes_low, one.bytes_high)])
+
+
+def time(value_s: float | None) -> str:
+    """As fmt.time; nothing at all is 0, not 0 ns."""
+    return "0" if value_s == 0 else fmt.time(value_s)
 
 
 def mean_bytes(one: MessageClass) -> float:

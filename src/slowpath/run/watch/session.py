@@ -21,6 +21,7 @@ from slowpath.core.watch_folder import RANKS_FOLDER, WatchInfo, read_watch, writ
 from slowpath.mpi.recorded_variables import recorded_variables
 from slowpath.run.engine.meter import Tell
 from slowpath.run.watch.absent import why_no_record
+from slowpath.run.watch.commands import remember
 from slowpath.run.watch.environment import Watched, program_name, programs_in, watched
 from slowpath.run.watch.launcher import launcher_of
 from slowpath.run.watch.library import find_library
@@ -90,6 +91,7 @@ def make_folder(prepared: Prepared, environ: Mapping[str, str]) -> WatchInfo:
         notes=prepared.watched.notes,
     )
     write_watch(folder, info)
+    remember(info, environ)
     return info
 
 
