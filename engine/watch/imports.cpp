@@ -2,8 +2,6 @@
 #include "watch/imports.hpp"
 
 #include <dlfcn.h>
-#include <elf.h>
-#include <link.h>
 #include <strings.h>
 
 #include <cstdint>
@@ -15,6 +13,7 @@
 #include "watch/found.hpp"
 #include "watch/library.hpp"
 #include "watch/loader.hpp"
+#include "watch/symbols.hpp"
 
 namespace slowpath::watch {
 namespace {
@@ -23,40 +22,6 @@ namespace {
 constexpr const char* harmless_ends[] = {"_c2f",      "_f2c",     "_c2f08",   "_f082c", "_toint",
                                          "_fromint",  "_fn",      "wtime",    "wtick",  "aint_add",
                                          "aint_diff", "pcontrol", "_fn_null", "sizeof", "f_sync_reg"};
-
-struct Symbols {
-    const ElfW(Sym) * table = nullptr;
-    const char* strings = nullptr;
-    std::size_t count = 0;  ///< that can be undefined
-};
-
-/// A table's address: relocated by the loader on most architectures, else an offset.
-template <class Pointer>
-Pointer at(const dl_phdr_info* object, ElfW(Addr) value) {
-    return reinterpret_cast<Pointer>(value < object->dlpi_addr ? object->dlpi_addr + value : value);
-}
-
-Symbols symbols_of(const dl_phdr_info* object) {
-    Symbols found;
-    const ElfW(Word)* hash = nullptr, *gnu_hash = nullptr;
-    for (std::uint16_t i = 0; i < object->dlpi_phnum; ++i) {
-        if (object->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
-        const auto* entry =
-            reinterpret_cast<const ElfW(Dyn)*>(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
-        for (; entry->d_tag != DT_NULL; ++entry) {
-            if (entry->d_tag == DT_SYMTAB) found.table = at<const ElfW(Sym)*>(object, entry->d_un.d_ptr);
-            if (entry->d_tag == DT_STRTAB) found.strings = at<const char*>(object, entry->d_un.d_ptr);
-            if (entry->d_tag == DT_HASH) hash = at<const ElfW(Word)*>(object, entry->d_un.d_ptr);
-            if (entry->d_tag == DT_GNU_HASH) gnu_hash = at<const ElfW(Word)*>(object, entry->d_un.d_ptr);
-        }
-    }
-    // The GNU table holds what is defined, and that stands last.
-    if (gnu_hash != nullptr)
-        found.count = gnu_hash[1];
-    else if (hash != nullptr)
-        found.count = hash[1];
-    return found;
-}
 
 bool is_own(const char* path) {
     const char* const slash = std::strrchr(path, '/');
@@ -135,12 +100,11 @@ int note_object(dl_phdr_info* object, std::size_t, void* data) {
     auto& seen = *static_cast<Seen*>(data);
     const char* const path = object->dlpi_name == nullptr ? "" : object->dlpi_name;
     if (is_own(path)) return 0;
-    const Symbols symbols = symbols_of(object);
-    if (symbols.table == nullptr || symbols.strings == nullptr) return 0;
+    const Dynamic dynamic = dynamic_of(object);
     std::memset(seen.is_in_object, 0, sizeof seen.is_in_object);
-    for (std::size_t i = 1; i < symbols.count; ++i)
-        if (symbols.table[i].st_shndx == SHN_UNDEF)
-            note_symbol(seen, symbols.strings + symbols.table[i].st_name, path);
+    for (std::size_t i = 1; i < dynamic.count; ++i)
+        if (dynamic.symbols[i].st_shndx == SHN_UNDEF)
+            note_symbol(seen, dynamic.strings + dynamic.symbols[i].st_name, path);
     for (std::size_t call = 0; call < call_count; ++call) seen.importers[call] += seen.is_in_object[call];
     return 0;
 }

@@ -56,7 +56,7 @@ void end() {
 [[gnu::noinline]] int start_or_end(Observed& seen, Prefix prefix, Invoke invoke) {
     if (seen.call == calls::MPI_Finalize) end();
     seen.start_ticks = now_ticks();
-    seen.error = invoke(original(prefix, seen.call), seen.arguments);
+    seen.error = invoke(original(prefix, seen.call, seen.caller), seen.arguments);
     seen.end_ticks = now_ticks();
     if (is_start(seen.call) && seen.error == 0) begin();
     return seen.error;
@@ -65,7 +65,7 @@ void end() {
 }  // namespace
 
 int intercept(Call call, Prefix prefix, Word* words, Invoke invoke, const void* caller, const void* frame) {
-    void* const target = original(prefix, call);
+    void* const target = original(prefix, call, caller);
     if (outermost > frame) [[unlikely]]
         return invoke(target, words);
     outermost = frame;

@@ -11,6 +11,7 @@
 
 #include "watch/library.hpp"
 #include "watch/loader.hpp"
+#include "watch/weak.hpp"
 
 namespace slowpath::watch {
 
@@ -62,6 +63,19 @@ void* open_global() {
     return nullptr;
 }
 
+/// In the caller's object and what that was linked with; not this library's own.
+void* find_for_caller(const char* name, const void* caller) {
+    Dl_info about;
+    if (dladdr(caller, &about) == 0 || about.dli_fname == nullptr || is_this_library(about.dli_fname))
+        return nullptr;
+    void* const object = dlopen(about.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (object == nullptr) return nullptr;
+    void* const found = real_dlsym()(object, name);
+    dlclose(object);
+    if (found == nullptr || dladdr(found, &about) == 0 || is_this_library(about.dli_fname)) return nullptr;
+    return found;
+}
+
 }  // namespace
 
 void end_without(const char* name) {
@@ -90,11 +104,14 @@ bool take_original(Prefix prefix, Call call, void* found, void* library) {
     return known.compare_exchange_strong(nobody, found) || nobody == found;
 }
 
-void* find_original(Prefix prefix, Call call) {
+void* find_original(Prefix prefix, Call call, const void* caller) {
     char name[name_room], other[name_room];
     std::snprintf(name, sizeof name, "%sMPI_%s", prefix == Prefix::pmpi ? "P" : "", short_name(call));
     std::snprintf(other, sizeof other, "%sMPI_%s", prefix == Prefix::pmpi ? "" : "P", short_name(call));
+    static constinit std::atomic<bool> is_withdrawn{false};
+    if (!is_withdrawn.exchange(true)) withdraw_missing();
     void* found = next_definition(name);
+    if (found == nullptr) found = find_for_caller(name, caller);
     void* const library = library_handle();
     if (found == nullptr && library != nullptr) {
         found = real_dlsym()(library, name);

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from ranks import Ranks, finished
 
+from slowpath.core.watch_folder import record_files
 from slowpath.mpi.mpi import Mpi
 from slowpath.record.watch.layout import State
-from slowpath.record.watch.reader import RankRecord, read_rank, record_files
+from slowpath.record.watch.reader import RankRecord, read_rank
 
 SOURCES = Path(__file__).resolve().parents[2] / "engine" / "watch" / "tests"
 EXIT_CODE = 3  # of test_calls.c, so that the program's own is known from a launcher's
@@ -85,7 +86,7 @@ def test_results_are_those_of_the_unwatched_program(
     assert "slowpath" not in watched.stderr
     assert written(folders["watched"]) == written(folders["unwatched"])
     assert (blankless / "tool").read_text().split() == ["2", "2"], "the other tool sees what it would have seen"
-    records = [read_rank(path) for path in record_files(folders["ranks"])]
+    records = [read_rank(path) for path in record_files(folders["ranks"].parent)]
     assert sorted(record.rank for record in records) == [0, 1]
     for record in records:
         assert record.state is State.FINALIZED
@@ -114,7 +115,7 @@ def test_calls_after_a_jump_out_of_an_error_handler_are_seen(
     done = ranks.start(str(program), "jump", str(folders["watched"]), ranks=1, of_ranks=variables)
     assert done.returncode == EXIT_CODE, done.stderr
     assert written(folders["watched"]) == {"0": "after a jump: 1\n"}
-    (record,) = [read_rank(path) for path in record_files(folders["ranks"])]
+    (record,) = [read_rank(path) for path in record_files(folders["ranks"].parent)]
     assert calls_of(record)["MPI_Initialized"] == 1
 
 
@@ -128,7 +129,7 @@ def test_an_mpi_that_the_program_opens_itself(mpi: Mpi, watch_library: Path, fol
     environ = {**mpi.environ(os.environ), **of_watched(watch_library, folders)}
     done = finished([program, library], env=environ)
     assert done.returncode == 0, done.stderr
-    (record,) = [read_rank(path) for path in record_files(folders["ranks"])]
+    (record,) = [read_rank(path) for path in record_files(folders["ranks"].parent)]
     assert calls_of(record)["MPI_Initialized"] == 2, "by either name"
     found = dict(zip(record.call_names, record.calls["dlsym"].tolist(), strict=True))
     assert (found["MPI_Initialized"], found["MPI_Finalize"], found["MPI_Send"]) == (2, 1, 0)
@@ -153,7 +154,7 @@ def test_fortran_calls_are_seen_where_the_program_makes_them(
         "0": ["3", "1"],
         "1": ["3", "0"],
     }
-    for record in [read_rank(path) for path in record_files(folders["ranks"])]:
+    for record in [read_rank(path) for path in record_files(folders["ranks"].parent)]:
         seen = calls_of(record)
         assert [seen[f"MPI_{name}"] for name in ("Allreduce", "Sendrecv", "Barrier", "Comm_rank")] == [1, 1, 1, 1]
         assert record.sites["fortran"][1:].all()

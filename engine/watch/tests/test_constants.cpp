@@ -8,6 +8,9 @@
 #include <cstring>
 
 #include "watch/library.hpp"
+#include "watch/weak.hpp"
+
+void slowpath::watch::withdraw_missing() {}  // no wrappers here
 
 namespace {
 

@@ -21,6 +21,7 @@ from slowpath.core.watch_results_file import read_watch_results
 from slowpath.report.svg import rank_matrix, rank_slices
 from slowpath.report.svg.rank_slices import Piece, RankRow
 from slowpath.report.watch import csv as tables
+from slowpath.report.watch import html
 from slowpath.report.watch.html import render_watch_html, verdict_lines
 from slowpath.report.watch.text import render_watch_text
 from slowpath.report.watch.view_messages import each_transfer_s
@@ -163,6 +164,16 @@ def test_the_page_of_many_ranks_is_small() -> None:
     assert "64 of 1,024 ranks: 0 to 63" in text
     assert f"the {MOST_BARS // 2} that wait least and the {MOST_BARS // 2} that wait most" in text
     assert "each square is 32 x 32 ranks" in text
+
+
+def test_a_page_that_is_too_large_draws_fewer_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that wait least, rank 3 among them, and those that wait most."""
+    whole = render_watch_html(results(64))
+    monkeypatch.setattr(html, "PAGE_BYTES", len(whole.encode()) - 1)
+    fewer = render_watch_html(results(64))
+    assert "all 64 ranks" in whole
+    assert "32 of 64 ranks: 0, 1, 3, 6, 7, 8 and 26 more" in fewer
+    assert len(fewer) < len(whole)
 
 
 def test_warnings_stand_on_top() -> None:

@@ -43,10 +43,17 @@ def by_name(names: Sequence[str], findings: Sequence[WatchFinding]) -> list[Prog
 
 def suggested_by(findings: Sequence[WatchFinding]) -> list[ProgramRemedy]:
     """The first remedy of each finding, most saved first, then the second ones, ..."""
-    rows = [program_remedies_for(one.rule, tuple(remedy.name for remedy in one.remedies)) for one in findings]
+    rows = [_of_finding(one) for one in findings]
     longest = max((len(row) for row in rows), default=0)
     ranked = (row[place] for place in range(longest) for row in rows if place < len(row))
     return list({remedy.key: remedy for remedy in ranked}.values())
+
+
+def _of_finding(finding: WatchFinding) -> list[ProgramRemedy]:
+    """The one that it names first."""
+    named = (finding.prove or "").split(" ")[-1]
+    fitting = program_remedies_for(finding.rule, tuple(remedy.name for remedy in finding.remedies))
+    return sorted(fitting, key=lambda one: one.key != named)
 
 
 def screened() -> list[ProgramRemedy]:

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Prints the median over blocks of what calls take, ns: NAME VALUE. One rank, started alone. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { blocks = 301, calls = 2000 };
+static double times[blocks];
+
+static int by_value(const void* one, const void* other) {
+    const double difference = *(const double*)one - *(const double*)other;
+    return (difference > 0) - (difference < 0);
+}
+
+#define TIME(name, statement)                                   \
+    do {                                                        \
+        for (int block = 0; block < blocks; ++block) {          \
+            const double since = MPI_Wtime();                   \
+            for (int call = 0; call < calls; ++call) statement; \
+            times[block] = (MPI_Wtime() - since) * 1e9 / calls; \
+        }                                                       \
+        qsort(times, blocks, sizeof times[0], by_value);        \
+        printf(name " %.1f\n", times[blocks / 2]);              \
+    } while (0)
+
+int main(int count, char** arguments) {
+    static char in[8], out[8];
+    int rank, flag;
+    MPI_Request null = MPI_REQUEST_NULL;
+    MPI_Init(&count, &arguments);
+    TIME("MPI_Comm_rank", MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    TIME("MPI_Test", MPI_Test(&null, &flag, MPI_STATUS_IGNORE));
+    TIME("MPI_Iprobe", MPI_Iprobe(MPI_ANY_SOURCE, 1, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE));
+    TIME("MPI_Sendrecv",
+         MPI_Sendrecv(out, 8, MPI_BYTE, 0, 2, in, 8, MPI_BYTE, 0, 2, MPI_COMM_SELF, MPI_STATUS_IGNORE));
+    MPI_Request both[2];
+    TIME("Isend_Irecv_Waitall", (MPI_Irecv(in, 8, MPI_BYTE, 0, 3, MPI_COMM_SELF, &both[0]),
+                                 MPI_Isend(out, 8, MPI_BYTE, 0, 3, MPI_COMM_SELF, &both[1]),
+                                 MPI_Waitall(2, both, MPI_STATUSES_IGNORE)));
+    MPI_Finalize();
+    return 0;
+}
