@@ -38,6 +38,7 @@ std::atomic<std::uint8_t>& counter(Address begin) {
 
 void count(Layer layer, Address begin, int change) {
     if (layer != Layer::blocks) return;
+    blocks_at_offset(begin).fetch_add(static_cast<std::uint32_t>(change), std::memory_order_release);
     std::atomic<std::uint8_t>& here = counter(begin);
     const std::uint8_t value = here.load(std::memory_order_relaxed);
     if (value != 0xff) here.store(static_cast<std::uint8_t>(value + change), std::memory_order_release);
@@ -144,6 +145,8 @@ void release_lock() {
 
 }  // namespace
 
+constinit std::atomic<std::uint32_t> block_offsets[256] = {};
+
 std::atomic<std::uint32_t>& made_above(Layer layer) {
     return made_above_layer[static_cast<std::size_t>(layer)];
 }
@@ -171,12 +174,10 @@ void put(Layer layer, const Made& made) {
     if (made.bytes == 0) return;
     const Guard guard(lock);
     if (!guard.held()) return;
-    clear(layer, made.begin, made.begin + made.bytes);
-    // Where a mapping is made, nothing lies any more.
-    if (layer == Layer::mappings) {
-        clear(Layer::blocks, made.begin, made.begin + made.bytes);
-        clear(Layer::regions, made.begin, made.begin + made.bytes);
-    }
+    // Where memory is made, nothing lies any more: what the layers above still have there ended unseen.
+    for (std::size_t above = 0; above <= static_cast<std::size_t>(layer); ++above)
+        clear(static_cast<Layer>(above), made.begin, made.begin + made.bytes);
+    if (layer == Layer::mappings) clear(Layer::regions, made.begin, made.begin + made.bytes);
     if (const Index node = make_node(layer, made)) insert(layer, node);
 }
 
@@ -243,8 +244,8 @@ void put_region(const Made& made) {
     insert(Layer::regions, old);
 }
 
-bool may_be_block(const void* begin) {
-    return counter(reinterpret_cast<Address>(begin)).load(std::memory_order_acquire) != 0;
+bool may_begin_block(Address begin) {
+    return counter(begin).load(std::memory_order_acquire) != 0;
 }
 
 std::size_t known_bytes(Layer layer, Address address) {

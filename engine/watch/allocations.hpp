@@ -77,7 +77,7 @@ struct Made {
     std::uint64_t identity = 0;
 };
 
-/// Whatever was in its way in this layer has ended.
+/// Whatever was in its way in this layer and in those above has ended.
 void put(Layer layer, const Made& made);
 
 /// To be called before the memory is given back: right after, another thread may get the same addresses.
@@ -103,8 +103,20 @@ void take_range(Layer layer, Address begin, Address end);
 /// A region as the kernel has it now: one that only grew is the same allocation.
 void put_region(const Made& made);
 
-/// Whether a block of malloc may begin there; `false` is sure. One load.
-bool may_be_block(const void* begin);
+/// How many blocks begin at this place in a page. The C library's mappings all begin at the same, so nearly
+/// every small block is told from them by a table of 1 KiB.
+extern std::atomic<std::uint32_t> block_offsets[256];
+inline std::atomic<std::uint32_t>& blocks_at_offset(Address begin) {
+    return block_offsets[begin / 16 % 256];
+}
+/// By a table of hashes.
+bool may_begin_block(Address begin);
+
+/// Whether a block of malloc may begin there; `false` is sure. One load, seldom two.
+inline bool may_be_block(const void* begin) {
+    const auto address = reinterpret_cast<Address>(begin);
+    return blocks_at_offset(address).load(std::memory_order_acquire) != 0 && may_begin_block(address);
+}
 
 /// Length of the allocation at this address in this layer, for tests; 0: none.
 std::size_t known_bytes(Layer layer, Address address);

@@ -52,16 +52,14 @@ void ask_for_pages(Allocation& a, const Place& place, Address address, std::size
         if (a.device < 0 && find_driver()) a.device = static_cast<std::int16_t>(ask_driver(address).device);
         return;
     }
-    if (a.layer == Layer::mappings || a.page_bytes == 0) {
-        const Region region = region_of(address);
-        if (a.kind == kind::file && region.kind != kind::unknown) a.kind = region.kind;
-        if (region.page_bytes != 0) {
-            a.page_bytes = region.page_bytes;
-            return;
-        }
-    }
     const std::size_t pages = page_bytes_of(address, std::min(address + bytes, place.end));
     if (pages != 0) a.page_bytes = pages;
+    // The kernel's map has the pages of a pool of huge ones, of 1 GiB too, and whether a file is shared
+    // memory.
+    if (a.layer != Layer::mappings && pages == base_page_bytes()) return;
+    const Region region = region_of(address);
+    if (a.kind == kind::file && region.kind != kind::unknown) a.kind = region.kind;
+    if (region.page_bytes != 0) a.page_bytes = region.page_bytes;
 }
 
 void fill(layout::Allocation& row, const Allocation& a) {

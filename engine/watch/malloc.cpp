@@ -59,21 +59,26 @@ void* allocate_early(std::size_t bytes) {
     return at + room <= early_bytes ? early + at : nullptr;
 }
 
-/// Found at its first use: the loader allocates before any constructor has run.
-/// @return nullptr: this is the search itself, or nobody has it.
 template <class Signature>
-Signature* next(Original<Signature>& original) {
-    Signature* found = original.found.load(std::memory_order_relaxed);
-    if (found != nullptr) [[likely]]
-        return found;
+[[gnu::noinline]] Signature* search(Original<Signature>& original) {
     if (searching) return nullptr;
     searching = true;
     const int saved = errno;
-    found = reinterpret_cast<Signature*>(next_definition(original.name));
+    auto* const found = reinterpret_cast<Signature*>(next_definition(original.name));
     errno = saved;
     searching = false;
     original.found.store(found, std::memory_order_relaxed);
     return found;
+}
+
+/// Found at its first use: the loader allocates before any constructor has run.
+/// @return nullptr: this is the search itself, or nobody has it.
+template <class Signature>
+[[gnu::always_inline]] inline Signature* next(Original<Signature>& original) {
+    Signature* const found = original.found.load(std::memory_order_relaxed);
+    if (found != nullptr) [[likely]]
+        return found;
+    return search(original);
 }
 
 /// The C library's allocator says in front of a block whether that is a mapping of its own: bit 1 of the
@@ -151,17 +156,18 @@ using namespace slowpath::watch;
 #define SLOWPATH_CALLER __builtin_return_address(0)
 
 SLOWPATH_EXPORT void* malloc(std::size_t bytes) noexcept {
+    Malloc* const known = next_malloc.found.load(std::memory_order_relaxed);
+    if (known != nullptr && bytes < large_bytes) [[likely]]
+        return known(bytes);
     Malloc* const call = next(next_malloc);
-    if (call == nullptr) [[unlikely]]
-        return allocate_early(bytes);
-    if (bytes < large_bytes) [[likely]]
-        return call(bytes);
-    return note(call(bytes), bytes, SLOWPATH_CALLER);
+    if (call == nullptr) return allocate_early(bytes);
+    return bytes < large_bytes ? call(bytes) : note(call(bytes), bytes, SLOWPATH_CALLER);
 }
 
 SLOWPATH_EXPORT void free(void* block) noexcept {
-    if (!may_be_block(block) && !is_early(block)) [[likely]]
-        if (Free* const call = next(next_free)) return call(block);
+    Free* const call = next_free.found.load(std::memory_order_relaxed);
+    if (call != nullptr && !may_be_block(block) && !is_early(block)) [[likely]]
+        return call(block);
     return free_known(block);
 }
 

@@ -89,8 +89,8 @@ void* map(Original<Mmap>& original, void* address, std::size_t bytes, int protec
 
 /// Addresses of a mapping are gone, and so is all that lay in it.
 void forget(Address begin, std::size_t bytes) {
-    take_range(Layer::blocks, begin, begin + bytes);
-    take_range(Layer::mappings, begin, begin + bytes);
+    for (const Layer layer : {Layer::declared, Layer::blocks, Layer::mappings})
+        take_range(layer, begin, begin + bytes);
 }
 
 }  // namespace

@@ -8,9 +8,10 @@
 
 namespace slowpath::watch {
 
-/// Long enough to hold whole iterations of most programs, short enough that the room holds several of the
-/// busiest (schema/watch.json, events).
-inline constexpr std::uint64_t window_ns = 5'000'000;
+/// Long enough to hold whole iterations of most programs, and both sides of most waits: a message that is
+/// sent in a window that was dropped explains nothing. Short enough that the room holds one of the busiest
+/// programs' (schema/watch.json, events).
+inline constexpr std::uint64_t window_ns = 20'000'000;
 
 /// Lanes of a program whose threads may all call MPI; the last one is for all threads beyond.
 inline constexpr std::uint32_t most_room_lanes = 8;

@@ -44,8 +44,8 @@ TEST(Allocations, RandomOnesAreFoundAsTheModelHasThem) {
                                   .kind = static_cast<std::uint16_t>(layer),
                                   .identity = ++serial});
             std::fill(owner + begin, owner + end, serial);
-            // Mappings take what lies in them.
-            if (layer == 2) std::fill(model.owner[1] + begin, model.owner[1] + end, 0);
+            for (std::size_t above = 0; above < layer; ++above)
+                std::fill(model.owner[above] + begin, model.owner[above] + end, 0);
         } else {
             take_range(layer_of(layer), room + begin * page, room + end * page);
             std::fill(owner + begin, owner + end, 0);

@@ -15,8 +15,8 @@ using record_file::Record;
 using record_file::record_of;
 
 TEST(Windows, ThoseThatAreKeptAreWholeAndMultiplesOfThePowerOfTwo) {
-    // 400 thousand events of the last 200 s, ten in a window; `tag` says which window in truth.
-    constexpr std::uint64_t events = 400'000, gap_ns = window_ns / 10;
+    // 400 thousand events of the last 200 s, forty in a window; `bytes` says which window in truth.
+    constexpr std::uint64_t events = 400'000, gap_ns = window_ns / 40;
     const Record record = record_of([] {
         begin_record();
         Lane& lane = current_lane();
@@ -47,7 +47,7 @@ TEST(Windows, ThoseThatAreKeptAreWholeAndMultiplesOfThePowerOfTwo) {
     // side.
     std::size_t whole = 0;
     for (const auto& [window, count] : windows)
-        whole += window % (1U << lanes[0].level) == 0 && count >= 9 ? 1 : 0;
+        whole += window % (1U << lanes[0].level) == 0 && count >= 38 ? 1 : 0;
     EXPECT_GE(whole * 20, windows.size() * 10);
     EXPECT_EQ(record.section(layout::Is::events)->lost, 0U);
 }

@@ -12,6 +12,7 @@ from slowpath.analyse.watch.build import Watched, watched
 from slowpath.analyse.watch.classes import median_of
 from slowpath.core.watch_folder import WatchInfo, write_watch
 from slowpath.core.watch_results import WatchResults
+from slowpath.record.watch import job as job_reader
 from slowpath.record.watch.layout import State
 from support.watch_record import Job
 
@@ -112,6 +113,23 @@ def test_thinned_ranks_stand_for_the_whole_run(tmp_path: Path) -> None:
     assert found.coverage.matched_share == 1.0
     assert {entry.is_kept for entry in found.slices} == {True, False}
     assert {entry.is_kept for entry in exact.slices} == {True}
+
+
+def test_more_events_than_are_read_are_thinned_alike_on_all_ranks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted_job = planted()
+    late_rank(planted_job, rounds=400)
+    for rank in planted_job.ranks:
+        rank.window_ns = 400_000_000
+    exact = watch(tmp_path / "whole", planted_job).results
+    monkeypatch.setattr(job_reader, "MOST_EVENTS", 1000)
+    found = watch(tmp_path / "thin", planted_job)
+    assert len(found.attributed.events) <= 1000
+    assert {int(record.lanes["level"][0]) for record in found.attributed.world.records} == {2}
+    assert found.results.coverage.messages == exact.coverage.messages
+    assert found.results.coverage.matched_share == 1.0
+    assert found.results.ranks[0].late_sender_s == pytest.approx(exact.ranks[0].late_sender_s, rel=0.15)
 
 
 def test_classes_hold_counts_waits_and_transfer(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from slowpath.record.watch.job import WatchedJob
 from slowpath.record.watch.layout import NONE_16, NONE_32, Kind, Peer
 from slowpath.record.watch.maps import Maps
 from slowpath.record.watch.reader import RankRecord
-from slowpath.record.watch.thinned import windows_of
+from slowpath.record.watch.thinned import level_of, windows_of
 from slowpath.record.watch.ticks import Ticks, boots, ticks_of
 
 Ints = NDArray[np.int64]
@@ -63,6 +63,13 @@ class Events:
         found: Bools = (self.kind & int(kind)) != 0
         return found
 
+    def of(self, record: int, lane: int) -> Ints:
+        """Calls of one thread of a rank, in order."""
+        low, high = np.searchsorted(self.record, [record, record + 1])
+        rows = np.arange(low, high)
+        found: Ints = rows[(self.lane[low:high] == lane) & ((self.kind[low:high] & int(Kind.DONE | Kind.PART)) == 0)]
+        return found
+
     @property
     def is_timed(self) -> Bools:
         """Where the event is a call, whose time is its own."""
@@ -104,7 +111,7 @@ class World:
     @property
     def level(self) -> int:
         """Windows whose number is no multiple of 2^level are missing on some rank."""
-        return max((int(record.lanes["level"].max(initial=0)) for record in self.records), default=0)
+        return level_of(self.records)
 
 
 def events_of(job: WatchedJob) -> tuple[Events, World]:

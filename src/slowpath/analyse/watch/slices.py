@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 
-from slowpath.analyse.watch.attribute import Part
+from slowpath.analyse.watch.attribute import WAITS, Part
 from slowpath.analyse.watch.attributed import Attributed
 from slowpath.analyse.watch.events import Floats, Ints
 from slowpath.core.watch_results import Slice
@@ -32,9 +32,9 @@ def slices_of(found: Attributed, span_s: float) -> tuple[tuple[Slice, ...], tupl
 def _of_rank(found: Attributed, i: int, edges: Floats) -> list[Slice]:
     events, record = found.events, found.world.records[i]
     lane = int(record.lanes["call_ticks"].argmax()) if record.lanes.size else 0
-    rows = np.flatnonzero((events.record == i) & (events.lane == lane) & events.is_timed)
+    rows = events.of(i, lane)
     parts = found.parts.parts_s[rows]
-    waiting, transfer = found.parts.wait_s[rows], parts[:, Part.TRANSFER] + parts[:, Part.UNEXPECTED]
+    waiting, transfer = parts[:, WAITS].sum(axis=1), parts[:, Part.TRANSFER] + parts[:, Part.UNEXPECTED]
     # Within a call: waiting first, then what moves bytes, then the rest.
     begin = events.start_s[rows]
     columns = []

@@ -83,10 +83,10 @@ def _rank_time(found: Attributed, weight: Floats, seconds: CallSeconds, i: int) 
     record, clock = world.records[i], world.clocks[i]
     lane = int(record.lanes["call_ticks"].argmax()) if record.lanes.size else 0
     mpi_s = float(seconds[i, lane].sum()) if record.lanes.size else 0.0
-    rows = (events.record == i) & (events.lane == lane)
+    rows = events.of(i, lane)
     parts = (found.parts.parts_s[rows] * weight[rows, None]).sum(axis=0)
     with_events = np.zeros(len(world.calls), dtype=bool)
-    with_events[events.call[rows & events.is_timed]] = True
+    with_events[events.call[rows]] = True
     without = np.where(with_events, 0.0, seconds.get((i, lane), np.zeros(len(world.calls))))
     overhead = np.isin(np.array(world.families, dtype=np.int64), overhead_families())
     parts[Part.CALL] += without[overhead].sum()

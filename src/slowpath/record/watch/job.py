@@ -10,11 +10,12 @@ from pathlib import Path
 
 from slowpath.core.errors import RecordError
 from slowpath.core.watch_folder import record_files
-from slowpath.record.watch.reader import RankRecord, read_rank
-from slowpath.record.watch.thinned import thinned
+from slowpath.record.watch.reader import HIGHEST_LEVEL, RankRecord, read_rank
+from slowpath.record.watch.thinned import level_of, thinned
 
 MOST_RECORDS = 20_000  # files of a watch that are read
-MOST_EVENTS = 20_000_000  # of all ranks together; beyond, further windows are thinned as a full lane does it
+# Of all ranks together, which take seconds; beyond, further windows are thinned as a full lane does it.
+MOST_EVENTS = 2_000_000
 MOST_NOTES = 50
 
 
@@ -38,17 +39,20 @@ def read_job(folder: Path) -> WatchedJob:
     paths = record_files(folder)
     if len(paths) > MOST_RECORDS:
         raise RecordError(f"{folder}: {len(paths)} records, more than the {MOST_RECORDS} that are read")
-    records, notes, events = [], [], 0
+    records: list[RankRecord] = []
+    notes, events, level = [], 0, 0
     for path in paths:
         try:
             record = read_rank(path)
         except RecordError as error:
             notes.append(str(error))
             continue
-        events += record.events.size
-        records.append(record)
-        if events > MOST_EVENTS:
-            records, events = thinned(records), sum(record.events.size for record in records)
+        records += thinned([record], level) if level else [record]
+        events += records[-1].events.size
+        while events > MOST_EVENTS and level < HIGHEST_LEVEL:
+            level = max(level, level_of(records)) + 1
+            records = thinned(records, level)
+            events = sum(one.events.size for one in records)
     chosen, others = _chosen(records)
     notes += [note for record in chosen for note in record.notes]
     if others:

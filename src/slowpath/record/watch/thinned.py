@@ -22,15 +22,19 @@ def windows_of(record: RankRecord, clock: Ticks, start_ticks: NDArray[Any]) -> N
     return found
 
 
-def thinned(records: Sequence[RankRecord]) -> list[RankRecord]:
-    """Every second window that is left goes, of all ranks."""
-    level = 1 + max((int(record.lanes["level"].max(initial=0)) for record in records), default=0)
+def level_of(records: Sequence[RankRecord]) -> int:
+    """The highest one: windows whose number is no multiple of 2^level are missing on some rank."""
+    return max((int(record.lanes["level"].max(initial=0)) for record in records), default=0)
+
+
+def thinned(records: Sequence[RankRecord], level: int) -> list[RankRecord]:
+    """Windows whose number is no multiple of 2^level go, of all ranks."""
     level = min(level, HIGHEST_LEVEL)
     clocks, _ = ticks_of(records)
     found = []
     for record, clock in zip(records, clocks, strict=True):
         kept = windows_of(record, clock, record.events["start_ticks"]) % (1 << level) == 0
         lanes = record.lanes.copy()
-        lanes["level"] = level
+        lanes["level"] = np.maximum(lanes["level"], level)
         found.append(replace(record, events=record.events[kept], event_lane=record.event_lane[kept], lanes=lanes))
     return found
