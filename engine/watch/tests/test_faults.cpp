@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "watch/file.hpp"
 #include "watch/tests/fake_mpi.hpp"
 #include "watch/tests/record_file.hpp"
 
@@ -117,8 +118,10 @@ TEST(Faults, AChildLeavesTheRecordToItsParent) {
     const Record record = record_of([] {
         begin_record();
         send();
-        in_process([] {
+        layout::Header& held = header();
+        in_process([&held] {
             for (int one = 0; one < 100; ++one) send();
+            held.world_size = 77;  // whoever holds an address into it
             end_record();
         });
         send();
@@ -126,6 +129,7 @@ TEST(Faults, AChildLeavesTheRecordToItsParent) {
     });
     EXPECT_EQ(calls_in(record), 2U);
     EXPECT_EQ(record.header().state, layout::running);
+    EXPECT_EQ(record.header().world_size, 4);
 }
 
 TEST(Faults, AChildWithAnMpiOfItsOwnHasAFileOfItsOwn) {

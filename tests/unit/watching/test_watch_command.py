@@ -90,17 +90,17 @@ signal.pause()
     assert ("interrupted: this is what was seen" in err) == asked_to_stop
 
 
-def test_ctrl_c_of_a_terminal_reaches_the_program_once(tmp_path: Path) -> None:
-    program = """
-import signal, time
-heard = []
-signal.signal(signal.SIGINT, lambda *_: heard.append(1))
+@pytest.mark.parametrize(("group", "times"), [("", 1), ("os.setpgid(0, 0)", 0)])
+def test_ctrl_c_of_a_terminal_is_not_handed_on_since_it_reaches_the_foreground_by_itself(
+    tmp_path: Path, group: str, times: int
+) -> None:
+    program = f"""
+import signal
+{group}
+signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGINT}})
 record(state=1)
 print("ready", flush=True)
-signal.pause()
-for _ in range(20):
-    time.sleep(0.02)
-print("heard", len(heard), flush=True)
+print("heard", int(signal.sigtimedwait({{signal.SIGINT}}, {10 if times else 0.5}) is not None), flush=True)
 """
     argv = [sys.executable, "-m", "slowpath.cli", "watch", "--library", HARMLESS, "-o", "w", "--", sys.executable, "-c"]
     master, slave = os.openpty()
@@ -123,7 +123,7 @@ print("heard", len(heard), flush=True)
         out, _ = process.communicate(timeout=WATCHDOG_S)
     os.close(master)
     os.close(slave)
-    assert (process.returncode, out) == (0, "heard 1\n")
+    assert (process.returncode, out) == (0, f"heard {times}\n")
     assert read_watch(tmp_path / "w").interrupted
 
 

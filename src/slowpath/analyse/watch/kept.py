@@ -11,6 +11,7 @@ from slowpath.analyse.watch.events import Events
 from slowpath.analyse.watch.graph import ENTRY, RETURN, Floats, Ints, Order
 from slowpath.analyse.watch.match import NO_EVENT
 from slowpath.analyse.watch.reasons import Why
+from slowpath.record.watch.layout import Kind
 
 
 def kept_of(found: Attributed, pairs: Ints) -> Kept:
@@ -60,13 +61,14 @@ def _dependencies(found: Attributed, place: Ints) -> Ints:
     away = np.isin(why, [int(Why.SENDER_AWAY), int(Why.RECEIVER_AWAY)])
     other[away] = _came_back(found.events, found.events.record[other[away]], reasons.until_s[sure][away])
     of_pair = pair != NO_EVENT
-    eager = np.zeros(sure.size, dtype=bool)
-    eager[of_pair] = found.eager.is_eager[pair[of_pair]]
+    # A message that went eagerly, or by a call that only starts it, is on its way when that call has returned.
+    is_sent = found.events.has(Kind.POST)[reasons.other[sure]]
+    is_sent[of_pair] |= found.eager.is_eager[pair[of_pair]]
     after = np.stack(
         [
             _in_calls(found, reasons.call[sure], place),
             _in_calls(found, other, place),
-            np.where(eager & (why == int(Why.LATE_SENDER)), RETURN, ENTRY),
+            np.where(is_sent & (why == int(Why.LATE_SENDER)), RETURN, ENTRY),
         ],
         axis=1,
     )

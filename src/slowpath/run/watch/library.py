@@ -85,7 +85,7 @@ def _kept_or_compiled(environ: Mapping[str, str], tell: Tell) -> Path:
     if kept.is_file() and all(why_not_trusted(path.stat(), environ) is None for path in (folder, kept)):
         return kept
     loadable(kept)
-    tell(f"building {LIBRARY} (once; kept in {folder})")
+    tell(f"building {LIBRARY} (once, about 15 s of one processor; kept in {folder})")
     try:
         make_place(folder.parent)
         with workplace(folder) as work:
