@@ -106,7 +106,7 @@ PROGRAM_REMEDIES: tuple[ProgramRemedy, ...] = (
     ProgramRemedy(
         "keep-freed-memory",
         "malloc keeps what is freed, with its pages, so that the next buffer of that length is no first use.",
-        ("SP002", "SP012", "SP024"),
+        ("SP002", "SP005", "SP012", "SP024"),
         "faults",
         "GNU C Library manual, Memory Allocation Tunables; mallopt(3)",
         table=("keep freed memory", "reuse touched buffers"),
@@ -115,7 +115,7 @@ PROGRAM_REMEDIES: tuple[ProgramRemedy, ...] = (
     ProgramRemedy(
         "keep-huge-pages",
         "malloc asks for huge pages and keeps what is freed: huge-pages and keep-freed-memory at once.",
-        ("SP008", "SP012", "SP024"),
+        ("SP005", "SP008", "SP012", "SP024"),
         "faults",
         "GNU C Library manual, Memory Allocation Tunables",
         variables={TUNABLES: f"glibc.malloc.hugetlb=1:{KEEP_FREED}"},
