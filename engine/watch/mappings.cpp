@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdint>
+#include <initializer_list>
 
 #include "watch/allocations.hpp"
 #include "watch/loader.hpp"

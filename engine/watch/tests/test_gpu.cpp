@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 #include "kept_rows.hpp"
 #include "watch/allocations.hpp"
