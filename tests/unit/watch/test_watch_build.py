@@ -83,6 +83,18 @@ def test_a_late_rank_is_named(tmp_path: Path) -> None:
     }
 
 
+def test_waits_of_threads_do_not_add_up(tmp_path: Path) -> None:
+    """Three threads of rank 1 wait at once for rank 0: that is one wait of the rank."""
+    job = planted(2)
+    for lane in range(3):
+        job.ranks[0].send(1, tag=lane, start_s=0.010, end_s=0.011, message_bytes=100, lane=lane)
+        job.ranks[1].receive(0, tag=lane, start_s=0.0, end_s=0.012 + lane / 1000, message_bytes=100, lane=lane)
+    results = watch(tmp_path, job).results
+    (wait,) = (one for one in results.waits if one.kind == "late sender")
+    assert wait.seconds == pytest.approx(0.010 / 2)
+    assert wait.seconds == pytest.approx(sum(one.late_sender_s for one in results.ranks) / 2)
+
+
 def test_a_rank_that_waits_itself_is_not_where_the_delay_begins(tmp_path: Path) -> None:
     """Rank 1 is late since it waits for rank 0."""
     job = planted(3)

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from slowpath.analyse.watch.findings import MOST_UNEXPLAINED, unexplained_share
 from slowpath.analyse.watch.prices import NOT_MEASURED
 from slowpath.core.result import Interval
-from slowpath.core.units import format_interval, format_ratio, listed
-from slowpath.core.watch_results import WatchFinding, WatchResults
+from slowpath.core.units import format_interval, format_ratio, format_time, listed
+from slowpath.core.watch_results import Wait, WaitKind, WatchFinding, WatchResults
 from slowpath.findings.registry import find
 from slowpath.findings.remedies.programs import PROGRAM_REMEDIES
 
@@ -23,10 +24,26 @@ def verdict_of(results: WatchResults, watch: str = "WATCH") -> tuple[str, ...]:
     lines = [headline(results, watch)]
     for finding in results.findings:
         lines += _finding(finding, watch)
-    lines += [_row("late", wait.kind, seconds(wait.seconds), wait.text) for wait in results.waits[:MOST_WAITS]]
+    lines += [_row("late", _who(wait), seconds(wait.seconds), wait.text) for wait in results.waits[:MOST_WAITS]]
     lines += [f"  {'fine':<{_CODE}} {fine.text}" for fine in results.fine]
     lines += [f"  not priced: {one}" for one in results.unpriced]
     return (*lines, f"  {coverage(results)}", *(f"  note: {one}" for one in results.coverage.notes))
+
+
+_LATE: Final[Mapping[WaitKind, tuple[str, str]]] = {
+    # one rank that is waited for most, no one rank
+    "late sender": ("rank {} sends late", "sends"),
+    "late receiver": ("rank {} receives late", "receives"),
+    "collective imbalance": ("rank {} comes last", "ranks in collectives"),
+    "late progress": ("rank {} moves no message", "no progress"),
+    "late target": ("rank {} lets others wait", "targets of RMA"),
+    "unexpected copy": ("receives of rank {}", "receives"),
+}
+
+
+def _who(wait: Wait) -> str:
+    one, nobody = _LATE[wait.kind]
+    return nobody if wait.culprit is None else one.format(wait.culprit)
 
 
 def headline(results: WatchResults, watch: str = "WATCH") -> str:
@@ -106,8 +123,8 @@ def _percent(share: float) -> str:
 
 
 def seconds(value_s: float) -> str:
-    """Seconds with three digits, as the run's own time is read: 41.2 s, 0.72 s."""
-    return f"{format_ratio(value_s)} s"
+    """Three digits, as the run's own time is read: 41.2 s, 0.72 s, 920 us."""
+    return f"{format_ratio(value_s)} s" if value_s >= 0.01 or value_s <= 0 else format_time(value_s)
 
 
 def amount(value_s: float, interval: Interval) -> str:

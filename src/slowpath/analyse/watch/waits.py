@@ -11,7 +11,6 @@ from slowpath.analyse.watch.attribute import Part
 from slowpath.analyse.watch.attributed import Attributed
 from slowpath.analyse.watch.events import NO_SITE, Floats, Ints
 from slowpath.analyse.watch.match import NO_EVENT
-from slowpath.core.units import format_time
 from slowpath.core.watch_results import Wait, WaitKind
 
 LEAST_SHARE = 0.001  # of the run; shorter waits are not listed
@@ -39,11 +38,14 @@ _SAYS: Mapping[WaitKind, str] = {
 def waits_of(
     found: Attributed, weight: Floats, ranks: int, span_s: float, site_of: Mapping[int, int]
 ) -> tuple[Wait, ...]:
-    """Longest first.
+    """Longest first; of each rank the thread that was longest in MPI, as in RankTime.
 
     Args: weight: of each event.  ranks: of the job.  span_s: of the run.  site_of: site -> index in results.
     """
     entries = []
+    longest = np.array([int(one.lanes["call_ticks"].argmax()) if one.lanes.size else 0 for one in found.world.records])
+    if longest.size:
+        weight = np.where(found.events.lane == longest[found.events.record], weight, 0.0)
     for kind in dict.fromkeys(_KINDS.values()):
         columns = [int(part) for part, name in _KINDS.items() if name == kind]
         waited = found.parts.parts_s[:, columns].sum(axis=1) * weight
@@ -67,7 +69,7 @@ def _wait(
     call_s = np.bincount(found.events.call[rows], weights=waited[rows], minlength=len(found.world.calls))
     call = found.world.calls[int(call_s.argmax())]
     run_share = min(seconds / span_s, 1.0) if span_s > 0 else 0.0
-    words = f"{format_time(seconds)} a rank {_SAYS[kind]}, most of it in {call}"
+    words = f"a rank {_SAYS[kind]}, most of it in {call}"
     if culprit is not None:
         words += f"; {all_of_it:.0%} of it for rank {culprit}" + _passed_on(found, rows[culprits == culprit], waited)
     return Wait(

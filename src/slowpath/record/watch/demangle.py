@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of functions as their authors wrote them: C++ by the C++ library itself, Fortran modules by gfortran's rule."""
+"""Names of functions as their authors wrote them: C++ by the C++ library itself, Fortran modules by gfortran's rule,
+Python in Cython by Cython's."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from typing import Any
 
 LONGEST_NAME = 4096  # characters; a made-up name must not keep the demangler busy
 _LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++.so.1")
+_CYTHON = re.compile(r"__pyx_(?:pw|pf|f)_")
 _MODULE_PROCEDURE = re.compile(r"__(\w+?)_MOD_(\w+)")
 
 
@@ -19,8 +21,23 @@ def demangled(name: str) -> str:
         return name[:LONGEST_NAME]
     if name.startswith("_Z"):
         return _cpp(name)
+    if cython := _CYTHON.match(name):
+        return _python(name[cython.end() :]) or name
     fortran = _MODULE_PROCEDURE.fullmatch(name)
     return f"{fortran[1]}::{fortran[2]}" if fortran else name
+
+
+def _python(name: str) -> str | None:
+    """`mpi4py.MPI.Comm.Isend` of `6mpi4py_3MPI_4Comm_77Isend`: words behind lengths, a method behind a number."""
+    words = []
+    while counted := re.match(r"\d+", name):
+        length, rest = int(counted[0]), name[counted.end() :]
+        if rest[length : length + 1] != "_" or not rest[:length].isidentifier():
+            name = rest
+            break
+        words.append(rest[:length])
+        name = rest[length + 1 :]
+    return ".".join([*words, name]) if words and name.isidentifier() else None
 
 
 def _cpp(name: str) -> str:
