@@ -39,6 +39,7 @@ class Slowpath(PythonPackage):
     depends_on("py-msgspec@0.18.6:", type=("build", "run"))
     depends_on("py-numpy@1.26:", type=("build", "run"))
     depends_on("py-platformdirs@4:", type=("build", "run"))
+    depends_on("py-pyelftools@0.30:", type=("build", "run"))
     depends_on("py-rich@13:", type=("build", "run"))
     depends_on("py-scipy@1.11:", type=("build", "run"))
     depends_on("py-tomlkit@0.12:", type=("build", "run"))
