@@ -19,7 +19,7 @@ Slowpath = Callable[..., subprocess.CompletedProcess[str]]
     ("arguments", "code", "said"),
     [
         (["rn"], 2, "did you mean 'run'?"),
-        (["xyzzy"], 2, "choose from: run, diagnose, report"),
+        (["xyzzy"], 2, "choose from: run, diagnose, watch"),
         (["run", "--bogus"], 2, "--bogus"),
         (["run", "--ranks", "0"], 2, "--ranks"),
         (["run", "--budget", "soon"], 2, "write for example 90s, 10m or 1h"),

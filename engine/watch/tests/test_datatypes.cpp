@@ -15,6 +15,10 @@
 #include "random_types.hpp"
 #include "watch/datatypes.hpp"
 #include "watch/library.hpp"
+#include "watch/weak.hpp"
+
+/// No wrapper is in this program, so there is none to take back.
+void slowpath::watch::withdraw_missing() {}
 
 namespace {
 
