@@ -42,7 +42,7 @@ def test_messages_lie_above_their_floor_and_a_detour_far_above(ranks: Ranks, tmp
     for _ in range(ATTEMPTS):
         ways, messages = measured(ranks, tmp_path / "own")
         if not {"flag 0", f"copy_across {SHORT}", f"copy_across {LONG}", f"memcpy {LONG}"} <= set(ways):
-            continue  # a launch has 4 ms for them, which a stall can use up (docs/internals/yardsticks.md); another has them
+            continue  # a launch has 4 ms for them, which a stall can use up: another one has them
         copies = [ways[way] for way in (f"copy_across {LONG}", f"process_vm_readv {LONG}") if way in ways]
         above = messages[0] / ways["flag 0"]
         good = above > 0.9 and messages[1] / min(copies) > 0.9
