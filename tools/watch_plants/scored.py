@@ -111,7 +111,7 @@ def _said(plant: Plant, results: dict[str, Any]) -> tuple[tuple[float, float | N
         if finding["rule"] in plant.rules:
             if finding["saved_s"] is None:
                 return None, finding["saved_reason"]
-            low, high = (finding["saved_interval"] or {}).values() if finding["saved_interval"] else (None, None)
+            low, high = finding["saved_interval"] or (None, None)
             return (finding["saved_s"], low, high), finding["rule"]
     for wait in results["waits"]:
         if wait["kind"] == plant.wait:  # a rank's mean; of two ranks one waits
