@@ -147,7 +147,7 @@ class MessageClass(Result, frozen=True, kw_only=True):
 
 
 class Wait(Result, frozen=True, kw_only=True):
-    """Time lost to a rank that came late: imbalance, not communication."""
+    """Time lost to a rank that was not there yet: it computed longer, or had no core."""
 
     kind: Annotated[WaitKind, means("of the wait")]
     culprit: Annotated[int | None, means("rank that was waited for most; null: no one rank")]

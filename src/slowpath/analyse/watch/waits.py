@@ -30,8 +30,8 @@ _SAYS: Mapping[WaitKind, str] = {
     "late sender": "waits for messages that were not sent yet",
     "late receiver": "waits in sends for receives that were not posted yet",
     "collective imbalance": "waits in collectives for ranks that came later",
-    "late target": "waits in flushes and unlocks for targets that compute outside of MPI",
-    "late progress": "waits for messages that have begun and do not move while a rank computes outside of MPI",
+    "late target": "waits in flushes and unlocks for targets that are outside of MPI",
+    "late progress": "waits for messages that have begun and do not move while a rank is outside of MPI",
 }
 
 
@@ -93,7 +93,7 @@ def _passed_on(found: Attributed, rows: Ints, waited: Floats) -> str:
     """Whether the rank was in MPI itself while it was waited for: then the delay began elsewhere."""
     reason = found.parts.reason[rows]
     if (found.reasons.other[reason] == found.reasons.call[reason]).all():
-        return ", which computes meanwhile"
+        return ", which is outside of MPI meanwhile: it computes, or has no core"
     record = found.events.record[found.reasons.other[reason]]
     start, until = found.events.start_s[rows], found.parts.until_s[rows]
     inside = found.presence.inside_s(record, until) - found.presence.inside_s(record, start)
@@ -101,5 +101,5 @@ def _passed_on(found: Attributed, rows: Ints, waited: Floats) -> str:
     weight = waited[rows] / np.maximum(length, 1e-12)
     share = float((inside * weight).sum() / max(float((length * weight).sum()), 1e-12))
     if share < PASSED_ON:
-        return ", which computes meanwhile"
+        return ", which is outside of MPI meanwhile: it computes, or has no core"
     return f", which is in MPI itself for {min(share, 1.0):.0%} of that time: the delay comes from further back"
