@@ -98,7 +98,9 @@ def _judged(proof: Proof, effect: ProofEffect | None, control: ProofEffect | Non
     if (differing := _differing(proof.runs)) is not None:
         return Judged("output differs", differing)
     if effect is None or effect.interval is None:
-        return Judged("undecided", f"{effect.blocks if effect else 0} blocks are too few for any interval")
+        blocks = effect.blocks if effect else 0
+        words = "1 block is" if blocks == 1 else f"{blocks} blocks are"
+        return Judged("undecided", f"{words} too few for any interval")
     return _of_times(proof, effect, control)
 
 
