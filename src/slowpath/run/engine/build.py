@@ -42,6 +42,7 @@ from slowpath.run.engine.whole import (
     trusted_folder,
     usable_engine,
     why_damaged,
+    why_not_usable,
 )
 from slowpath.run.engine.workplace import workplace
 
@@ -185,7 +186,7 @@ def _kept_or_built(mpi: Mpi, environ: Mapping[str, str], tell: Tell, source: Pat
         make_place(folder.parent)
         if not rebuild:
             discard(folder, environ)
-        return _build_into(folder, source, mpi.mpicxx, BuildTools(compiler, blas, environ, tell, more), note)
+        return _build_into(folder, source, mpi.mpicxx, BuildTools(compiler, blas, environ, tell, more), note, rebuild)
 
 
 def kept_engine(mpi: Mpi, environ: Mapping[str, str] | None = None) -> Engine | None:
@@ -210,19 +211,21 @@ def _compiler_for(mpi: Mpi, environ: Mapping[str, str]) -> Compiler:
     return find_compiler(environ, mpi.mpicxx if mpi.is_compiler else None)
 
 
-def _build_into(folder: Path, source: Path, mpicxx: Path, tools: BuildTools, note: EngineNote) -> Engine:
+def _build_into(folder: Path, source: Path, mpicxx: Path, tools: BuildTools, note: EngineNote, rebuild: bool) -> Engine:
     """Build next to `folder` and rename into place, so that a half-built engine is never seen."""
     log = folder.parent / f"{folder.name}.log"
     with workplace(folder) as work:
         compile_engine(source, work / "build", mpicxx, tools, log)
         staged = work / "staged"
         seal(staged, msgspec.structs.replace(note, blas=collect(work / "build", staged, log)))
-        _put_into_place(staged, folder)
+        _put_into_place(staged, folder, tools.environ, rebuild)
     return kept_now(folder, tools.environ)
 
 
-def _put_into_place(staged: Path, folder: Path) -> None:
-    """Rename, over an older build of the same key if need be. Another process may have been faster: its is as good."""
+def _put_into_place(staged: Path, folder: Path, environ: Mapping[str, str], rebuild: bool) -> None:
+    """Rename.  Another process may have been faster: its engine is as good, unless a new one was asked for."""
+    if not rebuild and why_not_usable(folder, environ) is None:
+        return
     old = staged.parent / "old"
     with contextlib.suppress(FileNotFoundError):
         folder.rename(old)

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -26,6 +28,7 @@ from slowpath.run.engine.cache import (
 )
 
 Tell = Callable[[str], None]
+LOOKS, BETWEEN_LOOKS_S = 40, 0.05
 
 
 def seal(folder: Path, note: EngineNote) -> None:
@@ -63,9 +66,11 @@ def usable_engine(folder: Path, environ: Mapping[str, str], tell: Tell = lambda 
 
 def kept_now(folder: Path, environ: Mapping[str, str]) -> Engine:
     """The engine that was just put there, by us or a faster process.  Raises: EnvironmentFailure: it can't be used."""
-    reason, engine = why_not_usable(folder, environ), cached_engine(folder)
-    if reason is None and engine is not None:
-        return engine
+    for _ in range(LOOKS):
+        reason, engine = why_not_usable(folder, environ), cached_engine(folder)
+        if reason is None and engine is not None:
+            return engine
+        time.sleep(BETWEEN_LOOKS_S)  # another process exchanges it just now, by two renames
     raise EnvironmentFailure(
         f"the engine that was put into {folder} is not run: {reason}; set {VARIABLE} to a file system that keeps "
         "owners, modes and contents"
@@ -77,6 +82,9 @@ def discard(folder: Path, environ: Mapping[str, str]) -> None:
     if folder.exists() and why_not_usable(folder, environ) is not None:
         aside = folder.with_name(f".{folder.name}-discarded-{os.getpid()}")
         folder.rename(aside)
+        if why_not_usable(aside, environ) is None:  # another process put a whole one there after our look
+            with contextlib.suppress(OSError):
+                aside.rename(folder)
         shutil.rmtree(aside, ignore_errors=True)
 
 
