@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -80,7 +81,7 @@ def kept_now(folder: Path, environ: Mapping[str, str]) -> Engine:
 def discard(folder: Path, environ: Mapping[str, str]) -> None:
     """Take what must not be used out of the way.  Raises: OSError: it is another's, in a folder where that protects."""
     if folder.exists() and why_not_usable(folder, environ) is not None:
-        aside = folder.with_name(f".{folder.name}-discarded-{os.getpid()}")
+        aside = folder.with_name(f".{folder.name}-discarded-{os.getpid()}-{threading.get_ident()}")
         folder.rename(aside)
         if why_not_usable(aside, environ) is None:  # another process put a whole one there after our look
             with contextlib.suppress(OSError):
