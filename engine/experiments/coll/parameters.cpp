@@ -166,17 +166,17 @@ constexpr std::array metric_kinds{
     Metric{.name = "collective_work_s",
            .unit = "s",
            .pattern = "",
-           .meaning = "T_work: from the entry of the last rank to the exit of the last one",
+           .meaning = "T_work of one collective: from the last rank's entry to the last rank's exit",
            .definition = "latest exit of all ranks - latest entry"},
     Metric{.name = "collective_span_s",
            .unit = "s",
            .pattern = "",
-           .meaning = "T_span: from the entry of the first rank to the exit of the last one",
+           .meaning = "T_span of one collective: from the first rank's entry to the last rank's exit",
            .definition = "latest exit of all ranks - earliest entry"},
     Metric{.name = "collective_own_s",
            .unit = "s",
            .pattern = "",
-           .meaning = "T_own: the call on the rank that was longest in it",
+           .meaning = "T_own of the slowest rank: the longest time from its entry to its exit",
            .definition = "longest of all ranks' samples"},
 };
 
@@ -298,7 +298,7 @@ std::optional<std::string> obstacle(const Config& config, int ranks) {
     const int calling = config.members.value_or(ranks);
     if ((config.group == Group::halves || config.group == Group::strided) && calling < 4)
         return "communicator=" + std::string(group_words[static_cast<std::size_t>(config.group)]) +
-               " needs 4 ranks that call" + job;
+               " needs 4 ranks that call, there are " + std::to_string(calling);
     return std::nullopt;
 }
 
