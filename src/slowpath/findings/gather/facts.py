@@ -4,25 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from slowpath.core.cell_results import CellResult
-from slowpath.core.results import RunResult
-from slowpath.findings.evidence.evidence import Evidence, Fact
-
-
-class Source(Evidence, Protocol):
-    """What facts are computed from."""
-
-    run: RunResult
-
-    @property
-    def minimum_effect(self) -> float:
-        """As the contrasts have it."""
-
-    def cells_of(self, experiment: str) -> list[CellResult]:
-        """Of one experiment, with times, in their order."""
-
+from slowpath.findings.evidence.evidence import Fact
+from slowpath.findings.gather.source import Source
 
 Gather = Callable[[Source], Sequence[Any]]
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.results import EnvironmentResult, Results
+from slowpath.core.results import ContrastResult, EnvironmentResult, Results
 from slowpath.core.roles import Roles
 from slowpath.findings.evidence.evidence import (
     CLEAR_RATIO,
@@ -96,6 +96,11 @@ class Gathered:
         return max((max(c.ratio, 1 / c.ratio) for c in controls if c.ratio), default=1.0)
 
     # What was compared.
+
+    @property
+    def contrasts(self) -> Sequence[ContrastResult]:
+        """Of the run."""
+        return self._results.contrasts
 
     @cached_property
     def _slowdowns(self) -> list[Slowdown]:
