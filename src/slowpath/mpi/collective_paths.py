@@ -34,7 +34,7 @@ PATH_VARIABLES: tuple[PathVariable, ...] = (
         5,
         "calls of MPI_Bcast, MPI_Reduce, MPI_Allreduce and MPI_Barrier on a communicator until those inside a node go "
         "through shared memory",
-        "MPICH 5.0.2, MPI_Allreduce of 8 bytes: set-up of 45 us at call 5 by default, at call 1 with 1, at call 9 with 9",
+        "MPICH 5.0.2, MPI_Allreduce of 8 bytes: set-up of 45 us at call 5; at call 1 with 1, at call 9 with 9",
     ),
     PathVariable(
         "MPIR_CVAR_COLL_SHM_LIMIT_PER_NODE",

@@ -31,13 +31,16 @@ class Seen:
 class Moved:
     """The same cells under a variable of the library, which foretold the number.
 
-    environment: its name.  variables: that it sets.  seen: None: it does not change there.  within: whether the
-    numbers agree to what was asked for.  gone: share of the excess that is gone at the numbers where it was, with its
-    interval; None: not known.
+    environment: its name.  variables: that it sets.  tuning: that sets the same, as mpi.tunings names it; None: none.
+    seen: None: it does not change there.  within: whether the two numbers agree, to one for communicators.  gone:
+    share of the excess that is gone at the numbers where it was, with its interval; None: not known, or not asked.
+    launches: of each side.
     """
 
     environment: str
     variables: Mapping[str, str]
+    tuning: str | None
+    launches: int
     foretold: int
     seen: int | None
     within: bool
@@ -57,16 +60,18 @@ class Stayed:
 
 @dataclass(frozen=True, kw_only=True)
 class Opening(Difference):
-    """A path that opens at the n-th call of a communicator. slow_s: of a call before it.  fast_s: of a late one.
+    """A path that opens at the n-th call of a communicator. slow_s: of a call from there until it settles, or, where
+    nothing is set up, of a call before it.  fast_s: of a later one.
 
-    opens: n.  settled: the first call that takes as long as all later ones.  setup_s: what the calls from n to there
-    take more than later ones, in sum.  pays_from: calls of a communicator from which on this has paid; None: never.
-    seen: each cell that shows it, of several collectives, lengths, arrivals.  flat: cells of collectives that show no
-    change.  other: number -> collectives that open there.
+    opens: n.  settled: the first call that takes as long as all later ones.  before_s: of a call before n.  setup_s:
+    what the calls from n until it settles take more than later ones, in sum.  pays_from: calls of a communicator from
+    which on this has paid; None: never.  seen: each cell that shows it, of several collectives, lengths, arrivals.
+    flat: cells of collectives that show no change.  other: number -> collectives that open there.
     """
 
     opens: int
     settled: int
+    before_s: float
     setup_s: float
     pays_from: int | None
     seen: Sequence[Seen]
@@ -80,10 +85,11 @@ class Opening(Difference):
 class Closing(Difference):
     """A path that is closed from the n-th live communicator on. slow_s: of its calls from there on.  fast_s: before.
 
-    closes: n.  each: variable -> what one communicator takes of it, from how far its value goes; empty: none is known.
+    closes: n.  communicators: that were made.
     """
 
     closes: int
+    communicators: int
     seen: Sequence[Seen]
     flat: tuple[CellResult, ...]
     moved: tuple[Moved, ...]

@@ -20,6 +20,7 @@ FLAT_RATIO = 1.6  # of the calls of one level: largest over least, the first one
 NEAR_RATIO = 1.25  # of the later level, within which a call has settled
 RUN = 3  # calls in a row that tell a level
 FEWEST_BEHIND = 8
+FEWEST_SLOW = 3  # calls in front where nothing is set up: two are soon slow by chance
 AGREES = 0.6  # share of the launches that must have the same number
 
 
@@ -72,7 +73,10 @@ def _change(times_s: Floats, number: int, settled: int, each: list[int]) -> Chan
 
 
 def _opening(centre: Floats, known: int | None = None) -> tuple[int, int] | None:
-    """(number, settled); number 1: what is paid at the first call alone.  Args: known: `settled`, where the medians over launches have told it."""
+    """(number, settled); number 1: what is paid at the first call alone.
+
+    Args: known: `settled`, where the medians over launches have told it.
+    """
     half = len(centre) // 2
     if half < FEWEST_BEHIND:
         return None
@@ -86,7 +90,7 @@ def _opening(centre: Floats, known: int | None = None) -> tuple[int, int] | None
         return (peak + 1, settled) if _is_level(front[:peak], after) else None
     if front.size > 1 and front[0] >= PEAK_RATIO * np.median(front[1:]):
         return 1, settled
-    return (settled, settled) if _is_level(front, after) else None
+    return (settled, settled) if front.size >= FEWEST_SLOW and _is_level(front, after) else None
 
 
 def _settled(centre: Floats, after: float) -> int | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives that open a path at the n-th call of a communicator, or find it closed from the n-th communicator on. Pure.
+"""Collectives that open a path at the n-th call of a communicator, or lose it at the n-th communicator. Pure.
 
 What a variable of the library foretells is compared with what was seen under it: the same cells in another environment
 of the run.
@@ -18,8 +18,9 @@ from slowpath.findings.evidence.numbered import Closing, Moved, Opening, Seen, S
 from slowpath.findings.gather.change_points import Change, closing, opening
 from slowpath.findings.gather.contrasts import ratio_of
 from slowpath.findings.gather.control_variables import library
-from slowpath.findings.gather.facts import Source
+from slowpath.findings.gather.source import Source
 from slowpath.mpi.collective_paths import PathVariable, path_variable
+from slowpath.mpi.tunings import TUNINGS
 from slowpath.stats.inputs import Floats
 from slowpath.stats.removed import removed
 
@@ -94,16 +95,19 @@ def _opening(source: Source, mine: Sequence[_Series], others: Sequence[_Series],
     top = max(alike, key=lambda one: _excess(one.change))
     change = _known(top.change)
     before, after = float(np.median(change.before)), float(np.median(change.after))
-    setup_s = float(np.median((top.times_s[:, number - 1 : change.settled - 1] - change.after[:, None]).sum(axis=1)))
+    setting_up = top.times_s[:, number - 1 : change.settled - 1]
+    setup_s = float(np.median((setting_up - change.after[:, None]).sum(axis=1)))
+    slow = setting_up.mean(axis=1) if setting_up.size else change.before
     return Opening(
         slow=top.cell,
         fast=top.cell,
         metric=top.metric,
-        slow_s=before,
+        slow_s=float(np.median(slow)),
         fast_s=after,
-        ratio=ratio_of(change.before, change.after, source.minimum_effect),
+        ratio=ratio_of(slow, change.after, source.minimum_effect),
         opens=number,
         settled=change.settled,
+        before_s=before,
         setup_s=setup_s,
         pays_from=_pays_from(before, after, setup_s, number),
         seen=[_seen(one) for one in alike],
@@ -126,10 +130,11 @@ def _closing(source: Source, mine: Sequence[_Series], others: Sequence[_Series],
         fast_s=float(np.median(change.before)),
         ratio=ratio_of(change.after, change.before, source.minimum_effect),
         closes=number,
+        communicators=top.times_s.shape[1],
         seen=[_seen(one) for one in alike],
         flat=tuple(one.cell for one in mine if one.change is None),
         moved=tuple(_moved(source, alike, others, "closes", number)),
-        stayed=tuple([*_stayed(source, mine, others, "closes"), *_in_front(source, alike, others, number)]),
+        stayed=(*_stayed(source, mine, others, "closes"), *_in_front(source, alike, others, number)),
     )
 
 
@@ -196,9 +201,12 @@ def _moved(
         seen = _most([new.change.number if new.change else None for _, new in pairs])
         width = min(one.times_s.shape[1] for _, one in pairs)
         within = seen is None if foretold > width else seen is not None and abs(seen - foretold) <= (kind == "closes")
+        variables = dict(source.variables(there[0].cell))
         yield Moved(
             environment,
-            dict(source.variables(there[0].cell)),
+            variables,
+            next((one.name for one in TUNINGS if dict(one.variables) == variables), None),
+            len(pairs[0][0].times_s),
             foretold,
             seen,
             within,
@@ -218,7 +226,7 @@ def _pairs(mine: Iterable[_Series], others: Iterable[_Series]) -> list[tuple[_Se
 
 
 def _gone(own: _Series, changed: _Series) -> tuple[float, float, float] | None:
-    """Share of the excess that is gone at the numbers that are dear without the variable; the fast level is their own."""
+    """Share of the excess that is gone at the numbers that are dear without the variable."""
     change = _known(own.change)
     if change.settled > change.number:
         dear, cheap = slice(change.number - 1, change.settled - 1), slice(change.settled - 1, None)
