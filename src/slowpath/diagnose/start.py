@@ -14,7 +14,7 @@ from slowpath.core.secrets import clean_words
 from slowpath.core.version import __version__
 from slowpath.diagnose.asked import asked_for
 from slowpath.diagnose.bench import Bench
-from slowpath.diagnose.ranks.costs import STATED, cost_line, costs, left_out_line
+from slowpath.diagnose.ranks.costs import STATED, cost_lines, costs, left_out_line
 from slowpath.diagnose.ranks.job import PAIR, Job, crowded_lines
 from slowpath.diagnose.ranks.survey import Kept
 from slowpath.diagnose.records import SCHEMA, Diagnosis, now, read_diagnosis, write_diagnosis
@@ -123,8 +123,8 @@ def survey_lines(bench: Bench) -> list[str]:
     def kept_for(job: Job) -> Kept:
         return within_budget(dataclasses.replace(state, job=job))
 
-    others = [one for one in STATED if one != bench.job.ranks]
-    return [*crowded_lines(bench.job), cost_line(costs(others, kept_for, bench.estimate))]
+    ranks = sorted({*STATED, bench.job.ranks})
+    return [*crowded_lines(bench.job), *cost_lines(costs(ranks, kept_for, bench.estimate))]
 
 
 def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:

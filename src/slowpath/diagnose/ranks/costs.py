@@ -23,10 +23,10 @@ class SurveyCost:
     left_out: tuple[str, ...]
 
     @property
-    def words(self) -> str:
-        """`64: 58 s without communicators`."""
-        less = f" without {_some(self.left_out)}" if self.left_out else ""
-        return f"{self.ranks}: {self.seconds:.0f} s{less}"
+    def line(self) -> str:
+        """A row of the table."""
+        less = f", without {_some(self.left_out)}" if self.left_out else ""
+        return f"{self.ranks:8d} ranks: {self.seconds:.0f} s{less}"
 
 
 def costs(ranks: Sequence[int], kept_for: Callable[[Job], Kept], estimate: Callable[[str], float]) -> list[SurveyCost]:
@@ -41,9 +41,9 @@ def costs(ranks: Sequence[int], kept_for: Callable[[Job], Kept], estimate: Calla
     return found
 
 
-def cost_line(found: Sequence[SurveyCost]) -> str:
-    """All of them in one line."""
-    return f"cost of the survey by ranks, each with a core: {'; '.join(one.words for one in found)}"
+def cost_lines(found: Sequence[SurveyCost]) -> list[str]:
+    """A small table."""
+    return ["cost of the survey by ranks, each with a core of its own:", *(one.line for one in found)]
 
 
 def left_out_line(left_out: Sequence[str], budget_s: float) -> list[str]:

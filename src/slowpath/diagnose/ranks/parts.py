@@ -54,6 +54,7 @@ class Pair:
 class Part:
     """A group of cells. rules: that look at it.  counted: its calls are counted, and no time of it is used.
 
+    environments: none: all of the survey, whose launches it shares.
     everywhere: measured in each placement, and not in the first alone.  most_ranks: with more it is left out, since
     it would take too long.
     """
@@ -139,7 +140,7 @@ SHAPES = (
                 ("threads",),
             ),
         ),
-        environments=("default", "threads"),
+        environments=(),
     ),
     Part(
         "shapes of elements",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,7 +21,7 @@ from slowpath.diagnose.places import Place
 from slowpath.diagnose.ranks.job import PAIR, Job
 from slowpath.diagnose.ranks.parts import Part, parts
 
-MOST_BYTES = 64 * 2**20  # that one rank gives or gets in a call; longer messages are left out
+MOST_BYTES = 256 * 2**20  # that all ranks together get in a call; longer messages are left out
 COUNTED = "default, counted"
 BOUND = "bound"  # the survey's own placement of a pair
 
@@ -67,6 +68,7 @@ def with_ranks(pairs: str, job: Job, chosen: Sequence[Part]) -> str:
         **(timed if any(not one.counted for one in chosen) else {}),
         **(counted if any(one.counted for one in chosen) else {}),
     }
+    own_environments = [one["name"] for one in tomllib.loads(pairs)["environment"]]
     tables = [placement_text(name, place) for name, place in used.items() if name != BOUND]
     if any(one.counted for one in chosen):
         tables.append(environment_text(EnvironmentTable(COUNTED, witness=True)))
@@ -74,11 +76,20 @@ def with_ranks(pairs: str, job: Job, chosen: Sequence[Part]) -> str:
         own = shortened(part, job.ranks if part.counted else job.timed_ranks)
         places = list(counted if part.counted else timed)
         places = places if part.everywhere else places[:1]
-        environments = [COUNTED] if part.counted else list(part.environments)
+        environments = [COUNTED] if part.counted else list(part.environments or own_environments)
         group = CellsTable(part.name, part.experiment, {**part.effort, **own.parameters}, environments, places)
         tables.append(group_text(group))
         tables += [contrast_text(one) for one in _contrasts(part)]
-    return "\n\n".join([pairs.rstrip("\n"), *tables]) + "\n"
+    return "\n\n".join([_named(pairs).rstrip("\n"), *tables]) + "\n"
+
+
+def _named(pairs: str) -> str:
+    """The survey of pairs with its own environments and placements in place of all that there are."""
+    campaign = tomllib.loads(pairs)
+    for kind in ("environment", "placement"):
+        names = ", ".join(f'"{one["name"]}"' for one in campaign[kind])
+        pairs = pairs.replace(f'\n{kind} = "*"\n', f"\n{kind} = [{names}]\n")
+    return pairs
 
 
 def _contrasts(part: Part) -> list[ContrastTable]:
@@ -106,7 +117,7 @@ def shortened(part: Part, ranks: int) -> Part:
         return part
     written = [given] if isinstance(given, str) else list(given)
     lengths = [length for one in written for length in expand_values(one)]
-    most = MOST_BYTES // ranks if part.grows_with_ranks else MOST_BYTES
+    most = MOST_BYTES // (ranks**2 if part.grows_with_ranks else ranks)
     kept = [one for one in lengths if one <= most] or [min(lengths)]
     if len(kept) == len(lengths):
         return part
