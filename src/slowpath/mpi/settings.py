@@ -191,6 +191,7 @@ SETTINGS: tuple[Setting, ...] = (
         {"MPIR_CVAR_COLL_SHM_LIMIT_PER_NODE": "32768"},
         "half as many live communicators as by default have shared memory for collectives",
         "MPICH 5.0.2, 2 ranks: communicators 1 to 328 have it, by default 1 to 655",
+        slow=False,
     ),
     Setting(
         "collective_memory_double",
