@@ -4,29 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from slowpath.core.cell_results import CellResult
-from slowpath.core.results import RunResult
-from slowpath.findings.evidence.evidence import Evidence, Fact
-
-
-class Source(Evidence, Protocol):
-    """What facts are computed from."""
-
-    run: RunResult
-
-    @property
-    def minimum_effect(self) -> float:
-        """As the contrasts have it."""
-
-    def cells_of(self, experiment: str) -> list[CellResult]:
-        """Of one experiment, with times, in their order."""
-
+from slowpath.findings.evidence.evidence import Fact
+from slowpath.findings.evidence.numbered import Closing, Opening
+from slowpath.findings.gather.numbered import closings, openings
+from slowpath.findings.gather.source import Source
 
 Gather = Callable[[Source], Sequence[Any]]
 
-_KINDS: Mapping[type, Gather] = {}
+_KINDS: Mapping[type, Gather] = {
+    Opening: openings,
+    Closing: closings,
+}
 
 
 def facts_of(source: Source, kind: type[Fact]) -> Sequence[Fact]:

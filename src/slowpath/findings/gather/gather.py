@@ -6,11 +6,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.results import EnvironmentResult, Results
+from slowpath.core.results import ContrastResult, EnvironmentResult, Results
 from slowpath.core.roles import Roles
 from slowpath.findings.evidence.evidence import (
     CLEAR_RATIO,
@@ -75,6 +76,7 @@ class Gathered:
         later: forecasts that were measured in another run.
         """
         self._later = later
+        self._facts: dict[type, Sequence[Any]] = {}
         self._results = results
         self._experiments = experiments
         self._roles = roles
@@ -96,6 +98,11 @@ class Gathered:
         return max((max(c.ratio, 1 / c.ratio) for c in controls if c.ratio), default=1.0)
 
     # What was compared.
+
+    @property
+    def contrasts(self) -> Sequence[ContrastResult]:
+        """Of the run."""
+        return self._results.contrasts
 
     @cached_property
     def _slowdowns(self) -> list[Slowdown]:
@@ -130,7 +137,9 @@ class Gathered:
         return [one for one in self._screened if one.parameter in parameters and one.ratio.least > CLEAR_RATIO]
 
     def facts(self, kind: type[Fact]) -> Sequence[Fact]:
-        return facts_of(self, kind)
+        if kind not in self._facts:
+            self._facts[kind] = facts_of(self, kind)
+        return self._facts[kind]
 
     # What a line shows.
 
