@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The experiment coll on ranks: every collective in every way gives the right result, and the record holds each call."""
+"""The experiment coll on ranks: each collective in each way gives the right result; the record holds each call."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ranks import Ranks, ends_of_cells, events_in
 from slowpath.record.blocks import scan
 from slowpath.record.events import Release, read_events
 
+STARTS = ("blocking", "nonblocking", "persistent")
 EFFORT = "samples=8 warmup_s=0 time_limit_s=0.001"
 REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan")
 ROOTED = ("bcast", "gather", "gatherv", "scatter", "scatterv")
@@ -32,9 +33,6 @@ def cells_of(size: int) -> list[str]:
     if size >= 4:
         cells += ["collective=allgather communicator=halves", "collective=alltoall communicator=strided"]
     return [f"coll {cell} {EFFORT}" for cell in cells]
-
-
-STARTS = ("blocking", "nonblocking", "persistent")
 
 
 @pytest.mark.parametrize("size", [2, 3])

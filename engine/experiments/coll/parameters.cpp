@@ -113,7 +113,8 @@ std::vector<Parameter> what_is_called() {
         one_of("op", "sum", listed(op_words),
                "of reductions: MPI_SUM; the same as a user's function; a user's function that is not "
                "commutative"),
-        on_or_off("in_place", setting, "off", "MPI_IN_PLACE: at the root of a rooted collective, else on each rank"),
+        on_or_off("in_place", setting, "off",
+                  "MPI_IN_PLACE: at the root of a rooted collective, else on each rank"),
     };
 }
 
@@ -198,11 +199,11 @@ void check_length(const Config& config) {
     const std::int64_t each = config.element_bytes();
     if (config.message_bytes % each != 0)
         refuse("message_bytes " + std::to_string(config.message_bytes) + " is no multiple of " +
-               std::to_string(each) + " B, the length of datatype=" +
-               element_words[static_cast<std::size_t>(config.element)]);
+               std::to_string(each) +
+               " B, the length of datatype=" + element_words[static_cast<std::size_t>(config.element)]);
     if (config.count() > INT_MAX)
-        refuse("message_bytes " + std::to_string(config.message_bytes) + " are over " + std::to_string(INT_MAX) +
-               " elements, the most that one call counts");
+        refuse("message_bytes " + std::to_string(config.message_bytes) + " are over " +
+               std::to_string(INT_MAX) + " elements, the most that one call counts");
 }
 
 void check_kind(const Config& config, const Traits& kind) {
@@ -256,9 +257,9 @@ std::span<const Metric> metrics() {
 
 Config configure(const Assignment& assignment) {
     const auto word = [&](std::string_view name) { return assignment.text(name); };
-    const auto collective =
-        std::find_if(collectives().begin(), collectives().end(),
-                     [&](const Traits& one) { return one.name == assignment.text("collective"); });
+    const auto collective = std::find_if(collectives().begin(), collectives().end(), [&](const Traits& one) {
+        return one.name == assignment.text("collective");
+    });
     const Config config{
         .pattern = word_of<Pattern>(pattern_words, word("pattern")),
         .collective = collective->collective,
@@ -270,9 +271,8 @@ Config configure(const Assignment& assignment) {
         .op = word_of<Op>(op_words, word("op")),
         .in_place = assignment.flag("in_place"),
         .group = word_of<Group>(group_words, word("communicator")),
-        .members = word("members") == "all"
-                       ? std::nullopt
-                       : std::optional(static_cast<int>(assignment.integer("members"))),
+        .members = word("members") == "all" ? std::nullopt
+                                            : std::optional(static_cast<int>(assignment.integer("members"))),
         .duplicates = assignment.integer("duplicates"),
         .root_is_last = word("root") == "last",
         .arrival = word_of<Arrival>(arrival_words, word("arrival")),
