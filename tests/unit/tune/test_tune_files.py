@@ -15,14 +15,17 @@ from slowpath.mpi.tune.algorithms import ALGORITHMS, environments, forced
 from slowpath.mpi.tuning import Pick, Range, TuningFile, ranges, tuning_text
 
 GRID = (8, 64, 1024, 65536)
-BCAST = Range("bcast", 4, 64, 1024, "scatter_ring_allgather")
+ALLTOALL = Range("alltoall", 4, 64, 1024, "pairwise")
 GATHERED = Range("allgather", 4, 8, 8, "ring")
 GENERAL = {
-    "collective=bcast": {"comm_type=intra": {"algorithm=MPIR_Bcast_intra_binomial": {}}, "comm_type=inter": {"x": {}}},
+    "collective=bcast": {"comm_type=intra": {"algorithm=MPIR_Bcast_intra_binomial": {}}},
+    "collective=alltoall": {
+        "comm_type=intra": {"algorithm=MPIR_Alltoall_intra_brucks": {}},
+        "comm_type=inter": {"x": {}},
+    },
     "collective=allgather": {"comm_type=intra": {"algorithm=MPIR_Allgather_intra_brucks": {}}},
     "collective=ibarrier": {"algorithm=own": {}},
 }
-SHARED = {"collective=bcast": {"comm_type=intra": {"algorithm=MPIDI_POSIX_mpi_bcast_release_gather": {}}}}
 
 
 def test_neighbouring_lengths_become_one_range() -> None:
@@ -67,27 +70,25 @@ def selected(tree: dict[str, Any], collective: str, ranks: int, length: int) -> 
 
 
 def library() -> bytes:
-    texts = [json.dumps(one, separators=(",", ":")).encode() for one in (GENERAL, SHARED)]
+    texts = [json.dumps(GENERAL, separators=(",", ":")).encode()]
     return b"\x7fELF\0" + b"\0".join(texts) + b'\0junk{"collective=broken\0'
 
 
 @pytest.mark.parametrize(
-    ("collective", "ranks", "length", "general", "shared"),
+    ("ranks", "length", "name"),
     [
-        ("bcast", 4, 63, "MPIR_Bcast_intra_binomial", "MPIDI_POSIX_mpi_bcast_release_gather"),
-        ("bcast", 4, 64, "MPIR_Bcast_intra_scatter_ring_allgather", None),
-        ("bcast", 4, 1024, "MPIR_Bcast_intra_scatter_ring_allgather", None),
-        ("bcast", 4, 1025, "MPIR_Bcast_intra_binomial", "MPIDI_POSIX_mpi_bcast_release_gather"),
-        ("bcast", 3, 64, "MPIR_Bcast_intra_binomial", "MPIDI_POSIX_mpi_bcast_release_gather"),
-        ("bcast", 5, 64, "MPIR_Bcast_intra_binomial", "MPIDI_POSIX_mpi_bcast_release_gather"),
+        (4, 63, "brucks"),
+        (4, 64, "pairwise"),
+        (4, 1024, "pairwise"),
+        (4, 1025, "brucks"),
+        (3, 64, "brucks"),
+        (5, 64, "brucks"),
     ],
 )
-def test_mpich_takes_it_there_and_nowhere_else(
-    collective: str, ranks: int, length: int, general: str, shared: str | None
-) -> None:
-    files = {name: json.loads(text) for name, text in mpich.files(library(), [BCAST, GATHERED]).items()}
-    assert selected(files[mpich.FILE], collective, ranks, length) == general
-    assert selected(files[mpich.SHARED_FILE], collective, ranks, length) == shared
+def test_mpich_takes_it_there_and_nowhere_else(ranks: int, length: int, name: str) -> None:
+    tree = json.loads(mpich.files(library(), [ALLTOALL, GATHERED])[mpich.FILE])
+    assert selected(tree, "alltoall", ranks, length) == f"MPIR_Alltoall_intra_{name}"
+    assert tree["collective=alltoall"]["comm_type=inter"] == {"x": {}}
 
 
 def test_mpich_counts_all_ranks_blocks_of_an_allgather() -> None:
@@ -99,7 +100,7 @@ def test_mpich_counts_all_ranks_blocks_of_an_allgather() -> None:
 
 def test_an_mpich_that_shows_nothing_is_said() -> None:
     with pytest.raises(EnvironmentFailure, match="does not show its selection"):
-        mpich.selections(b"\x7fELF no text")
+        mpich.selection(b"\x7fELF no text")
 
 
 def algorithm_of(text: str, number: int, ranks: int, length: int) -> str:

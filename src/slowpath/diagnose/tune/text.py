@@ -15,14 +15,15 @@ from slowpath.diagnose.tune.session import Tuned
 def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
     """The whole text."""
     shown = [*table(tuned.factors), *_mockups(tuned)]
-    mean = geometric_mean(tuned.factors)
+    changed = [one for one in tuned.factors if one.pick is not None]
+    mean = geometric_mean(changed)
     if mean is not None:
+        over_all = mean ** (len(changed) / len(tuned.factors))
         worst = max(tuned.factors, key=lambda one: one.ratio)
-        changed = sum(one.pick is not None for one in tuned.factors)
         shown += [
             "",
-            f"{request.identity}: {len(tuned.factors)} cells measured anew with the files and without: {mean:.3f} times"
-            f" faster in the geometric mean; {changed} cells take another way",
+            f"{request.identity}: of {len(tuned.factors)} cells measured anew {len(changed)} take another way and are"
+            f" {mean:.2f} times faster in the geometric mean; over all cells, the others counted as 1: {over_all:.3f}",
             f"worst cell: {name_of(worst)}: {_factor(worst)}"
             + ("" if worst.worse else "; no cell is proven to be over 2 % worse"),
         ]

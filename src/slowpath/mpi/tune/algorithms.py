@@ -3,7 +3,7 @@
 
 Sources: MPICH 5.0.2, descriptions of its control variables; Open MPI 5.0, `ompi_info --param coll tuned --level 9`;
 Intel MPI Library Developer Reference, "I_MPI_ADJUST family". Algorithms that need further parameters, an even number of
-ranks or exactly two are left out.
+ranks or exactly two are left out, and those that a file of the library cannot choose (mpich.py).
 """
 
 from __future__ import annotations
@@ -11,15 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-# Intra-node forms of shared memory come before these in MPICH; "mpir" switches them off (…_POSIX_INTRA_ALGORITHM).
-MPICH_SHARED: Final = ("barrier", "bcast", "reduce", "allreduce")
 _HALVES: Final = ("recursive_halving", "pairwise", "recursive_doubling")
 
 ALGORITHMS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "mpich": {
-        "bcast": ("binomial", "scatter_recursive_doubling_allgather", "scatter_ring_allgather"),
-        "reduce": ("binomial", "reduce_scatter_gather"),
-        "allreduce": ("recursive_doubling", "reduce_scatter_allgather"),
         "allgather": ("brucks", "recursive_doubling", "ring"),
         "allgatherv": ("brucks", "recursive_doubling", "ring"),
         "alltoall": ("brucks", "pairwise", "scattered"),
@@ -58,8 +53,7 @@ def forced(library: str, collective: str, algorithm: str) -> dict[str, str]:
     """Variables that make the library take one algorithm for all lengths of a collective."""
     name = collective.upper()
     if library == "mpich":
-        shared = {f"MPIR_CVAR_{name}_POSIX_INTRA_ALGORITHM": "mpir"} if collective in MPICH_SHARED else {}
-        return {f"MPIR_CVAR_{name}_INTRA_ALGORITHM": algorithm, **shared}
+        return {f"MPIR_CVAR_{name}_INTRA_ALGORITHM": algorithm}
     if library == "openmpi":
         return {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", f"OMPI_MCA_coll_tuned_{collective}_algorithm": algorithm}
     return {f"I_MPI_ADJUST_{name}": algorithm}

@@ -1,68 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
 """MPICH's selection of collectives as JSON: the library's own, with ranges of ours put in front. Pure.
 
-The library holds its selection as text, a text for each layer, and a file replaces that of a layer: so the file begins
-with what this very library holds. Conditions follow each other as `else if`; under each are further ones or an
-algorithm; an object without members passes the call on to the layer below (MPICH 5.0.2, src/mpi/coll/src/csel.c).
-Seen under 5.0.2: a condition that a collective does not know ends the program, and so does a file that is no JSON.
+The library holds its selection as text, and a file replaces the whole: so the file begins with what this very library
+holds. Conditions follow each other as `else if`; under each are further ones or an algorithm (MPICH 5.0.2,
+src/mpi/coll/src/csel.c). Seen under 5.0.2: a file that is no JSON and a condition that a collective does not know end
+the program. Collectives with a form in shared memory (bcast, reduce, allreduce, barrier) take that inside a node before
+this file is asked; the file of that layer can't pass a range of lengths on (an assertion ends the program).
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.mpi.tune.algorithms import MPICH_SHARED
 from slowpath.mpi.tuning import Range
 
 Tree = dict[str, Any]
-FILE, SHARED_FILE = "mpich.json", "mpich-shared-memory.json"
+FILE: Final = "mpich.json"
 _VARIABLE: Final = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE"
-_SHARED_VARIABLE: Final = "MPIR_CVAR_CH4_POSIX_COLL_SELECTION_TUNING_JSON_FILE"
 _TEXT: Final = re.compile(rb'\{"collective=[\x20-\x7e]{40,200000}\}\x00')
 # By what a length is known: the block's or message's own, or that of all ranks' blocks together.
 _OF_ALL_RANKS: Final = ("allgather", "allgatherv", "reduce_scatter", "reduce_scatter_block")
 
 
-def selections(library: bytes) -> tuple[Tree, Tree]:
-    """Of a library's bytes: the selection of all algorithms, and that of shared memory.
+def selection(library: bytes) -> Tree:
+    """Of a library's bytes: the selection of all algorithms.
 
     Raises: EnvironmentFailure: it holds none in this form (before MPICH 4.0, or in another spelling).
     """
-    general, shared = None, None
     for found in _TEXT.finditer(library):
-        try:
-            tree = json.loads(found.group()[:-1])
-        except ValueError:
-            continue
-        text = found.group()
+        text = found.group()[:-1]
         if b"algorithm=MPIR_Bcast" in text and b"collective=ibarrier" in text:
-            general = tree
-        elif b"algorithm=MPIDI_POSIX" in text:
-            shared = tree
-    if general is None or shared is None:
-        raise EnvironmentFailure("this MPICH does not show its selection of collectives; tune its mock-ups alone")
-    return general, shared
+            with contextlib.suppress(ValueError):
+                tree: Tree = json.loads(text)
+                return tree
+    raise EnvironmentFailure("this MPICH does not show its selection of collectives, which its file has to begin with")
 
 
 def files(library: bytes, ranges: Sequence[Range]) -> dict[str, str]:
-    """The two files by name."""
-    general, shared = selections(library)
+    """The file by its name."""
+    general = selection(library)
     for name in dict.fromkeys(one.collective for one in ranges):
         mine = [one for one in ranges if one.collective == name]
         key = f"collective={name}"
         general[key] = _with(general[key], mine, {one: _algorithm(one) for one in mine})
-        if name in MPICH_SHARED and key in shared:
-            shared[key] = _with(shared[key], mine, {one: {} for one in mine})
-    return {FILE: json.dumps(general, indent=1) + "\n", SHARED_FILE: json.dumps(shared, indent=1) + "\n"}
+    return {FILE: json.dumps(general, indent=1) + "\n"}
 
 
 def variables(folder: str) -> dict[str, str]:
-    """What makes MPICH read the files."""
-    return {_VARIABLE: f"{folder}/{FILE}", _SHARED_VARIABLE: f"{folder}/{SHARED_FILE}"}
+    """What makes MPICH read the file."""
+    return {_VARIABLE: f"{folder}/{FILE}"}
 
 
 def _algorithm(one: Range) -> Tree:
