@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,12 +20,13 @@ from slowpath.diagnose.ranks.job import A_PAIR, Job, crowded_lines, require_poss
 from slowpath.diagnose.ranks.parts import Part, parts
 from slowpath.diagnose.ranks.survey import Kept, shortened, with_ranks, within
 from slowpath.diagnose.steps.survey import survey_text
+from slowpath.mpi.guidelines import GUIDELINES
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode, shipped
-from slowpath.plan.cost import estimate
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 from slowpath.plan.places import Nodes
+from slowpath.run.prepare import estimated_s
 
 Json = dict[str, Any]
 MPICH = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
@@ -36,6 +38,7 @@ BUDGET_S = 120.0
 CHOICES = {
     "pattern": ["calls", "counted", "communicators"],
     "collective": ["barrier", *table.HELD],
+    "way": ["library", *dict.fromkeys(one.mockup for one in GUIDELINES if one.mockup)],
     "shape": ["elements", "one_type"],
     "op": ["sum", "user", "user_ordered"],
     "arrival": ["together", "one_late"],
@@ -68,7 +71,8 @@ def planned(text: str, description: Json, nodes: int = 1) -> Plan:
 
 @pytest.fixture
 def seconds(description: Json) -> Callable[[str], float]:
-    return lambda text: estimate(planned(text, description)).wall_s
+    library: Any = SimpleNamespace(in_use=MPICH[0])
+    return lambda text: estimated_s(text, library, description, 1)
 
 
 def test_ranks_of_one_node_have_a_core_each_and_a_second_place_where_there_is_one() -> None:

@@ -167,7 +167,7 @@ def _priced(
         question,
         way,
         min(value, most),
-        (min(low, most), min(high, max(most, value))),
+        (min(low, most), min(high, most)),
         float(np.median(own_s[~chosen])),
         source.basis,
         f"{source.folder}: cell {cell.cell} ({cell.label}) against cell {there.cell} ({there.label})"

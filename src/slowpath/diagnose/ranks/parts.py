@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from slowpath.mpi import guidelines
+from slowpath.mpi.guidelines import GUIDELINES
 
 WORK = "collective_work_s"
 BRIEF = {"samples": "24", "time_limit_s": "0.006", "warmup_s": "0.001"}
@@ -79,18 +79,18 @@ class Part:
 
 def held_against(collective: str) -> Part | None:
     """The collective against what the library's other calls make of it; None: nothing is known that makes it."""
-    ways = list(
-        dict.fromkeys(
-            g.mockup
-            for g in getattr(guidelines, "GUIDELINES", ())
-            if g.collective == collective and g.mockup is not None
-        )
-    )
+    ways = list(dict.fromkeys(g.mockup for g in GUIDELINES if g.collective == collective and g.mockup is not None))
     if not ways:
         return None
     lengths = {} if collective == "barrier" else {"message_bytes": list(LENGTHS)}
     pairs = tuple(
-        Pair(f"{collective} <= {way}", f"Is the library's {collective} slower than {way}?", "way", way, ("library",))
+        Pair(
+            f"{collective} <= {way.replace('+', ' and ')}",
+            f"Is the library's {collective} slower than {way}?",
+            "way",
+            way,
+            ("library",),
+        )
         for way in ways
     )
     return Part(
