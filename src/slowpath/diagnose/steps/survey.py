@@ -115,12 +115,13 @@ def propose(state: State) -> Iterator[Proposal]:
 
 def whole_survey(state: State) -> str:
     """The survey of this machine, whatever was asked for and however much the budget holds."""
-    return within(_pairs(state), state.job, state.experiments, None, state.survey_s).text
+    return within(_pairs(state), state.job, state.experiments, None, state.survey_s, state.library.paths).text
 
 
 def within_budget(state: State) -> Kept:
     """As much of the survey as its share of the budget holds."""
-    return within(_pairs(state), state.job, state.experiments, state.estimate, state.survey_s)
+    paths = state.library.paths
+    return within(_pairs(state), state.job, state.experiments, state.estimate, state.survey_s, paths)
 
 
 def _pairs(state: State) -> str:
