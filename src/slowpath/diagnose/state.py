@@ -79,7 +79,7 @@ class State:
     asked for.  cores: that ranks can have here; None: not known.  settings: the user's own, as they are now.
 
     ranks: of steps whose cells state none.  job: the ranks that it was begun for.  experiments: of the engine.
-    estimate: seconds that a campaign's text takes; None: not known.  survey_s: that the survey may take.
+    estimate: seconds that a campaign's text takes; None: not known.  budget_s: of the whole diagnosis.
     """
 
     findings: Sequence[Finding]
@@ -95,7 +95,7 @@ class State:
     job: Job = A_PAIR
     experiments: frozenset[str] = frozenset()
     estimate: Estimate | None = None
-    survey_s: float = math.inf
+    budget_s: float = math.inf
 
     @property
     def removable(self) -> tuple[OwnSetting, ...]:

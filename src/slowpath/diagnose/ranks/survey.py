@@ -22,7 +22,9 @@ from slowpath.diagnose.ranks.job import PAIR, Job
 from slowpath.diagnose.ranks.parts import Part, parts
 from slowpath.mpi.collective_paths import PathVariable
 
-MOST_BYTES = 256 * 2**20  # that all ranks together get in a call; longer messages are left out
+MOST_BYTES = 32 * 2**20  # that all ranks together get in a call; longer messages are left out
+# Of a diagnosis' budget: with more ranks than two they are what was asked about.
+SHARE_OF_A_PAIR, SHARE_OF_MORE = 0.5, 0.75
 COUNTED = "default, counted"
 BOUND = "bound"  # the survey's own placement of a pair
 
@@ -35,6 +37,11 @@ class Kept:
 
     text: str
     left_out: tuple[str, ...] = ()
+
+
+def survey_s(budget_s: float, ranks: int) -> float:
+    """That a survey may take of a diagnosis' budget, seconds."""
+    return budget_s * (SHARE_OF_A_PAIR if ranks == PAIR else SHARE_OF_MORE)
 
 
 def within(
