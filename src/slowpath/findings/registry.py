@@ -43,6 +43,7 @@ CATALOGUE = (
     "sp033_order",
     "sp034_direction",
     "sp035_own_settings",
+    "sp036_guideline",
 )
 RULES: tuple[Rule, ...] = tuple(import_module(f"slowpath.findings.catalogue.{name}").RULE for name in CATALOGUE)
 

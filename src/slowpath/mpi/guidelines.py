@@ -26,3 +26,6 @@ class Guideline:
     axis: str = "way"
     left: str = "library"
     right: str = ""
+
+
+GUIDELINES: tuple[Guideline, ...] = ()

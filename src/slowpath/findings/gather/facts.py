@@ -7,11 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from slowpath.findings.evidence.evidence import Fact
+from slowpath.findings.evidence.violations import Violation
+from slowpath.findings.gather import violations
 from slowpath.findings.gather.source import Source
 
 Gather = Callable[[Source], Sequence[Any]]
 
-_KINDS: Mapping[type, Gather] = {}
+_KINDS: Mapping[type, Gather] = {
+    Violation: violations.violations,
+}
 
 
 def facts_of(source: Source, kind: type[Fact]) -> Sequence[Fact]:
