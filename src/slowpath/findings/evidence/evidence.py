@@ -246,7 +246,7 @@ class LaunchLottery(Difference):
 
 @dataclass(frozen=True)
 class Processors:
-    """Where ranks may run. shared: those of a node have fewer processors than ranks. movable: one may run on several."""
+    """Where ranks may run. shared: a node has fewer processors than ranks. movable: one may run on several."""
 
     words: str
     shared: bool
