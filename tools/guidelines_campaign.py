@@ -68,12 +68,10 @@ def campaign_text(guidelines: Sequence[Guideline] = GUIDELINES) -> str:
     """The whole file."""
     collectives = list(dict.fromkeys(row.collective for row in guidelines))
     parts = [HEAD, *(_mockups(name, guidelines) for name in collectives)]
-    parts += [_axis(name, axis, guidelines) for name in collectives for axis in QUESTIONS_AXES]
+    axes = dict.fromkeys(axis for axis, _, _ in QUESTIONS)
+    parts += [_axis(name, axis, guidelines) for name in collectives for axis in axes]
     parts.append(CONTROL.format(effort=EFFORT, metric=METRIC))
     return "\n".join(part for part in parts if part)
-
-
-QUESTIONS_AXES = tuple(dict.fromkeys(axis for axis, _, _ in QUESTIONS))
 
 
 def _mockups(collective: str, guidelines: Iterable[Guideline]) -> str:
@@ -110,7 +108,8 @@ def _axis(collective: str, axis: str, guidelines: Iterable[Guideline]) -> str:
 
 
 def _cells(name: str, collective: str, varied: str, lengths: Sequence[str]) -> str:
-    words = f'[[cells]]\nname = "{name}"\nexperiment = "coll"\n[cells.parameters]\ncollective = "{collective}"\n{varied}'
+    words = f'[[cells]]\nname = "{name}"\nexperiment = "coll"\n'
+    words += f'[cells.parameters]\ncollective = "{collective}"\n{varied}'
     if collective != "barrier":
         words += f"message_bytes = {_list(lengths)}\n"
     if collective in REDUCTIONS:
