@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import collective_plants
 import guideline_plants
 import msgspec
 import screening_plants
@@ -273,4 +274,5 @@ PLANTS: dict[str, Plant] = {
     **screening_plants.PLANTS,
     "SP035": own_settings,
     **guideline_plants.PLANTS,
+    **collective_plants.PLANTS,
 }
