@@ -7,15 +7,17 @@
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 #include "exchange/exchange.hpp"
+#include "first_use/first_use.hpp"
 #include "p2p/p2p.hpp"
 #include "put/put.hpp"
 
 namespace slowpath {
 namespace {
 
-const std::array<const Experiment*, 4> all{
+const std::array<const Experiment*, 5> all{
     &p2p::experiment,
     &exchange::experiment,
+    &first_use::experiment,
     &put::experiment,
     &cannon::experiment,
 };

@@ -19,6 +19,7 @@ from slowpath.core.plan import Cell
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.reduce import KEPT_WHOLE, Reduced
 
+_USED_ONE_BY_ONE = "first_use"
 FEWEST = 3  # uses; with two, the phases `first` and `steady` say it all
 Rounds = Mapping[int, tuple[int, Reduced]]  # round -> the launch's number and what it measured
 
@@ -30,6 +31,8 @@ def by_repetition(cell: Cell, launches: Sequence[LaunchRecord], first: Rounds, l
     Returns: {repetitions: [1, 2, ..], launches: [number], launch_values: seconds, shape (launches, repetitions)}; None
              where samples are not single messages, or a buffer has fewer than FEWEST of them.
     """
+    if cell.experiment == _USED_ONE_BY_ONE:
+        return _in_order(first, later)
     p = cell.parameters
     uses = int(p.get("messages", "0"))
     if p.get("pattern") != "one_way" or uses < FEWEST:
@@ -46,6 +49,23 @@ def by_repetition(cell: Cell, launches: Sequence[LaunchRecord], first: Rounds, l
     if not numbers:
         return None
     return ByRepetition(repetitions=list(range(1, uses + 1)), launches=numbers, launch_values=values)
+
+
+def _in_order(first: Rounds, later: Rounds) -> ByRepetition | None:
+    """Of an experiment whose samples are single uses, the first of them and then the others in their order."""
+    rows = {
+        launch: [*one.kept_s.tolist(), *later[number][1].kept_s.tolist()]
+        for number, (launch, one) in sorted(first.items())
+        if number in later and later[number][1].samples <= KEPT_WHOLE
+    }
+    uses = min((len(row) for row in rows.values()), default=0)
+    if uses < FEWEST:
+        return None
+    return ByRepetition(
+        repetitions=list(range(1, uses + 1)),
+        launches=list(rows),
+        launch_values=[row[:uses] for row in rows.values()],
+    )
 
 
 def _by_use(

@@ -110,6 +110,7 @@ class ByRepetition(Result, frozen=True, kw_only=True):
     """Single messages: each use of a fresh buffer, a row a launch.
 
     Of each use the median over buffers during which no rank was switched out; where all were, the lower quartile.
+    Experiment first_use: the first use, the 2nd, ... of the launch.
     """
 
     repetitions: Annotated[list[AtLeastOne], Meta(min_length=3), means("1, 2, ...: the use")]
