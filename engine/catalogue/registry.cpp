@@ -15,11 +15,7 @@ namespace slowpath {
 namespace {
 
 const std::array<const Experiment*, 5> all{
-    &p2p::experiment,
-    &exchange::experiment,
-    &first_use::experiment,
-    &put::experiment,
-    &cannon::experiment,
+    &p2p::experiment, &exchange::experiment, &first_use::experiment, &put::experiment, &cannon::experiment,
 };
 
 }  // namespace
