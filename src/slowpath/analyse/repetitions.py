@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from slowpath.core.cell_results import ByRepetition
 from slowpath.core.plan import Cell
+from slowpath.experiments.coll.experiment import COLL
+from slowpath.experiments.first_use.experiment import FIRST_USE
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.reduce import KEPT_WHOLE, Reduced
 
-_USED_ONE_BY_ONE = "first_use"
 FEWEST = 3  # uses; with two, the phases `first` and `steady` say it all
 Rounds = Mapping[int, tuple[int, Reduced]]  # round -> the launch's number and what it measured
 
@@ -31,9 +32,11 @@ def by_repetition(cell: Cell, launches: Sequence[LaunchRecord], first: Rounds, l
     Returns: {repetitions: [1, 2, ..], launches: [number], launch_values: seconds, shape (launches, repetitions)}; None
              where samples are not single messages, or a buffer has fewer than FEWEST of them.
     """
-    if cell.experiment == _USED_ONE_BY_ONE:
-        return _in_order(first, later)
     p = cell.parameters
+    if cell.experiment == FIRST_USE.name:
+        return _first_uses(first, later)
+    if cell.experiment == COLL.name:
+        return _of_collective(p, launches, first, later)
     uses = int(p.get("messages", "0"))
     if p.get("pattern") != "one_way" or uses < FEWEST:
         return None
@@ -51,20 +54,40 @@ def by_repetition(cell: Cell, launches: Sequence[LaunchRecord], first: Rounds, l
     return ByRepetition(repetitions=list(range(1, uses + 1)), launches=numbers, launch_values=values)
 
 
-def _in_order(first: Rounds, later: Rounds) -> ByRepetition | None:
-    """Of an experiment whose samples are single uses, the first of them and then the others in their order."""
-    rows = {
-        launch: [*one.kept_s.tolist(), *later[number][1].kept_s.tolist()]
-        for number, (launch, one) in sorted(first.items())
-        if number in later and later[number][1].samples <= KEPT_WHOLE
-    }
-    uses = min((len(row) for row in rows.values()), default=0)
-    if uses < FEWEST:
+def _first_uses(first: Rounds, later: Rounds) -> ByRepetition | None:
+    """Of an experiment whose samples are single uses: the first of them and then the others in their order."""
+    kept = {number: one for number, one in later.items() if one[1].samples <= KEPT_WHOLE}
+    return _one_by_one(
+        {
+            launch: [*one.kept_s.tolist(), *kept[number][1].kept_s.tolist()]
+            for number, (launch, one) in first.items()
+            if number in kept
+        }
+    )
+
+
+def _of_collective(
+    p: Mapping[str, str], launches: Sequence[LaunchRecord], first: Rounds, later: Rounds
+) -> ByRepetition | None:
+    """Of pattern=counted each call on a fresh communicator, of pattern=communicators each communicator: one value each
+    in a launch, so that nothing is left out of them."""
+    phase = {"counted": first, "communicators": later}.get(p.get("pattern", ""), {})
+    measured = {launch.info.launch for launch in launches}
+    return _one_by_one(
+        {launch: one.ordered.times_s.tolist() for launch, one in phase.values() if one.ordered and launch in measured}
+    )
+
+
+def _one_by_one(rows: Mapping[int, Sequence[float]]) -> ByRepetition | None:
+    """Of launch -> its uses in their order, as far as every launch has them."""
+    length = min((len(row) for row in rows.values()), default=0)
+    if length < FEWEST:
         return None
+    numbers = sorted(rows)
     return ByRepetition(
-        repetitions=list(range(1, uses + 1)),
-        launches=list(rows),
-        launch_values=[row[:uses] for row in rows.values()],
+        repetitions=list(range(1, length + 1)),
+        launches=numbers,
+        launch_values=[list(rows[number][:length]) for number in numbers],
     )
 
 
