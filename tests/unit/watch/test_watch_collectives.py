@@ -155,7 +155,7 @@ def test_a_slow_collective_is_a_finding_with_its_price_and_what_proves_it() -> N
     found = concluded(a_program(a_kind()), None, [source], {})
     (finding,) = [one for one in found.findings if one.rule == "SP036"]
     assert "12,000 MPI_Allreduce of 64 KiB on 2 ranks" in finding.text
-    assert "of each could be saved by reduce+bcast, 3 times what reduce+bcast takes" in finding.text
+    assert "of each could be saved by reduce+bcast, 3.01x what reduce+bcast takes" in finding.text
     assert finding.seconds == pytest.approx(0.72, rel=0.02)
     assert finding.prove == "--remedy collectives"
     assert finding.saved_s is None
