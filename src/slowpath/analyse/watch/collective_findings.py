@@ -28,6 +28,18 @@ def worth(priced: Sequence[PricedCollective], run_s: float) -> list[PricedCollec
     return sorted(found, key=lambda one: one.seconds, reverse=True)
 
 
+def too_little(priced: Sequence[PricedCollective], run_s: float) -> list[str]:
+    """A line for each that saves less."""
+    kept = worth(priced, run_s)
+    least = f"{100 * LEAST_SHARE:.0f} %"
+    return [
+        f"{RULE}, {collective_words(one.question.of)}: {one.way} would save {format_time(one.seconds)}, less than {least} "
+        "of the run"
+        for one in priced
+        if one not in kept
+    ]
+
+
 def collective_finding(
     one: PricedCollective, sites: Sequence[CallSite], classes: Sequence[MessageClass], run_s: float
 ) -> WatchFinding:

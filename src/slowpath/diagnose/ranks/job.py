@@ -117,8 +117,8 @@ def crowded_lines(job: Job) -> list[str]:
         f"{job.ranks} ranks on {_cores(job)}: ranks wait for a core, so their times would be the scheduler's",
         f"skipped for it: times of collectives and of first use with {job.ranks} ranks; they are measured with "
         f"{job.timed_ranks}",
-        f"still concluded with {job.counted_ranks}: what is counted (messages, bytes and rounds of each rank), which is "
-        "the same on any number of cores",
+        f"still concluded with {job.counted_ranks}: what is counted (messages, bytes and rounds of each rank), which "
+        "is the same on any number of cores",
         *([f"more than can be started here: {refused}"] if refused else []),
     ]
 
