@@ -7,17 +7,15 @@
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 #include "exchange/exchange.hpp"
+#include "nccl/nccl.hpp"
 #include "p2p/p2p.hpp"
 #include "put/put.hpp"
 
 namespace slowpath {
 namespace {
 
-const std::array<const Experiment*, 4> all{
-    &p2p::experiment,
-    &exchange::experiment,
-    &put::experiment,
-    &cannon::experiment,
+const std::array<const Experiment*, 5> all{
+    &p2p::experiment, &exchange::experiment, &put::experiment, &cannon::experiment, &nccl::experiment,
 };
 
 }  // namespace

@@ -9,6 +9,7 @@ from slowpath.experiments.exchange import EXCHANGE
 from slowpath.experiments.experiment import Experiment
 from slowpath.experiments.ipc.experiment import IPC
 from slowpath.experiments.metric import Metric
+from slowpath.experiments.nccl.experiment import NCCL
 from slowpath.experiments.p2p.experiment import P2P
 from slowpath.experiments.printed import PRINTED
 from slowpath.experiments.put.experiment import PUT
@@ -18,6 +19,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     EXCHANGE,
     PUT,
     CANNON,
+    NCCL,
     IPC,
     PRINTED,
 )
