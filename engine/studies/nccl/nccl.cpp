@@ -21,6 +21,14 @@ std::optional<std::string> obstacle(const Assignment& assignment, std::optional<
            " elements over all ranks are more than an int counts; take a shorter message";
 }
 
+/// MPI is there from the start and says nothing of how it makes a communicator.
+bool yields(const Assignment& assignment, std::string_view metric) {
+    const bool of_nccl = metric == "gpu_load_s" || metric == "gpu_unique_id_s" ||
+                         metric == "gpu_share_id_s" ||
+                         metric.starts_with("gpu_init_") != (metric == "gpu_init_s");
+    return !of_nccl || assignment.text("library") == "nccl";
+}
+
 void measure(Context& context, const Config& config, const Call& call, int device,
              std::span<GroupMember> members) {
     if (config.first_use)
@@ -74,7 +82,7 @@ const Experiment experiment{
     .swept = "message_bytes",
     .validate = [](const Assignment& assignment) { static_cast<void>(configure(assignment)); },
     .obstacle = obstacle,
-    .yields = [](const Assignment&, std::string_view) { return true; },
+    .yields = yields,
     .derive = [](const Assignment&, std::optional<int>, JsonObject&) {},
     .run = nullptr,
     .tabulate = tabulate,
