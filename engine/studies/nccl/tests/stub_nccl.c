@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An NCCL for tests, between processes of one machine: mailboxes in shared memory, one for each pair of ranks. Work is
- * done on the stub driver's streams, behind the caller's back, so that whoever does not wait for the stream sees what
- * was there before.
- *   SLOWPATH_STUB_NCCL_INIT_MS=N   ncclCommInitRank takes this long, and says that it was spent on "alloc"
- *   SLOWPATH_STUB_NCCL_FIRST_MS=N  the first call of a communicator takes this long before it returns
- *   SLOWPATH_STUB_NCCL_FAIL=CALL   that function fails, as where the driver is too old
- *   SLOWPATH_STUB_NCCL_WRONG=1     the last element that a rank gets is another
- * Its report goes to the file of NCCL_DEBUG_FILE where NCCL_DEBUG=INFO.
+ * An NCCL for tests, between processes of one machine: mailboxes in shared memory, one for each pair of
+ * ranks. Work is done on the stub driver's streams, behind the caller's back, so that whoever does not wait
+ * for the stream sees what was there before. SLOWPATH_STUB_NCCL_INIT_MS=N   ncclCommInitRank takes this long,
+ * and says that it was spent on "alloc" SLOWPATH_STUB_NCCL_FIRST_MS=N  the first call of a communicator takes
+ * this long before it returns SLOWPATH_STUB_NCCL_FAIL=CALL   that function fails, as where the driver is too
+ * old SLOWPATH_STUB_NCCL_WRONG=1     the last element that a rank gets is another Its report goes to the file
+ * of NCCL_DEBUG_FILE where NCCL_DEBUG=INFO.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -104,7 +103,8 @@ static void report(int rank, int ranks) {
     const char* init = getenv("SLOWPATH_STUB_NCCL_INIT_MS");
     double alloc_s = init == NULL ? 0 : 1e-3 * atoi(init);
     fprintf(file,
-            "host:1:1 [0] NCCL INFO Init timings - ncclCommInitRank: rank %d nranks %d total %.2f (kernels 0.00, alloc "
+            "host:1:1 [0] NCCL INFO Init timings - ncclCommInitRank: rank %d nranks %d total %.2f (kernels "
+            "0.00, alloc "
             "%.2f, bootstrap 0.00, allgathers 0.00, topo 0.00, graphs 0.00, connections 0.00, rest 0.00)\n",
             rank, ranks, alloc_s, alloc_s);
     fflush(file);
@@ -211,7 +211,8 @@ int ncclGroupEnd(void) {
     return start(work, group_stream);
 }
 
-static int point_to_point(const void* data, size_t count, int peer, int sends, Communicator* c, void* stream) {
+static int point_to_point(const void* data, size_t count, int peer, int sends, Communicator* c,
+                          void* stream) {
     Work* work = in_group && group != NULL ? group : work_of(c);
     add(work, data, count, peer, sends);
     if (!in_group) return start(work, stream);
@@ -221,14 +222,16 @@ static int point_to_point(const void* data, size_t count, int peer, int sends, C
 }
 
 int ncclSend(const void* from, size_t count, int type, int peer, Communicator* c, void* stream) {
-    return type != 7 || fails("ncclSend") ? INVALID_ARGUMENT : point_to_point(from, count, peer, 1, c, stream);
+    return type != 7 || fails("ncclSend") ? INVALID_ARGUMENT
+                                          : point_to_point(from, count, peer, 1, c, stream);
 }
 
 int ncclRecv(void* to, size_t count, int type, int peer, Communicator* c, void* stream) {
     return type != 7 ? INVALID_ARGUMENT : point_to_point(to, count, peer, 0, c, stream);
 }
 
-int ncclBroadcast(const void* from, void* to, size_t count, int type, int root, Communicator* c, void* stream) {
+int ncclBroadcast(const void* from, void* to, size_t count, int type, int root, Communicator* c,
+                  void* stream) {
     if (type != 7 || from != to) return INVALID_ARGUMENT; /* in place is all that the engine asks for */
     Work* work = work_of(c);
     for (int rank = 0; rank < c->ranks; ++rank)
@@ -237,7 +240,8 @@ int ncclBroadcast(const void* from, void* to, size_t count, int type, int root, 
     return start(work, stream);
 }
 
-/* Each rank's `count` elements of `from + rank * stride` to that rank, and theirs to `to`, in the order of ranks. */
+/* Each rank's `count` elements of `from + rank * stride` to that rank, and theirs to `to`, in the order of
+ * ranks. */
 static void exchange(Work* work, const float* from, size_t stride, float* to, size_t count) {
     for (int rank = 0; rank < work->communicator->ranks; ++rank) {
         add(work, from + (size_t)rank * stride, count, rank, 1);
@@ -267,6 +271,7 @@ int ncclAllReduce(const void* from, void* to, size_t count, int type, int op, Co
     return fails("ncclAllReduce") ? INVALID_USAGE : reduce(from, 0, to, count, type, op, c, stream);
 }
 
-int ncclReduceScatter(const void* from, void* to, size_t count, int type, int op, Communicator* c, void* stream) {
+int ncclReduceScatter(const void* from, void* to, size_t count, int type, int op, Communicator* c,
+                      void* stream) {
     return reduce(from, count, to, count, type, op, c, stream);
 }
