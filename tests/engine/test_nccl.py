@@ -108,7 +108,8 @@ def test_a_first_use_by_steps(on_devices: OnDevices) -> None:
     assert [end["status"] for end in done.cells] == ["ok"] * 4
     for cell in (0, 2):
         init, first = done.took_ns(cell, STEPS["init"]), done.took_ns(cell, STEPS["one_element"])
-        assert init is not None and first is not None
+        assert init is not None
+        assert first is not None
         assert init >= 120 * MS
         assert first >= 60 * MS
         assert done.took_ns(cell, INIT_PARTS["init_alloc"]) == 120 * MS

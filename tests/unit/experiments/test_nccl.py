@@ -42,9 +42,7 @@ OF_NCCL = {"load": 40, "unique_id": 1, "share_id": 2, "init": 1157, "one_element
 OF_INIT = {"init_kernels": 200, "init_alloc": 680, "init_bootstrap": 60, "init_connections": 200, "init_rest": 10}
 
 
-def block(
-    rank: int, part: int, times_ns: Sequence[int], phase: str = "first", allocation: int = 0
-) -> SampleBlock:
+def block(rank: int, part: int, times_ns: Sequence[int], phase: str = "first", allocation: int = 0) -> SampleBlock:
     return SampleBlock(rank, phase, allocation, 1, 0, np.array(times_ns, dtype=np.int64), None, part)
 
 
@@ -153,14 +151,16 @@ def test_what_is_written_follows_the_samples() -> None:
 def campaign() -> Plan:
     """The shipped campaign, planned with the recorded description of the engine."""
     description = msgspec.json.decode((data_folder("schema") / "engine.json").read_bytes())
-    return expand(load("gpu-libraries"), description, [MpiInUse("mpich", "mpich 5", lambda setting: ({}, None))], seed=1)
+    mpi = MpiInUse("mpich", "mpich 5", lambda setting: ({}, None))
+    return expand(load("gpu-libraries"), description, [mpi], seed=1)
 
 
 def test_a_first_use_has_its_launches_for_itself(campaign: Plan) -> None:
     """A library is opened once a process: of each library one cell."""
     cells = {cell.cell: cell for cell in campaign.cells}
     for launch in campaign.launches:
-        first_uses = [cells[n].parameters["library"] for n in launch.cells if cells[n].parameters["pattern"] == "first_use"]
+        cold = [n for n in launch.cells if cells[n].parameters["pattern"] == "first_use"]
+        first_uses = [cells[n].parameters["library"] for n in cold]
         assert len(first_uses) in (0, len(launch.cells))
         assert len(first_uses) == len(set(first_uses))
 
