@@ -31,10 +31,9 @@ def worth(priced: Sequence[PricedCollective], run_s: float) -> list[PricedCollec
 def too_little(priced: Sequence[PricedCollective], run_s: float) -> list[str]:
     """A line for each that saves less."""
     kept = worth(priced, run_s)
-    least = f"{100 * LEAST_SHARE:.0f} %"
+    little = f"less than {100 * LEAST_SHARE:.0f} % of the run"
     return [
-        f"{RULE}, {collective_words(one.question.of)}: {one.way} would save {format_time(one.seconds)}, less than {least} "
-        "of the run"
+        f"{RULE}, {collective_words(one.question.of)}: {one.way} would save {format_time(one.seconds)}, {little}"
         for one in priced
         if one not in kept
     ]
