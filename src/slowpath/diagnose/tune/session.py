@@ -17,7 +17,6 @@ from slowpath.diagnose.tune.request import TuneRequest
 from slowpath.diagnose.tune.results import factors, trials
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.tuning import Pick
-from slowpath.record.folder import read_run
 from slowpath.report.rebuild import rebuild
 from slowpath.run.engine.meter import Tell
 from slowpath.run.execute import RunLimits
@@ -153,8 +152,10 @@ class Session:
         run = self.folder / name
         limits = RunLimits(self.cell_timeout_s, None)
         if (run / "run.json").is_file():
-            if read_run(run).status in ("interrupted", "running"):
-                resume(run, self.environ, self.tell, limits, lambda: choose(self.quiet), Terms(self.request.mpi))
+            results = rebuild(run)
+            if results.run.status in ("complete", "partial"):
+                return results
+            resume(run, self.environ, self.tell, limits, lambda: choose(self.quiet), Terms(self.request.mpi))
             return rebuild(run)
         prepared = self.prepared(text, ranks)
         self.tell(f"{name}: {prepared.cost.launches} launches, about {duration(prepared.cost.wall_s)}")
