@@ -7,6 +7,18 @@ from slowpath.findings.remedies.remedy import Remedy
 
 REMEDIES = (
     Remedy(
+        "replaced collective",
+        "Preload libslowpath-coll.so with the row of tuning.json that the evidence has: it calls the mock-up in place "
+        "of the library's own, for this range alone.",
+        ("SP036",),
+        ("way",),
+        side_effects=("a mock-up's first call on a communicator sets up its workspace",),
+        sources=("docs/internals/collectives.md",),
+        variables={"SLOWPATH_COLL": "tuning.json"},
+        untried="the mock-up is a cell of these launches; slowpath tune writes the file and measures it anew",
+        phrase="the mock-up by libslowpath-coll.so",
+    ),
+    Remedy(
         "keep communicators",
         "Make communicators once and keep them: each fresh one pays for the opening of its fast path again.",
         ("SP040",),
