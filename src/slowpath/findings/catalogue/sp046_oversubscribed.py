@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP046: more ranks than cores, and ranks that wait do not give theirs away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from slowpath.findings.evidence.collective_words import contrast_observed, groups, of_collectives
+from slowpath.findings.evidence.evidence import CLEAR_RATIO, Evidence, Slowdown
+from slowpath.findings.evidence.witness import calls, sides, total
+from slowpath.findings.rule import Observation, Rule, Support
+
+YIELDS = "yield_when_idle"  # of mpi.settings
+_SWITCHES = "involuntary_switches"
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Collectives that are slower than with waits that give the core away, where ranks share cores."""
+    found = [
+        one
+        for one in of_collectives(evidence, "environment")
+        if evidence.setting(one.fast) == YIELDS and one.ratio.least >= CLEAR_RATIO and _shared(evidence, one)
+    ]
+    return [_observation(evidence, group) for group in groups(found)]
+
+
+def _shared(evidence: Evidence, one: Slowdown) -> bool:
+    seen = evidence.processors(one.slow)
+    return seen is not None and seen.shared
+
+
+def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    top = max(group, key=lambda one: one.ratio.least)
+    processors = evidence.processors(top.slow)
+    words = ("on more ranks than cores", "with ranks that give their core away while they wait")
+    made = contrast_observed(evidence, group, "more ranks than cores", words)
+    about = f"allowed processors: {processors.words}" if processors else ""
+    return replace(made, exports=evidence.variables(top.fast), evidence=(*made.evidence, about))
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """Ranks that are taken off their core for lack of a yield, or yields that were counted."""
+    slow, fast = sides(evidence, seen)
+    more, fewer = (total(cell, "steady", _SWITCHES) for cell in (slow, fast))
+    yields = [
+        calls(cell, "steady", ("sched_yield", "poll", "sleep", "futex_wait"), "calls_per_op") for cell in (slow, fast)
+    ]
+    lines = []
+    if more is not None and fewer is not None:
+        lines.append(f"ranks were taken off their processor {more:.0f} times where it is slow, {fewer:.0f} times else")
+    if yields[0] is not None and yields[1] is not None:
+        lines.append(f"{yields[0]:.3g} calls that give the core away a call where it is slow, {yields[1]:.3g} else")
+        if yields[1] >= 1 and yields[1] > 2 * yields[0]:
+            return Support("shown", "ranks that wait keep their core", tuple(lines), "waiting")
+    if more and fewer is not None and more > 2 * fewer:
+        return Support("shown", "the scheduler has to take the core from ranks that wait", tuple(lines), "waiting")
+    return Support("missing", "neither yields nor ranks taken off their core tell the two apart", tuple(lines))
+
+
+RULE = Rule(
+    code="SP046",
+    name="more ranks than cores",
+    title="More ranks than cores, and ranks that wait keep theirs",
+    what="A rank that waits by spinning holds its core until the scheduler takes it away, some milliseconds later.",
+    shows="Collectives take milliseconds in place of microseconds where ranks share cores, and microseconds again "
+    "where waiting ranks give their core away.",
+    why="Libraries spin, since a core is usually theirs alone. Launchers that know of the other case may tell them; "
+    "those that start a rank with half a core do not.",
+    needs="The same collective with and without the library's setting for waits that yield, on more ranks than cores.",
+    remedy="One core for each rank; else let ranks that wait give theirs away (docs/reference/launching.md).",
+    false_alarms="None known: with a core for each rank the setting only costs, and nothing is reported.",
+    sources=("Open MPI issue 10426", "docs/results/collectives.md"),
+    observe=observe,
+    cause="Ranks that wait keep the core that others need.",
+    witnesses=witnesses,
+    needs_law=False,
+)
