@@ -76,15 +76,21 @@ def unders(evidence: Evidence, contrasts: Iterable[str]) -> list[Under]:
 
 
 def controls(evidence: Evidence, top: Slowdown) -> list[Same]:
-    """Contrasts of the same two values that came out as the same, of other collectives: what the values must leave."""
+    """Contrasts of the same two values that came out as the same: of another collective, or in another environment."""
     found = [one for one in evidence.facts(Same) if one.axis == top.axis and one.mpi == top.slow.mpi]
     alike = [one for one in found if {top.slow_value, top.fast_value} == set(one.values)]
-    return [one for one in alike if one.placement == top.slow.placement and one.collective != collective(top)]
+    own = (collective(top), top.slow.environment, top.fast.environment)
+    return [
+        one
+        for one in alike
+        if one.placement == top.slow.placement and (one.collective != own[0] or one.environment not in own)
+    ]
 
 
 def controls_words(found: Sequence[Same]) -> str:
     """`alltoall 1.01x, same`."""
-    return "; ".join(f"{one.collective} of {one.length} B: {one.ratio:.2f}x, same" for one in found[:MOST_CONTROLS])
+    words = (f"{one.collective} of {one.length} B ({one.environment}): {one.ratio:.2f}x, same" for one in found)
+    return "; ".join(list(words)[:MOST_CONTROLS])
 
 
 def share_words(share: tuple[float, float, float]) -> str:

@@ -37,6 +37,7 @@ class Same:
     axis: str
     values: tuple[str, str]
     mpi: str | None
+    environment: str
     placement: str
     collective: str
     length: int

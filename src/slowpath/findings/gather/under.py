@@ -103,5 +103,5 @@ def sames(source: Source) -> list[Same]:
         length = int(number(cell, "message_bytes") or 0)
         name = cell.parameters.get("collective", "")
         values = (one.a.value, one.b.value)
-        found.append(Same(one.axis, values, cell.mpi, cell.placement, name, length, one.ratio))
+        found.append(Same(one.axis, values, cell.mpi, cell.environment, cell.placement, name, length, one.ratio))
     return found
