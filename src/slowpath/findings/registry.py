@@ -43,6 +43,7 @@ CATALOGUE = (
     "sp033_order",
     "sp034_direction",
     "sp035_own_settings",
+    "sp036_guideline",
     "sp037_size_cliff",
     "sp038_count_cliff",
     "sp040_opens_at_call",
