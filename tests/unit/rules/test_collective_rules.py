@@ -67,7 +67,7 @@ def test_a_path_that_is_not_the_one_that_closes_is_not_named() -> None:
 def test_more_ranks_than_cores_is_explained_by_ranks_that_lose_their_core() -> None:
     run = Planted()
     PLANTS["SP046"](run, True)
-    for cell, switches in zip(run.cells, (400, 3), strict=True):
+    for cell, switches in zip(run.cells, (400, 1), strict=True):
         cell["witness"]["steady"]["receive"]["involuntary_switches"] = switches
     found = only(run)
     assert found.legs.explained.state == "shown"

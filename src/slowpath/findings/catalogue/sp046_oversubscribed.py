@@ -8,11 +8,10 @@ from dataclasses import replace
 
 from slowpath.findings.evidence.collective_words import contrast_observed, groups, of_collectives
 from slowpath.findings.evidence.evidence import CLEAR_RATIO, Evidence, Slowdown
-from slowpath.findings.evidence.witness import calls, sides, total
+from slowpath.findings.evidence.words import is_switched_out
 from slowpath.findings.rule import Observation, Rule, Support
 
 YIELDS = "yield_when_idle"  # of mpi.settings
-_SWITCHES = "involuntary_switches"
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
@@ -40,22 +39,15 @@ def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
 
 
 def witnesses(evidence: Evidence, seen: Observation) -> Support:
-    """Ranks that are taken off their core for lack of a yield, or yields that were counted."""
-    slow, fast = sides(evidence, seen)
-    more, fewer = (total(cell, "steady", _SWITCHES) for cell in (slow, fast))
-    yields = [
-        calls(cell, "steady", ("sched_yield", "poll", "sleep", "futex_wait"), "calls_per_op") for cell in (slow, fast)
-    ]
-    lines = []
-    if more is not None and fewer is not None:
-        lines.append(f"ranks were taken off their processor {more:.0f} times where it is slow, {fewer:.0f} times else")
-    if yields[0] is not None and yields[1] is not None:
-        lines.append(f"{yields[0]:.3g} calls that give the core away a call where it is slow, {yields[1]:.3g} else")
-        if yields[1] >= 1 and yields[1] > 2 * yields[0]:
-            return Support("shown", "ranks that wait keep their core", tuple(lines), "waiting")
-    if more and fewer is not None and more > 2 * fewer:
-        return Support("shown", "the scheduler has to take the core from ranks that wait", tuple(lines), "waiting")
-    return Support("missing", "neither yields nor ranks taken off their core tell the two apart", tuple(lines))
+    """Ranks that are taken off their core while they wait, where it is slow alone."""
+    slow, fast = (evidence.cells[cells[0]] for cells in (seen.slow_cells, seen.fast_cells))
+    if not slow.witness or not fast.witness:
+        return Support("missing", "how often ranks were taken off their core was not recorded")
+    if is_switched_out(slow) and not is_switched_out(fast):
+        line = "ranks were taken off their core in more than one call of 20 where it is slow, and not with waits that "
+        "yield"
+        return Support("shown", "the scheduler has to take the core from ranks that wait", (line,), "waiting")
+    return Support("missing", "ranks that were taken off their core do not tell the two apart")
 
 
 RULE = Rule(
