@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from planted_results import KIB, LAUNCHES, Planted, placement, witness
 
-from slowpath.findings.remedies.memory import KEEP_FREED
+from slowpath.mpi.allocator import KEEP_FREED
 
 WORK = "collective_work_s"
 CALLS, COMMUNICATORS = 64, 760

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from slowpath.findings.remedies.memory import KEEP_FREED
 from slowpath.findings.remedies.remedy import Control, Remedy, set_to
 from slowpath.findings.remedies.variables import ALONE
+from slowpath.mpi.allocator import KEEP_FREED
 
 _WORK = "collective_work_s"
 _SHORT = Control(
