@@ -51,7 +51,7 @@ def test_each_first_use_is_a_row_and_each_step_a_column() -> None:
     ]
     nccl, mpi = (dict(zip(view.head, row, strict=True)) for row in view.rows)
     assert (nccl["whole"], nccl["init"], nccl["named"], nccl["later"]) == ("1.349 s", "1.157 s", "97.3 %", "58.00 us")
-    assert (mpi["load"], mpi["share id"], mpi["first call"]) == ("–", "–", "3.00 ms")
+    assert (mpi["load"], mpi["share id"], mpi["first call"]) == ("–", "–", "3.000 ms")
 
 
 def test_the_parts_of_an_init_stand_below_the_longest_first() -> None:

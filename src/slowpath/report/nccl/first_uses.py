@@ -64,7 +64,8 @@ def shown(one: MetricEstimate | None) -> str:
     return fmt.time(one.value, one.interval) if one else fmt.MISSING
 
 
-HEAD = ("library", "first use of", "environment", "whole", *(name.replace("_", " ") for name in STEPS), "named", "later")
+_STEP_WORDS = tuple(name.replace("_", " ") for name in STEPS)
+HEAD = ("library", "first use of", "environment", "whole", *_STEP_WORDS, "named", "later")
 
 
 def row(one: FirstUse) -> list[str]:
