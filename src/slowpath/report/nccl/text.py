@@ -19,11 +19,12 @@ def nccl_lines(results: Results) -> list[str]:
     widths = [max(len(line[place]) for line in table) for place in range(len(HEAD))]
     lines = [_TITLE]
     for line in table:
-        words = [
+        shown = [
             word.ljust(width) if place < _LEFT else word.rjust(width)
             for place, (word, width) in enumerate(zip(line, widths, strict=True))
         ]
-        lines.append("  " + "  ".join(words).rstrip())
-    inside = [(one, words) for one in found if (words := inside_words(one))]
-    return [*lines, *(f"  Inside init of {one.library}, by its own words ({one.environment}): {words}."
-                      for one, words in inside)]  # fmt: skip
+        lines.append("  " + "  ".join(shown).rstrip())
+    for one in found:
+        if words := inside_words(one):
+            lines.append(f"  Inside init of {one.library}, by its own words ({one.environment}): {words}.")
+    return lines
