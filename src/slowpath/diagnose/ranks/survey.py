@@ -82,7 +82,7 @@ def with_ranks(pairs: str, job: Job, chosen: Sequence[Part]) -> str:
         **(timed if any(not one.counted for one in chosen) else {}),
         **(counted if any(one.counted for one in chosen) else {}),
     }
-    of_pairs = [one["name"] for one in tomllib.loads(pairs)["environment"]]
+    of_pairs = [one["name"] for one in tomllib.loads(pairs).get("environment", ())] or ["default"]
     tables = [placement_text(name, place) for name, place in used.items() if name != BOUND]
     for part in chosen:
         own = shortened(part, job.counted_ranks if part.counted else job.timed_ranks)
@@ -101,7 +101,7 @@ def _named(pairs: str) -> str:
     """The survey of pairs with its own environments and placements in place of all that there are."""
     campaign = tomllib.loads(pairs)
     for kind in ("environment", "placement"):
-        names = ", ".join(f'"{one["name"]}"' for one in campaign[kind])
+        names = ", ".join(f'"{one["name"]}"' for one in campaign.get(kind, ()))
         pairs = pairs.replace(f'\n{kind} = "*"\n', f"\n{kind} = [{names}]\n")
     return pairs
 
