@@ -37,6 +37,7 @@ FIRST_USE = Experiment(
         "made_by": "setting",
         "window": "setting",
         "memory": "setting",
+        "window_info": "setting",
         "persistent": "setting",
         "message_bytes": "covariate",
         "window_bytes": "covariate",
