@@ -46,6 +46,8 @@ CATALOGUE = (
     "sp036_guideline",
     "sp040_opens_at_call",
     "sp041_closes_at_communicator",
+    "sp043_first_use_peers",
+    "sp044_window_pages",
 )
 RULES: tuple[Rule, ...] = tuple(import_module(f"slowpath.findings.catalogue.{name}").RULE for name in CATALOGUE)
 
