@@ -46,4 +46,5 @@ FIRST_USE = Experiment(
     },
     seconds=first_use_seconds,
     recorded_bytes=first_use_recorded_bytes,
+    views=("first_use",),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.core.units import format_interval, format_time
+from slowpath.core.units import format_time
 from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.first_uses import FirstUseGrowth
 from slowpath.findings.evidence.words import parameter, ratio_words, times_words
@@ -53,7 +53,10 @@ def _observation(evidence: Evidence, one: FirstUseGrowth) -> Observation:
 
 
 def _between(one: FirstUseGrowth) -> str:
-    return f" {format_interval(one.each_interval, one.each_s)}" if one.each_interval else ""
+    if one.each_interval is None:
+        return ""
+    low, high = one.each_interval
+    return f" [{format_time(low)}, {format_time(high)}]"
 
 
 RULE = Rule(

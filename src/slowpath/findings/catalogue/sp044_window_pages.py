@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.core.units import format_bytes, format_interval, format_time
+from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.first_uses import PAGE_BYTES, WindowPages
 from slowpath.findings.evidence.witness import ROLES, cost_witness, of, sides
@@ -24,7 +24,7 @@ def observe(evidence: Evidence) -> Sequence[Observation]:
 def _observation(evidence: Evidence, one: WindowPages) -> Observation:
     info = parameter(one.slow, "window_info", "none")
     call = _call(one) + (f" with {info}" if info != "none" else "")
-    page = f"{format_time(one.per_page_s)}{_words(one.per_page_interval, one.per_page_s)}"
+    page = f"{format_time(one.per_page_s)}{_words(one.per_page_interval)}"
     example_s, example_interval = one.example_s
     return Observation(
         about=call,
@@ -32,7 +32,7 @@ def _observation(evidence: Evidence, one: WindowPages) -> Observation:
         text=f"{call} adds {page} for each {format_bytes(PAGE_BYTES)} of a rank's part to what mapping and touching "
         f"the same memory costs without MPI: {times_words(one)} at {format_bytes(int(one.longest_bytes))}, "
         f"{ratio_words(one.ratio)}. A part of {format_bytes(int(one.example_bytes))} would take "
-        f"{format_time(example_s)}{_words(example_interval, example_s)} longer (extrapolated).",
+        f"{format_time(example_s)}{_words(example_interval)} longer (extrapolated).",
         metric=one.metric,
         phase="steady",
         ratio=one.ratio.value,
@@ -53,8 +53,8 @@ def _call(one: WindowPages) -> str:
     return _CALLS["window"].get(parameter(one.slow, "window", "allocate"), "MPI_Win_allocate")
 
 
-def _words(interval: tuple[float, float] | None, value: float) -> str:
-    return f" {format_interval(interval, value)}" if interval else ""
+def _words(interval: tuple[float, float] | None) -> str:
+    return f" [{format_time(interval[0])}, {format_time(interval[1])}]" if interval else ""
 
 
 def witnesses(evidence: Evidence, seen: Observation) -> Support:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,7 +23,7 @@ METRICS = {"window": "window_use_s", "shared_window": "shared_window_use_s"}
 PHASE = "steady"  # windows that are made later: the first one holds what is set up once
 FEWEST_LENGTHS = 5  # a law that has to foretell one of them
 EXAMPLE_BYTES = 8.0 * 2**30
-_GROWS = "bytes"
+_GROWS, _PER = "bytes", "byte of the window"
 Key = tuple[object, ...]
 
 
@@ -66,7 +67,7 @@ def _grown(library: Sequence[CellResult], program: Sequence[CellResult], effect:
             slow_s=float(np.median(ours)),
             fast_s=float(np.median(theirs)),
             ratio=ratio_of(ours, theirs, effect),
-            law=law,
+            law=_of_windows(law),
             per_page_s=each.value * PAGE_BYTES,
             per_page_interval=_times(each.interval, PAGE_BYTES),
             longest_bytes=longest,
@@ -87,6 +88,23 @@ def _launches(cell: CellResult, other: CellResult, metric: str) -> tuple[Sequenc
 
 def _term(law: FittedLaw) -> Coefficient | None:
     return next((one for one in law.coefficients if one.per == "byte"), None)
+
+
+def _of_windows(law: FittedLaw) -> FittedLaw:
+    """The law in the words of a window: no message is sent."""
+    return replace(
+        law,
+        coefficients=tuple(
+            replace(one, unit=f"s per {_PER}") if one.per == "byte" else one for one in law.coefficients
+        ),
+        forecasts=tuple(replace(one, place=_place(one.place)) for one in law.forecasts),
+        separating=tuple(_place(one) for one in law.separating),
+        drawn=tuple(replace(one, place=_place(one.place)) for one in law.drawn),
+    )
+
+
+def _place(place: Mapping[str, float]) -> Mapping[str, float]:
+    return {"window_bytes" if name == "message_bytes" else name: value for name, value in place.items()}
 
 
 def _times(interval: Interval | None, factor: float) -> Interval | None:
