@@ -20,6 +20,7 @@ from slowpath.diagnose.ranks import parts as table
 from slowpath.diagnose.ranks.costs import STATED, cost_lines, costs, left_out_line
 from slowpath.diagnose.ranks.job import A_PAIR, Job, crowded_lines, require_possible
 from slowpath.diagnose.ranks.parts import Part, parts
+from slowpath.diagnose.ranks.shipped import RULES, shipped_parts
 from slowpath.diagnose.ranks.survey import Kept, shortened, survey_s, with_ranks, within
 from slowpath.diagnose.steps.survey import survey_text
 from slowpath.mpi.collective_paths import PATH_VARIABLES, PathVariable
@@ -34,6 +35,7 @@ Json = dict[str, Any]
 MPICH = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
 PAIRS = survey_text(shipped()["survey"].read_text(), [], 0)
 BUDGET_S = 120.0
+COLL = shipped()["coll"].read_text()
 
 
 def planned(text: str, description: Json, nodes: int = 1) -> Plan:
@@ -46,7 +48,7 @@ def known(description: Json) -> frozenset[str]:
 
 
 def everything(job: Job, known: frozenset[str], variables: Sequence[PathVariable] = ()) -> str:
-    return within(PAIRS, job, known, None, math.inf, variables).text
+    return within(PAIRS, job, known, None, math.inf, variables, COLL).text
 
 
 @pytest.fixture
@@ -115,7 +117,7 @@ def test_pairs_keep_two_ranks_and_collectives_have_all(description: Json, known:
     }
     assert of["p2p"] == of["put"] == {2}
     assert of["coll"] == {8}
-    assert not any(cell.skip for cell in plan.cells if cell.experiment == "coll")
+    assert {cell.environment for cell in plan.cells if cell.skip} <= {"unsplit allreduce"}, "MPICH has no such setting"
     default = planned(everything(A_PAIR, known), description)
     assert {default.ranks_of(one.placement) for one in default.cells} == {2}
     assert [one.name for one in default.placements] == ["bound", "unbound"], "no launch more for a pair"
@@ -196,7 +198,7 @@ def test_variables_that_open_and_close_paths_are_moved_and_enough_is_measured(de
     text = everything(A_PAIR, known_patterns(description), PATH_VARIABLES)
     groups = {one["name"]: one for one in tomllib.loads(text)["cells"]}
     assert groups["calls of a communicator"]["environment"] == ["default", f"{names[0]}=1", f"{names[0]}=9"]
-    assert "threads" in groups["collectives under threads"]["environment"]
+    assert "threads" in groups["collectives: thread level"]["environment"]
     assert f"{names[0]}=1" not in groups["paths"]["environment"]
 
 
@@ -204,3 +206,27 @@ def test_what_the_engine_does_not_know_is_not_asked(known: frozenset[str]) -> No
     older = frozenset(one for one in known if not one.startswith("first_use"))
     assert "windows by length" in everything(A_PAIR, known)
     assert "windows by length" not in everything(A_PAIR, older)
+
+
+def test_groups_of_the_shipped_campaign_are_taken_over_with_less_effort(
+    description: Json, known: frozenset[str]
+) -> None:
+    parts_of = {one.name: one for one in shipped_parts(COLL, ["default", "threads"])}
+    assert len(parts_of) == len(RULES), "each group that is named is in the campaign"
+    level = parts_of["collectives: thread level"]
+    assert level.environments == ("default", "threads")
+    assert [one.setting for one in level.own_environments] == ["collectives_open_later", "collectives_never_open"]
+    assert [one.axis for one in level.pairs] == ["environment"]
+    plan = planned(everything(A_PAIR, known, PATH_VARIABLES), description)
+    names = [one.name for one in plan.environments]
+    assert len(set(names)) == len(names)
+    mine = next(one for one in plan.cells if one.group == "collectives: lengths")
+    assert mine.parameters["samples"] == table.BRIEF["samples"]
+
+
+def test_waits_are_of_all_ranks_where_they_share_cores_and_of_none_elsewhere(known: frozenset[str]) -> None:
+    crowded = tomllib.loads(everything(Job(8, cores=2), known))
+    waits = next(one for one in crowded["cells"] if one["name"] == "collectives: waits")
+    place = next(one for one in crowded["placement"] if one["name"] == waits["placement"][0])
+    assert (place["ranks"], place["bind"]) == (8, "none")
+    assert "collectives: waits" not in everything(Job(8, cores=8), known)

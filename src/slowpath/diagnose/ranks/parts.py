@@ -63,6 +63,7 @@ class Part:
     own_environments: of this group alone, next to the others.
     everywhere: measured in each placement, and not in the first alone.  most_ranks: with more it is left out, since
     it would take too long.  least_ranks: with fewer there is nothing to see.
+    crowded: of all ranks where they share cores, and else left out.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Part:
     everywhere: bool = False
     most_ranks: int | None = None
     least_ranks: int = 2
+    crowded: bool = False
     own_environments: tuple[EnvironmentTable, ...] = ()
     effort: Mapping[str, str] = field(default_factory=lambda: BRIEF)
 
@@ -115,71 +117,6 @@ def held_against(collective: str) -> Part | None:
     )
 
 
-SHAPES = (
-    Part(
-        "lengths of collectives",
-        ("SP037",),
-        {"collective": ["bcast", "allreduce", "alltoall", "allgather"], "message_bytes": "8..1MiB*4"},
-        everywhere=True,
-    ),
-    Part(
-        "operations",
-        ("SP042",),
-        {"collective": ["allreduce", "reduce"], "message_bytes": ["8", "65536"], "op": ["sum", "user", "user_ordered"]},
-        (
-            Pair("user operation", "Is an operation of the user's slower than MPI_SUM?", "op", "sum", ("user",)),
-            Pair("ordered operation", "What does it cost that it does not commute?", "op", "user", ("user_ordered",)),
-        ),
-    ),
-    Part(
-        "collectives under threads",
-        ("SP042",),
-        {"collective": ["bcast", "allreduce", "barrier"], "message_bytes": "8"},
-        (
-            Pair(
-                "collectives under threads",
-                "What does MPI_THREAD_MULTIPLE cost a collective?",
-                "environment",
-                "default",
-                ("threads",),
-            ),
-        ),
-        environments=EVERY,
-    ),
-    Part(
-        "shapes of elements",
-        ("SP038",),
-        {"collective": ["bcast", "allgather"], "message_bytes": ["8192", "262144"], "shape": ["elements", "one_type"]},
-        (
-            Pair(
-                "one big element",
-                "Is one big element slower than many small ones?",
-                "shape",
-                "elements",
-                ("one_type",),
-            ),
-        ),
-    ),
-    Part(
-        "arrivals",
-        ("SP045",),
-        {
-            "collective": ["bcast", "allreduce", "alltoall"],
-            "message_bytes": ["8", "65536"],
-            "arrival": ["together", "one_late"],
-            "arrival_ratio": "2",
-        },
-        (
-            Pair(
-                "a late rank",
-                "Does it take longer from its last rank's entry on where one came late?",
-                "arrival",
-                "together",
-                ("one_late",),
-            ),
-        ),
-    ),
-)
 # Enough numbers on either side of a change, and collectives that have no such path among them.
 _CALLS = {
     "pattern": "counted",
@@ -282,23 +219,30 @@ FIRST_USE = (
 )
 
 
-def parts(ranks: int = 2, variables: Sequence[PathVariable] = (), all_ranks: int | None = None) -> list[Part]:
+def parts(
+    ranks: int = 2,
+    variables: Sequence[PathVariable] = (),
+    all_ranks: int | None = None,
+    shipped: Sequence[Part] = (),
+) -> list[Part]:
     """All of them, the most valuable first.
 
     Args: ranks: of what is timed.  variables: as of `numbered`.  all_ranks: of what is counted; None: as many.
+          shipped: of campaigns/coll.toml.
     """
     held = [part for one in HELD if (part := held_against(one)) is not None]
     calls, communicators = numbered(ranks, variables)
     rounds = counted(all_ranks or ranks)
-    first = [*held[:2], calls, rounds, *held[2:4], communicators, *FIRST_USE]
-    every = [*first, *SHAPES[:3], *held[4:], *SHAPES[3:]]
-    return [one for one in every if one.least_ranks <= (all_ranks or ranks if one.counted else ranks)]
+    first = [*held[:2], calls, rounds, *(one for one in shipped if one.crowded), *held[2:4], communicators]
+    every = [*first, *FIRST_USE, *(one for one in shipped if not one.crowded), *held[4:]]
+    of_all = all_ranks or ranks
+    return [one for one in every if one.least_ranks <= (of_all if one.counted or one.crowded else ranks)]
 
 
 MANY = 64  # with so many there is every group
 
 
 def with_all_ranks() -> dict[str, tuple[str, ...]]:
-    """Rule -> names of the groups that can show it."""
+    """Rule -> names of the groups of this file that can show it."""
     every = parts(MANY)
     return {rule: tuple(one.name for one in every if rule in one.rules) for one in every for rule in one.rules}
