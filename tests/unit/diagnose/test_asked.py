@@ -24,7 +24,7 @@ from slowpath.run.prepare import shipped_text
 
 OWN = [OwnSetting("UCX_TLS", "tcp")]
 PAIRS = survey_text(shipped_text("survey"), OWN, 2)
-WHOLE = with_ranks(PAIRS, Job(MANY), parts(MANY, (), MANY, shipped_parts(shipped_text("coll"), ["default", "threads"])))
+WHOLE = with_ranks(PAIRS, Job(MANY), parts(MANY, MANY, shipped_parts(shipped_text("coll"), ["default", "threads"])))
 NO_GPU = survey_text(shipped_text("survey"), (), 0)
 
 

@@ -10,9 +10,16 @@ from typing import Any
 from slowpath.diagnose.campaign_text import EnvironmentTable
 from slowpath.diagnose.ranks.parts import BRIEF, Pair, Part
 
-# Groups and their rules, the most valuable first; what opens and closes by number has parts of its own.
-RULES: Mapping[str, tuple[str, ...]] = {
+# Groups and their rules, the most valuable first.
+EARLY: Mapping[str, tuple[str, ...]] = {
+    "numbered calls": ("SP040",),
+    "numbered calls with a late rank": ("SP040",),
+    "numbered barriers": ("SP040",),
+    "numbered communicators": ("SP041",),
     "waits": ("SP046",),
+}
+RULES: Mapping[str, tuple[str, ...]] = {
+    **EARLY,
     "thread level": ("SP042",),
     "ops": ("SP042",),
     "starts": ("SP042",),
@@ -23,6 +30,7 @@ RULES: Mapping[str, tuple[str, ...]] = {
     "lengths of reductions in order": ("SP037",),
 }
 EVERYWHERE = "lengths"  # also asks what a place costs
+MOST_RANKS_OF_MANY = 16  # communicators one after the other take too long with more
 CROWDED = "waits"  # asks what a shared core costs: of all ranks, where they share cores, and of none where not
 
 
@@ -55,14 +63,19 @@ def _part(
 ) -> Part:
     written = group.get("environment", "default")
     names = [written] if isinstance(written, str) else list(written)
+    pattern = group["parameters"].get("pattern", "calls")
+    brief = BRIEF if pattern == "calls" else {}  # of the others each number counts
     return Part(
         _name(group["name"]),
         rules,
-        {name: _words(value) for name, value in group["parameters"].items() if name not in BRIEF},
+        {name: _words(value) for name, value in group["parameters"].items() if name not in brief},
         tuple(_pair(one) for one in campaign["contrast"] if one["cells"] == group["name"]),
         environments=tuple(name for name in names if name not in tables),
         own_environments=tuple(tables[name] for name in names if name in tables),
         experiment=group["experiment"],
+        effort=brief,
+        most_ranks=MOST_RANKS_OF_MANY if pattern == "communicators" else None,
+        is_early=group["name"] in EARLY,
         crowded=group["name"] == CROWDED,
         everywhere=group["name"] == EVERYWHERE,
     )

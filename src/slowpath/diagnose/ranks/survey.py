@@ -20,7 +20,6 @@ from slowpath.diagnose.places import Place
 from slowpath.diagnose.ranks.job import PAIR, Job
 from slowpath.diagnose.ranks.parts import EVERY, Part, parts
 from slowpath.diagnose.ranks.shipped import shipped_parts
-from slowpath.mpi.collective_paths import PathVariable
 
 MOST_BYTES = 32 * 2**20  # that all ranks together get in a call; longer messages are left out
 # Of a diagnosis' budget: with more ranks than two they are what was asked about.
@@ -49,18 +48,17 @@ def within(
     known: Collection[str],
     estimate: Estimate | None,
     budget_s: float,
-    variables: Sequence[PathVariable] = (),
     shipped: str | None = None,
 ) -> Kept:
     """The survey of pairs and behind it the part with all ranks, thinned from its end.
 
     Args: pairs: the survey of two ranks, as text.  known: experiments of the engine with each of their patterns.
           estimate: None: nothing is left out.  budget_s: of the whole survey; that of pairs is kept whatever it takes.
-          variables: of the library, that open or close paths of collectives.  shipped: text of campaigns/coll.toml.
+          shipped: text of campaigns/coll.toml.
     """
     ranks = job.timed_ranks
     more = shipped_parts(shipped, _environments(pairs)) if shipped else []
-    table = parts(ranks, variables, job.counted_ranks, more)
+    table = parts(ranks, job.counted_ranks, more)
     every = [one for one in table if one.needs in known and _fits(one, job)]
     if estimate is None:
         return Kept(with_ranks(pairs, job, every))
