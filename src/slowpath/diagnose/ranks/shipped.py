@@ -13,7 +13,6 @@ from slowpath.diagnose.ranks.parts import BRIEF, Pair, Part
 # Groups and their rules, the most valuable first.
 EARLY: Mapping[str, tuple[str, ...]] = {
     "numbered calls": ("SP040",),
-    "numbered calls with a late rank": ("SP040",),
     "numbered barriers": ("SP040",),
     "numbered communicators": ("SP041",),
     "waits": ("SP046",),

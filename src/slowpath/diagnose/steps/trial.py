@@ -24,7 +24,6 @@ from slowpath.diagnose.trials.verdict import judge_trial
 from slowpath.findings.remedies.registry import REMEDIES
 from slowpath.findings.remedies.remedy import Remedy
 
-
 # Patterns whose slow and fast side lie in one cell; the run in which it was found has tried the remedies itself.
 NUMBERED = ("counted", "communicators")
 
