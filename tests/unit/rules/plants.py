@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import collective_plants
+import first_use_plants
 import msgspec
 import screening_plants
 import slower_broadcast
@@ -275,4 +276,5 @@ PLANTS: dict[str, Plant] = {
     "SP035": own_settings,
     **slower_broadcast.PLANTS,
     **collective_plants.PLANTS,
+    **first_use_plants.PLANTS,
 }

@@ -9,7 +9,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.witness import sides
 from slowpath.findings.evidence.words import HUGE_PAGE_BYTES, parameter
-from slowpath.findings.rivals.collectives import CLOSES, OPENS
+from slowpath.findings.rivals.collectives import CLOSES, CORES, COUNTS, OPENS, PATHS, SIZES
 from slowpath.findings.rivals.judges import by_design, by_law, by_variation, by_witness, never
 from slowpath.findings.rivals.kinds import (
     CAPACITY,
@@ -190,6 +190,22 @@ _MAPPED_TWICE = RivalKind(
     by_witness("the slow side takes a quarter more instructions, or more"),
 )
 
+_PAGES_THEMSELVES = RivalKind(
+    "pages themselves",
+    "The window's memory has more pages, or dearer ones, than the program's.",
+    claim("kernel", "pages"),
+    "page faults of a rank, counted for the same length with and without MPI",
+    by_witness("no more page faults were counted than without MPI"),
+    hypotheses=("its memory is of another kind than the program's", "the library writes to the pages itself"),
+)
+_CHAIN = RivalKind(
+    "late ranks",
+    "Ranks come late, and the more there are the later the last one.",
+    claim("waiting", "nothing"),
+    "ranks set off by a common deadline, and a time from the last begin to the last end",
+    by_design(lambda _, __: True, "times run from the last rank's begin to the last rank's end", ""),
+)
+
 _FIRST_USE = (COLD, UNTOUCHED, WAITING, SIDE)
 
 RIVALS: Mapping[str, RuleRivals] = {
@@ -217,8 +233,14 @@ RIVALS: Mapping[str, RuleRivals] = {
     "SP022": RuleRivals(claim("waiting", "nothing"), (_FAR_RANK,)),
     "SP023": RuleRivals(claim("kernel", "allocation"), (COLD, NOT_BY_PAGES, WAITING, USER, SIDE)),
     "SP024": RuleRivals(claim("kernel", "pages"), (COLD, UNTOUCHED, WAITING, USER, SIDE)),
+    "SP037": RuleRivals(claim("kernel", "pages"), SIZES),
+    "SP038": RuleRivals(claim("path", "elements"), COUNTS),
     "SP040": RuleRivals(claim("path", "calls"), OPENS),
     "SP041": RuleRivals(claim("path", "communicators"), CLOSES),
+    "SP042": RuleRivals(claim("path", "nothing"), PATHS),
+    "SP043": RuleRivals(claim(None, "nothing"), (_CHAIN,)),
+    "SP044": RuleRivals(claim("kernel", "allocation"), (_PAGES_THEMSELVES, WAITING)),
+    "SP046": RuleRivals(claim("waiting", "nothing"), CORES),
 }
 
 
