@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from slowpath.core.message_results import MessageCounts
 from slowpath.core.result import (
     AtLeastOne,
     Calls,
@@ -322,6 +323,10 @@ class CellResult(Result, frozen=True, kw_only=True):
     ] = None
     witnessed: Annotated[bool, means("its launches counted calls and took no times; it has no timed twin")] = False
     calls_reason: Annotated[str | None, means("why no role of witness has calls")] = None
+    messages: Annotated[
+        MessageCounts | None, means("of one call; pattern=messages of coll; null: see messages_reason")
+    ] = None
+    messages_reason: Annotated[str | None, means("why messages is null where they were asked for")] = None
     floors: Annotated[list[Floor], means("what the same bytes cost without MPI, by each way")] = []  # noqa: RUF012
     over_floor: Annotated[OverFloor | None, means("message over floor; null: see over_floor_reason")] = None
     over_floor_reason: Annotated[str | None, means("why over_floor is null")] = None
@@ -334,7 +339,7 @@ class CellResult(Result, frozen=True, kw_only=True):
     @property
     def is_measured(self) -> bool:
         """Whether any launch gave a time or a count."""
-        return bool(self.metrics or self.instructions or (self.witnessed and self.witness))
+        return bool(self.metrics or self.instructions or self.messages or (self.witnessed and self.witness))
 
     def estimate(self, metric: str, phase: str) -> MetricEstimate | None:
         """Of a metric and phase; None where the cell has none."""
