@@ -47,7 +47,8 @@ std::string_view name(Collective);
 std::optional<Collective> collective_named(std::string_view);
 
 /// What one rank passes to a collective.  What a collective does not have is null, 0 or MPI_DATATYPE_NULL; a
-/// bcast's buffer is `receive` on every rank.
+/// bcast's buffer is `receive` on every rank, and what a reduction or a scan reduces is `receive_count`
+/// elements of `receive_type` (reduce_scatter: `receive_counts`).
 struct Arguments {
     Collective collective;
     const void* send = nullptr;  ///< MPI_IN_PLACE as the caller gave it
@@ -68,8 +69,10 @@ struct Arguments {
 };
 
 /// Memory and communicators that a mock-up keeps from call to call: the first call pays, later ones do not.
-/// One for each communicator; freed with it.
+/// One for each communicator; freed with it (workspace.hpp).
 class Workspace;
+/// The communicator's own, made by the first call for it, which no other rank takes part in.
+Workspace& workspace_of(MPI_Comm communicator);
 
 /// The same on all ranks of the communicator, whatever their own arguments are.
 struct Mockup {
@@ -88,5 +91,10 @@ const Mockup* find(Collective, std::string_view name);
 
 /// The library's own call, blocking.
 int call_library(const Arguments&);
+
+/// Bytes of the message as `message_bytes` has it, the same on all ranks: of one block where each rank has a
+/// block of its own (their mean where lengths differ).  Missing where not every rank knows it (gatherv, scatterv,
+/// alltoallv, alltoallw, neighbours) or the arguments are none that a collective takes.
+std::optional<std::int64_t> message_bytes(const Arguments&);
 
 }  // namespace slowpath::mockups

@@ -18,6 +18,7 @@ from slowpath.cli.values import DURATION
 
 if TYPE_CHECKING:
     from slowpath.diagnose.bench import Bench
+    from slowpath.diagnose.ranks.job import Job
     from slowpath.run.libraries import Library
 
 GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so long
@@ -37,6 +38,11 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
     metavar="WHAT",
     help="Look for this alone: a rule (SP013, 'small-page host memory') or a question of the survey ('page kind'); "
     "may be repeated.",
+)
+@click.option(
+    "--ranks",
+    type=int,
+    help="Of the job that it is about; collectives are measured with all of them.  [default: 2]",
 )
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda.  [default: PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/diagnosis-DATE]")
@@ -58,6 +64,7 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
 def command(
     budget: float,
     only: tuple[str, ...],
+    ranks: int | None,
     mpi: str | None,
     out: Path | None,
     resumed: Path | None,
@@ -81,7 +88,7 @@ def command(
     from slowpath.diagnose.page.files import write_derived
     from slowpath.diagnose.page.text import render
     from slowpath.diagnose.records import FILE
-    from slowpath.diagnose.start import begin, require_resumable, resume
+    from slowpath.diagnose.start import begin, ranks_of, require_resumable, resume, survey_lines
     from slowpath.diagnose.start import dry_run as planned
     from slowpath.run.ownership import owned
 
@@ -91,7 +98,9 @@ def command(
         raise UsageError("--trust is about a folder of --resume; without one there is nothing to trust")
     if resumed is not None:
         require_resumable(resumed, take_over)  # at once, before anything is compiled
-    bench = _bench(mpi, cell_timeout, quiet, dry_run, trust)
+        ranks = ranks_of(resumed, ranks)
+    job = _job(ranks, dry_run)
+    bench = _bench(mpi, cell_timeout, quiet, dry_run, trust, job, budget)
     if dry_run:
         for line in planned(bench, only):
             click.echo(line)
@@ -104,6 +113,8 @@ def command(
         else:
             session = begin(bench, budget, out, name_only, only)
             held.enter_context(owned(session.folder, "slowpath diagnose"))
+            for line in survey_lines(bench):
+                bench.tell(line)
         try:
             diagnosis = session.run()
         finally:
@@ -117,10 +128,24 @@ def command(
     return exit_code_of(*session.results)
 
 
-def _bench(mpi: str | None, cell_timeout: float, quiet: bool, dry: bool, trust: bool) -> Bench:
+def _job(ranks: int | None, dry: bool) -> Job:
+    """The ranks, and where they can go here.  Raises: UsageError: no diagnosis of so many can be made."""
+    from slowpath.diagnose.ranks.job import PAIR, Job, require_possible
+    from slowpath.mpi.topology import processor_groups
+    from slowpath.run.cores import allocated_nodes, allowed_cores
+
+    several = [level for level, groups in processor_groups().items() if level != "core" and len(groups) > 1]
+    job = Job(PAIR if ranks is None else ranks, allowed_cores(), allocated_nodes(os.environ), tuple(several))
+    require_possible(job, on_paper=dry)
+    return job
+
+
+def _bench(
+    mpi: str | None, cell_timeout: float, quiet: bool, dry: bool, trust: bool, job: Job, budget_s: float
+) -> Bench:
     """The MPI, its engine and what this machine has."""
     from slowpath.diagnose.bench import Bench
-    from slowpath.run.cores import allowed_cores
+    from slowpath.diagnose.ranks.costs import SHARE
     from slowpath.run.engine.describe import describe
     from slowpath.run.libraries import one_library
     from slowpath.run.progress import choose
@@ -132,12 +157,14 @@ def _bench(mpi: str | None, cell_timeout: float, quiet: bool, dry: bool, trust: 
         description=describe(built.engine, built.mpi.environ(os.environ)),
         environ=dict(os.environ),
         gpus=_gpus(built, tell, dry),
-        cores=allowed_cores(),
+        cores=job.cores,
         tell=tell,
         progress=lambda: choose(quiet),
         cell_timeout_s=cell_timeout,
         command=["slowpath", *sys.argv[1:]],
         trust=trust,
+        job=job,
+        survey_s=SHARE * budget_s,
     )
 
 

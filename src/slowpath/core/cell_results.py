@@ -50,7 +50,7 @@ class Mode(Result, frozen=True, kw_only=True):
 
 
 class ByCleanness(Result, frozen=True, kw_only=True):
-    """Experiment cannon: the value over clean repetitions and over all."""
+    """Experiments cannon and coll: the value over clean repetitions and over all."""
 
     clean_value: Annotated[NotNegative | None, means("null: no launch has enough clean repetitions")]
     all_value: Annotated[Positive, means("over all repetitions")]
@@ -69,7 +69,7 @@ class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
         float, Meta(gt=0, lt=1), means("quantile of its samples that stands for a launch: 0.5, in `put` 0.25")
     ]
     launch_values: Annotated[list[Number], Meta(min_length=1), means("of each launch")]
-    by_repetitions: Annotated[ByCleanness | None, means("experiment cannon alone")] = None
+    by_repetitions: Annotated[ByCleanness | None, means("experiments cannon and coll alone")] = None
     samples: Annotated[AtLeastOne, means("over all launches")]
     cut_samples: Annotated[Count, means("at the head, before the steady state; not in the value")]
     p50: Annotated[Number, means("median of the samples of a launch; median over launches, like the next three")]
@@ -244,12 +244,15 @@ class InstructionCounts(Result, frozen=True, kw_only=True):
 
 
 class RepetitionCounts(Result, frozen=True, kw_only=True):
-    """Experiment cannon: disturbed repetitions over all launches."""
+    """Experiments cannon and coll: disturbed repetitions over all launches."""
 
     all: Annotated[Count, means("repetitions")]
     clean: Annotated[Count | None, means("as far as it is known; null: switched and loaded are")]
     switched: Annotated[Count | None, means("a rank was switched out; null: ranks share processors")]
     loaded: Annotated[Count | None, means("others loaded the node; null: other load was never reported")]
+    late: Annotated[Count | None, means("experiment coll: a rank came after its deadline; null: not recorded")] = (
+        optional()
+    )
     launches_of_clean: Annotated[Count, means("launches that stand for clean repetitions alone")]
     launches: Annotated[Count, means("that measured it")]
 
@@ -315,7 +318,7 @@ class CellResult(Result, frozen=True, kw_only=True):
     who_pays_reason: Annotated[str | None, means("why who_pays is null")] = None
     instructions: Annotated[InstructionCounts | None, means("experiment put; null: not counted")] = None
     instructions_reason: Annotated[str | None, means("why instructions, or a part of it, is null")] = None
-    repetitions: Annotated[RepetitionCounts | None, means("experiment cannon; null: not reported")] = None
+    repetitions: Annotated[RepetitionCounts | None, means("experiments cannon and coll; null: not reported")] = None
     repetitions_reason: Annotated[str | None, means("why repetitions, or a number in it, is null")] = None
     allocations: Annotated[Allocations | None, means("null: nothing was recorded")] = None
     witness: Annotated[

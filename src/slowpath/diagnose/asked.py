@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from slowpath.core.engine_description import nearest
 from slowpath.core.errors import UsageError
 from slowpath.core.results import ContrastResult, Finding, Results
+from slowpath.diagnose.ranks.parts import with_all_ranks
 from slowpath.findings.registry import RULES
 
 _FIRST_USE = ("allocations", "first lengths", "device allocations", "pages")
@@ -45,6 +46,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "SP029": ("long series",),
     "SP030": ("long series",),
     "SP035": ("paths", "short messages", "your settings", "your settings, GPU memory"),
+    **{rule: groups for rule, groups in with_all_ranks().items() if rule in {one.code for one in RULES}},
 }
 _CONTROL = "control"  # the survey's A/A control: without it nothing warns of a disturbed machine
 

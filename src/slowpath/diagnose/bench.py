@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +14,14 @@ from slowpath.core.cell_check import CheckCells
 from slowpath.core.errors import UsageError
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
+from slowpath.diagnose.ranks.job import A_PAIR, Job
 from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, State
 from slowpath.mpi.parameter_files import settings_of
 from slowpath.report import write_all
 from slowpath.run.execute import RunLimits
 from slowpath.run.libraries import Library as Built
 from slowpath.run.measure import create, measure_prepared, resume
-from slowpath.run.prepare import Prepared, checker_of, prepare_text
+from slowpath.run.prepare import Prepared, checker_of, estimated_s, prepare_text
 from slowpath.run.progress import Progress
 from slowpath.run.reopen import Terms, require_machine_of
 from slowpath.run.trust import choosing_code
@@ -30,7 +32,8 @@ class Bench:
     """What does not change during a diagnosis: the MPI and its engine, the user's variables, GPUs, how to report.
 
     description: of the engine, as it describes itself.  cores: that ranks can have here.  tell: one line for the user.
-    command: how to run it again.  trust: what a resumed folder would choose to start is fine.
+    command: how to run it again.  trust: what a resumed folder would choose to start is fine.  job: the ranks that the
+    diagnosis is about.  survey_s: that its survey may take.
     """
 
     built: Built
@@ -43,6 +46,8 @@ class Bench:
     cell_timeout_s: float
     command: list[str]
     trust: bool = False
+    job: Job = A_PAIR
+    survey_s: float = math.inf
 
     @property
     def library(self) -> LibraryFacts:
@@ -67,7 +72,15 @@ class Bench:
             asked=asked,
             cores=self.cores,
             settings=settings_of(self.built.mpi, self.environ),
+            job=self.job,
+            experiments=frozenset(one["name"] for one in self.description["experiments"]),
+            estimate=self.estimate,
+            survey_s=self.survey_s,
         )
+
+    def estimate(self, text: str) -> float:
+        """Seconds that a campaign would take, by its plan alone.  Raises: UsageError: it is none."""
+        return estimated_s(text, self.built, self.description, self.job.nodes)
 
     def prepare(self, text: str, kind: str) -> Prepared:
         """A campaign as it would run here.

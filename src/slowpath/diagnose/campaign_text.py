@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from slowpath.diagnose.places import Place
 from slowpath.diagnose.sides import Condition
 
 Values = str | Sequence[str]
@@ -53,19 +54,18 @@ class ContrastTable:
 
 @dataclass(frozen=True)
 class CampaignText:
-    """A whole campaign. placements: name -> how the launcher binds.  nodes: name of a placement -> over how many."""
+    """A whole campaign. placements: by name.  ranks: of those that state no number."""
 
     name: str
     title: str
     ranks: int
     rounds: int
     environments: Sequence[EnvironmentTable]
-    placements: Mapping[str, str]
+    placements: Mapping[str, Place]
     groups: Sequence[CellsTable]
     contrasts: Sequence[ContrastTable]
     minimum_effect: float = 0.03
     why: str = ""
-    nodes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -82,7 +82,7 @@ class CampaignText:
             f"minimum_effect = {self.minimum_effect:g}",
         ]
         tables = [environment_text(e) for e in self.environments]
-        tables += [_placement(name, bind, self.nodes.get(name)) for name, bind in self.placements.items()]
+        tables += [placement_text(name, place) for name, place in self.placements.items()]
         tables += [group_text(g) for g in self.groups]
         tables += [contrast_text(c) for c in self.contrasts]
         return "\n".join(head) + "\n\n" + "\n".join(tables)
@@ -107,9 +107,9 @@ def environment_text(environment: EnvironmentTable) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _placement(name: str, bind: str, nodes: int | None) -> str:
-    over = f"nodes = {nodes}\n" if nodes else ""
-    return f"[[placement]]\nname = {_quoted(name)}\nbind = {_quoted(bind)}\n{over}"
+def placement_text(name: str, place: Place) -> str:
+    """One [[placement]] table."""
+    return "\n".join(["[[placement]]", f"name = {_quoted(name)}", *place.lines]) + "\n"
 
 
 def group_text(group: CellsTable) -> str:

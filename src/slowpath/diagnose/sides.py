@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import ContrastResult, EnvironmentResult, Finding, Results
+from slowpath.diagnose.places import ANYWHERE, Place
 from slowpath.findings.evidence.words import SPEAKING
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Under what a cell runs: names as in its run, and what they stand for."""
+    """Under what a cell runs: names as in its run, and what they stand for. at: the place, its binding aside."""
 
     environment: str
     variables: Mapping[str, str]
@@ -21,6 +22,12 @@ class Condition:
     placement: str
     bind: str
     setting: str | None = None
+    at: Place = ANYWHERE
+
+    @property
+    def place(self) -> Place:
+        """Of its launches."""
+        return replace(self.at, bind=self.bind)
 
 
 @dataclass(frozen=True)
@@ -118,14 +125,15 @@ def _only_difference(one: Mapping[str, str], other: Mapping[str, str]) -> str | 
 def condition(cell: CellResult, results: Results) -> Condition:
     """What the cell's environment and placement stand for in its run."""
     environment = _environment_of(cell, results)
-    binds = [one.bind for one in results.run.placements if one.name == cell.placement]
+    at = next((one for one in results.run.placements if one.name == cell.placement), None)
     return Condition(
         environment=cell.environment,
         variables=dict(environment.variables) if environment else {},
         unset=tuple(environment.unset) if environment else (),
         placement=cell.placement,
-        bind=(binds[0] if binds else None) or "core",
+        bind=(at.bind if at else None) or "core",
         setting=environment.setting if environment else None,
+        at=Place("core", at.ranks, at.nodes, at.ranks_per_node, at.spread) if at else ANYWHERE,
     )
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,10 +14,13 @@ from slowpath.core.secrets import clean_words
 from slowpath.core.version import __version__
 from slowpath.diagnose.asked import asked_for
 from slowpath.diagnose.bench import Bench
+from slowpath.diagnose.ranks.costs import STATED, cost_lines, costs, left_out_line
+from slowpath.diagnose.ranks.job import PAIR, Job, crowded_lines
+from slowpath.diagnose.ranks.survey import Kept
 from slowpath.diagnose.records import SCHEMA, Diagnosis, now, read_diagnosis, write_diagnosis
 from slowpath.diagnose.session import Session
 from slowpath.diagnose.steps.order import proposals
-from slowpath.diagnose.steps.survey import whole_survey
+from slowpath.diagnose.steps.survey import whole_survey, within_budget
 from slowpath.diagnose.tasks import SurveyTask
 from slowpath.run.measure import new_folder
 from slowpath.run.ownership import require_free
@@ -99,6 +103,30 @@ def _budget_s(diagnosis: Diagnosis, added_s: float | None, usual_s: float) -> fl
     return diagnosis.budget_s if added_s is None else diagnosis.spent_s + added_s
 
 
+def ranks_of(folder: Path, asked: int | None) -> int:
+    """That the diagnosis in a folder is about.
+
+    Args:   asked: with --ranks; None: nothing.
+    Raises: UsageError: it is about another number.  RecordError: it holds none.
+    """
+    task = next((one.task for one in read_diagnosis(folder).steps), None)
+    there = task.ranks if isinstance(task, SurveyTask) else asked or PAIR
+    if asked not in (None, there):
+        raise UsageError(f"--ranks {asked}: the diagnosis in {folder} is about {there} ranks; begin a new one")
+    return there
+
+
+def survey_lines(bench: Bench) -> list[str]:
+    """What a survey of these ranks and of others would cost, and what more ranks than cores mean."""
+    state = bench.state([], [])
+
+    def kept_for(job: Job) -> Kept:
+        return within_budget(dataclasses.replace(state, job=job))
+
+    ranks = sorted({*STATED, bench.job.ranks})
+    return [*crowded_lines(bench.job), *cost_lines(costs(ranks, kept_for, bench.estimate))]
+
+
 def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
     """What the survey would do, and how the rest is decided.  Raises: UsageError: nothing here is called as in only."""
     asked = asked_for(only, whole_survey(bench.state([], [])))
@@ -110,6 +138,8 @@ def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
     return [
         *([f"asked for: {', '.join(asked.words)}"] if asked else []),
         f"survey: {cells} cells, {plan.rounds} rounds, {cost.launches} launches, about {cost.wall_s:.0f} s",
+        *left_out_line(survey.task.left_out if isinstance(survey.task, SurveyTask) else (), bench.survey_s),
+        *survey_lines(bench),
         *(f"your environment: {one.name}={one.value} ({one.state.replace('_', ' ')})" for one in forced),
         "then, by what the survey shows: limits refined, points that separate laws, trials of remedies",
     ]

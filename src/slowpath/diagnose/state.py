@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,6 +12,8 @@ from typing import TypeVar
 from slowpath.core.cell_check import CheckCells, nothing_checked
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
+from slowpath.diagnose.ranks.job import A_PAIR, PAIR, Job
+from slowpath.diagnose.ranks.survey import Estimate
 from slowpath.diagnose.records import DiagnosisStep
 from slowpath.diagnose.tasks import SurveyTask, Task
 from slowpath.findings.gather.control_variables import control_variables
@@ -20,7 +23,6 @@ from slowpath.mpi.forced import Forced, forced_states
 from slowpath.mpi.own_settings import OwnSetting, removable
 from slowpath.mpi.switches import SwitchVariable, switches_of
 
-RANKS = 2
 EVERYTHING = Asked()
 T = TypeVar("T", bound=Task)
 
@@ -69,6 +71,9 @@ class State:
     """All that a proposal may rest on. measured: the survey first.  environ: the user's.  gpus: that both ranks can
     take.  check: the engine as the judge of cells.  asked: what is to be looked into; all findings, where nothing was
     asked for.  cores: that ranks can have here; None: not known.  settings: the user's own, as they are now.
+
+    ranks: of steps whose cells state none.  job: the ranks that it was begun for.  experiments: of the engine.
+    estimate: seconds that a campaign's text takes; None: not known.  survey_s: that the survey may take.
     """
 
     findings: Sequence[Finding]
@@ -76,11 +81,15 @@ class State:
     library: LibraryFacts
     environ: Mapping[str, str]
     gpus: int = 0
-    ranks: int = RANKS
+    ranks: int = PAIR
     check: CheckCells = nothing_checked
     asked: Asked = EVERYTHING
     cores: int | None = None
     settings: Sequence[OwnSetting] = ()
+    job: Job = A_PAIR
+    experiments: frozenset[str] = frozenset()
+    estimate: Estimate | None = None
+    survey_s: float = math.inf
 
     @property
     def removable(self) -> tuple[OwnSetting, ...]:

@@ -31,11 +31,14 @@ class TaskBase(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 class SurveyTask(TaskBase, frozen=True, kw_only=True, tag="survey"):
     """Look for slow paths cheaply. only: rules and questions whose cells it has; empty: all.
 
-    settings: the user's own, as they were then.
+    settings: the user's own, as they were then.  ranks: that it is about.  left_out: groups of cells with all ranks
+    that the budget did not hold.
     """
 
     only: list[str] = []
     settings: list[OwnSetting] = []
+    ranks: Whole = 2
+    left_out: list[str] = []
 
 
 class SettingsCell(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from slowpath.core.roles import Roles
 from slowpath.experiments.cannon.experiment import CANNON
+from slowpath.experiments.coll.experiment import COLL
 from slowpath.experiments.exchange import EXCHANGE
 from slowpath.experiments.experiment import Experiment
 from slowpath.experiments.ipc.experiment import IPC
@@ -16,6 +17,7 @@ from slowpath.experiments.put.experiment import PUT
 EXPERIMENTS: tuple[Experiment, ...] = (
     P2P,
     EXCHANGE,
+    COLL,
     PUT,
     CANNON,
     IPC,

@@ -19,7 +19,8 @@ from slowpath.experiments.registry import experiment_named
 
 FEWEST_ROUNDS = 5  # below it a t interval over launches is too wide to decide anything (docs/internals/statistics.md)
 _LEAST_ROUNDS = 2  # one launch has no spread between launches at all
-LAUNCH_S = 0.3  # start and end of the MPI job
+LAUNCH_S = 0.3  # start and end of an MPI job of two ranks
+RANK_S = 0.005  # each further one
 Kind = tuple[str, str, int]  # environment, placement, lowest cell
 
 
@@ -43,7 +44,8 @@ def launch_seconds(plan: Plan) -> dict[Kind, float]:
     seconds: dict[Kind, float] = {}
     for launch in plan.launches:
         if kind_of(launch) not in seconds:
-            seconds[kind_of(launch)] = LAUNCH_S + sum(map(cell_seconds, launch.cells))
+            started_s = LAUNCH_S + RANK_S * max(0, plan.ranks_of(launch.placement) - 2)
+            seconds[kind_of(launch)] = started_s + sum(map(cell_seconds, launch.cells))
     return seconds
 
 

@@ -54,6 +54,7 @@ def expand(
         raise UsageError(f"{words} ranks and {rounds} rounds cannot run; give 1 or more of each")
     environments = resolve_environments(campaign.environments, mpis)
     placements = resolve_placements(campaign.placements, counts, nodes or Nodes(), campaign.source)
+    counts = sorted({placement.ranks or counts[-1] for placement in placements})
     planned = [mpi.planned for mpi in mpis]
     groups = _expand_groups(campaign, description, Shared(counts, planned, environments, placements))
     cells = [cell for group in groups.values() for cell in group.cells]

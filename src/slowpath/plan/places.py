@@ -26,15 +26,20 @@ def resolve_placements(
 ) -> list[Placement]:
     """Every placement, those of `pairs` one for each pair of nodes; with several numbers of ranks one for each.
 
+    One that states its own number of ranks stands once. Where any does, each has its number.
+
     Raises: UsageError naming table and key, where keys exclude each other or the ranks can't be divided so.
     """
-    several = len(counts) > 1
-    return [
-        _with_ranks(placement, ranks) if several else placement
-        for table in tables
-        for ranks in counts
-        for placement in _resolve(table, ranks, nodes, source)
-    ]
+    several, own = len(counts) > 1, any(table.ranks for table in tables)
+    found: list[Placement] = []
+    for table in tables:
+        for ranks in [table.ranks] if table.ranks else counts:
+            for one in _resolve(table, ranks, nodes, source):
+                if several and not table.ranks:
+                    found.append(_with_ranks(one, ranks))
+                else:
+                    found.append(msgspec.structs.replace(one, ranks=ranks) if own else one)
+    return found
 
 
 def _with_ranks(placement: Placement, ranks: int) -> Placement:

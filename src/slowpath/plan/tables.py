@@ -54,7 +54,8 @@ class PlacementTable(msgspec.Struct, frozen=True):
     """[[placement]]: how the launcher is asked to bind ranks, and where it is asked to put them.
 
     spread: what each next rank of a node is moved on by.  pairs: every pair of nodes in turn, a rank on each.
-    pairs_at_once: whether pairs without a node in common run at the same time.
+    pairs_at_once: whether pairs without a node in common run at the same time.  ranks: of its launches, in place of the
+    campaign's.
     """
 
     name: Name
@@ -64,6 +65,7 @@ class PlacementTable(msgspec.Struct, frozen=True):
     ranks_per_node: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     pairs: bool = False
     pairs_at_once: bool = True
+    ranks: RankCount | None = None
 
 
 class CellsTable(msgspec.Struct, frozen=True):

@@ -106,6 +106,15 @@ def prepare_text(
     return _prepared(plan, campaign, (library,), description, environ)
 
 
+def estimated_s(text: str, library: Library, description: Mapping[str, Any], nodes: int) -> float:
+    """Seconds that a campaign which a program wrote would take on so many nodes; no cell of it is judged.
+
+    Raises: UsageError: it is no campaign.
+    """
+    plan = expand(decode(text.encode(), "campaign"), dict(description), [library.in_use], 0, nodes=Nodes(nodes))
+    return estimate(plan).wall_s
+
+
 def prepare_plan(
     plan: Plan,
     campaign_text: bytes,

@@ -22,6 +22,7 @@ from slowpath.diagnose.combined.compatible import (
     combinable,
     proven_remedies,
 )
+from slowpath.diagnose.places import Place
 from slowpath.diagnose.sides import Condition
 from slowpath.diagnose.state import State
 from slowpath.diagnose.tasks import CombinedCase, CombinedTask, LeftOut
@@ -48,7 +49,7 @@ class _Case:
     def links(self) -> list[str]:
         """In what the cell with all remedies differs from the one with its own."""
         own, all_of_them = self.proven.remedied_under, self.combined
-        moved = (_job(own) != _job(all_of_them), own.bind != all_of_them.bind)
+        moved = (_job(own) != _job(all_of_them), own.place != all_of_them.place)
         return [*(axis for axis, differs in zip(JOB_AXES, moved, strict=True) if differs), *self.added]
 
 
@@ -118,7 +119,7 @@ def _campaign(cases: Sequence[_Case], ranks: int) -> CampaignText:
         ranks=ranks,
         rounds=ROUNDS,
         environments=list(book.environments.values()),
-        placements={name: bind for bind, name in book.placements.items()},
+        placements={name: place for place, name in book.placements.items()},
         groups=[*groups, *more],
         contrasts=[*contrasts, *made],
         why="Is each slow cell as fast with all proven remedies that reach it as with its own alone?",
@@ -130,7 +131,7 @@ class _Book:
 
     def __init__(self) -> None:
         self.environments: dict[_Variables, EnvironmentTable] = {}
-        self.placements: dict[str, str] = {}
+        self.placements: dict[Place, str] = {}
 
     def environment(self, under: Condition, name: str | None = None) -> str:
         taken = {one.name for one in self.environments.values()}
@@ -138,7 +139,7 @@ class _Book:
         return self.environments.setdefault(_job(under), made).name
 
     def placement(self, under: Condition, name: str | None = None) -> str:
-        return self.placements.setdefault(under.bind, _free(name or under.placement, set(self.placements.values())))
+        return self.placements.setdefault(under.place, _free(name or under.placement, set(self.placements.values())))
 
 
 def _job(under: Condition) -> _Variables:

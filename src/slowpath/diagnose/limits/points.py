@@ -60,7 +60,7 @@ def campaign(
         ranks=ranks,
         rounds=rounds,
         environments=[EnvironmentTable(under.environment, under.variables, under.unset)],
-        placements={under.placement: under.bind},
+        placements={under.placement: under.place},
         groups=[group],
         contrasts=[],
         why=why,

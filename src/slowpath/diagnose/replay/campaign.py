@@ -13,6 +13,7 @@ from slowpath.analyse.watch.measured_prices import LENGTH
 from slowpath.analyse.watch.priced_rules import DEFAULTS, FIRST_METRICS
 from slowpath.analyse.watch.prices import PriceQuestion, words
 from slowpath.diagnose.campaign_text import CampaignText, CellsTable, ContrastTable, EnvironmentTable
+from slowpath.diagnose.places import Place
 
 ROUNDS: Final = 8
 MOST_QUESTIONS: Final = 24
@@ -52,12 +53,11 @@ def campaign_of(
         ranks=2,
         rounds=ROUNDS,
         environments=[environment],
-        placements={place: "core"},
+        placements={place: Place("core", nodes=nodes if nodes > 1 else None)},
         groups=groups,
         contrasts=contrasts,
         why="The costly messages of a watched program: each kind as it is, and without one fault.\n"
         + "\n".join(f"{i + 1}: {words(one.load)}, {100 * one.share:.1f} % of the run" for i, one in enumerate(asked)),
-        nodes={place: nodes} if nodes > 1 else {},
     )
 
 

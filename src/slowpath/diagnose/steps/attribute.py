@@ -161,7 +161,7 @@ def campaign_for(task: AttributeTask, sides: Sides, ranks: int) -> CampaignText:
         ranks=ranks,
         rounds=ROUNDS + 2,
         environments=[EnvironmentTable(name, variables, without)],
-        placements={under.placement: under.bind},
+        placements={under.placement: under.place},
         groups=[CellsTable("limit", slow.experiment, parameters, [name], [under.placement])],
         contrasts=[],
         why=f"The switch lies at {task.limit_bytes} B, {task.variable} is {task.value_bytes} ({task.value_source}); "

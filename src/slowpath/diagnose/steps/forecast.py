@@ -136,7 +136,7 @@ def _campaign(task: ForecastTask, state: State) -> CampaignText:
         ranks=state.ranks,
         rounds=ROUNDS,
         environments=environments_of(under),
-        placements={one.placement: one.bind for one in under},
+        placements={one.placement: one.place for one in under},
         groups=groups,
         contrasts=[],
         why="Foretold before this was measured: the task of this step in diagnosis.json has the times.",

@@ -76,7 +76,7 @@ def launches_campaign(cell: CellResult, results: Results, ranks: int) -> Campaig
         ranks=ranks,
         rounds=ROUNDS,
         environments=environments_of([under]),
-        placements={under.placement: under.bind},
+        placements={under.placement: under.place},
         groups=[group],
         contrasts=[],
         minimum_effect=0.03,

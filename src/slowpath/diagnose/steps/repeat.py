@@ -105,7 +105,7 @@ def repeat_campaign(contrast: ContrastResult, results: Results, ranks: int, why:
         ranks=ranks,
         rounds=ROUNDS,
         environments=environments_of(under),
-        placements={one.placement: one.bind for one in under},
+        placements={one.placement: one.place for one in under},
         groups=[group],
         contrasts=[repeated],
         minimum_effect=contrast.minimum_effect,

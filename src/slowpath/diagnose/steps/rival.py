@@ -91,7 +91,7 @@ def rival_campaign(state: State) -> CampaignText | None:
         ranks=state.ranks,
         rounds=ROUNDS,
         environments=environments_of([under for _, _, under in entries]),
-        placements={under.placement: under.bind for _, _, under in entries},
+        placements={under.placement: under.place for _, _, under in entries},
         groups=[
             CellsTable(f"cell {number}", cell.experiment, parameters, [under.environment], [under.placement])
             for number, (cell, parameters, under) in enumerate(entries, start=1)

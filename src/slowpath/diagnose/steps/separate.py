@@ -102,7 +102,7 @@ def separate_campaign(finding: Finding, results: Results, ranks: int, why: str) 
         ranks=ranks,
         rounds=ROUNDS,
         environments=environments_of([under]),
-        placements={under.placement: under.bind},
+        placements={under.placement: under.place},
         groups=groups,
         contrasts=[],
         why=why,

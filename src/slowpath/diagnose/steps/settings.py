@@ -12,6 +12,7 @@ from slowpath.diagnose.campaign_text import CampaignText, CellsTable, ContrastTa
 from slowpath.diagnose.own_settings.named import Sets, named, without_twins
 from slowpath.diagnose.own_settings.outcomes import Share, rounds_for, share
 from slowpath.diagnose.own_settings.search import Responsible, Set, ToTry, search
+from slowpath.diagnose.places import Place
 from slowpath.diagnose.sides import condition
 from slowpath.diagnose.state import MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
@@ -85,11 +86,11 @@ def _campaign(
     for name, some in taken.items():
         less = without(settings, [settings[number] for number in sorted(some)])
         environments.append(EnvironmentTable(name, less.variables, less.unset))
-    groups, contrasts, placements = list[CellsTable](), list[ContrastTable](), dict[str, str]()
+    groups, contrasts, placements = list[CellsTable](), list[ContrastTable](), dict[str, Place]()
     for cell, contrast, results in cells:
         slow = results.cell(contrast.b.cell)
         under = condition(slow, results)
-        placements[under.placement] = under.bind
+        placements[under.placement] = under.place
         names = [one.name for one in environments]
         groups.append(CellsTable(cell.group, slow.experiment, slow.parameters, names, [under.placement]))
         contrasts += [

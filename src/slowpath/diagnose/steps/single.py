@@ -115,7 +115,7 @@ def single_campaign(wanted: Sequence[Screened], results: Results, ranks: int, wh
         ranks=ranks,
         rounds=ROUNDS,
         environments=environments_of(under),
-        placements={one.placement: one.bind for one in under},
+        placements={one.placement: one.place for one in under},
         groups=groups,
         contrasts=contrasts,
         why=why,

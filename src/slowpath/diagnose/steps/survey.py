@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from slowpath.core.results import Results
 from slowpath.diagnose.campaign_text import ContrastTable, EnvironmentTable, contrast_text, environment_text
 from slowpath.diagnose.own_settings.named import only_one, without_twins
+from slowpath.diagnose.ranks.survey import Kept, within
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
@@ -102,13 +103,27 @@ messages = 8
 def propose(state: State) -> Iterator[Proposal]:
     """Where nothing was measured yet."""
     if not state.measured:
-        text = state.asked.narrowed(whole_survey(state))
-        task = SurveyTask(only=state.asked.words, settings=list(state.settings))
-        yield Proposal(task, text, "look for slow paths")
+        kept = Kept(state.asked.narrowed(whole_survey(state))) if state.asked else within_budget(state)
+        task = SurveyTask(
+            only=state.asked.words,
+            settings=list(state.settings),
+            ranks=state.job.ranks,
+            left_out=list(kept.left_out),
+        )
+        yield Proposal(task, kept.text, "look for slow paths")
 
 
 def whole_survey(state: State) -> str:
-    """The survey of this machine, whatever was asked for."""
+    """The survey of this machine, whatever was asked for and however much the budget holds."""
+    return within(_pairs(state), state.job, state.experiments, None, state.survey_s).text
+
+
+def within_budget(state: State) -> Kept:
+    """As much of the survey as its share of the budget holds."""
+    return within(_pairs(state), state.job, state.experiments, state.estimate, state.survey_s)
+
+
+def _pairs(state: State) -> str:
     return survey_text(shipped_text("survey"), removable(state.settings), state.gpus)
 
 
@@ -134,7 +149,7 @@ SURVEY = StepKind(SurveyTask, apply, summary, required=True)
 
 
 def survey_text(shipped: str, own: Sequence[OwnSetting], gpus: int) -> str:
-    """The campaign's text.
+    """The text of the campaign of two ranks.
 
     Args: shipped: of campaigns/survey.toml.  own: settings of the user's that can be taken away.  gpus: devices that
           both ranks can take.

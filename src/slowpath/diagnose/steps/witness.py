@@ -81,7 +81,7 @@ def witness_campaign(state: State) -> CampaignText | None:
         ranks=state.ranks,
         rounds=ROUNDS,
         environments=list(environments.values()),
-        placements={here.placement: here.bind for _, here in wanted.values()},
+        placements={here.placement: here.place for _, here in wanted.values()},
         groups=groups,
         contrasts=[],
         why="Calls are counted in launches of their own, whose times are not used.",

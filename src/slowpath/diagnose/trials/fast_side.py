@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from slowpath.diagnose.campaign_text import CellsTable, ContrastTable, EnvironmentTable
+from slowpath.diagnose.places import Place
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.tasks import FastSide
 from slowpath.diagnose.trials.toggle import Toggle, cells_at, toggle_of
@@ -32,7 +33,7 @@ class FastCells:
     groups: tuple[CellsTable, ...] = ()
     contrasts: tuple[ContrastTable, ...] = ()
     environments: tuple[EnvironmentTable, ...] = ()
-    placements: tuple[tuple[str, str], ...] = ()
+    placements: tuple[tuple[str, Place], ...] = ()
 
 
 def fast_cells(sides: Sides, toggle: Toggle, remedy: Remedy, environ: frozenset[str]) -> FastCells:
@@ -62,7 +63,7 @@ def _unchanged(
     here = _own_name(EnvironmentTable(under.environment, under.variables, under.unset), toggle.environments)
     group = CellsTable(FAST, experiment, parameters, [here.name], [under.placement], copies=2)
     alike = ContrastTable(FAST, _QUESTION, FAST, "copy", "1", "2", metric, phase, explains=True)
-    return FastCells("unchanged", (group,), (alike,), (here,), ((under.placement, under.bind),))
+    return FastCells("unchanged", (group,), (alike,), (here,), ((under.placement, under.place),))
 
 
 def _pair(group: str, name: str, toggle: Toggle, metric: str, phase: str, copy: str) -> ContrastTable:

@@ -21,9 +21,10 @@ class CannotHelp:
 def where_it_can_help(sides: Sides, remedy: Remedy, ranks: int, cores: int | None) -> Sides | CannotHelp:
     """The sides under a placement in which the remedy has the cores that it takes.
 
-    Args: ranks: of the trial, all on one node.  cores: that they can have there; None: not known, so nothing is denied.
+    Args: ranks: of the trial, all on one node, where the slow side's placement states none.  cores: that they can have
+          there; None: not known, so nothing is denied.
     """
-    need = remedy.cores_per_rank
+    need, ranks = remedy.cores_per_rank, sides.slow_under.at.ranks or ranks
     if need is None or cores is None:
         return sides
     if cores < need * ranks:

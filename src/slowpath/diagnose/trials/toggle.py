@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slowpath.core.cell_results import CellResult
 from slowpath.diagnose.campaign_text import CellsTable, EnvironmentTable
+from slowpath.diagnose.places import Place
 from slowpath.diagnose.sides import Condition
 from slowpath.findings.remedies.remedy import Remedy
 
@@ -16,7 +17,7 @@ from slowpath.findings.remedies.remedy import Remedy
 class Toggle:
     """axis, slow, remedied: what differs, as it is and with the remedy.  parameters: with the remedy.
 
-    environments: by name, the one as it is first.  placements: name -> binding, the one as it is first.
+    environments: by name, the one as it is first.  placements: the one as it is first.
     """
 
     axis: str
@@ -24,13 +25,13 @@ class Toggle:
     remedied: str
     parameters: Mapping[str, str]
     environments: tuple[EnvironmentTable, ...]
-    placements: Mapping[str, str]
+    placements: Mapping[str, Place]
 
     def leads_to(self, cell: CellResult, under: Condition) -> bool:
         """Whether the cell with the remedy is this one: the same parameters, variables and binding."""
-        here, bind = self.environments[-1], list(self.placements.values())[-1]
-        mine = (dict(self.parameters), dict(here.variables), set(here.unset), bind)
-        return mine == (dict(cell.parameters), dict(under.variables), set(under.unset), under.bind)
+        here, place = self.environments[-1], list(self.placements.values())[-1]
+        mine = (dict(self.parameters), dict(here.variables), set(here.unset), place)
+        return mine == (dict(cell.parameters), dict(under.variables), set(under.unset), under.place)
 
 
 def toggle_of(cell: CellResult, under: Condition, remedy: Remedy, environ: frozenset[str]) -> Toggle | str:
@@ -40,7 +41,7 @@ def toggle_of(cell: CellResult, under: Condition, remedy: Remedy, environ: froze
     """
     parameters = dict(cell.parameters)
     here = EnvironmentTable(under.environment, under.variables, under.unset)
-    places = {under.placement: under.bind}
+    places = {under.placement: under.place}
     if remedy.parameter is not None and remedy.change is not None:
         changed = remedy.change(parameters)
         if changed is None:
@@ -51,7 +52,9 @@ def toggle_of(cell: CellResult, under: Condition, remedy: Remedy, environ: froze
         if under.bind == remedy.bind:
             return f"it does not apply: ranks are already bound to a {remedy.bind}"
         names = under.placement, f"bound to {remedy.bind}"
-        return Toggle("placement", *names, parameters, (here,), {**places, names[1]: remedy.bind})
+        return Toggle(
+            "placement", *names, parameters, (here,), {**places, names[1]: replace(under.place, bind=remedy.bind)}
+        )
     other = _remedied(under, remedy, environ)
     if other is None:
         return "it does not apply: the environment is already as it asks"

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.result import Interval
 from slowpath.stats.laws.found import FittedLaw
 
-# The least that a law has to make of a difference. Many cells and laws are looked at, and over a hundred runs some fit
-# noise: lower ends of 1.04 to 1.08 in 4 of 60 clean runs (docs/results/plants.md).
 WITHOUT_USER = "without your settings"  # the environment that lacks all of the user's own
-LAW_RATIO = 1.1
+LAW_RATIO = 1.1  # least of a law: of many, some fit noise, to 1.08 in 4 of 60 clean runs (docs/results/plants.md)
 CLEAR_RATIO = 1.25  # from here on a difference is called a slow path also where no law or rule says more about it
+Fact = TypeVar("Fact")
 
 
 @dataclass(frozen=True)
@@ -247,10 +246,7 @@ class LaunchLottery(Difference):
 
 @dataclass(frozen=True)
 class Processors:
-    """Where the ranks of a placement may run. shared: ranks of a node have fewer processors than there are of them.
-
-    movable: some rank may run on more than one.
-    """
+    """Where ranks may run. shared: a node has fewer processors than ranks. movable: one may run on several."""
 
     words: str
     shared: bool
@@ -309,6 +305,9 @@ class Evidence(Protocol):
 
     def screened(self, *parameters: str) -> list[Screened]:
         """What these parameters do where many were varied at once, where that is decided and clear."""
+
+    def facts(self, kind: type[Fact]) -> Sequence[Fact]:
+        """Of a kind that has a file of its own, as those of collectives: gather/facts.py lists them."""
 
     def first_uses(self) -> Sequence[FirstUse]:
         """Slow first messages, each cell in at most one of them; those with a law come first."""

@@ -10,13 +10,14 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.results import EnvironmentResult, Results
+from slowpath.core.results import ContrastResult, EnvironmentResult, Results
 from slowpath.core.roles import Roles
 from slowpath.findings.evidence.evidence import (
     CLEAR_RATIO,
     WITHOUT_USER,
     ControlVariable,
     ExposedMessage,
+    Fact,
     FirstUse,
     Growth,
     LateFastPath,
@@ -49,6 +50,7 @@ from slowpath.findings.gather import (
     shapes,
 )
 from slowpath.findings.gather.contrasts import DECIDED, slowdown
+from slowpath.findings.gather.facts import facts_of
 from slowpath.findings.gather.lines import Line, Lines
 from slowpath.findings.gather.untouched import with_touched_twin
 from slowpath.findings.gather.variations import Variations
@@ -95,6 +97,11 @@ class Gathered:
 
     # What was compared.
 
+    @property
+    def contrasts(self) -> Sequence[ContrastResult]:
+        """Of the run."""
+        return self._results.contrasts
+
     @cached_property
     def _slowdowns(self) -> list[Slowdown]:
         """Every decided contrast beyond the minimum effect, controls left out, and those in which the user's own
@@ -126,6 +133,9 @@ class Gathered:
 
     def screened(self, *parameters: str) -> list[Screened]:
         return [one for one in self._screened if one.parameter in parameters and one.ratio.least > CLEAR_RATIO]
+
+    def facts(self, kind: type[Fact]) -> Sequence[Fact]:
+        return facts_of(self, kind)
 
     # What a line shows.
 
@@ -211,6 +221,10 @@ class Gathered:
         return line.among(laws.named(names)) if line is not None else None
 
     # Where it was measured.
+
+    def cells_of(self, experiment: str) -> list[CellResult]:
+        """Of one experiment, with times, in their order."""
+        return [cell for cell in self._results.cells if cell.experiment == experiment and cell.metrics]
 
     def setting(self, cell: CellResult) -> str | None:
         entry = _of_cell(self._environments, cell)

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Ranks set off together without a message between them: a first use that a barrier's messages would make is
+/// still a first use.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "mpi/barrier.hpp"
+
+namespace slowpath::mpi {
+
+/// When a rank was to set off, and by how much it was late; CLOCK_MONOTONIC of its node.
+struct Release {
+    std::int64_t deadline_ns;
+    std::int64_t late_ns;  ///< 0: it was there in time
+};
+
+/// A meeting point of each node's ranks in shared memory.  Between nodes the leaders alone exchange messages,
+/// which they have done before, when it was made.
+class SharedRelease {
+  public:
+    /// Collective over the communicator, which must outlive it.  Where the system gives no shared memory
+    /// ranks meet by messages, and `by_messages` says so.
+    explicit SharedRelease(MPI_Comm communicator);
+    ~SharedRelease();
+    SharedRelease(const SharedRelease&) = delete;
+    SharedRelease& operator=(const SharedRelease&) = delete;
+
+    /// All ranks call it.  Returns at the deadline that the last one to come has set for its node, or later.
+    Release wait();
+    bool by_messages() const { return region_ == nullptr; }
+
+  private:
+    struct Region;
+    void open(MPI_Comm node);
+    Release meet_by_messages() const;
+
+    Region* region_ = nullptr;
+    MPI_Comm leaders_ = MPI_COMM_NULL;
+    int members_ = 1;
+    std::uint64_t meetings_ = 0;
+    std::optional<Barrier> between_leaders_;
+    std::optional<Barrier> between_all_;
+};
+
+}  // namespace slowpath::mpi

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a survey measures with all ranks, in the order of its worth: what comes last is left out first. Pure.
+
+Cells of the experiments coll and first_use, short ones. Which collective is held against which other calls says
+slowpath.mpi.guidelines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from slowpath.mpi import guidelines
+
+WORK = "collective_work_s"
+BRIEF = {"samples": "24", "time_limit_s": "0.006", "warmup_s": "0.001"}
+LENGTHS = ("8", "8192", "262144")
+# What programs call most, first.
+HELD = (
+    "allreduce",
+    "bcast",
+    "allgather",
+    "alltoall",
+    "reduce",
+    "reduce_scatter_block",
+    "gather",
+    "scatter",
+    "scan",
+    "exscan",
+    "allgatherv",
+    "alltoallv",
+    "gatherv",
+    "scatterv",
+    "reduce_scatter",
+)
+_PER_RANK = frozenset({"gather", "scatter", "allgather", "alltoall", "allgatherv", "alltoallv", "gatherv", "scatterv"})
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A contrast along one axis: b, each of several, is held against a."""
+
+    name: str
+    question: str
+    axis: str
+    a: str
+    b: tuple[str, ...]
+    phase: str = "steady"
+    metric: str = WORK
+    explains: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """A group of cells. rules: that look at it.  counted: its calls are counted, and no time of it is used.
+
+    environments: none: all of the survey, whose launches it shares.
+    everywhere: measured in each placement, and not in the first alone.  most_ranks: with more it is left out, since
+    it would take too long.
+    """
+
+    name: str
+    rules: tuple[str, ...]
+    parameters: Mapping[str, str | Sequence[str]]
+    pairs: tuple[Pair, ...] = ()
+    environments: tuple[str, ...] = ("default",)
+    experiment: str = "coll"
+    counted: bool = False
+    everywhere: bool = False
+    most_ranks: int | None = None
+    effort: Mapping[str, str] = field(default_factory=lambda: BRIEF)
+
+    @property
+    def grows_with_ranks(self) -> bool:
+        """Whether each rank has a block for each other one."""
+        named = self.parameters.get("collective", ())
+        return bool(_PER_RANK & set([named] if isinstance(named, str) else named))
+
+
+def held_against(collective: str) -> Part | None:
+    """The collective against what the library's other calls make of it; None: nothing is known that makes it."""
+    ways = list(
+        dict.fromkeys(
+            g.mockup
+            for g in getattr(guidelines, "GUIDELINES", ())
+            if g.collective == collective and g.mockup is not None
+        )
+    )
+    if not ways:
+        return None
+    lengths = {} if collective == "barrier" else {"message_bytes": list(LENGTHS)}
+    pairs = tuple(
+        Pair(f"{collective} <= {way}", f"Is the library's {collective} slower than {way}?", "way", way, ("library",))
+        for way in ways
+    )
+    return Part(
+        f"{collective} by other calls",
+        ("SP036",),
+        {"collective": collective, **lengths, "way": ["library", *ways]},
+        pairs,
+    )
+
+
+SHAPES = (
+    Part(
+        "lengths of collectives",
+        ("SP037",),
+        {"collective": ["bcast", "allreduce", "alltoall", "allgather"], "message_bytes": "8..1MiB*4"},
+        everywhere=True,
+    ),
+    Part(
+        "calls of a communicator",
+        ("SP040",),
+        {
+            "pattern": "counted",
+            "collective": ["bcast", "allreduce", "barrier", "reduce"],
+            "message_bytes": "8",
+            "calls": "12",
+        },
+    ),
+    Part(
+        "operations",
+        ("SP042",),
+        {"collective": ["allreduce", "reduce"], "message_bytes": ["8", "65536"], "op": ["sum", "user", "user_ordered"]},
+        (
+            Pair("user operation", "Is an operation of the user's slower than MPI_SUM?", "op", "sum", ("user",)),
+            Pair("ordered operation", "What does it cost that it does not commute?", "op", "user", ("user_ordered",)),
+        ),
+    ),
+    Part(
+        "collectives under threads",
+        ("SP042",),
+        {"collective": ["bcast", "allreduce", "barrier"], "message_bytes": "8"},
+        (
+            Pair(
+                "collectives under threads",
+                "What does MPI_THREAD_MULTIPLE cost a collective?",
+                "environment",
+                "default",
+                ("threads",),
+            ),
+        ),
+        environments=(),
+    ),
+    Part(
+        "shapes of elements",
+        ("SP038",),
+        {"collective": ["bcast", "allgather"], "message_bytes": ["8192", "262144"], "shape": ["elements", "one_type"]},
+        (
+            Pair(
+                "one big element",
+                "Is one big element slower than many small ones?",
+                "shape",
+                "elements",
+                ("one_type",),
+            ),
+        ),
+    ),
+    Part(
+        "arrivals",
+        ("SP045",),
+        {
+            "collective": ["bcast", "allreduce", "alltoall"],
+            "message_bytes": ["8", "65536"],
+            "arrival": ["together", "one_late"],
+            "arrival_ratio": "2",
+        },
+        (
+            Pair(
+                "a late rank",
+                "Does it take longer from its last rank's entry on where one came late?",
+                "arrival",
+                "together",
+                ("one_late",),
+            ),
+        ),
+    ),
+    Part(
+        "communicators",
+        ("SP041",),
+        {"pattern": "communicators", "collective": "bcast", "message_bytes": "8", "calls": "700"},
+        effort={"samples": "6", "time_limit_s": "0.0005", "warmup_s": "0"},
+        most_ranks=16,
+    ),
+)
+
+
+def parts() -> list[Part]:
+    """All of them, the most valuable first."""
+    held = [part for one in HELD if (part := held_against(one)) is not None]
+    return [*held[:4], *SHAPES[:4], *held[4:], *SHAPES[4:]]
+
+
+def with_all_ranks() -> dict[str, tuple[str, ...]]:
+    """Rule -> names of the groups that can show it."""
+    every = parts()
+    return {rule: tuple(one.name for one in every if rule in one.rules) for one in every for rule in one.rules}

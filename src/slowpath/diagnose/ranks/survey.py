@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The survey's part with all ranks: as text of a campaign, and as much of it as the budget holds. Pure."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from slowpath.core.units import expand_values
+from slowpath.diagnose.campaign_text import (
+    CellsTable,
+    ContrastTable,
+    EnvironmentTable,
+    contrast_text,
+    environment_text,
+    group_text,
+    placement_text,
+)
+from slowpath.diagnose.places import Place
+from slowpath.diagnose.ranks.job import PAIR, Job
+from slowpath.diagnose.ranks.parts import Part, parts
+
+MOST_BYTES = 256 * 2**20  # that all ranks together get in a call; longer messages are left out
+COUNTED = "default, counted"
+BOUND = "bound"  # the survey's own placement of a pair
+
+Estimate = Callable[[str], float]  # text of a campaign -> seconds
+
+
+@dataclass(frozen=True)
+class Kept:
+    """text: of the whole survey.  left_out: names of groups that the budget does not hold, the most valuable first."""
+
+    text: str
+    left_out: tuple[str, ...] = ()
+
+
+def within(pairs: str, job: Job, known: Collection[str], estimate: Estimate | None, budget_s: float) -> Kept:
+    """The survey of pairs and behind it the part with all ranks, thinned from its end.
+
+    Args: pairs: the survey of two ranks, as text.  known: experiments of the engine.  estimate: None: nothing is left
+          out.  budget_s: of the whole survey; that of pairs is kept whatever it takes.
+    """
+    every = [
+        one for one in parts() if one.experiment in known and job.timed_ranks <= (one.most_ranks or job.timed_ranks)
+    ]
+    if estimate is None:
+        return Kept(with_ranks(pairs, job, every))
+    low, high = 0, len(every)  # groups that fit; all further ones would not
+    while low < high:
+        middle = (low + high + 1) // 2
+        if estimate(with_ranks(pairs, job, every[:middle])) <= budget_s:
+            low = middle
+        else:
+            high = middle - 1
+    return Kept(with_ranks(pairs, job, every[:low]), tuple(one.name for one in every[low:]))
+
+
+def with_ranks(pairs: str, job: Job, chosen: Sequence[Part]) -> str:
+    """The whole survey with these groups."""
+    if not chosen:
+        return pairs
+    timed = {BOUND: Place("core", PAIR)} if job.timed_ranks == PAIR else dict(job.timed_places)
+    name, place = job.counted_place
+    counted = {BOUND: timed[BOUND]} if job.ranks == PAIR and not job.is_crowded else {name: place}
+    used = {
+        **(timed if any(not one.counted for one in chosen) else {}),
+        **(counted if any(one.counted for one in chosen) else {}),
+    }
+    own_environments = [one["name"] for one in tomllib.loads(pairs)["environment"]]
+    tables = [placement_text(name, place) for name, place in used.items() if name != BOUND]
+    if any(one.counted for one in chosen):
+        tables.append(environment_text(EnvironmentTable(COUNTED, witness=True)))
+    for part in chosen:
+        own = shortened(part, job.ranks if part.counted else job.timed_ranks)
+        places = list(counted if part.counted else timed)
+        places = places if part.everywhere else places[:1]
+        environments = [COUNTED] if part.counted else list(part.environments or own_environments)
+        group = CellsTable(part.name, part.experiment, {**part.effort, **own.parameters}, environments, places)
+        tables.append(group_text(group))
+        tables += [contrast_text(one) for one in _contrasts(part)]
+    return "\n\n".join([_named(pairs).rstrip("\n"), *tables]) + "\n"
+
+
+def _named(pairs: str) -> str:
+    """The survey of pairs with its own environments and placements in place of all that there are."""
+    campaign = tomllib.loads(pairs)
+    for kind in ("environment", "placement"):
+        names = ", ".join(f'"{one["name"]}"' for one in campaign[kind])
+        pairs = pairs.replace(f'\n{kind} = "*"\n', f"\n{kind} = [{names}]\n")
+    return pairs
+
+
+def _contrasts(part: Part) -> list[ContrastTable]:
+    return [
+        ContrastTable(
+            f"{one.name}: {b}" if len(one.b) > 1 else one.name,
+            one.question,
+            part.name,
+            one.axis,
+            one.a,
+            b,
+            one.metric,
+            one.phase,
+            explains=one.explains,
+        )
+        for one in part.pairs
+        for b in one.b
+    ]
+
+
+def shortened(part: Part, ranks: int) -> Part:
+    """Without messages that are too long for so many ranks; at least the shortest remains."""
+    given = part.parameters.get("message_bytes")
+    if given is None:
+        return part
+    written = [given] if isinstance(given, str) else list(given)
+    lengths = [length for one in written for length in expand_values(one)]
+    most = MOST_BYTES // (ranks**2 if part.grows_with_ranks else ranks)
+    kept = [one for one in lengths if one <= most] or [min(lengths)]
+    if len(kept) == len(lengths):
+        return part
+    return replace(part, parameters={**part.parameters, "message_bytes": [str(one) for one in kept]})

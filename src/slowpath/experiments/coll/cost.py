@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a cell of the experiment `coll` costs, in time and in bytes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slowpath.experiments.coll.calls import callers
+from slowpath.experiments.measured.recorded import BLOCK_BYTES, EVENT_BYTES, SAMPLE_BYTES
+
+Parameters = Mapping[str, str]
+
+PARTS = 2  # the call, and how late the rank was
+
+# Of all others each rank has a block for each other one: the bytes of a call grow with the ranks.
+_ONE_MESSAGE = ("barrier", "bcast", "reduce", "allreduce", "scan", "exscan")
+
+
+@dataclass(frozen=True)
+class CollCost:
+    """Assumed speeds of a slow machine of 2 cores, as in `P2pCost`."""
+
+    cell_s: float = 0.004  # a fresh communicator, agreement, gathering, the record
+    communicator_s: float = 0.0005  # one more
+    step_s: float = 5e-6  # a message between two ranks that run
+    turn_s: float = 20e-6  # until a rank that shares a core runs again
+    cores: int = 2
+    bytes_per_s: float = 1e9
+    released_s: float = 20e-6  # a barrier of our own, and waiting for the deadline
+    check_s_per_byte: float = 2e-9
+    fewest_samples: int = 8
+    fewest_warmup: int = 4
+
+
+_COST = CollCost()
+
+
+def coll_seconds(p: Parameters, ranks: int) -> float:
+    """Seconds that one cell takes in one launch."""
+    size = callers(p, ranks)
+    one_s = _call_s(p, size) + _released_s(ranks)
+    checked_s = _bytes(p, size) * _COST.check_s_per_byte if p["validate"] == "on" else 0.0
+    before_s = int(p["duplicates"]) * (_COST.communicator_s + one_s)
+    if p["pattern"] == "counted":
+        return _COST.cell_s + checked_s + before_s + int(p["calls"]) * one_s
+    sampled_s = int(p["samples"]) * one_s
+    steady_s = max(_COST.fewest_samples * one_s, min(float(p["time_limit_s"]), sampled_s))
+    each_s = steady_s + max(_COST.fewest_warmup * one_s, float(p["warmup_s"]))
+    if p["pattern"] == "communicators":
+        return _COST.cell_s + checked_s + before_s + int(p["calls"]) * (_COST.communicator_s + each_s)
+    return _COST.cell_s + checked_s + before_s + each_s
+
+
+def coll_recorded_bytes(p: Parameters, ranks: int) -> int:
+    """Upper estimate of what one cell writes in one launch, bytes."""
+    blocks = int(p["calls"]) if p["pattern"] == "communicators" else 2
+    samples = int(p["calls"]) if p["pattern"] == "counted" else int(p["samples"]) * blocks
+    return ranks * (PARTS * (blocks * BLOCK_BYTES + (samples + 1) * SAMPLE_BYTES) + 2 * EVENT_BYTES)
+
+
+def _call_s(p: Parameters, size: int) -> float:
+    """One call by a tree, each part of a mock-up one more."""
+    steps = max(1, (size - 1).bit_length())
+    parts = 1 + p["way"].count("+")
+    turns = _COST.turn_s if size > _COST.cores else 0.0
+    return parts * (steps * (_COST.step_s + turns) + _bytes(p, size) / _COST.bytes_per_s)
+
+
+def _released_s(ranks: int) -> float:
+    steps = max(1, (ranks - 1).bit_length())
+    return _COST.released_s + (steps * _COST.turn_s if ranks > _COST.cores else 0.0)
+
+
+def _bytes(p: Parameters, size: int) -> int:
+    """That all ranks together receive, at least."""
+    message = int(p["message_bytes"])
+    blocks = size if p["collective"] in _ONE_MESSAGE else size * size
+    return message * blocks

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The experiment `coll`: collectives, and what the library's other calls make of them."""
+
+from __future__ import annotations
+
+from slowpath.experiments.coll.cost import coll_recorded_bytes, coll_seconds
+from slowpath.experiments.coll.late import LateStarts
+from slowpath.experiments.coll.metrics import OWN, SPAN, WORK, numbered, one_communicator
+from slowpath.experiments.experiment import Experiment, Pattern
+from slowpath.experiments.metric import Metric
+
+EXPERIMENT = "coll"
+
+_METRICS = (
+    Metric(WORK, "s", "lower", "T_work of one collective: from the last rank's entry to the last rank's exit"),
+    Metric(SPAN, "s", "lower", "T_span of one collective: from the first rank's entry to the last rank's exit"),
+    Metric(OWN, "s", "lower", "T_own of the slowest rank: the longest time from its entry to its exit"),
+)
+
+COLL = Experiment(
+    name=EXPERIMENT,
+    patterns=(
+        Pattern("calls", one_communicator, _METRICS),
+        Pattern("counted", numbered, _METRICS),
+        Pattern("communicators", numbered, _METRICS),
+    ),
+    roles={
+        "pattern": "setting",
+        "collective": "setting",
+        "way": "setting",
+        "start": "setting",
+        "message_bytes": "covariate",
+        "datatype": "setting",
+        "shape": "setting",
+        "op": "setting",
+        "in_place": "setting",
+        "communicator": "setting",
+        "members": "covariate",
+        "duplicates": "covariate",
+        "root": "setting",
+        "arrival": "setting",
+        "arrival_ratio": "covariate",
+        "calls": "covariate",
+        "samples": "effort",
+        "time_limit_s": "effort",
+        "warmup_s": "effort",
+        "validate": "effort",
+    },
+    seconds=coll_seconds,
+    recorded_bytes=coll_recorded_bytes,
+    observer=LateStarts,
+    brief={"samples": "60", "time_limit_s": "0.01", "warmup_s": "0.003"},
+)

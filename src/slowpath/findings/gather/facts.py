@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts that have a file of their own, by kind: what `Evidence.facts` supplies. A kind is one line here. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from slowpath.findings.evidence.evidence import Fact
+from slowpath.findings.gather.source import Source
+
+Gather = Callable[[Source], Sequence[Any]]
+
+_KINDS: Mapping[type, Gather] = {}
+
+
+def facts_of(source: Source, kind: type[Fact]) -> Sequence[Fact]:
+    """All facts of one kind.  Raises: KeyError: no line here computes it."""
+    return _KINDS[kind](source)

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The experiment `coll`: what the blocks of its ranks are made into, late starts, and what its cells cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from slowpath.experiments.coll.experiment import COLL
+from slowpath.experiments.coll.metrics import OWN, SPAN, WORK
+from slowpath.experiments.measured.launch_context import LaunchContext
+from slowpath.experiments.measured.reduce import reduce
+from slowpath.experiments.measured.series import Absent, MetricSamples, SampleBlock
+
+CELL = {
+    "pattern": "calls",
+    "collective": "bcast",
+    "way": "library",
+    "message_bytes": "65536",
+    "members": "all",
+    "duplicates": "0",
+    "calls": "16",
+    "samples": "60",
+    "time_limit_s": "1",
+    "warmup_s": "0.005",
+    "validate": "on",
+}
+TWO_NODES = LaunchContext(size=3, one_clock=False, one_node=False, hosts=("a", "a", "b"))
+
+
+def block(
+    rank: int,
+    begins_ns: Sequence[int] | None,
+    times_ns: Sequence[int],
+    phase: str = "steady",
+    seq0: int = 0,
+    allocation: int = 0,
+    part: int = 0,
+) -> SampleBlock:
+    begins = None if begins_ns is None else np.array(begins_ns, dtype=np.int64)
+    return SampleBlock(rank, phase, allocation, 1, seq0, np.array(times_ns, dtype=np.int64), begins, part)
+
+
+def late(rank: int, by_ns: Sequence[int]) -> SampleBlock:
+    return block(rank, None, by_ns, part=1)
+
+
+def derived(
+    blocks: Sequence[SampleBlock], ranks: int = 2, job: LaunchContext | None = None, phase: str = "steady", **cell: str
+) -> dict[str, MetricSamples | Absent]:
+    job = job or LaunchContext(size=ranks, one_clock=True)
+    found = COLL.derive({**CELL, **cell}, blocks, job)
+    return {name: one if isinstance(one, Absent) else one[phase] for name, one in found.items()}
+
+
+def values(found: MetricSamples | Absent) -> list[float]:
+    assert isinstance(found, MetricSamples)
+    return [round(float(value) * 1e9, 6) for value in found.values_s]
+
+
+def test_work_span_and_own_of_each_call() -> None:
+    """The first call: rank 1 enters 40 ns later. The second: rank 0 does, and leaves first."""
+    found = derived([block(0, [1000, 2030], [100, 20]), block(1, [1040, 2000], [90, 200])])
+    assert values(found[WORK]) == [90, 170]
+    assert values(found[SPAN]) == [130, 200]
+    assert values(found[OWN]) == [100, 200]
+
+
+def test_what_a_late_rank_waits_for_is_own_time_of_the_others_and_no_work() -> None:
+    found = derived([block(0, [1000], [550]), block(1, [1500], [60])], arrival="one_late")
+    assert (values(found[WORK]), values(found[SPAN]), values(found[OWN])) == ([60], [560], [550])
+
+
+def test_calls_are_matched_by_communicator_and_number() -> None:
+    """Blocks come in any order."""
+    first = [block(rank, [1000], [100 + rank], allocation=0) for rank in (0, 1)]
+    second = [block(rank, [5000], [300 + rank], allocation=1) for rank in (1, 0)]
+    found = derived([*second, *first], pattern="communicators")
+    assert values(found[OWN]) == [101, 301]
+    assert isinstance(found[OWN], MetricSamples)
+    assert found[OWN].order is not None
+    assert found[OWN].order.number.tolist() == [0, 1]
+
+
+def test_counted_calls_keep_their_numbers_and_none_is_a_warm_up() -> None:
+    found = derived(
+        [block(rank, [1, 2, 3], [90, 40, 40], "first") for rank in (0, 1)], phase="first", pattern="counted"
+    )
+    assert isinstance(found[WORK], MetricSamples)
+    assert found[WORK].order is not None
+    assert (found[WORK].order.number.tolist(), found[WORK].consecutive) == ([0, 1, 2], False)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [[block(1, [1], [600])], [], [block(1, [1, 2], [6, 6], seq0=1)], [block(1, [1, 2], [6, 6], allocation=1)]],
+    ids=["fewer calls", "no block", "other numbers", "another communicator"],
+)
+def test_calls_of_which_a_rank_is_missing_have_no_time(other: list[SampleBlock]) -> None:
+    found = derived([block(0, [1, 2], [400, 800]), *other])
+    assert set(found.values()) == {Absent("the blocks of the ranks do not match")}
+
+
+def test_ranks_that_wait_outside_are_not_missed() -> None:
+    found = derived([block(0, [1], [400]), block(1, [1], [500])], ranks=4, members="2")
+    assert values(found[OWN]) == [500]
+
+
+def test_on_several_nodes_only_what_needs_no_common_clock() -> None:
+    blocks = [block(rank, [1000 + 10**9 * rank], [400 + rank]) for rank in range(3)]
+    found = derived(blocks, job=TWO_NODES)
+    why = Absent("the ranks are on several nodes, whose clocks are not compared")
+    assert (found[WORK], found[SPAN], values(found[OWN])) == (why, why, [402])
+
+
+def test_members_that_share_a_node_of_several_have_one_clock() -> None:
+    found = derived([block(rank, [1000], [400 + rank]) for rank in (0, 1)], job=TWO_NODES, members="2")
+    assert values(found[WORK]) == [401]
+
+
+def test_without_entries_there_is_the_slowest_rank() -> None:
+    found = derived([block(0, None, [400]), block(1, None, [500])])
+    assert isinstance(found[WORK], Absent)
+    assert values(found[OWN]) == [500]
+
+
+def test_a_call_that_a_rank_came_late_to_is_not_clean() -> None:
+    """Late by more than 200 ns and by more than 10 % of the typical call."""
+    calls = [block(rank, [10**5 * i for i in range(5)], [9000] * 5) for rank in (0, 1)]
+    found = derived([*calls, late(0, [0, 100, 0, 0, 0]), late(1, [0, 0, 890, 910, 50_000])])
+    for metric in (WORK, SPAN, OWN):
+        one = found[metric]
+        assert isinstance(one, MetricSamples)
+        assert one.clean is not None
+        assert one.clean.tolist() == [True, True, True, False, False]
+
+
+def test_a_launch_stands_for_its_clean_calls() -> None:
+    calls = [block(0, [1000 * i for i in range(7)], [100] * 3 + [900] * 4)]
+    calls.append(block(1, [1000 * i for i in range(7)], [100] * 7))
+    found = derived([*calls, late(0, [0] * 7), late(1, [0] * 3 + [800] * 4)])
+    assert isinstance(found[OWN], MetricSamples)
+    reduced = reduce(found[OWN])
+    assert reduced is not None
+    assert (reduced.centre_s, reduced.all_s) == (pytest.approx(100e-9), pytest.approx(900e-9))
+
+
+def test_where_lateness_was_not_recorded_calls_are_not_told_apart() -> None:
+    found = derived([block(0, [1], [4]), block(1, [1], [5]), late(0, [0])])
+    assert isinstance(found[OWN], MetricSamples)
+    assert found[OWN].clean is None
+
+
+def test_late_starts_are_counted_over_launches() -> None:
+    assert COLL.observer is not None
+    observer = COLL.observer()
+    job = LaunchContext(size=4, one_clock=True)
+    for launch in (0, 1):
+        calls = [block(rank, [1, 2, 3, 4], [100] * 4) for rank in (0, 1)]
+        observer.add(7, launch, [*calls, late(0, [0] * 4), late(1, [0, 0, 0, 900])], job)
+    counts, _ = observer.repetitions(7)
+    assert counts is not None
+    assert (counts.all, counts.clean, counts.late, counts.launches_of_clean, counts.launches) == (8, 6, 2, 2, 2)
+    assert observer.repetitions(8) == (None, "the engine did not record when the ranks were to enter")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"message_bytes": "4194304"}, {"warmup_s": "0.1"}, {"way": "scatter+allgather"}, {"pattern": "communicators"}],
+)
+def test_cost_follows_the_parameters(more: dict[str, str]) -> None:
+    assert COLL.seconds(CELL, 4) < COLL.seconds({**CELL, **more}, 4)
+    assert COLL.seconds(CELL, 4) < COLL.seconds(CELL, 8)
+
+
+def test_a_record_is_not_longer_than_estimated() -> None:
+    """60 calls, of each the call and its lateness on each of 4 ranks, in blocks of 128 bytes."""
+    assert COLL.recorded_bytes(CELL, 4) >= 4 * 2 * (60 * 16 + 128)
+    assert COLL.recorded_bytes({**CELL, "pattern": "communicators"}, 4) >= 4 * 2 * 16 * (60 * 16 + 128)
