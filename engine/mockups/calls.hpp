@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The MPI functions that mock-ups are made of. SLOWPATH_PROFILING_NAMES: under their profiling names (MPI-4.1
-/// section 15.2), so that a mock-up in libslowpath-coll's part is not itself replaced.
+/// The MPI functions that mock-ups are made of. SLOWPATH_PROFILING_NAMES: under their profiling names
+/// (MPI-4.1 section 15.2), so that a mock-up in libslowpath-coll's part is not itself replaced.
 #pragma once
 
 #include <mpi.h>

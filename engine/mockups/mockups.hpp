@@ -71,7 +71,7 @@ struct Arguments {
 /// Memory and communicators that a mock-up keeps from call to call: the first call pays, later ones do not.
 /// One for each communicator; freed with it (workspace.hpp).
 class Workspace;
-/// The communicator's own, made by the first call for it, which no other rank takes part in.
+/// The communicator's own.  The first call for a communicator makes it, and is collective.
 Workspace& workspace_of(MPI_Comm communicator);
 
 /// The same on all ranks of the communicator, whatever their own arguments are.
@@ -93,8 +93,8 @@ const Mockup* find(Collective, std::string_view name);
 int call_library(const Arguments&);
 
 /// Bytes of the message as `message_bytes` has it, the same on all ranks: of one block where each rank has a
-/// block of its own (their mean where lengths differ).  Missing where not every rank knows it (gatherv, scatterv,
-/// alltoallv, alltoallw, neighbours) or the arguments are none that a collective takes.
+/// block of its own (their mean where lengths differ).  Missing where not every rank knows it (gatherv,
+/// scatterv, alltoallv, alltoallw, neighbours) or the arguments are none that a collective takes.
 std::optional<std::int64_t> message_bytes(const Arguments&);
 
 }  // namespace slowpath::mockups

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from slowpath.core.cell_results import ByRepetition
 from slowpath.core.plan import Cell
+from slowpath.experiments.coll.experiment import COLL
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.reduce import KEPT_WHOLE, Reduced
 
@@ -31,6 +32,8 @@ def by_repetition(cell: Cell, launches: Sequence[LaunchRecord], first: Rounds, l
              where samples are not single messages, or a buffer has fewer than FEWEST of them.
     """
     p = cell.parameters
+    if cell.experiment == COLL.name:
+        return _of_collective(p, launches, first, later)
     uses = int(p.get("messages", "0"))
     if p.get("pattern") != "one_way" or uses < FEWEST:
         return None
@@ -46,6 +49,27 @@ def by_repetition(cell: Cell, launches: Sequence[LaunchRecord], first: Rounds, l
     if not numbers:
         return None
     return ByRepetition(repetitions=list(range(1, uses + 1)), launches=numbers, launch_values=values)
+
+
+def _of_collective(
+    p: Mapping[str, str], launches: Sequence[LaunchRecord], first: Rounds, later: Rounds
+) -> ByRepetition | None:
+    """Of pattern=counted each call on a fresh communicator, of pattern=communicators each communicator: one value each
+    in a launch, so that nothing is left out of them."""
+    phase = {"counted": first, "communicators": later}.get(p.get("pattern", ""), {})
+    measured = {launch.info.launch for launch in launches}
+    rows = {
+        launch: one.ordered.times_s.tolist() for launch, one in phase.values() if one.ordered and launch in measured
+    }
+    length = min((len(row) for row in rows.values()), default=0)
+    if length < FEWEST:
+        return None
+    numbers = sorted(rows)
+    return ByRepetition(
+        repetitions=list(range(1, length + 1)),
+        launches=numbers,
+        launch_values=[rows[number][:length] for number in numbers],
+    )
 
 
 def _by_use(

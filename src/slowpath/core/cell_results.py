@@ -108,12 +108,15 @@ class FirstSlow(Result, frozen=True, kw_only=True):
 
 
 class ByRepetition(Result, frozen=True, kw_only=True):
-    """Single messages: each use of a fresh buffer, a row a launch.
+    """Single messages: each use of a fresh buffer, a row a launch; of collectives each call on a fresh communicator, or
+    each communicator.
 
     Of each use the median over buffers during which no rank was switched out; where all were, the lower quartile.
     """
 
-    repetitions: Annotated[list[AtLeastOne], Meta(min_length=3), means("1, 2, ...: the use")]
+    repetitions: Annotated[
+        list[AtLeastOne], Meta(min_length=3), means("1, 2, ...: the use, the call, or the communicator")
+    ]
     launches: Annotated[list[Count], Meta(min_length=1), means("numbers")]
     launch_values: Annotated[list[list[Positive]], means("seconds, shape (launches, repetitions)")]
 

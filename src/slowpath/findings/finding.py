@@ -30,6 +30,7 @@ from slowpath.findings.remedies.remedy import Parameters, Remedy
 from slowpath.findings.remedies.snippet import snippet
 from slowpath.findings.rivals.judged import Contest, held_against, uncontested
 from slowpath.findings.rule import Observation, Rule, Support
+from slowpath.findings.tried import with_tried
 from slowpath.stats.laws.forecast_words import forecast_words, open_words
 from slowpath.stats.laws.found import Coefficient, FittedLaw, FittedPoint, Forecast, LawSource, formula_words
 
@@ -70,7 +71,7 @@ def build(
         explained=explained,
         proven=Leg(state="missing", text=UNTRIED, evidence=[]),
     )
-    return Finding(
+    finding = Finding(
         id=finding_id(rule.code, seen),
         rule=rule.code,
         title=against.title or rule.title,
@@ -104,6 +105,7 @@ def build(
         claim=against.claim if shown else None,
         rivals=list(against.rivals),
     )
+    return finding if against.title else with_tried(finding, seen.tried, with_trial)
 
 
 def _hypotheses(rule: Rule, seen: Observation, support: Support, against: Contest) -> list[str]:

@@ -43,6 +43,8 @@ CATALOGUE = (
     "sp033_order",
     "sp034_direction",
     "sp035_own_settings",
+    "sp040_opens_at_call",
+    "sp041_closes_at_communicator",
 )
 RULES: tuple[Rule, ...] = tuple(import_module(f"slowpath.findings.catalogue.{name}").RULE for name in CATALOGUE)
 

@@ -29,6 +29,23 @@ class Support:
 
 
 @dataclass(frozen=True)
+class Tried:
+    """A remedy whose effect the run itself measured, in an environment of its own and in the same rounds.
+
+    remedy: its name in the table.  removed: share of the excess that is gone with it, and its interval.  control: what
+    it must leave as it is, in words, and how that came out; None: nothing such was measured.  held: whether it stayed.
+    launches: of each side.
+    """
+
+    remedy: str
+    removed: tuple[float, float, float]
+    control: str | None
+    held: bool
+    launches: int
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Observation:
     """A slow path that was seen, before anything is concluded about its cause.
 
@@ -40,7 +57,7 @@ class Observation:
     evidence: lines of the leg "observed".  hypotheses: causes that the data don't tell apart, in place of the rule's.
     cause: the sentence of the finding once it is explained, in place of the rule's.
     doubts: what speaks against reading more into it.  exports: variables that put users who set none on the fast side.
-    unsets: variables that put users who set them on the slow side.
+    unsets: variables that put users who set them on the slow side.  tried: remedies that the run measured itself.
     """
 
     about: str
@@ -64,6 +81,7 @@ class Observation:
     unsets: tuple[str, ...] = ()
     slow_cells: tuple[int, ...] = ()
     fast_cells: tuple[int, ...] = ()
+    tried: tuple[Tried, ...] = ()
 
 
 Observe = Callable[[Evidence], Sequence[Observation]]

@@ -75,4 +75,18 @@ TUNINGS: tuple[Tuning, ...] = (
         {"MPICH_GPU_IPC_ENABLED": "0"},
         "HPE Cray MPICH: MPICH_GPU_IPC_ENABLED; 8.1.17 prints 1 as its default",
     ),
+    Tuning(
+        "later opening of shared-memory collectives in MPICH",
+        "later opening",
+        AppliesTo("mpich", ">=4.2"),
+        {"MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD": "1000000"},
+        "MPICH: MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD, 5 by default",
+    ),
+    Tuning(
+        "more memory for shared-memory collectives in MPICH",
+        "more memory for collectives",
+        AppliesTo("mpich", ">=4.2"),
+        {"MPIR_CVAR_COLL_SHM_LIMIT_PER_NODE": "131072"},
+        "MPICH: MPIR_CVAR_COLL_SHM_LIMIT_PER_NODE, 65536 KiB by default",
+    ),
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import collective_plants
 import msgspec
 import screening_plants
 from floor_plants import far_above_floor
@@ -271,4 +272,5 @@ PLANTS: dict[str, Plant] = {
     "SP030": growth,
     **screening_plants.PLANTS,
     "SP035": own_settings,
+    **collective_plants.PLANTS,
 }

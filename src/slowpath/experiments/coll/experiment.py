@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from slowpath.experiments.coll.cost import coll_recorded_bytes, coll_seconds
 from slowpath.experiments.coll.late import LateStarts
-from slowpath.experiments.coll.metrics import OWN, SPAN, WORK, numbered, one_communicator
+from slowpath.experiments.coll.metrics import OWN, SPAN, WORK, by_communicator, numbered, one_communicator
 from slowpath.experiments.experiment import Experiment, Pattern
 from slowpath.experiments.metric import Metric
 
@@ -22,7 +22,7 @@ COLL = Experiment(
     patterns=(
         Pattern("calls", one_communicator, _METRICS),
         Pattern("counted", numbered, _METRICS),
-        Pattern("communicators", numbered, _METRICS),
+        Pattern("communicators", by_communicator, _METRICS),
     ),
     roles={
         "pattern": "setting",

@@ -4,10 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from slowpath.experiments.coll.calls import Calls, calls
+import numpy as np
+from numpy.typing import NDArray
+
+from slowpath.experiments.coll.calls import CALL, Calls, calls
 from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.measured.series import NO_SAMPLES, PHASES, Absent, Derived, MetricSamples, SampleBlock
+from slowpath.experiments.measured.series import (
+    NO_SAMPLES,
+    PHASES,
+    Absent,
+    Derived,
+    MetricSamples,
+    Order,
+    SampleBlock,
+    chosen,
+)
 from slowpath.stats.inputs import Floats
 
 WORK, SPAN, OWN = "collective_work_s", "collective_span_s", "collective_own_s"
@@ -19,10 +32,36 @@ def one_communicator(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: L
 
 
 def numbered(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
-    """pattern=counted and pattern=communicators: calls that differ by their number, or by that of their communicator,
-    so that nothing at their head is a warm-up.
-    """
+    """pattern=counted: calls that differ by their number, so that nothing at their head is a warm-up."""
     return _derive(p, blocks, job, consecutive=False)
+
+
+def by_communicator(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
+    """pattern=communicators: one value a communicator, the median of its calls to which no rank came late, in the order
+    in which the communicators were made; of all its calls where a rank came late to each.
+    """
+    derived = _derive(p, blocks, job, consecutive=False)
+    whose = {phase: _communicators(chosen(blocks, 0, phase)) for phase in PHASES}
+    for phases in derived.values():
+        if not isinstance(phases, Absent):
+            phases.update({phase: _medians(one, whose[phase]) for phase, one in phases.items()})
+    return derived
+
+
+def _communicators(blocks: Sequence[SampleBlock]) -> NDArray[np.int64]:
+    """Of each call the number of its communicator, shape (calls,)."""
+    mine = [block for block in blocks if block.part == CALL]
+    return np.repeat([block.allocation for block in mine], [block.duration_ns.size for block in mine])
+
+
+def _medians(samples: MetricSamples, communicator: NDArray[np.int64]) -> MetricSamples:
+    numbers, begins = np.unique(communicator, return_index=True)
+    clean = np.ones(communicator.size, dtype=np.bool_) if samples.clean is None else samples.clean
+    groups = [communicator == number for number in numbers]
+    kept = [group & clean if (group & clean).any() else group for group in groups]
+    values_s = np.array([np.median(samples.values_s[group]) for group in kept], dtype=np.float64)
+    order = None if samples.order is None else Order(numbers, samples.order.begin_ns[begins])
+    return replace(samples, values_s=values_s, clean=None, order=order)
 
 
 def _derive(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext, *, consecutive: bool) -> Derived:

@@ -7,11 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from slowpath.findings.evidence.evidence import Fact
+from slowpath.findings.evidence.numbered import Closing, Opening
+from slowpath.findings.gather.numbered import closings, openings
 from slowpath.findings.gather.source import Source
 
 Gather = Callable[[Source], Sequence[Any]]
 
-_KINDS: Mapping[type, Gather] = {}
+_KINDS: Mapping[type, Gather] = {
+    Opening: openings,
+    Closing: closings,
+}
 
 
 def facts_of(source: Source, kind: type[Fact]) -> Sequence[Fact]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -75,6 +76,7 @@ class Gathered:
         later: forecasts that were measured in another run.
         """
         self._later = later
+        self._facts: dict[type, Sequence[Any]] = {}
         self._results = results
         self._experiments = experiments
         self._roles = roles
@@ -135,7 +137,9 @@ class Gathered:
         return [one for one in self._screened if one.parameter in parameters and one.ratio.least > CLEAR_RATIO]
 
     def facts(self, kind: type[Fact]) -> Sequence[Fact]:
-        return facts_of(self, kind)
+        if kind not in self._facts:
+            self._facts[kind] = facts_of(self, kind)
+        return self._facts[kind]
 
     # What a line shows.
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from slowpath.core.errors import UsageError
-from slowpath.findings.remedies import memory, placement, variables, windows
+from slowpath.findings.remedies import collectives, memory, placement, variables, windows
 from slowpath.findings.remedies.remedy import Remedy
 
 REMEDIES: tuple[Remedy, ...] = (
@@ -14,6 +14,7 @@ REMEDIES: tuple[Remedy, ...] = (
     *memory.REMEDIES,
     *windows.REMEDIES,
     *placement.REMEDIES,
+    *collectives.REMEDIES,
 )
 
 

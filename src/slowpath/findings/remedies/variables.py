@@ -62,6 +62,23 @@ _PURPOSES: Mapping[str, Remedy] = {
         control=EAGER,
         side_effects=("every later message from GPU memory, which then takes the long way",),
     ),
+    "later opening": Remedy(
+        "later opening",
+        "Let collectives not set up shared memory on communicators that are soon freed: they then take the path of "
+        "their first calls for good.",
+        ("SP040",),
+        ("call",),
+        control=ALONE,
+        side_effects=("collectives on communicators that live long: each call takes the slower path",),
+    ),
+    "more memory for collectives": Remedy(
+        "more memory for collectives",
+        "Allow more shared memory for the collectives of live communicators.",
+        ("SP041",),
+        ("communicator",),
+        control=ALONE,
+        side_effects=("shared memory of each node",),
+    ),
     "handle cache": Remedy(
         "handle cache",
         "Switch on UCX's cache of IPC handles.",

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mockups/layout.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "mockups/calls.hpp"
+
+namespace slowpath::mockups {
+
+namespace {
+
+constexpr int self_tag = 1;
+
+struct Extent {
+    MPI_Aint lower = 0;
+    MPI_Aint extent = 0;
+};
+
+Extent extent_of(MPI_Datatype type) {
+    Extent found;
+    SLOWPATH_MPI(Type_get_extent)(type, &found.lower, &found.extent);
+    return found;
+}
+
+bool is_dense(MPI_Datatype type) {
+    MPI_Aint lower = 0;
+    MPI_Aint extent = 0;
+    MPI_Aint true_lower = 0;
+    MPI_Aint true_extent = 0;
+    SLOWPATH_MPI(Type_get_extent)(type, &lower, &extent);
+    SLOWPATH_MPI(Type_get_true_extent)(type, &true_lower, &true_extent);
+    return lower == 0 && true_lower == 0 && extent == true_extent && extent == element_bytes(type);
+}
+
+}  // namespace
+
+int rank_in(MPI_Comm communicator) {
+    int rank = 0;
+    SLOWPATH_MPI(Comm_rank)(communicator, &rank);
+    return rank;
+}
+
+int size_of(MPI_Comm communicator) {
+    int size = 1;
+    SLOWPATH_MPI(Comm_size)(communicator, &size);
+    return size;
+}
+
+std::int64_t element_bytes(MPI_Datatype type) {
+    int size = 0;
+    if (type == MPI_DATATYPE_NULL || SLOWPATH_MPI(Type_size)(type, &size) != MPI_SUCCESS) return 0;
+    return std::max(size, 0);  // MPI_UNDEFINED is negative
+}
+
+bool is_plain(MPI_Datatype type) {
+    int integers = 0;
+    int addresses = 0;
+    int types = 0;
+    int combiner = 0;
+    SLOWPATH_MPI(Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
+    return combiner == MPI_COMBINER_NAMED && is_dense(type);
+}
+
+std::byte* element(void* begin, std::int64_t index, MPI_Datatype type) {
+    return static_cast<std::byte*>(begin) + index * extent_of(type).extent;
+}
+
+const std::byte* element(const void* begin, std::int64_t index, MPI_Datatype type) {
+    return static_cast<const std::byte*>(begin) + index * extent_of(type).extent;
+}
+
+void* room_for(Workspace& workspace, Scratch use, std::int64_t count, MPI_Datatype type) {
+    MPI_Aint lower = 0;
+    MPI_Aint length = 0;
+    SLOWPATH_MPI(Type_get_true_extent)(type, &lower, &length);
+    const MPI_Aint last = std::max<std::int64_t>(count - 1, 0) * extent_of(type).extent;
+    const MPI_Aint begin = std::min<MPI_Aint>(last, 0) + lower;
+    const MPI_Aint end = std::max<MPI_Aint>(last, 0) + lower + length;
+    return workspace.memory(use, static_cast<std::size_t>(end - begin)) - begin;
+}
+
+int copy(Workspace& workspace, const void* from, int count, MPI_Datatype type, void* to, int to_count,
+         MPI_Datatype to_type) {
+    if (count == 0 || element_bytes(type) == 0) return MPI_SUCCESS;
+    if (type == to_type && is_dense(type)) {
+        std::memcpy(to, from, static_cast<std::size_t>(count * element_bytes(type)));
+        return MPI_SUCCESS;
+    }
+    // Not on MPI_COMM_SELF: two threads would take each other's messages.
+    const MPI_Comm apart = workspace.apart();
+    const int rank = rank_in(apart);
+    return SLOWPATH_MPI(Sendrecv)(from, count, type, rank, self_tag, to, to_count, to_type, rank, self_tag,
+                                  apart, MPI_STATUS_IGNORE);
+}
+
+Flat::Flat(Workspace& workspace, Scratch use, void* buffer, int count, MPI_Datatype type)
+    : workspace_(&workspace),
+      buffer_(buffer),
+      count_(count),
+      type_(type),
+      bytes_(static_cast<int>(count * element_bytes(type))),
+      is_buffer_(is_plain(type)),
+      data_(is_buffer_ ? static_cast<std::byte*>(buffer)
+                       : workspace.memory(use, static_cast<std::size_t>(bytes_))) {}
+
+int Flat::load() {
+    if (is_buffer_ || bytes_ == 0) return MPI_SUCCESS;
+    int end = 0;
+    return SLOWPATH_MPI(Pack)(buffer_, count_, type_, data_, bytes_, &end, workspace_->apart());
+}
+
+int Flat::store() {
+    if (is_buffer_ || bytes_ == 0) return MPI_SUCCESS;
+    int begin = 0;
+    return SLOWPATH_MPI(Unpack)(data_, bytes_, &begin, buffer_, count_, type_, workspace_->apart());
+}
+
+}  // namespace slowpath::mockups

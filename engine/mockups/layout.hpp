@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Where the elements of an MPI datatype lie, and moving them on one rank. No step relies on what another
+/// rank passes: its datatype may be another one of the same signature.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "mockups/workspace.hpp"
+
+namespace slowpath::mockups {
+
+int rank_in(MPI_Comm communicator);
+int size_of(MPI_Comm communicator);
+/// Bytes of data of one element; 0 for a datatype that is none.
+std::int64_t element_bytes(MPI_Datatype type);
+
+/// The datatype's elements follow one another without gaps, and its signature is their order in memory: a
+/// predefined type of that kind. Anything else may be, and is packed where bytes are wanted.
+bool is_plain(MPI_Datatype type);
+
+/// The place of element `index`.
+std::byte* element(void* begin, std::int64_t index, MPI_Datatype type);
+const std::byte* element(const void* begin, std::int64_t index, MPI_Datatype type);
+
+/// Scratch memory for `count` elements, as a buffer to pass with `type`: the datatype's lower bound is
+/// accounted for.  Its bytes are those of the last use.
+void* room_for(Workspace& workspace, Scratch use, std::int64_t count, MPI_Datatype type);
+
+/// Copies elements on this rank; between different datatypes too. Gaps are left as they are.
+int copy(Workspace& workspace, const void* from, int count, MPI_Datatype type, void* to, int to_count,
+         MPI_Datatype to_type);
+inline int copy(Workspace& workspace, const void* from, void* to, int count, MPI_Datatype type) {
+    return copy(workspace, from, count, type, to, count, type);
+}
+
+/// A message as bytes in the order of its signature: the buffer itself where the datatype is plain, else
+/// memory of the workspace.
+class Flat {
+  public:
+    Flat(Workspace& workspace, Scratch use, void* buffer, int count, MPI_Datatype type);
+    std::byte* data() const { return data_; }
+    int bytes() const { return bytes_; }
+    /// From the buffer into the bytes, and back; nothing where they are the same memory.
+    int load();
+    int store();
+
+  private:
+    Workspace* workspace_;
+    void* buffer_;
+    int count_;
+    MPI_Datatype type_;
+    int bytes_;
+    bool is_buffer_;
+    std::byte* data_;
+};
+
+}  // namespace slowpath::mockups

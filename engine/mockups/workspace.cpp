@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mockups/workspace.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "mockups/calls.hpp"
+
+namespace slowpath::mockups {
+
+namespace {
+
+constexpr std::size_t alignment = 64;
+
+/// MPI_Finalize has begun: communicators go with the library.
+std::atomic<bool> finalizing = false;
+
+int forget(MPI_Comm, int, void* workspace, void*) {
+    delete static_cast<Workspace*>(workspace);
+    return MPI_SUCCESS;
+}
+
+int note_end(MPI_Comm, int, void*, void*) {
+    finalizing = true;
+    return MPI_SUCCESS;
+}
+
+int key() {
+    static const int made = [] {
+        // The attributes of MPI_COMM_SELF are deleted before anything else in MPI_Finalize (MPI-4.1
+        // section 11.4.1).
+        int end = MPI_KEYVAL_INVALID;
+        SLOWPATH_MPI(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, note_end, &end, nullptr);
+        SLOWPATH_MPI(Comm_set_attr)(MPI_COMM_SELF, end, nullptr);
+        int value = MPI_KEYVAL_INVALID;
+        // Not copied to duplicates: what is kept belongs to one communicator.
+        SLOWPATH_MPI(Comm_create_keyval)(MPI_COMM_NULL_COPY_FN, forget, &value, nullptr);
+        return value;
+    }();
+    return made;
+}
+
+void free_communicator(MPI_Comm& communicator) {
+    if (communicator != MPI_COMM_NULL && !finalizing) SLOWPATH_MPI(Comm_free)(&communicator);
+}
+
+/// A communicator of ours: its errors are codes, which the caller's error handler is given by the caller.
+MPI_Comm ours(MPI_Comm made, int code) {
+    if (code != MPI_SUCCESS) return MPI_COMM_NULL;
+    SLOWPATH_MPI(Comm_set_errhandler)(made, MPI_ERRORS_RETURN);
+    return made;
+}
+
+/// Not MPI_Comm_dup: it would call the copy functions of the program's own attributes.
+MPI_Comm part_of(MPI_Comm of, int colour, int order) {
+    MPI_Comm made = MPI_COMM_NULL;
+    const int code = SLOWPATH_MPI(Comm_split)(of, colour, order, &made);
+    return ours(made, code);
+}
+
+}  // namespace
+
+Workspace& workspace_of(MPI_Comm communicator) {
+    void* found = nullptr;
+    int is_there = 0;
+    SLOWPATH_MPI(Comm_get_attr)(communicator, key(), static_cast<void*>(&found), &is_there);
+    if (is_there != 0) return *static_cast<Workspace*>(found);
+    // The communicator of its own now, when all ranks are here: not every rank may need it in every call.
+    auto* made = new Workspace(communicator, part_of(communicator, 0, 0));
+    SLOWPATH_MPI(Comm_set_attr)(communicator, key(), made);
+    return *made;
+}
+
+Workspace::~Workspace() {
+    if (nodes_) {
+        free_communicator(nodes_->lane);
+        free_communicator(nodes_->node);
+    }
+    free_communicator(apart_);
+}
+
+std::byte* Workspace::memory(Scratch use, std::size_t bytes) {
+    Room& room = rooms_.at(static_cast<std::size_t>(use));
+    if (room.begin == nullptr || room.bytes < bytes) {
+        const std::size_t length = std::max<std::size_t>(bytes, alignment);
+        room.held.reset();  // before the longer one: not both at once
+        room.held = std::make_unique<std::byte[]>(length + alignment);
+        const auto address = reinterpret_cast<std::uintptr_t>(room.held.get());
+        room.begin = room.held.get() + (alignment - address % alignment) % alignment;
+        room.bytes = length;
+    }
+    return room.begin;
+}
+
+const Nodes* Workspace::nodes() {
+    if (nodes_) return nodes_.get();
+    int rank = 0;
+    int size = 1;
+    SLOWPATH_MPI(Comm_rank)(of_, &rank);
+    SLOWPATH_MPI(Comm_size)(of_, &size);
+    auto made = std::make_unique<Nodes>();
+    MPI_Comm node = MPI_COMM_NULL;
+    const int code = SLOWPATH_MPI(Comm_split_type)(of_, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
+    made->node = ours(node, code);
+    if (made->node == MPI_COMM_NULL) return nullptr;
+    SLOWPATH_MPI(Comm_rank)(made->node, &made->node_rank);
+    SLOWPATH_MPI(Comm_size)(made->node, &made->node_size);
+    made->lane = part_of(of_, made->node_rank, rank);
+    if (made->lane == MPI_COMM_NULL) return nullptr;
+    // What each rank knows of its node, known to all: the index of a node is that of its leader among the
+    // leaders.
+    int index = 0;
+    SLOWPATH_MPI(Comm_rank)(made->lane, &index);
+    if (SLOWPATH_MPI(Bcast)(&index, 1, MPI_INT, 0, made->node) != MPI_SUCCESS) return nullptr;
+    made->index = index;
+    const int mine[3] = {index, made->node_rank, made->node_size};
+    std::vector<int> all(3 * static_cast<std::size_t>(size));
+    if (SLOWPATH_MPI(Allgather)(mine, 3, MPI_INT, all.data(), 3, MPI_INT, of_) != MPI_SUCCESS) return nullptr;
+    made->regular = true;
+    for (int other = 0; other < size; ++other) {
+        const int* const its = all.data() + 3 * static_cast<std::size_t>(other);
+        made->count = std::max(made->count, its[0] + 1);
+        made->regular = made->regular && its[2] == all[2] && other == its[0] * its[2] + its[1];
+    }
+    nodes_ = std::move(made);
+    return nodes_.get();
+}
+
+}  // namespace slowpath::mockups

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What mock-ups keep for a communicator, as an attribute of it: freed when the communicator is.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "mockups/mockups.hpp"
+
+namespace slowpath::mockups {
+
+/// Buffers of one call that must not be the same memory.
+enum class Scratch : std::uint8_t { input, output, copy, lengths };
+
+/// How the ranks of a communicator lie on nodes.
+struct Nodes {
+    MPI_Comm node = MPI_COMM_NULL;  ///< the ranks of this node, in the communicator's order
+    MPI_Comm lane = MPI_COMM_NULL;  ///< the ranks with this rank's number on their node; lane 0: the leaders
+    int node_rank = 0;
+    int node_size = 1;
+    int count = 1;  ///< nodes
+    int index = 0;  ///< of this node, by its lowest rank
+    bool regular =
+        false;  ///< as many ranks on each node, and consecutive ones: rank = index * node_size + node_rank
+};
+
+class Workspace {
+  public:
+    Workspace(MPI_Comm of, MPI_Comm apart) : of_(of), apart_(apart) {}
+    Workspace(const Workspace&) = delete;
+    Workspace& operator=(const Workspace&) = delete;
+    ~Workspace();
+
+    /// Memory that stays until a longer one is asked for; aligned to 64.
+    std::byte* memory(Scratch use, std::size_t bytes);
+
+    /// The same ranks in the same order without the user's messages, for sends of a mock-up; MPI_COMM_NULL:
+    /// the library made none.  Errors come back as codes.
+    MPI_Comm apart() const { return apart_; }
+
+    /// Collective when asked for first.  nullptr: the library made none.
+    const Nodes* nodes();
+
+  private:
+    struct Room {
+        std::unique_ptr<std::byte[]> held;
+        std::byte* begin = nullptr;
+        std::size_t bytes = 0;
+    };
+
+    MPI_Comm of_;
+    MPI_Comm apart_;
+    std::unique_ptr<Nodes> nodes_;
+    std::array<Room, 4> rooms_;
+};
+
+}  // namespace slowpath::mockups

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP041: a fast path that is closed from the n-th live communicator on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.numbered import COMMUNICATOR, Closing
+from slowpath.findings.evidence.numbered_words import by_moves, collectives, tried
+from slowpath.findings.evidence.words import ratio_words, times_words
+from slowpath.findings.rule import Observation, Rule, Support
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Communicators in a row, all of them alive, of which the later ones are slow."""
+    return [_observation(evidence, one) for one in evidence.facts(Closing) if one.ratio.beyond]
+
+
+def _observation(evidence: Evidence, one: Closing) -> Observation:
+    names = collectives(one.seen)
+    return Observation(
+        about="live communicators",
+        place=evidence.place([seen.cell for seen in one.seen], [names]),
+        text=f"Collectives ({names}) on communicator {one.closes} and later ones take {ratio_words(one.ratio)} as long "
+        f"as on those before, while all live: {times_words(one)}; {one.communicators} were made.",
+        metric=one.metric,
+        phase="steady",
+        ratio=one.ratio.value,
+        interval=one.ratio.interval,
+        excess_s=one.excess_s,
+        affects_default=True,
+        cells=tuple(dict.fromkeys([seen.cell.cell for seen in one.seen] + [cell.cell for cell in one.flat])),
+        axis=COMMUNICATOR,
+        evidence=tuple(
+            f"{seen.cell.label}: communicator {seen.number} in {seen.agree} of {seen.launches} launches, in all "
+            f"{seen.span[0]} to {seen.span[1]}"
+            for seen in one.seen
+        ),
+        slow_cells=(one.slow.cell,),
+        fast_cells=(one.fast.cell,),
+        tried=tried(one.moved, one.stayed, COMMUNICATOR),
+    )
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """The library's own limit, which moves the communicator in proportion."""
+    one = next(one for one in evidence.facts(Closing) if one.slow.cell == seen.slow_cells[0])
+    return by_moves(one.moved, COMMUNICATOR)
+
+
+RULE = Rule(
+    code="SP041",
+    name="closes at the n-th communicator",
+    title="The fast path of collectives is closed from the n-th live communicator on",
+    what="A library sets aside a fixed amount of shared memory for the collectives of all communicators of a node.",
+    shows="Collectives are fast on the first n - 1 live communicators, and on all later ones several times slower, "
+    "without a word. n is the same in every launch, and falls with the number of ranks.",
+    why="Each communicator takes its share of the memory until it is freed. Without it, MPICH asks for the memory "
+    "again at every call, in vain, which makes calls slower than if there were no such path.",
+    needs="The same collective on hundreds of live duplicates (coll, pattern=communicators). Explained when the limit "
+    "of the library moves n in proportion, and collectives without such a path show no step.",
+    remedy="Free communicators that are no longer used, or allow more memory.",
+    false_alarms="A library that searches its communicators gets slower with each of them: a slope, and no step.",
+    sources=("MPICH src/mpid/ch4/shm/posix/release_gather", "docs/results/collectives.md"),
+    observe=observe,
+    cause="The library's shared memory for collectives is spent.",
+    witnesses=witnesses,
+    needs_law=False,
+)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What rules about numbered calls and communicators say of variables that move a number, and of cells. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from slowpath.findings.evidence.numbered import Moved, Seen, Stayed
+from slowpath.findings.rule import Support, Tried
+
+
+def collectives(seen: Iterable[Seen]) -> str:
+    """`allreduce, bcast`."""
+    return ", ".join(dict.fromkeys(one.cell.parameters.get("collective", "") for one in seen))
+
+
+def moved_words(one: Moved, what: str) -> str:
+    """`under MPIR_CVAR_X=9: foretold call 9, seen 9`."""
+    sets = ", ".join(f"{name}={value}" for name, value in one.variables.items())
+    seen = "none" if one.seen is None else f"{one.seen}"
+    beyond = " or later than was measured" if one.seen is None else ""
+    return f"under {sets}: foretold {what} {one.foretold}{beyond}, seen {seen}"
+
+
+def stayed_words(one: Stayed) -> str:
+    """The control's line of evidence."""
+    low, high = one.interval
+    word = "stayed" if one.held else "did not stay"
+    return f"{one.words}: {one.ratio:.2f}x [{low:.2f}, {high:.2f}] with it, {word}"
+
+
+def by_moves(moved: Sequence[Moved], what: str) -> Support:
+    """A variable of the library that foretold another number, which then was seen."""
+    lines = tuple(moved_words(one, what) for one in moved)
+    if not moved:
+        return Support("missing", "no variable of the library was moved: slowpath run coll does, where one is known")
+    if not all(one.within for one in moved):
+        return Support("refuted", "a variable of the library that was said to set it did not move it so", lines)
+    if not any(one.seen is not None for one in moved):
+        return Support("missing", "its variable was moved out of what was measured, and not to another number", lines)
+    return Support("shown", f"a variable of the library moves the {what} to where it was foretold", lines)
+
+
+def tried(moved: Sequence[Moved], stayed: Sequence[Stayed], what: str) -> tuple[Tried, ...]:
+    """Moves that are remedies of the table, with what they must leave as it is."""
+    found = []
+    for one in moved:
+        controls = [other for other in stayed if other.environment == one.environment]
+        if one.tuning is None or one.gone is None:
+            continue
+        found.append(
+            Tried(
+                remedy=one.tuning,
+                removed=one.gone,
+                control="; ".join(stayed_words(other) for other in controls) or None,
+                held=all(other.held for other in controls),
+                launches=one.launches,
+                evidence=(moved_words(one, what),),
+            )
+        )
+    return tuple(found)

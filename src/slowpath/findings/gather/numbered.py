@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives that open a path at the n-th call of a communicator, or lose it at the n-th communicator. Pure.
+
+What a variable of the library foretells is compared with what was seen under it: the same cells in another environment
+of the run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slowpath.core.cell_results import CellResult
+from slowpath.findings.evidence.numbered import Closing, Moved, Opening, Seen, Stayed
+from slowpath.findings.gather.change_points import Change, closing, opening
+from slowpath.findings.gather.contrasts import ratio_of
+from slowpath.findings.gather.control_variables import library
+from slowpath.findings.gather.source import Source
+from slowpath.mpi.collective_paths import PathVariable, path_variable
+from slowpath.mpi.tunings import TUNINGS
+from slowpath.stats.inputs import Floats
+from slowpath.stats.removed import removed
+
+EXPERIMENT = "coll"
+METRICS = ("collective_work_s", "collective_own_s")  # the first that a cell has speaks
+FEWEST_CELLS = 2  # that must agree: one may be chance
+FIRST_OPENING = 3  # opening at the second call is a first use
+CONTROL_WITHIN_RATIO = 1.1
+Find = Callable[[Floats], Change | None]
+
+
+@dataclass(frozen=True)
+class _Series:
+    """Of one cell: times_s has shape (launches, numbers)."""
+
+    cell: CellResult
+    metric: str
+    times_s: Floats
+    change: Change | None
+
+    @property
+    def key(self) -> tuple[tuple[str, str], ...]:
+        """What it measures, wherever."""
+        return tuple(sorted(self.cell.parameters.items()))
+
+    @property
+    def collective(self) -> str:
+        return self.cell.parameters.get("collective", "")
+
+
+def openings(source: Source) -> list[Opening]:
+    """One for each library and placement, under what users have who change nothing."""
+    found = []
+    for mine, others in _places(source, "counted", opening):
+        numbers = Counter(one.change.number for one in mine if one.change and one.change.number >= FIRST_OPENING)
+        if numbers and (most := numbers.most_common(1)[0])[1] >= FEWEST_CELLS:
+            found.append(_opening(source, mine, others, most[0]))
+    return found
+
+
+def closings(source: Source) -> list[Closing]:
+    """As `openings`."""
+    found = []
+    for mine, others in _places(source, "communicators", closing):
+        numbers = Counter(one.change.number for one in mine if one.change)
+        if numbers:
+            found.append(_closing(source, mine, others, numbers.most_common(1)[0][0]))
+    return found
+
+
+def _places(source: Source, pattern: str, find: Find) -> Iterable[tuple[list[_Series], list[_Series]]]:
+    """Of each library and placement: series of the user's own environment, and those of all others."""
+    places: dict[tuple[str | None, str], tuple[list[_Series], list[_Series]]] = defaultdict(lambda: ([], []))
+    for cell in source.cells_of(EXPERIMENT):
+        if cell.parameters.get("pattern") == pattern and (one := _series(cell, find)) is not None:
+            own, others = places[cell.mpi, cell.placement]
+            (own if source.is_default(cell) else others).append(one)
+    return [(own, others) for own, others in places.values() if own]
+
+
+def _series(cell: CellResult, find: Find) -> _Series | None:
+    for metric in METRICS:
+        entry = cell.metrics.get(metric)
+        if entry and entry.by_repetition:
+            times_s: Floats = np.array(entry.by_repetition.launch_values, dtype=np.float64)
+            return _Series(cell, metric, times_s, find(times_s))
+    return None
+
+
+def _opening(source: Source, mine: Sequence[_Series], others: Sequence[_Series], number: int) -> Opening:
+    alike = [one for one in mine if one.change and one.change.number == number]
+    top = max(alike, key=lambda one: _excess(one.change))
+    change = _known(top.change)
+    before, after = float(np.median(change.before)), float(np.median(change.after))
+    setting_up = top.times_s[:, number - 1 : change.settled - 1]
+    setup_s = float(np.median((setting_up - change.after[:, None]).sum(axis=1)))
+    slow = setting_up.mean(axis=1) if setting_up.size else change.before
+    return Opening(
+        slow=top.cell,
+        fast=top.cell,
+        metric=top.metric,
+        slow_s=float(np.median(slow)),
+        fast_s=after,
+        ratio=ratio_of(slow, change.after, source.minimum_effect),
+        opens=number,
+        settled=change.settled,
+        before_s=before,
+        setup_s=setup_s,
+        pays_from=_pays_from(before, after, setup_s, number),
+        seen=[_seen(one) for one in alike],
+        flat=tuple(one.cell for one in mine if one.change is None),
+        other=_others(mine, number),
+        moved=tuple(_moved(source, alike, others, "opens", number)),
+        stayed=tuple(_stayed(source, mine, others, "opens")),
+    )
+
+
+def _closing(source: Source, mine: Sequence[_Series], others: Sequence[_Series], number: int) -> Closing:
+    alike = [one for one in mine if one.change and one.change.number == number]
+    top = max(alike, key=lambda one: _excess(one.change))
+    change = _known(top.change)
+    return Closing(
+        slow=top.cell,
+        fast=top.cell,
+        metric=top.metric,
+        slow_s=float(np.median(change.after)),
+        fast_s=float(np.median(change.before)),
+        ratio=ratio_of(change.after, change.before, source.minimum_effect),
+        closes=number,
+        communicators=top.times_s.shape[1],
+        seen=[_seen(one) for one in alike],
+        flat=tuple(one.cell for one in mine if one.change is None),
+        moved=tuple(_moved(source, alike, others, "closes", number)),
+        stayed=(*_stayed(source, mine, others, "closes"), *_in_front(source, alike, others, number)),
+    )
+
+
+def _known(change: Change | None) -> Change:
+    if change is None:
+        raise ValueError("only series with a change are asked")
+    return change
+
+
+def _excess(change: Change | None) -> float:
+    """As a factor, whichever level is the higher one."""
+    found = _known(change)
+    return abs(float(np.log(np.median(found.before) / np.median(found.after))))
+
+
+def _pays_from(before_s: float, after_s: float, setup_s: float, opens: int) -> int | None:
+    """Calls on a communicator from which on the set-up is paid by what later calls save."""
+    saved_s = before_s - after_s
+    return opens - 1 + int(np.ceil(setup_s / saved_s)) if saved_s > 0 else None
+
+
+def _seen(one: _Series) -> Seen:
+    change = _known(one.change)
+    before_s = float(np.median(one.times_s[:, : change.number - 1].sum(axis=1)))
+    return Seen(one.cell, change.number, change.agree, len(one.times_s), change.span, before_s)
+
+
+def _others(mine: Sequence[_Series], number: int) -> Mapping[int, tuple[str, ...]]:
+    found: dict[int, list[str]] = defaultdict(list)
+    for one in mine:
+        if one.change and one.change.number >= FIRST_OPENING and one.change.number != number:
+            found[one.change.number].append(one.collective)
+    return {key: tuple(dict.fromkeys(names)) for key, names in found.items()}
+
+
+def _variable(source: Source, cell: CellResult, kind: str) -> tuple[PathVariable, int] | None:
+    """What alone its environment sets, and to which value; None: something else."""
+    variables = source.variables(cell)
+    about = library(source.run, cell.mpi)
+    if len(variables) != 1 or about is None:
+        return None
+    name, value = next(iter(variables.items()))
+    known = path_variable(name, about.name or "", about.version)
+    return (known, int(value)) if known and known.kind == kind and value.isdecimal() else None
+
+
+def _by_environment(others: Sequence[_Series]) -> dict[str, list[_Series]]:
+    found: dict[str, list[_Series]] = defaultdict(list)
+    for one in others:
+        found[one.cell.environment].append(one)
+    return found
+
+
+def _moved(
+    source: Source, alike: Sequence[_Series], others: Sequence[_Series], kind: str, number: int
+) -> Iterable[Moved]:
+    for environment, there in _by_environment(others).items():
+        asked = _variable(source, there[0].cell, kind)
+        pairs = _pairs(alike, there)
+        if asked is None or not pairs:
+            continue
+        known, value = asked
+        foretold = value if kind == "opens" else round((number - 1) * value / known.default) + 1
+        seen = _most([new.change.number if new.change else None for _, new in pairs])
+        width = min(one.times_s.shape[1] for _, one in pairs)
+        within = seen is None if foretold > width else seen is not None and abs(seen - foretold) <= (kind == "closes")
+        variables = dict(source.variables(there[0].cell))
+        yield Moved(
+            environment,
+            variables,
+            next((one.name for one in TUNINGS if dict(one.variables) == variables), None),
+            len(pairs[0][0].times_s),
+            foretold,
+            seen,
+            within,
+            _gone(*pairs[0]) if foretold > number else None,
+        )
+
+
+def _most(numbers: Sequence[int | None]) -> int | None:
+    return Counter(numbers).most_common(1)[0][0]
+
+
+def _pairs(mine: Iterable[_Series], others: Iterable[_Series]) -> list[tuple[_Series, _Series]]:
+    """The same measurement in two environments, those with the same launches."""
+    there = {one.key: one for one in others}
+    found = [(one, there[one.key]) for one in mine if one.key in there]
+    return [pair for pair in found if len(pair[0].times_s) == len(pair[1].times_s)]
+
+
+def _gone(own: _Series, changed: _Series) -> tuple[float, float, float] | None:
+    """Share of the excess that is gone at the numbers that are dear without the variable."""
+    change = _known(own.change)
+    if change.settled > change.number:
+        dear, cheap = slice(change.number - 1, change.settled - 1), slice(change.settled - 1, None)
+    else:
+        dear, cheap = slice(change.number - 1, None), slice(0, change.number - 1)
+    slow, left = (one.times_s[:, dear].mean(axis=1) for one in (own, changed))
+    fast = np.median(own.times_s[:, cheap], axis=1)
+    found = removed(slow, left, fast, fast)
+    return None if found is None else (found.value, *found.interval)
+
+
+def _stayed(source: Source, mine: Sequence[_Series], others: Sequence[_Series], kind: str) -> Iterable[Stayed]:
+    """Collectives that show no such path: a variable of the path must leave them as they are."""
+    flat = [one for one in mine if one.change is None]
+    for environment, there in _by_environment(others).items():
+        if _variable(source, there[0].cell, kind) is None:
+            continue
+        for own, changed in _pairs(flat, there):
+            words = f"{own.collective}, which has no such path"
+            yield _control(environment, words, np.median(own.times_s, axis=1), np.median(changed.times_s, axis=1))
+
+
+def _in_front(source: Source, alike: Sequence[_Series], others: Sequence[_Series], number: int) -> Iterable[Stayed]:
+    """Communicators that have the path with and without the variable."""
+    for environment, there in _by_environment(others).items():
+        if _variable(source, there[0].cell, "closes") is None:
+            continue
+        for own, changed in _pairs(alike, there):
+            end = min(number, changed.change.number if changed.change else number) - 1
+            levels = [np.median(one.times_s[:, :end], axis=1) for one in (own, changed)]
+            yield _control(environment, f"communicators 1 to {end}, which have the path", levels[0], levels[1])
+
+
+def _control(environment: str, words: str, own: Floats, changed: Floats) -> Stayed:
+    found = ratio_of(changed, own, 0.0)
+    low, high = found.interval or (found.value, found.value)
+    held = 1 / CONTROL_WITHIN_RATIO <= found.value <= CONTROL_WITHIN_RATIO
+    return Stayed(environment, words, found.value, (low, high), held)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A finding after remedies that its own run measured, in environments of their own. Pure.
+
+The bar is that of a trial (docs/reference/diagnose.md): half of the excess is gone at the lower end, and what the
+remedy must leave as it is was measured and stayed. A campaign has fewer rounds than a trial, which `slowpath diagnose`
+may still make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from msgspec.structs import replace
+
+from slowpath.core.results import Finding, Leg, RemedyResult, RemovedRatio
+from slowpath.findings.rule import Tried
+
+LEAST_REMOVED_RATIO = 0.5
+FEWEST_LAUNCHES = 5
+WithTrial = Callable[[Finding, RemedyResult, Leg], Finding]
+
+
+def with_tried(finding: Finding, tried: Sequence[Tried], with_trial: WithTrial) -> Finding:
+    """Each remedy of the finding that the run tried, with its verdict."""
+    for one in tried:
+        listed = next((remedy for remedy in finding.remedies if remedy.name == one.remedy), None)
+        if listed is not None:
+            verdict, leg = _judged(one)
+            found = RemovedRatio(value=one.removed[0], interval=(one.removed[1], one.removed[2]))
+            tried_one = replace(listed, removed_ratio=found, verdict=verdict, reason=leg.text)
+            finding = with_trial(finding, tried_one, leg)
+    return finding
+
+
+def _judged(one: Tried) -> tuple[Literal["proven", "partial"], Leg]:
+    value, low, high = one.removed
+    share = f"{value:.0%} of the excess [{low:.0%}, {high:.0%}]"
+    evidence = [*one.evidence, *([f"negative control: {one.control}"] if one.control else [])]
+    if low < LEAST_REMOVED_RATIO:
+        return "partial", Leg(state="missing", text=f"it removes {share}; a proof needs half", evidence=evidence)
+    if one.launches < FEWEST_LAUNCHES:
+        text = f"it removes {share} in {one.launches} launches; a proof needs {FEWEST_LAUNCHES}"
+        return "partial", Leg(state="missing", text=text, evidence=evidence)
+    if one.control is None:
+        return "partial", Leg(state="missing", text=f"it removes {share}; no negative control", evidence=evidence)
+    if not one.held:
+        text = f"it removes {share}, but the negative control did not stay: something else changed, too"
+        return "partial", Leg(state="missing", text=text, evidence=evidence)
+    text = f"{one.remedy}, toggled alone in launches of this run, removes {share}"
+    return "proven", Leg(state="shown", text=text, evidence=evidence)

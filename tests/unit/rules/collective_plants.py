@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives with one slow path each, planted and clean: numbered calls, numbered communicators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from planted_results import KIB, LAUNCHES, Planted
+
+WORK = "collective_work_s"
+CALLS, COMMUNICATORS = 64, 760
+BEFORE_S, SETUP_S, AFTER_S, SPENT_S = 1.1e-6, (45e-6, 5e-6, 5e-6, 5e-6), 0.3e-6, 4.6e-6
+THRESHOLD, LIMIT = "MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD", "MPIR_CVAR_COLL_SHM_LIMIT_PER_NODE"
+EACH_KIB = 100.0  # shared memory of a communicator of two ranks
+
+
+def numbered(run: Planted, times_s: Sequence[float], seed: int, **parameters: Any) -> int:
+    """A cell with one value a number and launch, 3 % of noise, and in each launch five that something disturbed."""
+    random = np.random.default_rng((seed, len(run.cells)))
+    rows = np.array(times_s) * np.exp(random.normal(0, 0.03, (LAUNCHES, len(times_s))))
+    for row in rows:
+        row[random.integers(0, len(times_s), 5)] += random.exponential(1e-5, 5)
+    phase = "first" if parameters["pattern"] == "counted" else "steady"
+    number = run.cell({WORK: {phase: float(np.median(rows))}}, experiment="coll", calls=len(times_s), **parameters)
+    uses = {"repetitions": list(range(1, len(times_s) + 1)), "launches": list(range(LAUNCHES))}
+    run.cells[number]["metrics"][WORK]["by_repetition"] = {**uses, "launch_values": rows.tolist()}
+    return number
+
+
+def opens(run: Planted, slow: bool, at: int = 5, scale: float = 1.0, flat: bool = False, **parameters: Any) -> int:
+    """A fresh communicator's calls; clean ones are as fast from the second on."""
+    front = [BEFORE_S] * (at - 1) + list(SETUP_S) if slow and not flat else [1.4 * AFTER_S]
+    times_s = [scale * one for one in (front + [AFTER_S] * CALLS)[:CALLS]]
+    return numbered(run, times_s, at, pattern="counted", **parameters)
+
+
+def opening(run: Planted, slow: bool) -> None:
+    """Three collectives of three lengths, one that has no such path, and the variable that sets the call."""
+    for environment, at in (("default", 5), ("at 9", 9), ("never", 1000)):
+        if environment != "default":
+            value = {"at 9": "9", "never": "1000000"}[environment]
+            run.environment(environment, **{THRESHOLD: value})
+        for length, scale in ((8, 1.0), (4 * KIB, 2.0), (64 * KIB, 20.0)):
+            for name in ("bcast", "reduce", "allreduce"):
+                more = {"collective": name, "message_bytes": length, "environment": environment}
+                if at > CALLS and slow:
+                    numbered(run, [scale * BEFORE_S] * CALLS, at, pattern="counted", **more)
+                else:
+                    opens(run, slow, at, scale, **more)
+        opens(run, slow, at, flat=True, collective="alltoall", message_bytes=8, environment=environment)
+
+
+def closes(run: Planted, slow: bool, limit_kib: int, **parameters: Any) -> int:
+    room = int(limit_kib // EACH_KIB) if slow else COMMUNICATORS
+    times_s = ([AFTER_S] * room + [SPENT_S] * COMMUNICATORS)[:COMMUNICATORS]
+    return numbered(run, times_s, limit_kib, pattern="communicators", **parameters)
+
+
+def closing(run: Planted, slow: bool) -> None:
+    """One collective that takes memory of each communicator, one that does not, and the limit's variable."""
+    for environment, limit_kib in (("default", 65536), ("half", 32768), ("double", 131072)):
+        if environment != "default":
+            run.environment(environment, **{LIMIT: str(limit_kib)})
+        closes(run, slow, limit_kib, collective="allreduce", message_bytes=8, environment=environment)
+        closes(run, False, limit_kib, collective="alltoall", message_bytes=8, environment=environment)
+
+
+PLANTS = {
+    "SP040": opening,
+    "SP041": closing,
+}
