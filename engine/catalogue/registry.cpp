@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cannon/cannon.hpp"
+#include "coll/coll.hpp"
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 #include "exchange/exchange.hpp"
@@ -13,9 +14,10 @@
 namespace slowpath {
 namespace {
 
-const std::array<const Experiment*, 4> all{
+const std::array<const Experiment*, 5> all{
     &p2p::experiment,
     &exchange::experiment,
+    &coll::experiment,
     &put::experiment,
     &cannon::experiment,
 };
