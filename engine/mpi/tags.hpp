@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Tags of the control communicator, one for each kind of traffic.
+/// Tags of the control communicator and of those made of it, one for each kind of traffic.
 #pragma once
 
 namespace slowpath::mpi::tag {
@@ -8,5 +8,6 @@ inline constexpr int barrier = 1;
 inline constexpr int decision = 2;
 inline constexpr int gather = 3;
 inline constexpr int wake = 4;
+inline constexpr int known = 5;
 
 }  // namespace slowpath::mpi::tag

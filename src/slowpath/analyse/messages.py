@@ -47,7 +47,7 @@ def messages(
     # Chance can make a chain longer, never shorter.
     best = min(found, key=lambda one: one.chain)
     calls, of_calls = sum(one.calls for one in found), sum(one.of_calls for one in found)
-    return msgspec.structs.replace(best, calls=calls, of_calls=of_calls), None
+    return msgspec.structs.replace(best, calls=calls, of_calls=of_calls, launches=len(found)), None
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,7 @@ def _one_launch(parameters: Mapping[str, str], events: Sequence[Messages]) -> Me
         acknowledgements=len(found.graph.messages) - len(graph.messages),
         header_bytes=headers.header_bytes,
         calls=found.calls,
+        launches=1,
         of_calls=found.of,
         algorithms=list(recognised.names),
         growths=list(recognised.growths),
@@ -123,8 +124,8 @@ def _headers(parameters: Mapping[str, str], logs: Sequence[RankLog], known: int)
     first = graph.messages[0]
     if len(graph.messages) > 1 or first.size < message_bytes:
         raise NotCounted(
-            f"one message of {format_bytes(message_bytes)} goes through sockets in {len(graph.messages)} parts, so parts "
-            "are no messages: take a shorter message"
+            f"one message of {format_bytes(message_bytes)} goes through sockets in {len(graph.messages)} parts, so "
+            "parts are no messages: take a shorter message"
         )
     header_bytes = round(first.size) - message_bytes
     synchronous = counted(logs, known // 2, known).graph.messages
@@ -145,6 +146,10 @@ def _without_headers(graph: Graph, header_bytes: int) -> tuple[Graph, bool]:
 def _text(graph: Graph, words: str) -> str:
     most = max(graph.sent)
     return (
-        f"{graph.ranks} ranks send {len(graph.messages)} messages, {most} at most by one rank, in {graph.rounds} rounds; "
-        f"the longest chain has {graph.chain}: {words}."
+        f"{graph.ranks} ranks send {_number(len(graph.messages), 'message')}, {most} at most by one rank, in "
+        f"{_number(graph.rounds, 'round')}; the longest chain has {graph.chain}: {words}."
     )
+
+
+def _number(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"

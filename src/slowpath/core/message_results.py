@@ -26,6 +26,7 @@ class MessageCounts(Result, frozen=True, kw_only=True):
     acknowledgements: Annotated[Count, means("answers to synchronous sends; in no other number")]
     header_bytes: Annotated[Count, means("what a message adds on the socket, from messages of known length")]
     calls: Annotated[AtLeastOne, means("that moved just these messages")]
+    launches: Annotated[AtLeastOne, means("that counted, all alike")]
     of_calls: Annotated[AtLeastOne, means("that were looked at, over all launches")]
     algorithms: Annotated[list[Name], means("all that send just these messages; empty: none of the known")]
     growths: Annotated[list[Name], means("how rounds of these algorithms grow: p, log p")]

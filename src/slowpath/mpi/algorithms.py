@@ -3,7 +3,7 @@
 
 What an algorithm costs is not written down as formulas that could be wrong: each is a schedule, and messages, bytes,
 chain and rounds of p ranks follow from it (`message_graph`).
-Sources: as `schedules`; names as the libraries' settings have them (Open MPI's coll_tuned_*, MPICH's *_INTRA_ALGORITHM).
+Sources: as `schedules`; names as the settings have them (Open MPI's coll_tuned_*, MPICH's *_INTRA_ALGORITHM).
 """
 
 from __future__ import annotations

@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from slowpath.core.message_results import Scaling
 from slowpath.findings.evidence.evidence import Fact
 from slowpath.findings.evidence.numbered import Closing, Opening
 from slowpath.findings.gather.numbered import closings, openings
+from slowpath.findings.gather.scalings import scalings
 from slowpath.findings.gather.source import Source
 
 Gather = Callable[[Source], Sequence[Any]]
@@ -16,6 +18,7 @@ Gather = Callable[[Source], Sequence[Any]]
 _KINDS: Mapping[type, Gather] = {
     Opening: openings,
     Closing: closings,
+    Scaling: lambda source: scalings(source.cells.values()),
 }
 
 

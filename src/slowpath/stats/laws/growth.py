@@ -2,8 +2,8 @@
 """How a count or a time grows with the number of ranks p: a + b (p^e - 1) / e, a + b ln p where e is 0. Pure.
 
 One family from logarithm (e = 0) over line (1) to square (2), so that its exponent says which it is: of p - 1 rounds e
-is 1, which no line in a log-log plot gives. Counts of known algorithms are steps such as the logarithm rounded up: where
-such a formula gives each point as it is, it is the law, and nothing is fitted.
+is 1, which no line in a log-log plot gives. Counts of known algorithms are steps such as the logarithm rounded up.
+Where such a formula gives each point as it is, it is the law, and nothing is fitted.
 Sources: Box, Cox 1964, doi 10.1111/j.2517-6161.1964.tb00553.x; the interval is that of the profile likelihood.
 """
 
@@ -67,7 +67,7 @@ class Growth:
 def growth(ranks: Sequence[float] | Floats, values: Sequence[float] | Floats, sigma: Floats | None = None) -> Growth:
     """The law of these points.
 
-    Args: ranks, values: shape (points,), `FEWEST_POINTS` numbers of ranks or more.  sigma: standard error of each value;
+    Args: ranks, values: shape (points,), `FEWEST_POINTS` numbers of ranks or more.  sigma: standard error of each;
           None: they are counts.
     """
     p, y = np.asarray(ranks, dtype=np.float64), np.asarray(values, dtype=np.float64)
@@ -176,9 +176,7 @@ def _lines(x: Floats, y: Floats, weights: Floats) -> list[_Line]:
     return [_line(x, y, weights, float(e)) for e in np.arange(LOWEST, HIGHEST + STEP / 2, STEP)]
 
 
-def _profiled(
-    lines: Sequence[_Line], p: Floats, name: str, place: Callable[[float], float], *, counts: bool
-) -> Growth:
+def _profiled(lines: Sequence[_Line], p: Floats, name: str, place: Callable[[float], float], *, counts: bool) -> Growth:
     from scipy import special
 
     best = min(lines, key=lambda line: line.chi)
