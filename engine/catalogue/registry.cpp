@@ -8,18 +8,16 @@
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 #include "exchange/exchange.hpp"
+#include "first_use/first_use.hpp"
 #include "p2p/p2p.hpp"
 #include "put/put.hpp"
 
 namespace slowpath {
 namespace {
 
-const std::array<const Experiment*, 5> all{
-    &p2p::experiment,
-    &exchange::experiment,
-    &coll::experiment,
-    &put::experiment,
-    &cannon::experiment,
+const std::array<const Experiment*, 6> all{
+    &p2p::experiment,       &exchange::experiment, &coll::experiment,
+    &first_use::experiment, &put::experiment,      &cannon::experiment,
 };
 
 }  // namespace

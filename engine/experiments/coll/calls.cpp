@@ -58,7 +58,8 @@ struct How {
 };
 
 /// The blocking, the nonblocking and the persistent function of one name.
-#define SLOWPATH_CALL(blocking, nonblocking, ...) how(blocking, nonblocking, SLOWPATH_INIT(blocking), __VA_ARGS__)
+#define SLOWPATH_CALL(blocking, nonblocking, ...) \
+    how(blocking, nonblocking, SLOWPATH_INIT(blocking), __VA_ARGS__)
 
 int issue_moving(const Arguments& a, const How& how) {
     switch (a.collective) {
@@ -111,8 +112,8 @@ int issue_reduction(const Arguments& a, const How& how) {
             return SLOWPATH_CALL(MPI_Allreduce, MPI_Iallreduce, a.send, a.receive, a.receive_count,
                                  a.receive_type, a.op, a.communicator);
         case Collective::reduce_scatter:
-            return SLOWPATH_CALL(MPI_Reduce_scatter, MPI_Ireduce_scatter, a.send, a.receive,
-                                 a.receive_counts, a.receive_type, a.op, a.communicator);
+            return SLOWPATH_CALL(MPI_Reduce_scatter, MPI_Ireduce_scatter, a.send, a.receive, a.receive_counts,
+                                 a.receive_type, a.op, a.communicator);
         case Collective::reduce_scatter_block:
             return SLOWPATH_CALL(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, a.send, a.receive,
                                  a.receive_count, a.receive_type, a.op, a.communicator);
@@ -152,7 +153,8 @@ int issue_between_neighbours(const Operands& operands, const How& how) {
 int issue(const Operands& operands, const How& how) {
     const Traits& kind = traits(operands.arguments().collective);
     if (kind.between_neighbours) return issue_between_neighbours(operands, how);
-    return kind.reduces ? issue_reduction(operands.arguments(), how) : issue_moving(operands.arguments(), how);
+    return kind.reduces ? issue_reduction(operands.arguments(), how)
+                        : issue_moving(operands.arguments(), how);
 }
 
 }  // namespace
@@ -180,8 +182,7 @@ Call::~Call() {
 int Call::run() {
     if (mockup_ != nullptr) {
         // The first call pays for what the mock-up keeps, as the library's own does.
-        if (workspace_ == nullptr)
-            workspace_ = &mockups::workspace_of(operands_.arguments().communicator);
+        if (workspace_ == nullptr) workspace_ = &mockups::workspace_of(operands_.arguments().communicator);
         return mockup_->run(operands_.arguments(), *workspace_);
     }
     if (start_ == Start::blocking) return issue(operands_, {start_, nullptr});

@@ -56,7 +56,8 @@ std::unique_ptr<Operands> operands_of(const Context& context, const Config& conf
                                       std::optional<std::string>& failure) {
     if (!team.calls() || failure) return nullptr;
     try {
-        const std::uint64_t seed = mix(mix(context.seed, context.cell), static_cast<std::uint64_t>(team.part()));
+        const std::uint64_t seed =
+            mix(mix(context.seed, context.cell), static_cast<std::uint64_t>(team.part()));
         auto operands = std::make_unique<Operands>(config, team.place(), seed);
         if (config.by_library()) return operands;
         operands->use(MPI_COMM_WORLD);
@@ -85,7 +86,8 @@ void record_release(Context& context, const Measurement& mine, const Meeting& me
 }
 
 /// Called by all ranks: what those that called found, put together.
-Outcome finish(const Context& context, const Measurement* measurement, const std::optional<std::string>& failure) {
+Outcome finish(const Context& context, const Measurement* measurement,
+               const std::optional<std::string>& failure) {
     const MPI_Comm control = context.session.control();
     const Judgement judgement = measurement != nullptr ? measurement->judgement : Judgement{};
     const std::vector<std::int64_t> all =

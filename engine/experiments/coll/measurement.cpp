@@ -191,8 +191,7 @@ void Measurement::warm_up(Call& call) {
 }
 
 void Measurement::steady(Call& call) {
-    const SampleBudget budget =
-        sample_budget(sample_ns_ + latest_ns_, config_.time_limit_s, config_.samples);
+    const SampleBudget budget = sample_budget(sample_ns_ + latest_ns_, config_.time_limit_s, config_.samples);
     steady_samples = decide(budget.samples);
     cut_by_time = budget.cut_by_time;
     begin_block(steady_samples);

@@ -19,7 +19,7 @@ namespace slowpath::coll {
 
 /// A rank that enters later than this after its moment is a late start, ns: some times what two readings of a
 /// clock and a loop around them take.
-inline constexpr std::int64_t late_start_ns = 500;
+inline constexpr std::int64_t late_start_ns = 200;
 
 class Measurement {
   public:

@@ -13,8 +13,8 @@ struct Meeting {
     mpi::SharedRelease release;
 };
 
-/// Collective over `control`, whose first `members` ranks call.  It is kept until the process ends: making one
-/// takes longer than a cell of short calls.  @return nullptr on ranks that do not call.
+/// Collective over `control`, whose first `members` ranks call.  It is kept until the process ends: making
+/// one takes longer than a cell of short calls.  @return nullptr on ranks that do not call.
 Meeting* meeting_of(MPI_Comm control, int members);
 
 }  // namespace slowpath::coll

@@ -32,8 +32,8 @@ std::uint32_t composed(std::uint32_t lower, std::uint32_t higher) {
 /// The op itself, or MPI_SUM; freed with this.
 class Operation {
   public:
-    /// @param elements_a_unit How many elements one element of the derived type holds.  Only one Operation of a
-    /// user is alive at a time.
+    /// @param elements_a_unit How many elements one element of the derived type holds.  Only one Operation of
+    /// a user is alive at a time.
     Operation(Element element, Op op, std::int64_t elements_a_unit);
     ~Operation();
     Operation(const Operation&) = delete;

@@ -114,7 +114,8 @@ std::vector<Parameter> what_is_called() {
         one_of("op", "sum", listed(op_words),
                "of reductions: MPI_SUM; the same as a user's function; a user's function that is not "
                "commutative"),
-        on_or_off("in_place", setting, "off", "MPI_IN_PLACE: at the root of a rooted collective, else on each rank"),
+        on_or_off("in_place", setting, "off",
+                  "MPI_IN_PLACE: at the root of a rooted collective, else on each rank"),
     };
 }
 
@@ -167,17 +168,17 @@ constexpr std::array metric_kinds{
     Metric{.name = "collective_work_s",
            .unit = "s",
            .pattern = "",
-           .meaning = "T_work: from the entry of the last rank to the exit of the last one",
+           .meaning = "T_work of one collective: from the last rank's entry to the last rank's exit",
            .definition = "latest exit of all ranks - latest entry"},
     Metric{.name = "collective_span_s",
            .unit = "s",
            .pattern = "",
-           .meaning = "T_span: from the entry of the first rank to the exit of the last one",
+           .meaning = "T_span of one collective: from the first rank's entry to the last rank's exit",
            .definition = "latest exit of all ranks - earliest entry"},
     Metric{.name = "collective_own_s",
            .unit = "s",
            .pattern = "",
-           .meaning = "T_own: the call on the rank that was longest in it",
+           .meaning = "T_own of the slowest rank: the longest time from its entry to its exit",
            .definition = "longest of all ranks' samples"},
 };
 
@@ -200,11 +201,11 @@ void check_length(const Config& config) {
     const std::int64_t each = config.element_bytes();
     if (config.message_bytes % each != 0)
         refuse("message_bytes " + std::to_string(config.message_bytes) + " is no multiple of " +
-               std::to_string(each) + " B, the length of datatype=" +
-               element_words[static_cast<std::size_t>(config.element)]);
+               std::to_string(each) +
+               " B, the length of datatype=" + element_words[static_cast<std::size_t>(config.element)]);
     if (config.count() > INT_MAX)
-        refuse("message_bytes " + std::to_string(config.message_bytes) + " are over " + std::to_string(INT_MAX) +
-               " elements, the most that one call counts");
+        refuse("message_bytes " + std::to_string(config.message_bytes) + " are over " +
+               std::to_string(INT_MAX) + " elements, the most that one call counts");
 }
 
 void check_kind(const Config& config, const Traits& kind) {
@@ -265,9 +266,9 @@ std::span<const Metric> metrics() {
 
 Config configure(const Assignment& assignment) {
     const auto word = [&](std::string_view name) { return assignment.text(name); };
-    const auto collective =
-        std::find_if(collectives().begin(), collectives().end(),
-                     [&](const Traits& one) { return one.name == assignment.text("collective"); });
+    const auto collective = std::find_if(collectives().begin(), collectives().end(), [&](const Traits& one) {
+        return one.name == assignment.text("collective");
+    });
     const Config config{
         .pattern = word_of<Pattern>(pattern_words, word("pattern")),
         .collective = collective->collective,
@@ -279,9 +280,8 @@ Config configure(const Assignment& assignment) {
         .op = word_of<Op>(op_words, word("op")),
         .in_place = assignment.flag("in_place"),
         .group = word_of<Group>(group_words, word("communicator")),
-        .members = word("members") == "all"
-                       ? std::nullopt
-                       : std::optional(static_cast<int>(assignment.integer("members"))),
+        .members = word("members") == "all" ? std::nullopt
+                                            : std::optional(static_cast<int>(assignment.integer("members"))),
         .duplicates = assignment.integer("duplicates"),
         .root_is_last = word("root") == "last",
         .arrival = word_of<Arrival>(arrival_words, word("arrival")),
@@ -308,7 +308,7 @@ std::optional<std::string> obstacle(const Config& config, int ranks) {
     const int calling = config.members.value_or(ranks);
     if ((config.group == Group::halves || config.group == Group::strided) && calling < 4)
         return "communicator=" + std::string(group_words[static_cast<std::size_t>(config.group)]) +
-               " needs 4 ranks that call" + job;
+               " needs 4 ranks that call, there are " + std::to_string(calling);
     return std::nullopt;
 }
 

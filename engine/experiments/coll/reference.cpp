@@ -54,8 +54,7 @@ void fold_as(std::span<std::byte> to, const Numbers& numbers, int rank, std::int
     for (std::int64_t i = 0; i < count; ++i) {
         const std::uint32_t more = as_element(numbers, sequence.at(index + i));
         if (numbers.op == Op::user_ordered)
-            elements[i] =
-                static_cast<T>(combine(numbers.element, numbers.op, number_of(elements[i]), more));
+            elements[i] = static_cast<T>(combine(numbers.element, numbers.op, number_of(elements[i]), more));
         else
             elements[i] = static_cast<T>(elements[i] + static_cast<T>(more));
     }

@@ -6,7 +6,8 @@
 
 namespace slowpath::coll {
 
-/// Medians of T_work, T_span and T_own over the steady calls, or over the first ones where there are no others.
+/// Medians of T_work, T_span and T_own over the steady calls, or over the first ones where there are no
+/// others.
 TableRow tabulate(const Assignment& assignment, const CellNumbers& numbers);
 
 }  // namespace slowpath::coll

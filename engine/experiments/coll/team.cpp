@@ -20,11 +20,10 @@ Team::Team(const Config& config) : config_(config) {
     mpi::check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
     mpi::check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
     base_ = MPI_COMM_WORLD;
-    base_is_ours_ =
-        config.members.value_or(size) != size || config.group == Group::halves || config.group == Group::strided;
+    base_is_ours_ = config.members.value_or(size) != size || config.group == Group::halves ||
+                    config.group == Group::strided;
     part_ = colour_of(config.group, rank, config.members.value_or(size));
-    if (base_is_ours_)
-        mpi::check(MPI_Comm_split(MPI_COMM_WORLD, part_, rank, &base_), "MPI_Comm_split");
+    if (base_is_ours_) mpi::check(MPI_Comm_split(MPI_COMM_WORLD, part_, rank, &base_), "MPI_Comm_split");
     if (!calls()) return;
     mpi::check(MPI_Comm_rank(base_, &rank_), "MPI_Comm_rank");
     mpi::check(MPI_Comm_size(base_, &size_), "MPI_Comm_size");

@@ -8,6 +8,7 @@ from slowpath.experiments.cannon.experiment import CANNON
 from slowpath.experiments.coll.experiment import COLL
 from slowpath.experiments.exchange import EXCHANGE
 from slowpath.experiments.experiment import Experiment
+from slowpath.experiments.first_use.experiment import FIRST_USE
 from slowpath.experiments.ipc.experiment import IPC
 from slowpath.experiments.metric import Metric
 from slowpath.experiments.p2p.experiment import P2P
@@ -18,6 +19,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     P2P,
     EXCHANGE,
     COLL,
+    FIRST_USE,
     PUT,
     CANNON,
     IPC,

@@ -18,7 +18,7 @@ from slowpath.core.decoding import DAMAGE, why
 from slowpath.core.errors import RecordError
 from slowpath.core.files import open_regular
 from slowpath.core.limits import FILE_BYTES, LONGEST_LINE_BYTES
-from slowpath.record.events_cell import Allocation, CellBegin, CellEnd, Intervals, Repetitions
+from slowpath.record.events_cell import Allocation, CellBegin, CellEnd, Intervals, Release, Repetitions
 from slowpath.record.events_counted import CallCount, Calls, Instructions, Messages, Share
 from slowpath.record.events_launch import Blas, Grid, LaunchBegin, LaunchEnd, Note, ProgressMade, ThreadLevel
 from slowpath.record.events_ranks import Clock, Rank
@@ -45,6 +45,7 @@ __all__ = [
     "ProcessorTime",
     "ProgressMade",
     "Rank",
+    "Release",
     "Repetitions",
     "Share",
     "ThreadLevel",
@@ -64,6 +65,7 @@ Event: TypeAlias = (
     | Messages
     | Intervals
     | Repetitions
+    | Release
     | CellEnd
     | Note
     | ProgressMade
@@ -82,6 +84,7 @@ _Kind = TypeVar(
     Messages,
     Intervals,
     Repetitions,
+    Release,
     CellEnd,
     Note,
     ProgressMade,
@@ -116,7 +119,7 @@ class LaunchEvents:
         """Those of kinds that are of one cell each."""
         found: dict[tuple[type[Event], int], list[Event]] = {}
         for event in self.events:
-            if isinstance(event, (Allocation, Instructions, Calls, Messages, Intervals, Repetitions)):
+            if isinstance(event, (Allocation, Instructions, Calls, Messages, Intervals, Repetitions, Release)):
                 found.setdefault((type(event), event.cell), []).append(event)
         return found
 
