@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from slowpath.core.message_results import MessageCounts
+from slowpath.core.cell_results import MessageCounts
 from slowpath.core.units import format_bytes, parse_bytes
 from slowpath.mpi.algorithms import recognise
 from slowpath.mpi.message_graph import Graph, Message, without_acknowledgements

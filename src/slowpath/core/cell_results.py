@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from slowpath.core.message_results import MessageCounts
 from slowpath.core.result import (
     AtLeastOne,
     Calls,
@@ -297,6 +296,30 @@ class OverFloor(Result, frozen=True, kw_only=True):
     calm_launches: Annotated[Count, means("in which nothing else took the ranks' processors: the fixed work tells")]
     level: Annotated[Share | None, means("confidence of the intervals; null: they are ranges, or there is none")]
     launches: Annotated[AtLeastOne, means("that measured both")]
+
+
+class MessageCounts(Result, frozen=True, kw_only=True):
+    """What one call of a collective sends, counted where bytes enter sockets; pattern=messages of coll."""
+
+    ranks: Annotated[AtLeastOne, means("in the communicator")]
+    sent: Annotated[list[Count], means("messages that each rank sends")]
+    received: Annotated[list[Count], means("messages that each rank receives")]
+    sent_bytes: Annotated[list[Count] | None, means("of the user's data, by each rank; null: lengths do not tell")]
+    chain: Annotated[Count, means("messages in the longest chain in which each waits for the one before")]
+    rounds: Annotated[Count, means("needed if a rank sends at most one message and receives at most one in each")]
+    settled: Annotated[bool, means("half of the calls give the same chain; else it may be shorter")]
+    to_self: Annotated[Count, means("messages of ranks to themselves; in no other number")]
+    acknowledgements: Annotated[Count, means("answers to synchronous sends; in no other number")]
+    header_bytes: Annotated[Count, means("what a message adds on the socket, from messages of known length")]
+    calls: Annotated[AtLeastOne, means("that moved just these messages")]
+    launches: Annotated[AtLeastOne, means("that counted, all alike")]
+    of_calls: Annotated[AtLeastOne, means("that were looked at, over all launches")]
+    algorithms: Annotated[list[Name], means("all that send just these messages; empty: none of the known")]
+    growths: Annotated[list[Name], means("how rounds of these algorithms grow: p, log p")]
+    exact: Annotated[
+        bool, means("the same messages between the same ranks; false: as many by each rank, in chains as long")
+    ]
+    text: Annotated[Text, means("one sentence")]
 
 
 class CellResult(Result, frozen=True, kw_only=True):

@@ -39,7 +39,7 @@ from slowpath.core.finding_results import (
     SideEffect,
     Snippet,
 )
-from slowpath.core.message_results import Scaling
+from slowpath.core.message_results import RankScaling
 from slowpath.core.put_results import PutResults
 from slowpath.core.result import Count, Name, Result, Text, means, optional
 from slowpath.core.run_results import (
@@ -170,7 +170,7 @@ class Results(Result, frozen=True, kw_only=True):
         means("launches that fall into two groups, from 12 launches on; null: of an older version"),
     ] = optional()
     scalings: Annotated[
-        list[Scaling] | None, means("counts over the number of ranks, a law each; null: of an older version")
+        list[RankScaling] | None, means("counts over the number of ranks, a law each; null: of an older version")
     ] = optional()
     skipped: Annotated[list[SkippedRow], means("what was not measured, and why")]
     notes: Annotated[list[str], means("what importers and the engine noted")]

@@ -23,6 +23,7 @@ COLL = Experiment(
         Pattern("calls", one_communicator, _METRICS),
         Pattern("counted", numbered, _METRICS),
         Pattern("communicators", by_communicator, _METRICS),
+        Pattern("messages", lambda parameters, blocks, launch: {}, ()),
     ),
     roles={
         "pattern": "setting",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.core.message_results import Scaling, ScalingPoint
+from slowpath.core.message_results import RankPoint, RankScaling
 from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.scaling_words import foretold_words, growth_words, needed, point_at
 from slowpath.findings.rule import Observation, Rule, Support, Tried
@@ -26,11 +26,11 @@ REMEDY = "logarithmic algorithms in Open MPI"
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
     """Stretches of one algorithm whose rounds follow p, of short messages and the library's own choice."""
-    every = [one for one in evidence.facts(Scaling) if one.quantity == "rounds"]
+    every = [one for one in evidence.facts(RankScaling) if one.quantity == "rounds"]
     return [_observation(evidence, one, every) for one in every if _is_asked(evidence, one) and _is_linear(one)]
 
 
-def _is_asked(evidence: Evidence, one: Scaling) -> bool:
+def _is_asked(evidence: Evidence, one: RankScaling) -> bool:
     """Not of a mock-up, and not where somebody may have forced an algorithm."""
     cell = evidence.cells[one.points[0].cell]
     is_own = evidence.as_found(cell) or evidence.setting(cell) == COUNTED
@@ -43,11 +43,11 @@ def _is_asked(evidence: Evidence, one: Scaling) -> bool:
     )
 
 
-def _worst(one: Scaling) -> ScalingPoint:
+def _worst(one: RankScaling) -> RankPoint:
     return max(one.points, key=lambda point: (point.value / needed(point.ranks), point.ranks))
 
 
-def _is_linear(one: Scaling) -> bool:
+def _is_linear(one: RankScaling) -> bool:
     """More rounds than logarithmic algorithms take, and more with each rank: by the law, or by the known algorithm."""
     worst = _worst(one)
     if worst.value <= CLEAR_RATIO * needed(worst.ranks):
@@ -57,7 +57,7 @@ def _is_linear(one: Scaling) -> bool:
     return one.law is None and bool(worst.algorithms)
 
 
-def _observation(evidence: Evidence, one: Scaling, every: Sequence[Scaling]) -> Observation:
+def _observation(evidence: Evidence, one: RankScaling, every: Sequence[RankScaling]) -> Observation:
     cells = [evidence.cells[point.cell] for point in one.points]
     worst = _worst(one)
     forced = _forced(evidence, one, every)
@@ -88,19 +88,19 @@ def _observation(evidence: Evidence, one: Scaling, every: Sequence[Scaling]) -> 
     )
 
 
-def _doubts(evidence: Evidence, one: Scaling) -> tuple[str, ...]:
+def _doubts(evidence: Evidence, one: RankScaling) -> tuple[str, ...]:
     if evidence.setting(evidence.cells[one.points[0].cell]) != COUNTED:
         return ()
     return ("counted with every message through a socket; through shared memory the library may choose otherwise",)
 
 
-def _forced(evidence: Evidence, one: Scaling, every: Sequence[Scaling]) -> Scaling | None:
+def _forced(evidence: Evidence, one: RankScaling, every: Sequence[RankScaling]) -> RankScaling | None:
     """The same with the logarithmic algorithm forced, where it has the worst point."""
     ranks = _worst(one).ranks
     return next((other for other in _twins(evidence, one, every) if point_at(other, ranks) is not None), None)
 
 
-def _twins(evidence: Evidence, one: Scaling, every: Sequence[Scaling]) -> list[Scaling]:
+def _twins(evidence: Evidence, one: RankScaling, every: Sequence[RankScaling]) -> list[RankScaling]:
     """The same collective in the forced state."""
     return [
         other
@@ -110,7 +110,7 @@ def _twins(evidence: Evidence, one: Scaling, every: Sequence[Scaling]) -> list[S
     ]
 
 
-def _tried(evidence: Evidence, one: Scaling, forced: Scaling, every: Sequence[Scaling]) -> Tried:
+def _tried(evidence: Evidence, one: RankScaling, forced: RankScaling, every: Sequence[RankScaling]) -> Tried:
     """The excess at the worst point, and collectives that nobody forced, which must send what they sent."""
     worst = _worst(one)
     now = point_at(forced, worst.ranks)
@@ -133,7 +133,7 @@ def _tried(evidence: Evidence, one: Scaling, forced: Scaling, every: Sequence[Sc
     )
 
 
-def _control(evidence: Evidence, one: Scaling, every: Sequence[Scaling]) -> tuple[bool, str | None]:
+def _control(evidence: Evidence, one: RankScaling, every: Sequence[RankScaling]) -> tuple[bool, str | None]:
     """Whether collectives of which no algorithm is forced send the same messages in both states."""
     pairs = [
         (other.collective, before, point)

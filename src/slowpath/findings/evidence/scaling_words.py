@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from slowpath.core.message_results import Scaling, ScalingPoint
+from slowpath.core.message_results import RankPoint, RankScaling
 
 
 def needed(ranks: int) -> int:
@@ -13,12 +13,12 @@ def needed(ranks: int) -> int:
     return max(1, (ranks - 1).bit_length())
 
 
-def point_at(one: Scaling, ranks: int) -> ScalingPoint | None:
+def point_at(one: RankScaling, ranks: int) -> RankPoint | None:
     """None: not measured there."""
     return next((point for point in one.points if point.ranks == ranks), None)
 
 
-def growth_words(one: Scaling) -> str:
+def growth_words(one: RankScaling) -> str:
     """`rounds = p - 1, exponent 1.00 exactly`; else why there is no law."""
     if one.law is None:
         return f"no law is fitted, {one.reason}"
@@ -29,7 +29,7 @@ def growth_words(one: Scaling) -> str:
     return f"{one.quantity} = {one.law}, exponent {one.exponent:.2f} {width}"
 
 
-def foretold_words(one: Scaling, suffices: Callable[[int], int]) -> str:
+def foretold_words(one: RankScaling, suffices: Callable[[int], int]) -> str:
     """What more ranks would take, marked as extrapolated; nothing where the law is not to be trusted."""
     if not one.foretold:
         return ""

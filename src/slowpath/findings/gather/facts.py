@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from slowpath.core.message_results import Scaling
+from slowpath.core.message_results import RankScaling
 from slowpath.findings.evidence.evidence import Fact
 from slowpath.findings.evidence.numbered import Closing, Opening
 from slowpath.findings.gather.numbered import closings, openings
@@ -18,7 +18,7 @@ Gather = Callable[[Source], Sequence[Any]]
 _KINDS: Mapping[type, Gather] = {
     Opening: openings,
     Closing: closings,
-    Scaling: lambda source: scalings(source.cells.values()),
+    RankScaling: lambda source: scalings(source.cells.values()),
 }
 
 

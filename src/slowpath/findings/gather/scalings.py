@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Literal, TypeAlias
 
-from slowpath.core.cell_results import CellResult
-from slowpath.core.message_results import Foretold, HeldOut, MessageCounts, Scaling, ScalingPoint
+from slowpath.core.cell_results import CellResult, MessageCounts
+from slowpath.core.message_results import ForetoldRanks, HeldOutRanks, RankPoint, RankScaling
 from slowpath.core.units import format_bytes
 from slowpath.stats.laws.growth import FEWEST_POINTS, Growth, growth
 
@@ -25,7 +25,7 @@ _QUANTITIES: Mapping[Quantity, Callable[[MessageCounts], int]] = {
 }
 
 
-def scalings(cells: Iterable[CellResult]) -> list[Scaling]:
+def scalings(cells: Iterable[CellResult]) -> list[RankScaling]:
     """Of each collective whose messages were counted, in the order of the cells."""
     groups: dict[tuple[object, ...], list[CellResult]] = {}
     for cell in cells:
@@ -39,7 +39,7 @@ def _key(cell: CellResult) -> tuple[object, ...]:
     return cell.mpi, cell.environment, cell.placement, same
 
 
-def _of_group(cells: Sequence[CellResult]) -> list[Scaling]:
+def _of_group(cells: Sequence[CellResult]) -> list[RankScaling]:
     by_ranks = {cell.messages.ranks: cell for cell in cells if cell.messages is not None}
     ordered = [by_ranks[ranks] for ranks in sorted(by_ranks)]
     stretches = _stretches(ordered)
@@ -70,14 +70,14 @@ def _scaling(
     quantity: Callable[[MessageCounts], int],
     cells: Sequence[CellResult],
     later: Sequence[Sequence[CellResult]],
-) -> Scaling:
+) -> RankScaling:
     first = cells[0]
     counts = [cell.messages for cell in cells if cell.messages is not None]
     ranks, values = [one.ranks for one in counts], [float(quantity(one)) for one in counts]
     law = growth(ranks, values) if len(values) >= FEWEST_POINTS else None
     held = _held_out(ranks, values)
     reason = _reason(law, held, later)
-    return Scaling(
+    return RankScaling(
         collective=first.parameters.get("collective", ""),
         quantity=name,
         label=_label(first),
@@ -85,7 +85,7 @@ def _scaling(
         environment=first.environment,
         placement=first.placement,
         points=[
-            ScalingPoint(
+            RankPoint(
                 ranks=one.ranks,
                 cell=cell.cell,
                 value=value,
@@ -104,15 +104,15 @@ def _scaling(
     )
 
 
-def _held_out(ranks: Sequence[int], values: Sequence[float]) -> HeldOut | None:
+def _held_out(ranks: Sequence[int], values: Sequence[float]) -> HeldOutRanks | None:
     if len(values) <= FEWEST_POINTS:
         return None
     _, (low, high) = growth(ranks[:-1], values[:-1]).foretell(ranks[-1])
     holds = low - 0.5 < values[-1] < high + 0.5  # a count is whole
-    return HeldOut(ranks=ranks[-1], value=values[-1], foretold=(low, high), holds=holds)
+    return HeldOutRanks(ranks=ranks[-1], value=values[-1], foretold=(low, high), holds=holds)
 
 
-def _reason(law: Growth | None, held: HeldOut | None, later: Sequence[Sequence[CellResult]]) -> str | None:
+def _reason(law: Growth | None, held: HeldOutRanks | None, later: Sequence[Sequence[CellResult]]) -> str | None:
     if law is None:
         return f"fewer than {FEWEST_POINTS} numbers of ranks by this algorithm"
     if later:
@@ -123,12 +123,12 @@ def _reason(law: Growth | None, held: HeldOut | None, later: Sequence[Sequence[C
     return None if held.holds else f"the law of fewer ranks does not foretell {held.ranks}"
 
 
-def _foretold(law: Growth, most: int) -> list[Foretold]:
+def _foretold(law: Growth, most: int) -> list[ForetoldRanks]:
     found = []
     for ranks in FORETOLD_RANKS:
         if ranks > most:
             value, interval = law.foretell(ranks)
-            found.append(Foretold(ranks=ranks, value=value, interval=interval))
+            found.append(ForetoldRanks(ranks=ranks, value=value, interval=interval))
     return found
 
 

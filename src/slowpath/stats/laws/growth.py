@@ -20,6 +20,7 @@ from slowpath.stats.inputs import Floats
 FEWEST_POINTS = 4  # a law of three numbers, and one that could contradict it
 LOWEST, HIGHEST, STEP = -1.0, 3.5, 0.01
 _LEVEL = 0.95
+_SLOPE_CHI = 9.21  # chi^2 with two degrees of freedom, 1 in 100
 _STEPS_CHI = 4.0  # by how much steps at powers of two have to fit better than a smooth curve
 Formula: TypeAlias = Callable[[Floats], Floats]
 Interval: TypeAlias = tuple[float, float]
@@ -76,7 +77,7 @@ def growth(ranks: Sequence[float] | Floats, values: Sequence[float] | Floats, si
         return exact
     weights = np.ones_like(y) if sigma is None else 1.0 / sigma
     level = float(np.average(y, weights=weights**2))
-    if sigma is not None and _is_constant(y, weights, level):
+    if sigma is not None and _is_constant(p, y, weights, level):
         half = 2.0 / float(np.sqrt((weights**2).sum()))
         return Growth(_number(level), False, None, None, lambda _: (level, (level - half, level + half)))
     return _fitted(p, y, weights, counts=sigma is None)
@@ -119,12 +120,11 @@ def _number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def _is_constant(y: Floats, weights: Floats, level: float) -> bool:
-    """Whether the spread of the values is no more than their errors."""
-    from scipy import special
-
-    chi = float((((y - level) * weights) ** 2).sum())
-    return bool(special.chdtrc(y.size - 1, chi) > 1 - _LEVEL)
+def _is_constant(p: Floats, y: Floats, weights: Floats, level: float) -> bool:
+    """Whether a law with a slope and an exponent describes the values no better than chance lets it."""
+    best = min(line.chi for line in _lines(p, y, weights))
+    variance = max(1.0, best / max(1, p.size - 3))
+    return float((((y - level) * weights) ** 2).sum()) - best <= _SLOPE_CHI * variance
 
 
 def _basis(p: Floats, exponent: float) -> Floats:
