@@ -11,6 +11,7 @@ from slowpath.experiments.experiment import Experiment
 from slowpath.experiments.first_use.experiment import FIRST_USE
 from slowpath.experiments.ipc.experiment import IPC
 from slowpath.experiments.metric import Metric
+from slowpath.experiments.nccl.experiment import NCCL
 from slowpath.experiments.p2p.experiment import P2P
 from slowpath.experiments.printed import PRINTED
 from slowpath.experiments.put.experiment import PUT
@@ -22,6 +23,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     FIRST_USE,
     PUT,
     CANNON,
+    NCCL,
     IPC,
     PRINTED,
 )

@@ -43,9 +43,15 @@ CATALOGUE = (
     "sp033_order",
     "sp034_direction",
     "sp035_own_settings",
+    "sp036_guideline",
+    "sp037_size_cliff",
+    "sp038_count_cliff",
     "sp039_linear_in_ranks",
     "sp040_opens_at_call",
     "sp041_closes_at_communicator",
+    "sp042_collective_path",
+    "sp045_arrival",
+    "sp046_oversubscribed",
 )
 RULES: tuple[Rule, ...] = tuple(import_module(f"slowpath.findings.catalogue.{name}").RULE for name in CATALOGUE)
 
