@@ -30,7 +30,7 @@ void append(std::uint32_t what, std::int32_t file, std::uint64_t from, std::uint
     if (place < room) logged[place] = {what, file, from, bytes};
 }
 
-void note_moved(std::uint32_t what, std::atomic<std::uint64_t> Stream::* way, int file, std::uint64_t bytes) {
+void note_moved(std::uint32_t what, std::atomic<std::uint64_t> Stream::*way, int file, std::uint64_t bytes) {
     if (file < 0 || static_cast<std::size_t>(file) >= files || bytes == 0) return;
     Stream& stream = streams[static_cast<std::size_t>(file)];
     append(what, file, (stream.*way).fetch_add(bytes, std::memory_order_relaxed), bytes);

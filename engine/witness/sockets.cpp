@@ -47,7 +47,8 @@ void note_moved(Call kind, int file, ssize_t moved) {
         note_received(file, static_cast<std::uint64_t>(moved));
 }
 
-/// Of a function of sockets.  @param flags MSG_PEEK takes nothing out of the stream.  @param make Makes the call; returns bytes, or -1.
+/// Of a function of sockets.  @param flags MSG_PEEK takes nothing out of the stream.  @param make Makes the
+/// call; returns bytes, or -1.
 template <class Make>
 ssize_t counted(Call kind, int file, int flags, Make make) {
     const Scope scope;
@@ -97,7 +98,8 @@ ssize_t __recvfrom_chk(int file, void* to, size_t bytes, size_t room, int flags,
 extern "C" {
 
 ssize_t send(int file, const void* from, size_t bytes, int flags) {
-    return counted(Call::socket_send, file, flags, [&] { return call(real_send, &send, file, from, bytes, flags); });
+    return counted(Call::socket_send, file, flags,
+                   [&] { return call(real_send, &send, file, from, bytes, flags); });
 }
 
 ssize_t sendto(int file, const void* from, size_t bytes, int flags, const sockaddr* to, socklen_t length) {
@@ -106,7 +108,8 @@ ssize_t sendto(int file, const void* from, size_t bytes, int flags, const sockad
 }
 
 ssize_t sendmsg(int file, const msghdr* message, int flags) {
-    return counted(Call::socket_send, file, flags, [&] { return call(real_sendmsg, &sendmsg, file, message, flags); });
+    return counted(Call::socket_send, file, flags,
+                   [&] { return call(real_sendmsg, &sendmsg, file, message, flags); });
 }
 
 int sendmmsg(int file, mmsghdr* messages, unsigned int number, int flags) {
@@ -115,7 +118,8 @@ int sendmmsg(int file, mmsghdr* messages, unsigned int number, int flags) {
 }
 
 ssize_t recv(int file, void* to, size_t bytes, int flags) {
-    return counted(Call::socket_receive, file, flags, [&] { return call(real_recv, &recv, file, to, bytes, flags); });
+    return counted(Call::socket_receive, file, flags,
+                   [&] { return call(real_recv, &recv, file, to, bytes, flags); });
 }
 
 ssize_t __recv_chk(int file, void* to, size_t bytes, size_t room, int flags) {
@@ -135,7 +139,8 @@ ssize_t __recvfrom_chk(int file, void* to, size_t bytes, size_t room, int flags,
 }
 
 ssize_t recvmsg(int file, msghdr* message, int flags) {
-    return counted(Call::socket_receive, file, flags, [&] { return call(real_recvmsg, &recvmsg, file, message, flags); });
+    return counted(Call::socket_receive, file, flags,
+                   [&] { return call(real_recvmsg, &recvmsg, file, message, flags); });
 }
 
 int recvmmsg(int file, mmsghdr* messages, unsigned int number, int flags, timespec* patience) {

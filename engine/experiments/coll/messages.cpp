@@ -27,13 +27,13 @@ constexpr std::int64_t in_calls = 3, least_late_ns = 2'000'000, most_late_ns = 4
 std::optional<std::string> Measurement::run_messages() {
     MessageLog log;
     if (highest(log.witnessed() ? 0 : 1) != 0)
-        return "pattern=messages: nobody logs messages here; it needs a witnessed launch (an environment with "
+        return "pattern=messages: nobody logs messages here; it needs a witnessed launch (an environment "
+               "with "
                "witness = true)";
     if (team_.size() < 2) return "pattern=messages needs 2 ranks that call";
     if (auto failure = use(false, config_.duplicates)) return failure;
     Call call(config_, operands_);
-    const std::int64_t late_ns =
-        std::clamp(in_calls * shortest_ns(call), least_late_ns, most_late_ns);
+    const std::int64_t late_ns = std::clamp(in_calls * shortest_ns(call), least_late_ns, most_late_ns);
     const mpi::Barrier barrier(meeting_.callers, ranks_);
     barrier.wait();
     log.start();
@@ -59,8 +59,8 @@ std::int64_t Measurement::shortest_ns(Call& call) {
 }
 
 void Measurement::log_known(MessageLog& log) {
-    std::vector<std::byte> message(static_cast<std::size_t>(
-        config_.collective == Collective::barrier ? 0 : config_.message_bytes));
+    std::vector<std::byte> message(
+        static_cast<std::size_t>(config_.collective == Collective::barrier ? 0 : config_.message_bytes));
     const auto length = static_cast<int>(message.size());
     for (std::uint64_t number = 0; number < known_calls; ++number) {
         const auto send = number < known_calls / 2 ? MPI_Send : MPI_Ssend;

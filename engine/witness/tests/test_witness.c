@@ -189,10 +189,8 @@ static void messages(void) {
     const struct slowpath_witness_message* log;
     const size_t entries = stop(&log);
     const struct slowpath_witness_message expected[] = {
-        {SLOWPATH_WITNESS_BEGIN, -1, 7, 0},
-        {SLOWPATH_WITNESS_SENT, old, 3, 10},
-        {SLOWPATH_WITNESS_RECEIVED, ends[1], 0, 13},
-        {SLOWPATH_WITNESS_END, -1, 7, 0},
+        {SLOWPATH_WITNESS_BEGIN, -1, 7, 0},          {SLOWPATH_WITNESS_SENT, old, 3, 10},
+        {SLOWPATH_WITNESS_RECEIVED, ends[1], 0, 13}, {SLOWPATH_WITNESS_END, -1, 7, 0},
         {SLOWPATH_WITNESS_SENT, old, 0, 4},
     };
     expect(entries == 5 && memcmp(log, expected, sizeof expected) == 0, "order and places", "messages");

@@ -34,7 +34,7 @@ def messages(
     Args: launches: of each launch that measured the cell its events of the cell.
     """
     if parameters.get("pattern") != PATTERN:
-        return None, None
+        return None, "only pattern=messages of coll counts messages"
     said = [events for events in launches if events]
     if not said:
         return None, _NO_LOG

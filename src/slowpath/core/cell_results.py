@@ -356,7 +356,7 @@ class CellResult(Result, frozen=True, kw_only=True):
     messages: Annotated[
         MessageCounts | None, means("of one call; pattern=messages of coll; null: see messages_reason")
     ] = None
-    messages_reason: Annotated[str | None, means("why messages is null where they were asked for")] = None
+    messages_reason: Annotated[str | None, means("why messages is null")] = None
     floors: Annotated[list[Floor], means("what the same bytes cost without MPI, by each way")] = []  # noqa: RUF012
     over_floor: Annotated[OverFloor | None, means("message over floor; null: see over_floor_reason")] = None
     over_floor_reason: Annotated[str | None, means("why over_floor is null")] = None

@@ -22,7 +22,7 @@ class Setting:
     """One way to put a library into one state.
 
     networked: the library refuses to start in this state where no network but the loopback is up.
-    slow: messages are slower in it than they could be; False: one of several good ways.
+    slow: messages are slower in it than they could be; False: one of several good ways, or a state to count in.
     """
 
     name: str
@@ -116,6 +116,7 @@ SETTINGS: tuple[Setting, ...] = (
         "every message, those inside collectives too, goes through TCP, where it can be counted",
         "MPICH 5.0.2, ucx netmod, 2 to 16 ranks: each message of a collective is one write to a socket",
         networked=True,
+        slow=False,
     ),
     Setting(
         "messages_by_sockets",
@@ -123,6 +124,7 @@ SETTINGS: tuple[Setting, ...] = (
         {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"},
         "every message, those inside collectives too, goes through TCP, where it can be counted",
         "Open MPI 5.0.11, 2 to 16 ranks: each message of a collective is one write to a socket",
+        slow=False,
     ),
     Setting(
         "logarithmic_by_sockets",
@@ -139,6 +141,7 @@ SETTINGS: tuple[Setting, ...] = (
         "every message, those inside collectives too, goes through TCP, where it can be counted",
         "Intel MPI 2021.18.1, 2 to 16 ranks: each message of a collective is one write to a socket; without the last "
         "variable barriers, broadcasts and reductions send none",
+        slow=False,
     ),
     Setting(
         "single_copy_off",

@@ -17,6 +17,7 @@ class Tuning:
     purpose  what it is for, as findings.remedies.variables knows it: the same for every library that has it
     source   where the library documents the variables
     only     parameter -> values of the cells that it is for; empty: any
+    phrase   what stands after "Use"; None: the variables themselves
     """
 
     name: str
@@ -25,6 +26,7 @@ class Tuning:
     variables: Mapping[str, str]
     source: str
     only: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    phrase: str | None = None
 
 
 # The numbers are those that ompi_info --all lists: recursive doubling in all three.
@@ -106,5 +108,6 @@ TUNINGS: tuple[Tuning, ...] = (
         OPEN_MPI_LOGARITHMIC,
         "Open MPI: coll_tuned_scan_algorithm, coll_tuned_exscan_algorithm, coll_tuned_barrier_algorithm",
         {"collective": ("scan", "exscan", "barrier")},
+        "Open MPI's logarithmic algorithms",
     ),
 )

@@ -55,7 +55,7 @@ def test_a_call_is_counted_and_its_algorithm_named() -> None:
 
 
 def test_what_was_not_counted_is_missing_with_a_reason() -> None:
-    assert messages({"pattern": "calls"}, [[]]) == (None, None)
+    assert messages({"pattern": "calls"}, [[]]) == (None, "only pattern=messages of coll counts messages")
     found, reason = messages(asked("scan"), [[]])
     assert found is None
     assert "witness = true" in str(reason)

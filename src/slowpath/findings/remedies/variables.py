@@ -130,6 +130,7 @@ def of_tunings() -> tuple[Remedy, ...]:
             variables=row.variables,
             sources=(row.source,),
             only=row.only,
+            phrase=row.phrase,
         )
         for row in TUNINGS
     )
