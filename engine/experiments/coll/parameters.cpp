@@ -92,8 +92,7 @@ std::vector<Parameter> what_is_called() {
         one_of("pattern", "calls", listed(pattern_words),
                "calls: the first call, then later ones; counted: the first calls of a fresh communicator, in "
                "their order; communicators: fresh communicators one after the other, all kept; messages: "
-               "nothing is "
-               "timed, a witnessed launch logs the messages of each call, a rank late in each"),
+               "nothing is timed, a witnessed launch logs the messages of each call, a rank late in each"),
         one_of("collective", "allreduce", collective_words(), "MPI_Allreduce, MPI_Bcast, ..."),
         one_of("way", "library", way_words(), "the library's own call, or other calls that do the same"),
         one_of("start", "blocking", listed(start_words),
