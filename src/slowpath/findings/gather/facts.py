@@ -28,8 +28,6 @@ _KINDS: Mapping[type, Gather] = {
     Opening: openings,
     Closing: closings,
     RankScaling: lambda source: scalings(source.cells.values()),
-    Under: unders,
-    Same: sames,
     Cliff: cliffs,
     FirstUseGrowth: first_use_growth,
     Same: sames,
