@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from slowpath.findings.evidence.collective_words import (
     collective,
     contrast_observed,
-    controls,
-    controls_words,
     groups,
     of_collectives,
     share_words,
     unders,
 )
 from slowpath.findings.evidence.evidence import CLEAR_RATIO, Evidence, Slowdown
-from slowpath.findings.rule import Observation, Rule, Support, Tried
+from slowpath.findings.rule import Observation, Rule, Support
 
 LEVEL = "SLOWPATH_THREAD_LEVEL"
 CLOSED = "collectives_never_open"  # of mpi.settings: the library's fast path stays closed
@@ -26,7 +24,6 @@ _WORDS = {
     ("start", "nonblocking"): ("as a nonblocking call and its MPI_Wait", "the blocking call"),
     ("start", "persistent"): ("as MPI_Start and MPI_Wait", "the blocking call"),
 }
-_REMEDIES = {"op": "op that commutes", "environment": "thread level funneled", "start": "blocking call"}
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
@@ -51,20 +48,7 @@ def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
     top = max(group, key=lambda one: one.ratio.least)
     words = _WORDS.get(_key(top), ("under MPI_THREAD_MULTIPLE", "under a lower level"))
     about = "thread level" if top.axis == "environment" else f"{top.axis} {top.slow_value}"
-    return contrast_observed(evidence, group, f"{collective(top)}, {about}", words, _tried(evidence, top))
-
-
-def _tried(evidence: Evidence, top: Slowdown) -> tuple[Tried, ...]:
-    """The fast side is the slow one with the remedy: what has to stay is another collective."""
-    found = controls(evidence, top)
-    whole = (1.0, 1.0, 1.0)
-    words = controls_words(found) or None
-    return (Tried(_REMEDIES[top.axis], whole, words, bool(found), _launches(top), ("the fast side has it",)),)
-
-
-def _launches(one: Slowdown) -> int:
-    found = one.slow.estimate(one.metric, one.slow_phase)
-    return found.launches if found else 0
+    return contrast_observed(evidence, group, f"{collective(top)}, {about}", words)
 
 
 def witnesses(evidence: Evidence, seen: Observation) -> Support:
