@@ -78,7 +78,13 @@ Workspace::~Workspace() {
         free_communicator(nodes_->lane);
         free_communicator(nodes_->node);
     }
+    free_communicator(alone_);
     free_communicator(apart_);
+}
+
+int Workspace::raised(int code) const {
+    if (code != MPI_SUCCESS) SLOWPATH_MPI(Comm_call_errhandler)(of_, code);
+    return code;
 }
 
 std::byte* Workspace::memory(Scratch use, std::size_t bytes) {
@@ -92,6 +98,15 @@ std::byte* Workspace::memory(Scratch use, std::size_t bytes) {
         room.bytes = length;
     }
     return room.begin;
+}
+
+MPI_Comm Workspace::alone() {
+    if (alone_ == MPI_COMM_NULL) {
+        int rank = 0;
+        SLOWPATH_MPI(Comm_rank)(of_, &rank);
+        alone_ = part_of(of_, rank, 0);
+    }
+    return alone_;
 }
 
 const Nodes* Workspace::nodes() {

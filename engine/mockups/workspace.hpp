@@ -42,6 +42,13 @@ class Workspace {
     /// the library made none.  Errors come back as codes.
     MPI_Comm apart() const { return apart_; }
 
+    /// This rank by itself, for questions whose answer is an error code.  Collective when asked for first.
+    MPI_Comm alone();
+
+    /// An error of a call on a communicator of ours goes to the error handler of the user's, as that of a
+    /// part that is called on the user's own has done already.  @return The code.
+    int raised(int code) const;
+
     /// Collective when asked for first.  nullptr: the library made none.
     const Nodes* nodes();
 
@@ -54,6 +61,7 @@ class Workspace {
 
     MPI_Comm of_;
     MPI_Comm apart_;
+    MPI_Comm alone_ = MPI_COMM_NULL;
     std::unique_ptr<Nodes> nodes_;
     std::array<Room, 4> rooms_;
 };
