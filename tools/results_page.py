@@ -72,7 +72,7 @@ WATCH_GROUPS: Mapping[str, tuple[str, ...]] = {
     "whole": ("WatchResults",),
     "program": ("WatchedProgram", "Coverage"),
     "time": ("RankTime", "CallCount", "Slice", "Wait"),
-    "messages": ("MessageClass", "CallSite", "Pair", "AllocationKind", "Fine"),
+    "messages": ("MessageClass", "CollectiveClass", "CallSite", "Pair", "AllocationKind", "Fine"),
     "findings": ("WatchFinding", "Price", "RemedyResult", "Snippet", "RemovedRatio", "SideEffect"),
 }
 # Endings of names, the longest first.

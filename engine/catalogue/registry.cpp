@@ -4,20 +4,21 @@
 #include <array>
 
 #include "cannon/cannon.hpp"
+#include "coll/coll.hpp"
 #include "core/error.hpp"
 #include "core/nearest.hpp"
 #include "exchange/exchange.hpp"
+#include "first_use/first_use.hpp"
+#include "nccl/nccl.hpp"
 #include "p2p/p2p.hpp"
 #include "put/put.hpp"
 
 namespace slowpath {
 namespace {
 
-const std::array<const Experiment*, 4> all{
-    &p2p::experiment,
-    &exchange::experiment,
-    &put::experiment,
-    &cannon::experiment,
+const std::array<const Experiment*, 7> all{
+    &p2p::experiment, &exchange::experiment, &coll::experiment, &first_use::experiment,
+    &put::experiment, &cannon::experiment,   &nccl::experiment,
 };
 
 }  // namespace

@@ -4,6 +4,10 @@
 
 #include <mpi.h>
 
+#include <optional>
+
+#include "mpi/first_peers.hpp"
+#include "mpi/init_times.hpp"
 #include "mpi/thread_level.hpp"
 
 namespace slowpath::mpi {
@@ -25,6 +29,10 @@ class Session {
     int node_rank() const { return node_rank_; }
     /// A duplicate of MPI_COMM_WORLD: barriers, decisions and gathering never match measured messages.
     MPI_Comm control() const { return control_; }
+    /// When this process began, entered MPI, and made its first communicators.
+    const InitTimes& times() const { return times_; }
+    /// This rank's first messages, where the environment asks for them before anything else is sent.
+    const std::optional<FirstPeers>& first_peers() const { return first_peers_; }
     /// Collective; frees and finalises.  Not called when an error is on its way: the destructor does nothing
     /// then.
     void finish();
@@ -33,7 +41,9 @@ class Session {
     int rank_ = 0;
     int size_ = 0;
     int node_rank_ = 0;
+    InitTimes times_;
     ThreadLevels thread_levels_;
+    std::optional<FirstPeers> first_peers_;
     MPI_Comm control_ = MPI_COMM_NULL;
 };
 

@@ -7,5 +7,7 @@ namespace slowpath::mpi::tag {
 inline constexpr int barrier = 1;
 inline constexpr int decision = 2;
 inline constexpr int gather = 3;
+inline constexpr int wake = 4;
+inline constexpr int first_peers = 5;
 
 }  // namespace slowpath::mpi::tag

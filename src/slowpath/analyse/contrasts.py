@@ -24,6 +24,8 @@ from slowpath.stats.contrast import ContrastEstimate, paired, within_launch
 from slowpath.stats.estimate import estimate_over_launches
 from slowpath.stats.verdict import judge
 
+_UNCHANGED = {"pages": "default", "way": "library"}  # what users have who change nothing
+
 # (cell, metric, phase) -> round -> (launch number, what it measured)
 Measured = Mapping[tuple[int, str, str], Mapping[int, tuple[int, Reduced]]]
 
@@ -196,7 +198,7 @@ def _default_side(plan: Plan, cells: Mapping[int, Cell], contrast: Contrast) -> 
     elif contrast.axis == "environment":
         chosen = [name for name, side in sides.items() if _as_found(_environment(plan, cells, side))]
     else:
-        chosen = [name for name, side in sides.items() if contrast.axis == "pages" and side.value == "default"]
+        chosen = [name for name, side in sides.items() if _UNCHANGED.get(contrast.axis) == side.value]
     return chosen[0] if len(chosen) == 1 else None
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from slowpath.core.cell_results import ByRepetition
 from slowpath.core.plan import Cell
 from slowpath.experiments.coll.experiment import COLL
+from slowpath.experiments.first_use.experiment import FIRST_USE
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.reduce import KEPT_WHOLE, Reduced
 
@@ -32,6 +33,8 @@ def by_repetition(cell: Cell, launches: Sequence[LaunchRecord], first: Rounds, l
              where samples are not single messages, or a buffer has fewer than FEWEST of them.
     """
     p = cell.parameters
+    if cell.experiment == FIRST_USE.name:
+        return _first_uses(first, later)
     if cell.experiment == COLL.name:
         return _of_collective(p, launches, first, later)
     uses = int(p.get("messages", "0"))
@@ -51,6 +54,18 @@ def by_repetition(cell: Cell, launches: Sequence[LaunchRecord], first: Rounds, l
     return ByRepetition(repetitions=list(range(1, uses + 1)), launches=numbers, launch_values=values)
 
 
+def _first_uses(first: Rounds, later: Rounds) -> ByRepetition | None:
+    """Of an experiment whose samples are single uses: the first of them and then the others in their order."""
+    kept = {number: one for number, one in later.items() if one[1].samples <= KEPT_WHOLE}
+    return _one_by_one(
+        {
+            launch: [*one.kept_s.tolist(), *kept[number][1].kept_s.tolist()]
+            for number, (launch, one) in first.items()
+            if number in kept
+        }
+    )
+
+
 def _of_collective(
     p: Mapping[str, str], launches: Sequence[LaunchRecord], first: Rounds, later: Rounds
 ) -> ByRepetition | None:
@@ -58,9 +73,13 @@ def _of_collective(
     in a launch, so that nothing is left out of them."""
     phase = {"counted": first, "communicators": later}.get(p.get("pattern", ""), {})
     measured = {launch.info.launch for launch in launches}
-    rows = {
-        launch: one.ordered.times_s.tolist() for launch, one in phase.values() if one.ordered and launch in measured
-    }
+    return _one_by_one(
+        {launch: one.ordered.times_s.tolist() for launch, one in phase.values() if one.ordered and launch in measured}
+    )
+
+
+def _one_by_one(rows: Mapping[int, Sequence[float]]) -> ByRepetition | None:
+    """Of launch -> its uses in their order, as far as every launch has them."""
     length = min((len(row) for row in rows.values()), default=0)
     if length < FEWEST:
         return None
@@ -68,7 +87,7 @@ def _of_collective(
     return ByRepetition(
         repetitions=list(range(1, length + 1)),
         launches=numbers,
-        launch_values=[rows[number][:length] for number in numbers],
+        launch_values=[list(rows[number][:length]) for number in numbers],
     )
 
 

@@ -145,7 +145,6 @@ def _bench(
 ) -> Bench:
     """The MPI, its engine and what this machine has."""
     from slowpath.diagnose.bench import Bench
-    from slowpath.diagnose.ranks.costs import SHARE
     from slowpath.run.engine.describe import describe
     from slowpath.run.libraries import one_library
     from slowpath.run.progress import choose
@@ -164,7 +163,7 @@ def _bench(
         command=["slowpath", *sys.argv[1:]],
         trust=trust,
         job=job,
-        survey_s=SHARE * budget_s,
+        budget_s=budget_s,
     )
 
 

@@ -100,7 +100,7 @@ def command(watch: Path, what: What, how: How, dry_run: bool, as_json: bool, qui
     given = Path(info.stdin) if info.stdin is not None else None
     started = Started(Path(info.working_folder), given, compared, how.limit or limit_of(info.wall_s))
     mpi = mpi_of(info, results, os.environ)
-    candidates = _candidates(what, info, results, mpi, tell)
+    candidates = _candidates(what, watch, info, results, mpi, tell)
     if changed := changed_since(info, os.environ):
         tell(f"note: set differently than when it was watched: {', '.join(changed)}")
     if dry_run:
@@ -137,12 +137,13 @@ def _require_command(watch: Path, info: WatchInfo, trust: bool) -> None:
 
 
 def _candidates(
-    what: What, info: WatchInfo, results: WatchResults | None, mpi: MpiFacts, tell: Callable[[str], None]
+    what: What, watch: Path, info: WatchInfo, results: WatchResults | None, mpi: MpiFacts, tell: Callable[[str], None]
 ) -> list[Candidate]:
     """Raises: UsageError: nothing is asked for, or nothing of it can be tried here."""
     from slowpath.core.errors import UsageError
     from slowpath.diagnose.prove.candidate import of_user
     from slowpath.diagnose.prove.choose import by_name, ready, screened
+    from slowpath.diagnose.prove.collectives import with_tuning
     from slowpath.diagnose.prove.facts import findings_of
     from slowpath.run.watch.library import library_folders
 
@@ -152,7 +153,9 @@ def _candidates(
     if own:
         return [of_user(what.settings, what.unset, info.command, mpi, os.environ)]
     wanted = screened() if what.screen else by_name(what.remedy, findings_of(results))
-    folders = library_folders(os.environ) if any(one.preload for one in wanted) else []
+    wanted = [with_tuning(one, watch, results, mpi) for one in wanted]
+    identity = f"{mpi.name} {mpi.version}" if mpi.name else None
+    folders = library_folders(os.environ, identity) if any(one.preload for one in wanted) else []
     chosen = ready(wanted, info.command, mpi, os.environ, folders)
     for key, reason in chosen.left_out:
         tell(f"left out: {key}: {reason}")

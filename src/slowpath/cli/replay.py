@@ -60,8 +60,8 @@ def command(
     watched, asked = questions(watch)
     for line in asked.left:
         tell(f"no cell for {line}")
-    if not asked.questions:
-        tell("nothing to measure: no rule is about messages that take 1 % of the run or more")
+    if not asked.questions and not asked.collectives:
+        tell("nothing to measure: no rule is about messages or collectives that take 1 % of the run or more")
         return 0 if dry_run else _show(watch)
     from slowpath.diagnose.replay.session import measured, prepared_for
 

@@ -31,10 +31,10 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
     """Build the report of a run folder or of a diagnosis anew.
 
     RUN may be unfinished: what has been measured so far is reported. Only derived files are written: results.json,
-    report.html, report.txt, cells.csv, contrasts.csv, and put-table.csv and .md of runs of the experiment put. Of a
-    diagnosis those of each step are, and its own report.html and report.txt; json prints diagnosis.json, csv the
-    contrasts of all steps. Of a watch results.json, report.html, report.txt and five tables are; csv prints the classes
-    of messages.
+    report.html, report.txt, cells.csv, contrasts.csv; put-table.csv and .md of runs of the experiment put,
+    collectives.csv of coll. Of a diagnosis those of each step are, and its own report.html and report.txt; json prints
+    diagnosis.json, csv the contrasts of all steps. Of a watch results.json, report.html, report.txt and five tables
+    are; csv prints the classes of messages.
     """
     from slowpath.cli.finish import exit_code_of, show
     from slowpath.core.diagnosis_folder import is_diagnosis

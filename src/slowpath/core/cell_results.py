@@ -111,6 +111,7 @@ class ByRepetition(Result, frozen=True, kw_only=True):
     each communicator.
 
     Of each use the median over buffers during which no rank was switched out; where all were, the lower quartile.
+    Experiment first_use: the first use, the 2nd, ... of the launch.
     """
 
     repetitions: Annotated[

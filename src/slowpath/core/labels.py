@@ -39,11 +39,18 @@ def group_labels(group: str, experiment: DescribedExperiment, points: Sequence[M
 
 
 def _part(experiment: DescribedExperiment, axis: str, value: str) -> str:
+    if axis == "way":
+        return way_words(value)
     readable = readable_value(experiment, axis, value)
     if axis in _SELF_EVIDENT:
         return readable
     name = axis.removesuffix("_bytes").removesuffix("_s").replace("_", " ")
     return f"{name} {readable}"
+
+
+def way_words(way: str) -> str:
+    """How a collective is done: `by the library`, `by scatter+allgather`."""
+    return "by the library" if way == "library" else f"by {way}"
 
 
 def unique_labels(groups: Sequence[str], labels: Sequence[str]) -> list[str]:

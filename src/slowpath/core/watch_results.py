@@ -146,6 +146,25 @@ class MessageClass(Result, frozen=True, kw_only=True):
     ]
 
 
+class CollectiveClass(Result, frozen=True, kw_only=True):
+    """Blocking collectives that are alike: one call, one size class, communicators of one size."""
+
+    id: Annotated[Count, means("index in collectives")]
+    collective: Annotated[Name, means("as experiment coll has it: allreduce")]
+    call: Annotated[Name, means("MPI_Allreduce and so on")]
+    bytes: Annotated[Count, means("mean length of the message, of one block where each rank has a block of its own")]
+    ranks: Annotated[Count, means("of the communicator")]
+    count: Annotated[Count, means("collectives; one is a call on each of its ranks")]
+    work_s: Annotated[NotNegative, means("of one, from the last rank's entry to the last rank's exit: median")]
+    sites: Annotated[tuple[Count, ...], means("indices in sites, those with most calls first")]
+    way: Annotated[
+        Name | None, means("other calls of the library that do the same in less time: gather+bcast; null: none known")
+    ] = None
+    saved_s: Annotated[Number | None, means("by it on one collective; null: not priced")] = None
+    saved_interval: Annotated[Interval | None, means("of saved_s, at 95 %")] = None
+    source: Annotated[Text | None, means("folder and cells that saved_s comes from")] = None
+
+
 class Wait(Result, frozen=True, kw_only=True):
     """Time lost to a rank that was not there yet: it computed longer, or had no core."""
 
@@ -259,4 +278,7 @@ class WatchResults(Result, frozen=True, kw_only=True):
     pairs: Annotated[tuple[Pair, ...], means("that exchanged messages; the largest 4096 by bytes")]
     allocations: Annotated[tuple[AllocationKind, ...], means("most bytes first")]
     slices: Annotated[tuple[Slice, ...], means("for the picture; at most 200 a rank, 64 ranks")]
+    collectives: Annotated[
+        tuple[CollectiveClass, ...] | None, means("blocking ones, most time first; null: an older version wrote it")
+    ] = optional()
     shown_ranks: Annotated[tuple[Count, ...] | None, means("ranks with slices; null: all")] = optional()

@@ -33,7 +33,7 @@ class Bench:
 
     description: of the engine, as it describes itself.  cores: that ranks can have here.  tell: one line for the user.
     command: how to run it again.  trust: what a resumed folder would choose to start is fine.  job: the ranks that the
-    diagnosis is about.  survey_s: that its survey may take.
+    diagnosis is about.  budget_s: of it.
     """
 
     built: Built
@@ -47,7 +47,7 @@ class Bench:
     command: list[str]
     trust: bool = False
     job: Job = A_PAIR
-    survey_s: float = math.inf
+    budget_s: float = math.inf
 
     @property
     def library(self) -> LibraryFacts:
@@ -75,7 +75,7 @@ class Bench:
             job=self.job,
             experiments=frozenset(one["name"] for one in self.description["experiments"]),
             estimate=self.estimate,
-            survey_s=self.survey_s,
+            budget_s=self.budget_s,
         )
 
     def estimate(self, text: str) -> float:

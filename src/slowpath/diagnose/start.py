@@ -21,7 +21,7 @@ from slowpath.diagnose.records import SCHEMA, Diagnosis, now, read_diagnosis, wr
 from slowpath.diagnose.session import Session
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.survey import whole_survey, within_budget
-from slowpath.diagnose.tasks import SurveyTask
+from slowpath.diagnose.tasks import SurveyTask, Task
 from slowpath.run.measure import new_folder
 from slowpath.run.ownership import require_free
 
@@ -127,6 +127,10 @@ def survey_lines(bench: Bench) -> list[str]:
     return [*crowded_lines(bench.job), *cost_lines(costs(ranks, kept_for, bench.estimate))]
 
 
+def _left_out(task: Task) -> Sequence[str]:
+    return task.left_out if isinstance(task, SurveyTask) else ()
+
+
 def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
     """What the survey would do, and how the rest is decided.  Raises: UsageError: nothing here is called as in only."""
     asked = asked_for(only, whole_survey(bench.state([], [])))
@@ -138,7 +142,9 @@ def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
     return [
         *([f"asked for: {', '.join(asked.words)}"] if asked else []),
         f"survey: {cells} cells, {plan.rounds} rounds, {cost.launches} launches, about {cost.wall_s:.0f} s",
-        *left_out_line(survey.task.left_out if isinstance(survey.task, SurveyTask) else (), bench.survey_s),
+        *left_out_line(
+            survey.task.left_out if isinstance(survey.task, SurveyTask) else (), bench.budget_s, bench.job.ranks
+        ),
         *survey_lines(bench),
         *(f"your environment: {one.name}={one.value} ({one.state.replace('_', ' ')})" for one in forced),
         "then, by what the survey shows: limits refined, points that separate laws, trials of remedies",

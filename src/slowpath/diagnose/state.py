@@ -19,6 +19,7 @@ from slowpath.diagnose.tasks import SurveyTask, Task
 from slowpath.findings.gather.control_variables import control_variables
 from slowpath.findings.remedies.registry import remedies_for
 from slowpath.findings.remedies.remedy import Remedy
+from slowpath.mpi.collective_paths import PATH_VARIABLES, PathVariable
 from slowpath.mpi.forced import Forced, forced_states
 from slowpath.mpi.own_settings import OwnSetting, removable
 from slowpath.mpi.switches import SwitchVariable, switches_of
@@ -39,6 +40,11 @@ class LibraryFacts:
     def switches(self) -> tuple[SwitchVariable, ...]:
         """Its variables that move a protocol switch."""
         return switches_of(self.name, self.version, self.transport)
+
+    @property
+    def paths(self) -> tuple[PathVariable, ...]:
+        """Its variables that open or close a path of collectives."""
+        return tuple(one for one in PATH_VARIABLES if one.applies.fits(self.name, self.version, self.transport))
 
     def remedies(self, rule: str, axis: str | None) -> tuple[Remedy, ...]:
         """Those of the table for a rule.  Args: axis: in which the finding's sides differ; None: on no contrast."""
@@ -73,7 +79,7 @@ class State:
     asked for.  cores: that ranks can have here; None: not known.  settings: the user's own, as they are now.
 
     ranks: of steps whose cells state none.  job: the ranks that it was begun for.  experiments: of the engine.
-    estimate: seconds that a campaign's text takes; None: not known.  survey_s: that the survey may take.
+    estimate: seconds that a campaign's text takes; None: not known.  budget_s: of the whole diagnosis.
     """
 
     findings: Sequence[Finding]
@@ -89,7 +95,7 @@ class State:
     job: Job = A_PAIR
     experiments: frozenset[str] = frozenset()
     estimate: Estimate | None = None
-    survey_s: float = math.inf
+    budget_s: float = math.inf
 
     @property
     def removable(self) -> tuple[OwnSetting, ...]:

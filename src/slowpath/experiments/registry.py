@@ -8,8 +8,10 @@ from slowpath.experiments.cannon.experiment import CANNON
 from slowpath.experiments.coll.experiment import COLL
 from slowpath.experiments.exchange import EXCHANGE
 from slowpath.experiments.experiment import Experiment
+from slowpath.experiments.first_use.experiment import FIRST_USE
 from slowpath.experiments.ipc.experiment import IPC
 from slowpath.experiments.metric import Metric
+from slowpath.experiments.nccl.experiment import NCCL
 from slowpath.experiments.p2p.experiment import P2P
 from slowpath.experiments.printed import PRINTED
 from slowpath.experiments.put.experiment import PUT
@@ -18,8 +20,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     P2P,
     EXCHANGE,
     COLL,
+    FIRST_USE,
     PUT,
     CANNON,
+    NCCL,
     IPC,
     PRINTED,
 )

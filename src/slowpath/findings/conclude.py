@@ -226,4 +226,6 @@ def _side(contrast: ContrastResult, side: ContrastSide) -> str:
     axis, value = contrast.axis, side.value
     if axis == "phase":
         return "the first message of a fresh allocation" if side.phase == "first" else "a later one"
+    if axis == "way":
+        return "the library's own" if value == "library" else value
     return f'"{value}"' if axis in _NAMED_AXES else f"{axis.removesuffix('_bytes').replace('_', ' ')} {value}"

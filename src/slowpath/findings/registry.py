@@ -43,6 +43,7 @@ CATALOGUE = (
     "sp033_order",
     "sp034_direction",
     "sp035_own_settings",
+    "sp036_guideline",
     "sp040_opens_at_call",
     "sp041_closes_at_communicator",
 )

@@ -18,7 +18,7 @@ from slowpath.core.decoding import DAMAGE, why
 from slowpath.core.errors import RecordError
 from slowpath.core.files import open_regular
 from slowpath.core.limits import FILE_BYTES, LONGEST_LINE_BYTES
-from slowpath.record.events_cell import Allocation, CellBegin, CellEnd, Intervals, Repetitions
+from slowpath.record.events_cell import Allocation, CellBegin, CellEnd, Intervals, Release, Repetitions
 from slowpath.record.events_counted import CallCount, Calls, Instructions, Share
 from slowpath.record.events_launch import Blas, Grid, LaunchBegin, LaunchEnd, Note, ProgressMade, ThreadLevel
 from slowpath.record.events_ranks import Clock, Rank
@@ -44,6 +44,7 @@ __all__ = [
     "ProcessorTime",
     "ProgressMade",
     "Rank",
+    "Release",
     "Repetitions",
     "Share",
     "ThreadLevel",
@@ -62,6 +63,7 @@ Event: TypeAlias = (
     | Calls
     | Intervals
     | Repetitions
+    | Release
     | CellEnd
     | Note
     | ProgressMade
@@ -79,6 +81,7 @@ _Kind = TypeVar(
     Calls,
     Intervals,
     Repetitions,
+    Release,
     CellEnd,
     Note,
     ProgressMade,
@@ -113,7 +116,7 @@ class LaunchEvents:
         """Those of kinds that are of one cell each."""
         found: dict[tuple[type[Event], int], list[Event]] = {}
         for event in self.events:
-            if isinstance(event, (Allocation, Instructions, Calls, Intervals, Repetitions)):
+            if isinstance(event, (Allocation, Instructions, Calls, Intervals, Repetitions, Release)):
                 found.setdefault((type(event), event.cell), []).append(event)
         return found
 

@@ -73,6 +73,23 @@ class Repetitions(msgspec.Struct, frozen=True, tag_field="event", tag="repetitio
     clock_from: Text | None = None
 
 
+class Release(msgspec.Struct, frozen=True, tag_field="event", tag="release"):
+    """How the ranks of a cell of `coll` set off together.
+
+    by: shared memory | messages, which have no deadline.  late_starts: calls, over all ranks, that began more than
+    late_ns after their moment; null: there was none.  together_ns: of a call to which all came at once, on the slowest
+    rank; null: all of them did.
+    """
+
+    t_ns: Whole
+    cell: CellNumber
+    by: Text
+    calls: Count
+    late_ns: Count
+    late_starts: Count | None = None
+    together_ns: Count | None = None
+
+
 class CellEnd(msgspec.Struct, frozen=True, tag_field="event", tag="cell_end"):
     """The engine is done with a cell."""
 

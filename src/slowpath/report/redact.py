@@ -56,6 +56,7 @@ _NOT_COPIED = frozenset(
         "report.html",
         "put-table.csv",
         "put-table.md",
+        "collectives.csv",
         OWNER_FOLDER,
     )
 )

@@ -10,6 +10,9 @@ from slowpath.core.results import Results
 from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.report.cannon.text import cannon_lines
 from slowpath.report.cannon.view import cannon_view
+from slowpath.report.coll.files import coll_files
+from slowpath.report.coll.text import coll_lines
+from slowpath.report.coll.view import coll_view
 from slowpath.report.put.study_files import study_files
 from slowpath.report.put.text import put_lines
 from slowpath.report.put.view import put_view
@@ -35,6 +38,7 @@ VIEWS: dict[str, View] = {
     view.name: view
     for view in (
         View("put", "Put", "put/put.html.j2", put_view, put_lines, study_files),
+        View("coll", "Collectives", "coll/coll.html.j2", coll_view, coll_lines, coll_files),
         View("cannon", "Cannon", "cannon/cannon.html.j2", cannon_view, cannon_lines),
     )
 }

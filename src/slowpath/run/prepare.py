@@ -111,8 +111,9 @@ def estimated_s(text: str, library: Library, description: Mapping[str, Any], nod
 
     Raises: UsageError: it is no campaign.
     """
-    plan = expand(decode(text.encode(), "campaign"), dict(description), [library.in_use], 0, nodes=Nodes(nodes))
-    return estimate(plan).wall_s
+    campaign = msgspec.structs.replace(decode(text.encode(), "campaign"), contrasts=[])
+    one_round = expand(campaign, dict(description), [library.in_use], 0, rounds=1, nodes=Nodes(nodes))
+    return estimate(one_round).wall_s * campaign.rounds
 
 
 def prepare_plan(

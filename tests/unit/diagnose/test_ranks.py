@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,17 +15,18 @@ from slowpath.core.plan import Plan
 from slowpath.diagnose.places import Place
 from slowpath.diagnose.ranks import parts as table
 from slowpath.diagnose.ranks import survey
-from slowpath.diagnose.ranks.costs import SHARE, STATED, cost_lines, costs, left_out_line
+from slowpath.diagnose.ranks.costs import STATED, cost_lines, costs, left_out_line
 from slowpath.diagnose.ranks.job import A_PAIR, Job, crowded_lines, require_possible
 from slowpath.diagnose.ranks.parts import Part, parts
-from slowpath.diagnose.ranks.survey import Kept, shortened, with_ranks, within
+from slowpath.diagnose.ranks.survey import Kept, shortened, survey_s, with_ranks, within
 from slowpath.diagnose.steps.survey import survey_text
+from slowpath.mpi.guidelines import GUIDELINES
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode, shipped
-from slowpath.plan.cost import estimate
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 from slowpath.plan.places import Nodes
+from slowpath.run.prepare import estimated_s
 
 Json = dict[str, Any]
 MPICH = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
@@ -36,6 +38,7 @@ BUDGET_S = 120.0
 CHOICES = {
     "pattern": ["calls", "counted", "communicators"],
     "collective": ["barrier", *table.HELD],
+    "way": ["library", *dict.fromkeys(one.mockup for one in GUIDELINES if one.mockup)],
     "shape": ["elements", "one_type"],
     "op": ["sum", "user", "user_ordered"],
     "arrival": ["together", "one_late"],
@@ -68,7 +71,8 @@ def planned(text: str, description: Json, nodes: int = 1) -> Plan:
 
 @pytest.fixture
 def seconds(description: Json) -> Callable[[str], float]:
-    return lambda text: estimate(planned(text, description)).wall_s
+    library: Any = SimpleNamespace(in_use=MPICH[0])
+    return lambda text: estimated_s(text, library, description, 1)
 
 
 def test_ranks_of_one_node_have_a_core_each_and_a_second_place_where_there_is_one() -> None:
@@ -142,7 +146,7 @@ def test_the_survey_without_the_experiment_is_that_of_pairs() -> None:
 
 @pytest.mark.parametrize("ranks", STATED)
 def test_the_budget_is_kept_with_any_number_of_ranks(ranks: int, seconds: Callable[[str], float]) -> None:
-    budget_s = max(SHARE * BUDGET_S, seconds(PAIRS))
+    budget_s = max(survey_s(BUDGET_S, ranks), seconds(PAIRS))
     kept = within(PAIRS, Job(ranks, cores=ranks), KNOWN, seconds, budget_s)
     assert seconds(kept.text) <= budget_s
     names = [one["name"] for one in tomllib.loads(kept.text)["cells"]]
@@ -155,8 +159,8 @@ def test_the_budget_is_kept_with_any_number_of_ranks(ranks: int, seconds: Callab
 def test_a_budget_for_pairs_alone_leaves_out_all_else_and_says_so(seconds: Callable[[str], float]) -> None:
     kept = within(PAIRS, Job(8, cores=8), KNOWN, seconds, 1.0)
     assert kept.text == PAIRS
-    assert left_out_line(kept.left_out, 1.0)[0].startswith("left out, since the survey may take 1 s (half of the")
-    assert left_out_line((), 1.0) == []
+    assert left_out_line(kept.left_out, 20.0, 8)[0].startswith("left out, since the survey may take 15 s of 20 s: al")
+    assert left_out_line((), 1.0, 8) == []
 
 
 def test_costs_are_stated_for_each_number(seconds: Callable[[str], float]) -> None:
@@ -171,10 +175,10 @@ def test_costs_are_stated_for_each_number(seconds: Callable[[str], float]) -> No
 def test_long_blocks_go_where_each_rank_has_one_for_each_other() -> None:
     part = Part("a", (), {"collective": ["alltoall"], "message_bytes": ["8", "65536", "1MiB"]})
     assert shortened(part, 2) is part
-    assert shortened(part, 64).parameters["message_bytes"] == ["8", "65536"]
+    assert shortened(part, 16).parameters["message_bytes"] == ["8", "65536"]
     assert shortened(part, 2**14).parameters["message_bytes"] == ["8"], "the shortest remains"
     tree = Part("b", (), {"collective": "bcast", "message_bytes": "8..1MiB*4"})
-    assert shortened(tree, 64) is tree
+    assert shortened(tree, 16) is tree
 
 
 def test_counted_groups_have_all_ranks_and_no_time(monkeypatch: pytest.MonkeyPatch, description: Json) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import collective_plants
+import guideline_plants
 import msgspec
 import screening_plants
 from floor_plants import far_above_floor
@@ -272,5 +273,6 @@ PLANTS: dict[str, Plant] = {
     "SP030": growth,
     **screening_plants.PLANTS,
     "SP035": own_settings,
+    **guideline_plants.PLANTS,
     **collective_plants.PLANTS,
 }

@@ -16,6 +16,7 @@
 #include "mpi/agree.hpp"
 #include "mpi/barrier.hpp"
 #include "mpi/check.hpp"
+#include "mpi/device_memory.hpp"
 
 namespace slowpath::cannon::gpu {
 namespace {
@@ -132,7 +133,7 @@ DeviceContest::~DeviceContest() {
 }
 
 std::optional<std::string> DeviceContest::obstacle(const StyleKind& kind) const {
-    if (kind.by_mpi && context_.session.size() > 1) return mpi_refuses_device();
+    if (kind.by_mpi && context_.session.size() > 1) return mpi::messages_refuse_device();
     if (!kind.reads_peers) return std::nullopt;
     if (!one_node_) return "it reads the memory of other ranks' GPUs, and the ranks are on several nodes";
     return peers_->open_failed();

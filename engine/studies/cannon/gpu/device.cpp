@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cannon/gpu/device.hpp"
 
-#include <dlfcn.h>
-#include <link.h>
-
 #include <array>
-#include <cstdlib>
-#include <string_view>
 
 #include "cannon/gpu/cublas.hpp"
 #include "core/json.hpp"
@@ -31,16 +26,6 @@ std::optional<std::string> local_obstacle(const Context& context, std::int64_t m
     return std::nullopt;
 }
 
-/// MPIX_Query_cuda_support speaks for Open MPI itself, not for the UCX below it: that of an Open MPI without
-/// CUDA takes device memory when its module for CUDA is there.
-bool ucx_knows_cuda() {
-    const auto is_module = [](dl_phdr_info* info, std::size_t, void*) {
-        return static_cast<int>(std::string_view(info->dlpi_name).find("libuct_cuda") !=
-                                std::string_view::npos);
-    };
-    return dl_iterate_phdr(is_module, nullptr) != 0;
-}
-
 std::string bus_ids(const std::vector<std::string>& ids) {
     std::vector<std::string> quoted;
     for (const std::string& id : ids) quoted.push_back(json_text(id));
@@ -53,18 +38,6 @@ std::optional<std::string> take_device(Context& context) {
     const std::array mine{static_cast<std::int64_t>(context.session.node_rank()) + 1};
     const std::int64_t most = mpi::reduce(context.session.control(), mine, MPI_MAX)[0];
     return mpi::first_text(context.session.control(), local_obstacle(context, most));
-}
-
-std::optional<std::string> mpi_refuses_device() {
-    const char* const given = std::getenv("SLOWPATH_MPI_TAKES_DEVICE");
-    const std::string_view answer = given == nullptr ? "" : given;
-    const char* const advice =
-        "; take another (slowpath mpi install cuda), or if it does, SLOWPATH_MPI_TAKES_DEVICE=on";
-    if (answer == "on") return std::nullopt;
-    if (answer == "off") return std::string("SLOWPATH_MPI_TAKES_DEVICE=off") + advice;
-    auto* const query = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
-    if ((query != nullptr && query() == 1) || ucx_knows_cuda()) return std::nullopt;
-    return std::string("the MPI library does not say that it takes device memory") + advice;
 }
 
 std::string gpu_note(const Context& context, std::uint32_t cell) {

@@ -9,6 +9,7 @@ from typing import Literal
 
 from slowpath.analyse.watch.attributed import Attributed, attributed
 from slowpath.analyse.watch.classes import ClassKey, classes_of
+from slowpath.analyse.watch.collective_classes import collectives_of
 from slowpath.analyse.watch.coverage import calls_of, coverage_of
 from slowpath.analyse.watch.events import Floats
 from slowpath.analyse.watch.slices import slices_of
@@ -75,6 +76,7 @@ def watched(folder: Path) -> Watched:
         pairs=pairs_of(found),
         allocations=allocations_of(found.world),
         slices=slices,
+        collectives=collectives_of(found, weight, site_of),
         shown_ranks=shown,
     )
     return Watched(results, found, weight, keys)

@@ -10,6 +10,8 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace as changed
 
+from slowpath.analyse.watch.collective_findings import collective_finding, worth
+from slowpath.analyse.watch.collective_prices import CollectiveQuestion, collective_prices, collective_questions
 from slowpath.analyse.watch.findings import (
     MOST_UNEXPLAINED,
     Cost,
@@ -45,11 +47,15 @@ class Kept:
 
 @dataclass(frozen=True)
 class Asking:
-    """What is to be priced in a program. loads: kinds of its messages.  left: what no cell can price."""
+    """What is to be priced in a program. loads: kinds of its messages.  left: what no cell can price.
+
+    collectives: kinds of these that take 1 % of the run or more.
+    """
 
     loads: tuple[Load, ...]
     questions: tuple[PriceQuestion, ...]
     left: tuple[str, ...]
+    collectives: tuple[CollectiveQuestion, ...] = ()
 
 
 def asking(results: WatchResults, kept: Kept | None, variables: Mapping[str, str]) -> Asking:
@@ -58,7 +64,8 @@ def asking(results: WatchResults, kept: Kept | None, variables: Mapping[str, str
     loads = loads_of(results.classes, results.calls, pairs)
     program = Program(frozenset(one.name for one in results.calls), variables, results.program.thread_level)
     questions, left = questions_of(loads, program, _run_s(results), len(results.ranks))
-    return Asking(tuple(loads), tuple(questions), tuple(left))
+    collectives, none = collective_questions(results.collectives or (), _run_s(results))
+    return Asking(tuple(loads), tuple(questions), (*left, *none), tuple(collectives))
 
 
 def concluded(
@@ -86,12 +93,16 @@ def concluded(
     findings = [
         finding_of(cost, one, results.sites, run_s, name, version) for cost, one in zip(costs, every, strict=True)
     ]
+    collectives, unpriced = collective_prices(asked.collectives, sources)
+    findings += [collective_finding(one, results.sites, results.classes, run_s) for one in worth(collectives, run_s)]
+    known = {one.question.of.id: one.class_result for one in collectives}
     found = changed(
         results,
         findings=tuple(sorted(findings, key=_gain, reverse=True)),
         saved_s=together.value_s,
         saved_interval=together.interval,
-        unpriced=tuple(dict.fromkeys([*asked.left, *prices.unpriced, *no_gain_words(unclear).values()])),
+        unpriced=tuple(dict.fromkeys([*asked.left, *prices.unpriced, *no_gain_words(unclear).values(), *unpriced])),
+        collectives=tuple(known.get(one.id, one) for one in results.collectives or ()),
     )
     floors = floors_in([one.results for one in sources])
     found = with_floors(found, floors)

@@ -31,11 +31,12 @@ from slowpath.diagnose.prove.design import MOST_BLOCKS, PILOT_BLOCKS, SIDES, ord
 from slowpath.diagnose.prove.design import blocks_within as _blocks_within
 from slowpath.diagnose.prove.judge import by_faults, concluded, control_pairs, whole_blocks
 from slowpath.diagnose.prove.rerun import Rerun, Started, rerun
-from slowpath.diagnose.prove.witness import of_pad_report
+from slowpath.diagnose.prove.witness import of_collectives_report, of_pad_report
 from slowpath.run.progress import duration
 
 RUNS = "runs"
 PAD_REPORT = "pad-report.txt"
+COLL_REPORT = "collectives-report.json"
 # A proven remedy is measured on until half its interval is this share of what it saves, or for so many blocks.
 PRECISE, PRECISE_BLOCKS = 0.2, 10
 _SAFETY = 1.1  # of the time of a block, before one more is begun
@@ -174,6 +175,8 @@ class ProofSession:
             report = {}
             if candidate.witness == "pad report":
                 report = {"SLOWPATH_PAD_REPORT": str(self._folder / PAD_REPORT)}
+            elif candidate.witness == "collectives report":
+                report = {"SLOWPATH_COLL_REPORT": str((self._folder / COLL_REPORT).resolve())}
             return candidate.argv, {**candidate.environ(base), **report}
         return question.command, {**base, **(placebo(candidate.variables) if side == "control" else {})}
 
@@ -184,6 +187,8 @@ class ProofSession:
             found = by_faults(self._proof.runs)
         elif kind == "pad report":
             found = of_pad_report(self._folder / PAD_REPORT)
+        elif kind == "collectives report":
+            found = of_collectives_report(self._folder / COLL_REPORT)
         if found is not None:
             self._proof = msgspec.structs.replace(self._proof, witness=found)
 

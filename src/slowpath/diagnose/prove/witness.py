@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from slowpath.core.watch_proof import ProofWitness
 from slowpath.core.whole import whole_number
 from slowpath.diagnose.prove.candidate import Candidate, MpiFacts
@@ -29,9 +31,36 @@ def before_runs(
         return _read_back(candidate, mpi, environ, ask)
     if candidate.witness == "affinity":
         return _affinity(candidate, command, environ, ask)
-    if candidate.witness in ("faults", "pad report"):
+    if candidate.witness in ("faults", "pad report", "collectives report"):
         return ProofWitness(state="not known", text="its runs will show whether it acts")
     return ProofWitness(state="not known", text=NOTHING_SHOWS)
+
+
+def of_collectives_report(report: Path) -> ProofWitness | None:
+    """From what libslowpath-coll.so wrote when the program ended."""
+    try:
+        said = msgspec.json.decode(report.read_bytes(), type=_Report)
+    except (OSError, msgspec.MsgspecError):
+        return ProofWitness(state="ignored", text="libslowpath-coll.so replaced nothing: it wrote no report")
+    calls = sum(row.calls for row in said.rows)
+    if not calls:
+        why = said.problem or "no call fell into a row of the tuning file"
+        return ProofWitness(state="ignored", text=f"libslowpath-coll.so replaced nothing: {why}")
+    by = ", ".join(dict.fromkeys(f"{row.collective} by {row.mockup}" for row in said.rows if row.calls))
+    return ProofWitness(state="taken", text=f"libslowpath-coll.so replaced {calls:,} calls: {by}")
+
+
+class _Row(msgspec.Struct, frozen=True):
+    collective: str
+    mockup: str
+    calls: int
+
+
+class _Report(msgspec.Struct, frozen=True):
+    """What of the report counts."""
+
+    rows: list[_Row]
+    problem: str | None = None
 
 
 def _read_back(candidate: Candidate, mpi: MpiFacts, environ: Mapping[str, str], ask: Ask) -> ProofWitness:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from slowpath.core.units import listed
 from slowpath.diagnose.ranks.job import Job
-from slowpath.diagnose.ranks.survey import Kept
+from slowpath.diagnose.ranks.survey import Kept, survey_s
 
 STATED = (2, 8, 64, 1024)  # ranks whose cost is stated next to that of the ranks asked for
-SHARE = 0.5  # of a diagnosis' budget that its survey may take
 
 
 @dataclass(frozen=True)
@@ -46,11 +45,12 @@ def cost_lines(found: Sequence[SurveyCost]) -> list[str]:
     return ["cost of the survey by ranks, each with a core of its own:", *(one.line for one in found)]
 
 
-def left_out_line(left_out: Sequence[str], budget_s: float) -> list[str]:
-    """What a budget does not hold; []: nothing."""
+def left_out_line(left_out: Sequence[str], budget_s: float, ranks: int) -> list[str]:
+    """What a budget does not hold; []: nothing.  Args: budget_s: of the whole diagnosis."""
     if not left_out:
         return []
-    return [f"left out, since the survey may take {budget_s:.0f} s (half of the budget): {', '.join(left_out)}"]
+    most_s = survey_s(budget_s, ranks)
+    return [f"left out, since the survey may take {most_s:.0f} s of {budget_s:.0f} s: {', '.join(left_out)}"]
 
 
 def _some(names: Sequence[str]) -> str:

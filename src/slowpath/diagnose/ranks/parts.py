@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from slowpath.mpi import guidelines
+from slowpath.diagnose.campaign_text import EnvironmentTable
+from slowpath.mpi.collective_paths import PathVariable
+from slowpath.mpi.guidelines import GUIDELINES
 
 WORK = "collective_work_s"
 BRIEF = {"samples": "24", "time_limit_s": "0.006", "warmup_s": "0.001"}
@@ -55,6 +57,7 @@ class Part:
     """A group of cells. rules: that look at it.  counted: its calls are counted, and no time of it is used.
 
     environments: none: all of the survey, whose launches it shares.
+    own_environments: of this group alone, next to the others.
     everywhere: measured in each placement, and not in the first alone.  most_ranks: with more it is left out, since
     it would take too long.
     """
@@ -68,6 +71,7 @@ class Part:
     counted: bool = False
     everywhere: bool = False
     most_ranks: int | None = None
+    own_environments: tuple[EnvironmentTable, ...] = ()
     effort: Mapping[str, str] = field(default_factory=lambda: BRIEF)
 
     @property
@@ -79,18 +83,18 @@ class Part:
 
 def held_against(collective: str) -> Part | None:
     """The collective against what the library's other calls make of it; None: nothing is known that makes it."""
-    ways = list(
-        dict.fromkeys(
-            g.mockup
-            for g in getattr(guidelines, "GUIDELINES", ())
-            if g.collective == collective and g.mockup is not None
-        )
-    )
+    ways = list(dict.fromkeys(g.mockup for g in GUIDELINES if g.collective == collective and g.mockup is not None))
     if not ways:
         return None
     lengths = {} if collective == "barrier" else {"message_bytes": list(LENGTHS)}
     pairs = tuple(
-        Pair(f"{collective} <= {way}", f"Is the library's {collective} slower than {way}?", "way", way, ("library",))
+        Pair(
+            f"{collective} <= {way.replace('+', ' and ')}",
+            f"Is the library's {collective} slower than {way}?",
+            "way",
+            way,
+            ("library",),
+        )
         for way in ways
     )
     return Part(
@@ -107,16 +111,6 @@ SHAPES = (
         ("SP037",),
         {"collective": ["bcast", "allreduce", "alltoall", "allgather"], "message_bytes": "8..1MiB*4"},
         everywhere=True,
-    ),
-    Part(
-        "calls of a communicator",
-        ("SP040",),
-        {
-            "pattern": "counted",
-            "collective": ["bcast", "allreduce", "barrier", "reduce"],
-            "message_bytes": "8",
-            "calls": "12",
-        },
     ),
     Part(
         "operations",
@@ -175,20 +169,58 @@ SHAPES = (
             ),
         ),
     ),
-    Part(
-        "communicators",
-        ("SP041",),
-        {"pattern": "communicators", "collective": "bcast", "message_bytes": "8", "calls": "700"},
-        effort={"samples": "6", "time_limit_s": "0.0005", "warmup_s": "0"},
-        most_ranks=16,
-    ),
 )
+# Enough numbers on either side of a change, and collectives that have no such path among them.
+_CALLS = {
+    "pattern": "counted",
+    "collective": ["bcast", "allreduce", "barrier", "reduce", "alltoall"],
+    "message_bytes": "8",
+    "calls": "24",
+}
+_COMMUNICATORS = {"pattern": "communicators", "collective": "bcast", "message_bytes": "8"}
+_FEW = {"samples": "6", "time_limit_s": "0.0005", "warmup_s": "0"}
+_BEHIND = 40  # communicators behind the one at which a path is foretold to close
+_USUAL_COMMUNICATORS = 300
 
 
-def parts() -> list[Part]:
-    """All of them, the most valuable first."""
+def numbered(ranks: int, variables: Sequence[PathVariable]) -> tuple[Part, Part]:
+    """Calls of a communicator and communicators one after the other, each also with the library's own variables moved.
+
+    Args: variables: of the library, that open and close such paths.
+    """
+    opens = [one for one in variables if one.kind == "opens"]
+    closes = [one for one in variables if one.kind == "closes"]
+    earlier = [_moved(one, at) for one in opens for at in (1, one.default + 4)]
+    less = [_moved(one, one.default // 2) for one in closes]
+    held = max([one.default // (_KIB_PER_COMMUNICATOR + _KIB_PER_RANK * ranks) for one in closes], default=0)
+    calls = held + _BEHIND if held else _USUAL_COMMUNICATORS
+    return (
+        Part("calls of a communicator", ("SP040",), _CALLS, own_environments=tuple(earlier)),
+        Part(
+            "communicators",
+            ("SP041",),
+            {**_COMMUNICATORS, "calls": str(calls)},
+            effort=_FEW,
+            own_environments=tuple(less),
+            most_ranks=MOST_RANKS_OF_MANY,
+        ),
+    )
+
+
+def _moved(variable: PathVariable, value: int) -> EnvironmentTable:
+    return EnvironmentTable(f"{variable.name}={value}", {variable.name: str(value)})
+
+
+# MPICH, src/mpid/ch4/shm/posix/release_gather: 32 KiB and a page, and 32 KiB for each rank.
+_KIB_PER_COMMUNICATOR, _KIB_PER_RANK = 36, 32
+MOST_RANKS_OF_MANY = 16
+
+
+def parts(ranks: int = 2, variables: Sequence[PathVariable] = ()) -> list[Part]:
+    """All of them, the most valuable first.  Args: as of `numbered`."""
     held = [part for one in HELD if (part := held_against(one)) is not None]
-    return [*held[:4], *SHAPES[:4], *held[4:], *SHAPES[4:]]
+    calls, communicators = numbered(ranks, variables)
+    return [*held[:2], calls, *held[2:4], communicators, *SHAPES[:3], *held[4:], *SHAPES[3:]]
 
 
 def with_all_ranks() -> dict[str, tuple[str, ...]]:

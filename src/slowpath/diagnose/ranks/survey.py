@@ -20,8 +20,11 @@ from slowpath.diagnose.campaign_text import (
 from slowpath.diagnose.places import Place
 from slowpath.diagnose.ranks.job import PAIR, Job
 from slowpath.diagnose.ranks.parts import Part, parts
+from slowpath.mpi.collective_paths import PathVariable
 
-MOST_BYTES = 256 * 2**20  # that all ranks together get in a call; longer messages are left out
+MOST_BYTES = 32 * 2**20  # that all ranks together get in a call; longer messages are left out
+# Of a diagnosis' budget: with more ranks than two they are what was asked about.
+SHARE_OF_A_PAIR, SHARE_OF_MORE = 0.5, 0.75
 COUNTED = "default, counted"
 BOUND = "bound"  # the survey's own placement of a pair
 
@@ -36,15 +39,28 @@ class Kept:
     left_out: tuple[str, ...] = ()
 
 
-def within(pairs: str, job: Job, known: Collection[str], estimate: Estimate | None, budget_s: float) -> Kept:
+def survey_s(budget_s: float, ranks: int) -> float:
+    """That a survey may take of a diagnosis' budget, seconds."""
+    return budget_s * (SHARE_OF_A_PAIR if ranks == PAIR else SHARE_OF_MORE)
+
+
+def within(
+    pairs: str,
+    job: Job,
+    known: Collection[str],
+    estimate: Estimate | None,
+    budget_s: float,
+    variables: Sequence[PathVariable] = (),
+) -> Kept:
     """The survey of pairs and behind it the part with all ranks, thinned from its end.
 
     Args: pairs: the survey of two ranks, as text.  known: experiments of the engine.  estimate: None: nothing is left
-          out.  budget_s: of the whole survey; that of pairs is kept whatever it takes.
+          out.  budget_s: of the whole survey; that of pairs is kept whatever it takes.  variables: of the library,
+          that open or close paths of collectives.
     """
-    every = [
-        one for one in parts() if one.experiment in known and job.timed_ranks <= (one.most_ranks or job.timed_ranks)
-    ]
+    ranks = job.timed_ranks
+    table = parts(ranks, variables)
+    every = [one for one in table if one.experiment in known and ranks <= (one.most_ranks or ranks)]
     if estimate is None:
         return Kept(with_ranks(pairs, job, every))
     low, high = 0, len(every)  # groups that fit; all further ones would not
@@ -68,7 +84,7 @@ def with_ranks(pairs: str, job: Job, chosen: Sequence[Part]) -> str:
         **(timed if any(not one.counted for one in chosen) else {}),
         **(counted if any(one.counted for one in chosen) else {}),
     }
-    own_environments = [one["name"] for one in tomllib.loads(pairs)["environment"]]
+    of_pairs = [one["name"] for one in tomllib.loads(pairs)["environment"]]
     tables = [placement_text(name, place) for name, place in used.items() if name != BOUND]
     if any(one.counted for one in chosen):
         tables.append(environment_text(EnvironmentTable(COUNTED, witness=True)))
@@ -76,7 +92,9 @@ def with_ranks(pairs: str, job: Job, chosen: Sequence[Part]) -> str:
         own = shortened(part, job.ranks if part.counted else job.timed_ranks)
         places = list(counted if part.counted else timed)
         places = places if part.everywhere else places[:1]
-        environments = [COUNTED] if part.counted else list(part.environments or own_environments)
+        environments = [COUNTED] if part.counted else list(part.environments or of_pairs)
+        tables += [environment_text(one) for one in part.own_environments]
+        environments += [one.name for one in part.own_environments]
         group = CellsTable(part.name, part.experiment, {**part.effort, **own.parameters}, environments, places)
         tables.append(group_text(group))
         tables += [contrast_text(one) for one in _contrasts(part)]

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from slowpath.analyse.watch.collective_prices import LIBRARY, CollectiveQuestion, collective_words
 from slowpath.analyse.watch.loads import MEMORY, Load, kind_of
 from slowpath.analyse.watch.measured_prices import LENGTH
 from slowpath.analyse.watch.priced_rules import DEFAULTS, FIRST_METRICS
@@ -18,9 +19,12 @@ from slowpath.diagnose.places import Place
 ROUNDS: Final = 8
 MOST_QUESTIONS: Final = 24
 MOST_LENGTHS: Final = 6
+MOST_COLLECTIVES: Final = 12
+PAIR: Final = 2
 LONGEST_FLOOR_BYTES: Final = 16 * 2**20
 # How the engine measures a later message, and a first one.
 _STEADY: Final = {"pattern": "ping_pong", "samples": "60", "time_limit_s": "0.02", "warmup_s": "0.005"}
+_COLLECTIVE: Final = {"samples": "40", "time_limit_s": "0.03", "warmup_s": "0.003"}
 _FIRST: Final = {"pattern": "one_way", "allocations": "5", "messages": "6"}
 
 
@@ -30,8 +34,9 @@ def campaign_of(
     variables: Mapping[str, str],
     unset: Sequence[str] = (),
     nodes: int = 1,
+    collectives: Sequence[CollectiveQuestion] = (),
 ) -> CampaignText:
-    """Cells of every question, and the lengths of all messages for their floors.
+    """Cells of every question, and the lengths of all messages for their floors; of each collective its other ways.
 
     Args: variables: that were set for the program and are not set so here.  unset: that are set here and were not.
           nodes: 2: most of its bytes went between nodes.
@@ -47,18 +52,35 @@ def campaign_of(
     if lengths := _lengths(loads):
         values = {**_STEADY, LENGTH: [str(one) for one in lengths]}
         groups.append(CellsTable("floors", "p2p", values, [environment.name], [place]))
+    places = {place: Place("core", PAIR, nodes if nodes > 1 else None)}
+    for number, asked_of in enumerate(collectives[:MOST_COLLECTIVES], start=1):
+        name, there = _place(asked_of, nodes)
+        places.setdefault(name, there)
+        values = {**_COLLECTIVE, **asked_of.parameters, "way": [LIBRARY, *asked_of.ways]}
+        groups.append(CellsTable(f"collective {number}", "coll", values, [environment.name], [name]))
     return CampaignText(
         name="replay",
         title="A watched program's own messages",
         ranks=2,
         rounds=ROUNDS,
         environments=[environment],
-        placements={place: Place("core", nodes=nodes if nodes > 1 else None)},
+        placements=places if collectives else {place: Place("core", nodes=nodes if nodes > 1 else None)},
         groups=groups,
         contrasts=contrasts,
         why="The costly messages of a watched program: each kind as it is, and without one fault.\n"
-        + "\n".join(f"{i + 1}: {words(one.load)}, {100 * one.share:.1f} % of the run" for i, one in enumerate(asked)),
+        + "\n".join(f"{i + 1}: {words(one.load)}, {100 * one.share:.1f} % of the run" for i, one in enumerate(asked))
+        + "".join(
+            f"\ncollective {i}: {collective_words(one.of)}, {100 * one.share:.1f} % of the run"
+            for i, one in enumerate(collectives[:MOST_COLLECTIVES], start=1)
+        ),
     )
+
+
+def _place(question: CollectiveQuestion, nodes: int) -> tuple[str, Place]:
+    """As many ranks as its communicator has, on as many nodes as the program had, where they divide the ranks."""
+    ranks = question.of.ranks
+    over = nodes if nodes > 1 and ranks % nodes == 0 else None
+    return f"{ranks} ranks", Place("core", ranks, over)
 
 
 def _cells(question: PriceQuestion) -> dict[str, str | Sequence[str]]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from slowpath.analyse.watch.collective_prices import CollectiveQuestion, collective_words
 from slowpath.analyse.watch.conclude import Asking
 from slowpath.analyse.watch.sources import next_price_folder, settings_of
 from slowpath.analyse.watch.whole import Watched
 from slowpath.core.watch_results import WatchResults
 from slowpath.diagnose.replay.campaign import campaign_of
 from slowpath.diagnose.replay.library import launcher_of
+from slowpath.run.cores import allocated_nodes, allowed_cores
 from slowpath.run.engine.meter import Tell
 from slowpath.run.execute import RunLimits
 from slowpath.run.measure import create, measure_prepared
@@ -37,14 +39,28 @@ def prepared_for(
     Raises: UsageError: it is another MPI; the budget is too small.  EnvironmentFailure: the program's MPI is not here.
     """
     launcher = launcher_of(watched.results.program, mpi, environ)
+    collectives, crowded = _with_cores(asked.collectives, allowed_cores() * allocated_nodes(environ))
+    for line in crowded:
+        tell(line)
     then, now = settings_of(watched.variables), settings_of(environ)
     given = {name: value for name, value in then.items() if value is not None and now.get(name) != value}
     taken = [name for name in now if name not in then]
-    text = campaign_of(asked.questions, asked.loads, given, taken, _nodes(watched.results)).text
+    text = campaign_of(asked.questions, asked.loads, given, taken, _nodes(watched.results), collectives).text
     with tempfile.TemporaryDirectory(prefix="slowpath-replay-") as folder:
         file = Path(folder) / "replay.toml"
         file.write_text(text, encoding="utf-8")
         return prepare(str(file), environ, tell, launcher, None, rounds, None, budget_s, dry), text
+
+
+def _with_cores(asked: Sequence[CollectiveQuestion], cores: int) -> tuple[list[CollectiveQuestion], list[str]]:
+    """Those whose ranks can have a core each, and a line for each other one."""
+    found = [one for one in asked if one.of.ranks <= cores]
+    here = "there is one core" if cores == 1 else f"there are {cores} cores"
+    return found, [
+        f"no cell for {collective_words(one.of)}: {here} here, so its time would be the scheduler's"
+        for one in asked
+        if one.of.ranks > cores
+    ]
 
 
 def measured(

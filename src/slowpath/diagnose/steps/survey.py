@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from slowpath.core.results import Results
 from slowpath.diagnose.campaign_text import ContrastTable, EnvironmentTable, contrast_text, environment_text
 from slowpath.diagnose.own_settings.named import only_one, without_twins
-from slowpath.diagnose.ranks.survey import Kept, within
+from slowpath.diagnose.ranks.survey import Kept, survey_s, within
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
@@ -115,12 +116,13 @@ def propose(state: State) -> Iterator[Proposal]:
 
 def whole_survey(state: State) -> str:
     """The survey of this machine, whatever was asked for and however much the budget holds."""
-    return within(_pairs(state), state.job, state.experiments, None, state.survey_s).text
+    return within(_pairs(state), state.job, state.experiments, None, math.inf, state.library.paths).text
 
 
 def within_budget(state: State) -> Kept:
     """As much of the survey as its share of the budget holds."""
-    return within(_pairs(state), state.job, state.experiments, state.estimate, state.survey_s)
+    most_s, paths = survey_s(state.budget_s, state.job.ranks), state.library.paths
+    return within(_pairs(state), state.job, state.experiments, state.estimate, most_s, paths)
 
 
 def _pairs(state: State) -> str:

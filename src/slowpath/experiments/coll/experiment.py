@@ -49,5 +49,6 @@ COLL = Experiment(
     seconds=coll_seconds,
     recorded_bytes=coll_recorded_bytes,
     observer=LateStarts,
+    views=("coll",),
     brief={"samples": "60", "time_limit_s": "0.01", "warmup_s": "0.003"},
 )

@@ -8,12 +8,15 @@ from typing import Any
 
 from slowpath.findings.evidence.evidence import Fact
 from slowpath.findings.evidence.numbered import Closing, Opening
+from slowpath.findings.evidence.violations import Violation
+from slowpath.findings.gather import violations
 from slowpath.findings.gather.numbered import closings, openings
 from slowpath.findings.gather.source import Source
 
 Gather = Callable[[Source], Sequence[Any]]
 
 _KINDS: Mapping[type, Gather] = {
+    Violation: violations.violations,
     Opening: openings,
     Closing: closings,
 }

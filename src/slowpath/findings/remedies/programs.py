@@ -19,12 +19,14 @@ from slowpath.mpi.tunings import TUNINGS
 
 TUNABLES = "GLIBC_TUNABLES"  # values of several remedies are joined, and the user's own stand in front
 PAD_LIBRARY = "libslowpath-pad.so"
+COLL_LIBRARY = "libslowpath-coll.so"
+COLLECTIVES = "collectives"  # key of the remedy whose tuning file is made for each watch
 EAGER_BYTES = 65536
 # What has to hold on the machine (diagnose.prove.machine looks).
 Need = Literal["glibc 2.35", "huge pages by madvise", "reserved huge pages", "GPU"]
 # What else than time shows that it was taken: MPI_T reads the value back; page faults become fewer; affinity of the
-# ranks changes; the library reports what it padded.
-Witness = Literal["control variable", "faults", "affinity", "pad report"]
+# ranks changes; the preloaded library reports what it padded, or which collectives it replaced.
+Witness = Literal["control variable", "faults", "affinity", "pad report", "collectives report"]
 
 
 @dataclass(frozen=True)
@@ -214,6 +216,15 @@ PROGRAM_REMEDIES: tuple[ProgramRemedy, ...] = (
         "docs/studies/padding.md",
         variables={"SLOWPATH_PAD_HOST": "1"},
         preload=PAD_LIBRARY,
+    ),
+    ProgramRemedy(
+        COLLECTIVES,
+        "Collectives that a replay showed to be slow are made of other calls of the library.",
+        ("SP036",),
+        "collectives report",
+        "docs/internals/collectives.md",
+        preload=COLL_LIBRARY,
+        screened=False,
     ),
     ProgramRemedy(
         "bind-cores",

@@ -47,9 +47,16 @@ def find_library(environ: Mapping[str, str], tell: Tell, named: Path | None = No
     return loadable(_kept_or_compiled(environ, tell))
 
 
-def library_folders(environ: Mapping[str, str]) -> list[Path]:
-    """Where libraries of this version lie that can be preloaded."""
-    return list(dict.fromkeys(path.parent for path in _ready(environ) if why_not_preloaded(path) is None))
+def library_folders(environ: Mapping[str, str], mpi: str | None = None) -> list[Path]:
+    """Where libraries of this version lie that can be preloaded; those of this MPI's engines first.
+
+    Args: mpi: library and version, as an engine's note has it.
+    """
+    source = source_hash(data_folder("engine"))
+    own = usable_engines(environ, lambda one: one.note.source == source and one.note.mpi == mpi) if mpi else ()
+    there = [engine.program.parent for engine in own]
+    found = [path.parent for path in _ready(environ)]
+    return list(dict.fromkeys(one for one in (*there, *found) if why_not_preloaded(one) is None))
 
 
 def loadable(library: Path) -> Path:

@@ -46,6 +46,7 @@ DEPENDS: Mapping[str, frozenset[str]] = {
     "SP033": frozenset({"others", "index"}),
     "SP034": frozenset({"rank"}),
     "SP035": frozenset({"environment", "setting"}),
+    "SP036": frozenset({"call"}),
 }
 # Where a claim says that the time goes; "path", another way through the library, says nothing of it. No clause copies.
 _ROOM_OF: Mapping[str, str] = {

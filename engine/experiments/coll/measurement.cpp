@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coll/measurement.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string>
+
+#include "core/batch.hpp"
+#include "core/pattern.hpp"
+#include "mpi/agree.hpp"
+#include "mpi/check.hpp"
+
+namespace slowpath::coll {
+namespace {
+
+/// More than libraries count before they make what they keep for a communicator (MPICH: 5 calls).
+constexpr std::int64_t fewest_warmup = 8;
+constexpr std::int64_t most_warmup = 4096;
+/// On each communicator of pattern=communicators.
+constexpr std::int64_t most_samples_a_communicator = 10;
+
+/// Contents of a cell's buffers.
+enum Number : std::uint64_t { timed = 0, fresh = 1 };
+
+std::vector<int> first_ranks(int count) {
+    std::vector<int> ranks(static_cast<std::size_t>(count));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return ranks;
+}
+
+std::string text_of_error(int code) {
+    return mpi::Error("", code, std::source_location::current()).what();
+}
+
+}  // namespace
+
+Measurement::Measurement(Context& context, const Config& config, Team& team, Operands& operands,
+                         Meeting& meeting)
+    : context_(context),
+      config_(config),
+      team_(team),
+      operands_(operands),
+      meeting_(meeting),
+      ranks_(first_ranks(config.members.value_or(context.session.size()))) {}
+
+std::optional<std::string> Measurement::run() {
+    operands_.prepare(timed);
+    if (auto failure = make_duplicates()) return failure;
+    switch (config_.pattern) {
+        case Pattern::calls:
+            return run_calls();
+        case Pattern::counted:
+            return run_counted();
+        case Pattern::communicators:
+            return run_communicators();
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> Measurement::use(bool fresh, std::int64_t number) {
+    MPI_Comm made = MPI_COMM_NULL;
+    const int code = fresh ? team_.make_fresh(made) : team_.make(made);
+    if (highest(code != MPI_SUCCESS ? 1 : 0) != 0)
+        return "communicator " + std::to_string(number) + " could not be made: " +
+               (code == MPI_SUCCESS ? "another rank has the reason" : text_of_error(code));
+    operands_.use(made);
+    return std::nullopt;
+}
+
+std::optional<std::string> Measurement::make_duplicates() {
+    for (std::int64_t number = 0; number < config_.duplicates; ++number) {
+        if (auto failure = use(true, number)) return failure;
+        Call call(config_, operands_);
+        for (std::int64_t i = 0; i < fewest_warmup; ++i) {
+            operands_.restore();
+            mpi::check(call.run(), "the collective");
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> Measurement::run_calls() {
+    if (auto failure = use(false, config_.duplicates)) return failure;
+    Call call(config_, operands_);
+    begin_block(1);
+    time(call, 1);
+    end_block(Phase::first);
+    check_result("after the first call");
+    warm_up(call);
+    steady(call);
+    check_result("after the last call");
+    check_fresh_numbers(call);
+    return std::nullopt;
+}
+
+std::optional<std::string> Measurement::run_counted() {
+    if (auto failure = use(true, config_.duplicates)) return failure;
+    Call call(config_, operands_);
+    begin_block(config_.calls);
+    time(call, config_.calls);
+    end_block(Phase::first);
+    check_result("after the last call");
+    check_fresh_numbers(call);
+    return std::nullopt;
+}
+
+std::optional<std::string> Measurement::run_communicators() {
+    const std::int64_t samples = std::min(config_.samples, most_samples_a_communicator);
+    for (std::int64_t number = 0; number < config_.calls; ++number) {
+        if (auto failure = use(true, config_.duplicates + number)) return failure;
+        allocation_ = static_cast<std::uint32_t>(number);
+        Call call(config_, operands_);
+        sample_ = 0;
+        begin_block(fewest_warmup);
+        time(call, fewest_warmup);
+        end_block(Phase::warmup);
+        begin_block(samples);
+        time(call, samples);
+        end_block(Phase::steady);
+        steady_samples += samples;
+        if (number == 0) check_result("on the first communicator");
+        if (number + 1 == config_.calls) {
+            check_result("on the last communicator");
+            check_fresh_numbers(call);
+        }
+    }
+    return std::nullopt;
+}
+
+void Measurement::time(Call& call, std::int64_t count) {
+    const MonotonicClock clock = context_.clock;
+    for (std::int64_t i = 0; i < count; ++i) {
+        operands_.restore();
+        const std::int64_t late_by_intent_ns = delay_ns();
+        const std::int64_t moment_ns = meeting_.release.wait().deadline_ns + late_by_intent_ns;
+        while (late_by_intent_ns > 0 && clock.now_ns() < moment_ns) {
+        }
+        const std::int64_t begin_ns = clock.now_ns();
+        const int code = call.run();
+        const std::int64_t end_ns = clock.now_ns();
+        mpi::check(code, "the collective");
+        samples_.add(begin_ns, end_ns);
+        late_ns_.push_back(std::max<std::int64_t>(0, begin_ns - moment_ns));
+        ++sample_;
+    }
+}
+
+std::int64_t Measurement::delay_ns() const {
+    const int rank = team_.rank(), last = team_.size() - 1;
+    if (latest_ns_ <= 0 || last == 0) return 0;
+    switch (config_.arrival) {
+        case Arrival::together:
+            return 0;
+        case Arrival::one_late:
+            return rank == last ? static_cast<std::int64_t>(latest_ns_) : 0;
+        case Arrival::linear:
+            return static_cast<std::int64_t>(latest_ns_ * rank / last);
+        case Arrival::random: {
+            const std::uint64_t chance = mix(mix(context_.seed, context_.cell),
+                                             (static_cast<std::uint64_t>(sample_) << 20) +
+                                                 static_cast<std::uint64_t>(context_.session.rank()));
+            return static_cast<std::int64_t>(latest_ns_ * (static_cast<double>(chance >> 11) * 0x1p-53));
+        }
+    }
+    return 0;
+}
+
+void Measurement::warm_up(Call& call) {
+    const double limit_ns = config_.warmup_s * 1e9;
+    begin_block(most_warmup);
+    std::int64_t done = 0;
+    for (std::int64_t chunk = fewest_warmup; chunk > 0;) {
+        time(call, chunk);
+        done += chunk;
+        const auto elapsed_ns = static_cast<double>(context_.clock.now_ns() - block_begin_ns_);
+        sample_ns_ = elapsed_ns / static_cast<double>(done);
+        const auto fitting =
+            static_cast<std::int64_t>(std::clamp((limit_ns - elapsed_ns) / sample_ns_, 0.0, 1e6));
+        chunk = decide(std::min({done, fitting, most_warmup - done}));
+    }
+    // The later half: the first calls are what a warm-up is for.
+    if (config_.arrival != Arrival::together) {
+        const auto later = samples_.durations_ns().subspan(samples_.size() / 2);
+        together_ns = highest(static_cast<std::int64_t>(central_mean_ns(later)));
+        latest_ns_ = static_cast<double>(*together_ns) * config_.arrival_ratio;
+    }
+    end_block(Phase::warmup);
+}
+
+void Measurement::steady(Call& call) {
+    const SampleBudget budget = sample_budget(sample_ns_ + latest_ns_, config_.time_limit_s, config_.samples);
+    steady_samples = decide(budget.samples);
+    cut_by_time = budget.cut_by_time;
+    begin_block(steady_samples);
+    time(call, steady_samples);
+    end_block(Phase::steady);
+}
+
+void Measurement::check_result(const char* when) {
+    if (config_.validate) operands_.compare(when, judgement);
+}
+
+void Measurement::check_fresh_numbers(Call& call) {
+    if (!config_.validate) return;
+    // New numbers, so that what came earlier can't stand in for them.
+    operands_.prepare(fresh);
+    mpi::check(call.run(), "the collective");
+    operands_.compare("in a call after the timed ones", judgement);
+}
+
+void Measurement::begin_block(std::int64_t capacity) {
+    samples_.start(static_cast<std::size_t>(capacity));
+    late_ns_.clear();
+    late_ns_.reserve(static_cast<std::size_t>(capacity));
+    context_.calls.begin();
+    block_witness_ = read_witness();
+    block_begin_ns_ = context_.clock.now_ns();
+}
+
+void Measurement::end_block(Phase phase) {
+    const Witness after = read_witness();
+    const auto count = static_cast<std::int64_t>(samples_.size());
+    context_.calls.end(phase, count);
+    BlockHeader header;
+    header.cell = context_.cell;
+    header.launch = context_.launch;
+    header.rank = static_cast<std::uint32_t>(context_.session.rank());
+    header.phase = phase;
+    header.allocation = allocation_;
+    header.t0_ns = block_begin_ns_;
+    header.seq0 = static_cast<std::uint64_t>(sample_ - count);
+    store_witness(header, block_witness_, after);
+    append_block(context_.record.blocks, header, samples_.durations_ns(), samples_.begins_ns());
+    calls += count;
+    if (meeting_.release.by_messages()) return;
+    header.part = 1;
+    append_block(context_.record.blocks, header, late_ns_);
+    late_starts += std::count_if(late_ns_.begin(), late_ns_.end(),
+                                 [](std::int64_t late_ns) { return late_ns > late_start_ns; });
+}
+
+std::int64_t Measurement::decide(std::int64_t mine) const {
+    return mpi::decision_of_first(context_.session.control(), ranks_, mine);
+}
+
+std::int64_t Measurement::highest(std::int64_t mine) const {
+    return mpi::reduce(meeting_.callers, std::array{mine}, MPI_MAX)[0];
+}
+
+}  // namespace slowpath::coll

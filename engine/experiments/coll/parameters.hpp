@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a cell of the experiment coll is given.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "coll/collectives.hpp"
+#include "core/parameters.hpp"
+#include "experiment/experiment.hpp"
+
+namespace slowpath::coll {
+
+enum class Pattern { calls, counted, communicators };
+enum class Start { blocking, nonblocking, persistent };
+enum class Element { byte, integer, real };
+enum class Op { sum, user, user_ordered };
+enum class Group { world, duplicate, halves, strided };
+enum class Arrival { together, one_late, linear, random };
+
+struct Config {
+    Pattern pattern;
+    Collective collective;
+    std::string way;  ///< "library", or a mock-up of this collective
+    Start start;
+    std::int64_t message_bytes;
+    Element element;
+    bool one_type;  ///< one element of a contiguous type instead of n elements
+    Op op;
+    bool in_place;
+    Group group;
+    std::optional<int> members;  ///< nullopt: all
+    std::int64_t duplicates;
+    bool root_is_last;
+    Arrival arrival;
+    double arrival_ratio;
+    std::int64_t calls;
+    std::int64_t samples;
+    double time_limit_s;
+    double warmup_s;
+    bool validate;
+
+    std::int64_t element_bytes() const;
+    /// Elements of a block.
+    std::int64_t count() const { return message_bytes / element_bytes(); }
+    bool by_library() const { return way == "library"; }
+};
+
+std::span<const Parameter> parameters();
+std::span<const Metric> metrics();
+
+/// @throws UsageError: a length that is no whole number of elements or too long, parameters that don't go
+/// together.
+Config configure(const Assignment& assignment);
+
+/// What keeps a cell from running in a job of this size.
+std::optional<std::string> obstacle(const Config& config, int ranks);
+
+}  // namespace slowpath::coll

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The experiment `first_use`: what the first use of a part of MPI costs, and the later ones.
+#pragma once
+
+#include "experiment/experiment.hpp"
+
+namespace slowpath::first_use {
+
+extern const Experiment experiment;
+
+}  // namespace slowpath::first_use

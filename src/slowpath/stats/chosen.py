@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One of several alternatives chosen on some launches and held against what it replaces on the others.
+
+The fastest of many is fast by luck, too: where the launches that choose also prove, its ratio is too good, and with
+enough alternatives one is always "faster". Here no launch does both, so that the ratio is not biased by the choice, and
+only what the choosing launches name is tested at all: the tests are few and independent of the choice.
+Source: Cox 1975, doi 10.1093/biomet/62.2.441 (data splitting); Holm 1979.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slowpath.stats import student
+from slowpath.stats.contrast import paired
+from slowpath.stats.inputs import Floats, positive
+
+CHOOSING_EVERY = 4  # every fourth round chooses; the others prove, since an interval needs more rounds than a choice
+FEWEST_ROUNDS = 4  # one that chooses, three that prove
+
+
+@dataclass(frozen=True)
+class Proof:
+    """base over the alternative, in the rounds that prove. p: one-sided, of "it is not above `least`"; None: no spread
+    from which it could be said.
+    """
+
+    ratio: float
+    interval: tuple[float, float] | None
+    p: float | None
+
+
+def choosing(rounds: int) -> NDArray[np.bool_]:
+    """Which rounds choose, shape (rounds,); the others prove. Spread over the run, so that drift hits both."""
+    mask: NDArray[np.bool_] = np.arange(rounds) % CHOOSING_EVERY == CHOOSING_EVERY // 2
+    return mask
+
+
+def medians(times_s: Sequence[Floats] | Floats, rounds: NDArray[np.bool_]) -> Floats:
+    """Of each row over the chosen rounds, shape (rows,)."""
+    found: Floats = np.median(np.asarray(times_s)[:, rounds], axis=1)
+    return found
+
+
+def proof(base_s: Floats, other_s: Floats, least: float) -> Proof:
+    """How much longer `base_s` takes than `other_s`, both of shape (rounds,) and of the same rounds.
+
+    Args: least: ratio up to which nothing is said.
+    """
+    base, other = positive(base_s, "base"), positive(other_s, "other")
+    found = paired(other, base, least - 1.0)
+    interval = found.interval if found.level is not None else None
+    beyond = student.mean(np.log(base) - np.log(other) - math.log(least))
+    two_sided = beyond.p()
+    if two_sided is None:
+        return Proof(found.ratio, interval, None)
+    return Proof(found.ratio, interval, two_sided / 2 if beyond.value > 0 else 1.0 - two_sided / 2)

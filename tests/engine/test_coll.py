@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The experiment coll on ranks: each collective in each way gives the right result; the record holds each call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ranks import Ranks, ends_of_cells, events_in
+
+from slowpath.record.blocks import scan
+from slowpath.record.events import Release, read_events
+
+STARTS = ("blocking", "nonblocking", "persistent")
+EFFORT = "samples=8 warmup_s=0 time_limit_s=0.001"
+REDUCTIONS = ("reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan")
+ROOTED = ("bcast", "gather", "gatherv", "scatter", "scatterv")
+MOVING = (*ROOTED, "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
+NEIGHBOURS = ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
+ALL = ("barrier", *MOVING, *REDUCTIONS, *(f"neighbor_{name}" for name in NEIGHBOURS))
+
+
+def cells_of(size: int) -> list[str]:
+    """Each collective with each start, and what reductions, roots and blocks have besides."""
+    cells = [f"collective={one} start={start} datatype=int message_bytes=40" for one in ALL for start in STARTS]
+    cells += [f"collective={one} datatype=double in_place=on message_bytes=8" for one in (*MOVING[1:], *REDUCTIONS)]
+    cells += [f"collective={one} root=last message_bytes=0" for one in (*ROOTED, "reduce")]
+    cells += [f"collective={one} shape=one_type message_bytes=24 datatype=double" for one in MOVING]
+    for one in REDUCTIONS:
+        cells.append(f"collective={one} op=user_ordered datatype=byte message_bytes=3")
+        cells.append(f"collective={one} op=user_ordered in_place=on datatype=int message_bytes=2048")
+        cells.append(f"collective={one} op=user shape=one_type datatype=double message_bytes=64")
+    if size >= 4:
+        cells += ["collective=allgather communicator=halves", "collective=alltoall communicator=strided"]
+    return [f"coll {cell} {EFFORT}" for cell in cells]
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_every_result_is_right(ranks: Ranks, tmp_path: Path, size: int) -> None:
+    cells = cells_of(size)
+    done = ranks.run_plan(tmp_path / "run", cells, ranks=size)
+    assert done.returncode == 0, done.stderr
+    ends = ends_of_cells(events_in(tmp_path / "run"))
+    assert {(cell, end["status"], end["reason"]) for cell, end in zip(cells, ends, strict=True)} == {
+        (cell, "ok", None) for cell in cells
+    }
+    for cell, end in zip(cells, ends, strict=True):
+        nothing = "=barrier" in cell or "message_bytes=0" in cell
+        assert (end["validated_bytes"] == 0) is nothing, cell
+
+
+def test_each_pattern_has_its_blocks(ranks: Ranks, tmp_path: Path) -> None:
+    patterns = [
+        "pattern=calls communicator=duplicate",
+        "pattern=counted calls=7",
+        "pattern=communicators calls=3",
+        "members=2 duplicates=2",
+        "arrival=linear arrival_ratio=5",
+    ]
+    cells = [f"coll collective=bcast {one} {EFFORT}" for one in patterns]
+    done = ranks.run_plan(tmp_path / "run", cells, ranks=4)
+    assert done.returncode == 0, done.stderr
+    index = scan(tmp_path / "run" / "samples.blk")
+    shapes = [
+        {
+            phase: sorted(
+                (int(index.headers["rank"][i]), int(index.headers["allocation"][i]), int(index.headers["n"][i]))
+                for i in index.select(cell=cell, phase=phase)
+                if int(index.headers["part"][i]) == 0
+            )
+            for phase in ("first", "steady")
+        }
+        for cell in range(5)
+    ]
+    assert shapes[0] == {"first": [(rank, 0, 1) for rank in range(4)], "steady": [(rank, 0, 8) for rank in range(4)]}
+    assert shapes[1] == {"first": [(rank, 0, 7) for rank in range(4)], "steady": []}
+    assert shapes[2]["steady"] == [(rank, number, 8) for rank in range(4) for number in range(3)]
+    assert shapes[3]["steady"] == [(0, 0, 8), (1, 0, 8)], "the others are outside"
+    releases = read_events(tmp_path / "run" / "events.jsonl").of(Release)
+    assert [one.by for one in releases] == ["shared memory"] * 5
+    assert [one.together_ns is not None for one in releases] == [False] * 4 + [True]
+    parts = [index.headers["part"][i] for i in index.select(cell=1, phase="first")]
+    assert sorted(int(part) for part in parts) == [0] * 4 + [1] * 4, "how late each entry was"
+
+
+def test_what_cannot_be_meant_is_refused(ranks: Ranks, tmp_path: Path) -> None:
+    refused = {
+        "collective=bcast in_place=on": "bcast takes no MPI_IN_PLACE",
+        "datatype=double message_bytes=12": "message_bytes 12 is no multiple of 8 B",
+        "shape=one_type": "needs op=user",
+        "collective=barrier op=user": "barrier has no op",
+        "collective=barrier root=last": "barrier has no root",
+        "pattern=counted arrival=linear": "needs pattern=calls",
+    }
+    plan = tmp_path / "plan.txt"
+    cells = [f"cell {number} coll {text}" for number, text in enumerate(refused)]
+    plan.write_text("\n".join(["slowpath-plan 1", "launch 7", "seed 3", *cells, ""]))
+    done = ranks.run_engine("check", "--plan", str(plan), ranks=1)
+    assert done.returncode == 2
+    for reason in refused.values():
+        assert reason in done.stdout

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""first_use: which rank's time counts, the pairs of the first peers, what a cell costs, and uses one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from slowpath.analyse.repetitions import by_repetition
+from slowpath.core.plan import Cell
+from slowpath.experiments.experiment import Experiment
+from slowpath.experiments.first_use.cost import first_use_seconds
+from slowpath.experiments.first_use.experiment import FIRST_USE
+from slowpath.experiments.first_use.orders import ORDERS, peers_in_order
+from slowpath.experiments.measured.launch_context import LaunchContext
+from slowpath.experiments.measured.reduce import Reduced, reduce
+from slowpath.experiments.measured.series import Absent, MetricSamples, SampleBlock
+
+ONE_NODE = LaunchContext(2, True, hosts=("a", "a"))
+TWO_NODES = LaunchContext(2, False, one_node=False, hosts=("a", "b"))
+FULL = {"pattern": "shared_window", "uses": "2", "validate": "on", "window_bytes": str(64 << 20)}
+
+
+def block(rank: int, begins_ns: list[int], lengths_ns: list[int], part: int = 0, phase: str = "first") -> SampleBlock:
+    begins, lengths = (np.array(one, dtype=np.int64) for one in (begins_ns, lengths_ns))
+    return SampleBlock(rank, phase, 0, 1, int(phase == "steady"), lengths, begins, part)
+
+
+def values(found: object, phase: str = "first") -> list[float]:
+    assert isinstance(found, dict)
+    series: MetricSamples = found[phase]
+    return [round(float(one) * 1e9) for one in series.values_s]
+
+
+def derived(pattern: str, blocks: list[SampleBlock], job: LaunchContext = ONE_NODE, **given: str) -> dict[str, object]:
+    return dict(FIRST_USE.derive({"pattern": pattern, **given}, blocks, job))
+
+
+def test_a_late_rank_is_not_in_the_time_of_a_call_together() -> None:
+    blocks = [block(0, [100], [900]), block(1, [800], [200])]
+    assert values(derived("communicator", blocks)["communicator_s"]) == [200]
+    assert values(derived("communicator", blocks, TWO_NODES)["communicator_s"]) == [900]
+
+
+def test_what_a_rank_does_alone_is_the_longest_of_a_rank() -> None:
+    blocks = [block(rank, [begin], [900 - begin], part) for part in range(6) for rank, begin in ((0, 100), (1, 700))]
+    found = derived("init", blocks)
+    assert values(found["init_s"]) == [800]
+    assert values(found["first_duplicate_s"]) == [200]
+
+
+def test_parts_are_the_metrics_of_a_pattern_in_their_order() -> None:
+    blocks = [block(rank, [0], [1000 + part], part) for part in range(3) for rank in range(2)]
+    found = derived("window", blocks)
+    assert [values(found[name]) for name in ("window_use_s", "window_s", "window_touch_s")] == [[1000], [1001], [1002]]
+    without_whole = [one for one in blocks if one.part]
+    assert values(derived("persistent", without_whole)["persistent_start_s"]) == [1002]
+
+
+def test_ranks_that_stored_unlike_many_uses_do_not_match() -> None:
+    found = derived("communicator", [block(0, [0], [10]), block(1, [0, 20], [10, 10])])["communicator_s"]
+    assert isinstance(found, Absent)
+    assert "do not match" in found.reason
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("size", [2, 3, 4, 7, 8])
+def test_every_rank_meets_every_other_one_once_and_no_order_deadlocks(order: str, size: int) -> None:
+    left = [peers_in_order(order, rank, size) for rank in range(size)]
+    assert [sorted(peers) for peers in left] == [[one for one in range(size) if one != rank] for rank in range(size)]
+    while any(left):  # pairs that wait for each other meet
+        pairs = [(rank, peers[0]) for rank, peers in enumerate(left) if peers and left[peers[0]][:1] == [rank]]
+        assert pairs, left
+        for rank, _ in pairs:
+            left[rank].pop(0)
+
+
+def test_of_a_pair_the_shorter_time_counts_since_the_other_rank_has_waited() -> None:
+    # Ascending: rank 0 meets 1, 2; rank 1 meets 0, 2; rank 2 meets 0, 1.
+    lengths = {0: [10, 20], 1: [15, 90], 2: [500, 30]}
+    blocks = [block(rank, [0, 600], times, 1) for rank, times in lengths.items()]
+    blocks += [block(rank, [0], [1000]) for rank in lengths]
+    found = derived("peer", blocks, LaunchContext(3, True, hosts=("a",) * 3), order="ascending")
+    assert values(found["peer_s"]) == [20]  # of (0, 1) 10, of (2, 0) 20
+    assert values(found["peer_s"], "steady") == [30]  # of (0, 2) 20, of (1, 2) 30
+    assert values(found["peers_s"]) == [1000]
+
+
+def test_a_cell_of_windows_costs_by_its_pages_and_ranks() -> None:
+    short, more_ranks = first_use_seconds(FULL, 2), first_use_seconds(FULL, 4)
+    longer = first_use_seconds({**FULL, "window_bytes": str(128 << 20)}, 2)
+    assert longer / short == pytest.approx(2, rel=0.05)
+    assert more_ranks / short == pytest.approx(2, rel=0.05)
+    assert first_use_seconds({**FULL, "pattern": "init"}, 8) == 0
+
+
+def test_every_pattern_has_a_cost_and_a_size_on_disk() -> None:
+    one: Experiment = FIRST_USE
+    for pattern in one.patterns:
+        p = {**FULL, "pattern": pattern.name}
+        assert one.seconds(p, 4) >= 0
+        assert one.recorded_bytes(p, 4) > 0
+
+
+def reduced(times_ns: list[int]) -> Reduced:
+    found = reduce(MetricSamples(np.array(times_ns) * 1e-9, 1))
+    assert found is not None
+    return found
+
+
+def test_uses_of_a_launch_stand_one_by_one() -> None:
+    names = {"key": "k", "group": "communicators", "label": "l", "environment": "default", "placement": "bound"}
+    cell = Cell(cell=3, experiment="first_use", parameters={}, **names)
+    first = {1: (1, reduced([900])), 2: (2, reduced([800]))}
+    later = {1: (1, reduced([10, 20, 30])), 2: (2, reduced([11, 21, 31]))}
+    found = by_repetition(cell, [], first, later)
+    assert found is not None
+    assert found.repetitions == [1, 2, 3, 4]
+    assert found.launch_values == [
+        pytest.approx([900e-9, 10e-9, 20e-9, 30e-9]),
+        pytest.approx([800e-9, 11e-9, 21e-9, 31e-9]),
+    ]
+    assert by_repetition(cell, [], first, {1: (1, reduced([10]))}) is None  # two uses: the phases say it all

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guidelines: the other way is chosen on some launches and proven on the others, one finding for a range of lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import guideline_plants
+import numpy as np
+import pytest
+from planted_results import KIB, Planted
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.results import Finding
+from slowpath.experiments.registry import ROLES
+from slowpath.findings.evaluate import findings
+from slowpath.findings.gather.other_ways import lines
+from slowpath.findings.gather.violations import judged
+from slowpath.stats.chosen import choosing
+from support.results import a_cell, a_metric, an_estimate
+
+ROUNDS = 12
+LENGTHS = (8, KIB, 16 * KIB, 256 * KIB)
+
+
+@dataclass
+class Machine:
+    """Times of ways in rounds: a drift that all share, and noise of each cell."""
+
+    noise: float = 0.02
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        self._random = np.random.default_rng(self.seed)
+        self._drift = np.exp(self._random.normal(0, 0.1, ROUNDS))
+        self.cells: list[CellResult] = []
+
+    def cell(self, way: str, length: int, time_s: float, **more: str) -> None:
+        times = time_s * self._drift * np.exp(self._random.normal(0, self.noise, ROUNDS))
+        parameters = {"pattern": "calls", "collective": "bcast", "way": way, "message_bytes": str(length), **more}
+        metrics = {"collective_work_s": a_metric(an_estimate(time_s, launch_values=times.tolist()))}
+        number = len(self.cells)
+        self.cells.append(a_cell(number, experiment="coll", parameters=parameters, metrics=metrics))
+
+    def line(self, factors: Mapping[str, Callable[[int], float]], **more: str) -> None:
+        for length in LENGTHS:
+            for way, factor in factors.items():
+                self.cell(way, length, (1e-6 + length * 1e-9) * factor(length), **more)
+
+
+def proven(machine: Machine, least: float = 1.05) -> list[tuple[str, int]]:
+    found = [one for one in judged(machine.cells, least) if one.is_beyond(least)]
+    return [(one.candidate.way, one.candidate.point.bytes) for one in found]
+
+
+def finding(slow: bool = True) -> Finding:
+    run = Planted(seed=2)
+    guideline_plants.guideline(run, slow)
+    (found,) = findings(run.results(), ROLES)
+    return found
+
+
+def test_a_round_chooses_or_proves() -> None:
+    assert choosing(12).tolist() == [i in (2, 6, 10) for i in range(12)]
+    assert [int(choosing(rounds).sum()) for rounds in (4, 8, 12, 16)] == [1, 2, 3, 4]
+
+
+def test_one_finding_for_a_range_names_the_best_way_with_its_factor() -> None:
+    found = finding()
+    assert found.text.startswith("The library's own bcast takes 2.3")
+    assert "what its scatter+allgather takes, for 16 KiB to 256 KiB on 2 ranks: " in found.text
+    assert found.interval is not None
+    assert found.interval[0] < 3 / 1.3 < found.interval[1]
+    assert found.interval[1] / found.interval[0] < 1.1
+    assert found.cause is None
+    assert found.status == "observed"
+    assert found.about == "bcast against scatter+allgather, 2 ranks"
+
+
+def test_the_finding_speaks_for_all_contrasts_of_its_lengths() -> None:
+    """Of both mock-ups at both lengths; those of short messages are nobody's loss."""
+    assert finding().contrasts == ["c4", "c5", "c6", "c7"]
+
+
+def test_its_evidence_says_how_it_was_chosen_and_what_is_not_in_it() -> None:
+    lines_ = finding().legs.observed.evidence
+    assert "chosen among 2 ways on 2 launches, held against the library on 6 others" in lines_[0]
+    assert lines_[1].startswith("later calls alone: what a first call sets up")
+    row = '{"collective": "bcast", "ranks": [2, 2], "bytes": [16384, 262144], "mockup": "scatter+allgather"}'
+    assert lines_[2] == f"tuning.json: {row}"
+
+
+def test_a_way_as_good_as_the_best_is_preferred_where_it_serves_more_lengths() -> None:
+    """b is 2 % better than a at one length; a is best at its neighbours."""
+    machine = Machine(noise=0.001)
+    machine.line(
+        {
+            "library": lambda _: 2.0,
+            "a": lambda _: 1.0,
+            "b": lambda length: 0.98 if length == KIB else 1.9,
+        }
+    )
+    assert proven(machine) == [("a", length) for length in LENGTHS]
+
+
+def test_where_another_way_is_clearly_better_a_new_range_begins() -> None:
+    machine = Machine(noise=0.001)
+    short = lambda length: length <= KIB  # noqa: E731
+    machine.line(
+        {
+            "library": lambda _: 3.0,
+            "a": lambda length: 1.0 if short(length) else 2.0,
+            "b": lambda length: 2.0 if short(length) else 1.0,
+        }
+    )
+    assert proven(machine) == [("a", 8), ("a", KIB), ("b", 16 * KIB), ("b", 256 * KIB)]
+
+
+def test_the_choice_does_not_make_the_ratio_better() -> None:
+    """20 ways that are all equal: the best of them on all launches would seem some percent faster."""
+    ratios = []
+    for seed in range(30):
+        machine = Machine(noise=0.1, seed=seed)
+        machine.line({"library": lambda _: 1.0, **{f"way{i}": lambda _: 1.0 for i in range(20)}})
+        ratios += [one.proof.ratio for one in judged(machine.cells, 1.0)]
+    assert len(ratios) > 90
+    assert float(np.exp(np.mean(np.log(ratios)))) == pytest.approx(1.0, abs=0.01)
+
+
+def test_of_clean_machines_nothing_is_said() -> None:
+    """200 lengths of 8 ways each, none slower than the library by more than noise: none is named beyond 1 %."""
+    machine = Machine(noise=0.05)
+    for number in range(50):
+        ways = {f"way{i}": lambda _: 1.0 for i in range(8)}
+        machine.line({"library": lambda _: 1.0, **ways}, communicator=str(number))
+    assert proven(machine, least=1.01) == []
+
+
+def test_a_way_that_was_not_measured_in_the_same_launches_is_left_out() -> None:
+    machine = Machine()
+    machine.line({"library": lambda _: 2.0, "a": lambda _: 1.0})
+    short = an_estimate(1e-6, launch_values=[1e-6] * (ROUNDS - 1))
+    cut = a_cell(1, experiment="coll", parameters=machine.cells[1].parameters)
+    machine.cells[1] = a_cell(
+        1, experiment="coll", parameters=cut.parameters, metrics={"collective_work_s": a_metric(short)}
+    )
+    assert [length for _, length in proven(machine)] == list(LENGTHS[1:])
+
+
+def test_three_rounds_prove_nothing() -> None:
+    machine = Machine(noise=0.001)
+    machine.line({"library": lambda _: 2.0, "a": lambda _: 1.0})
+    cells = []
+    for cell in machine.cells:
+        estimate = cell.estimate("collective_work_s", "steady")
+        assert estimate is not None
+        values = an_estimate(1e-6, launch_values=estimate.launch_values[:3])
+        cells.append(
+            a_cell(
+                cell.cell,
+                experiment="coll",
+                parameters=cell.parameters,
+                metrics={"collective_work_s": a_metric(values)},
+            )
+        )
+    assert judged(cells, 1.05) == []
+
+
+def test_cells_that_differ_otherwise_are_not_held_against_each_other() -> None:
+    machine = Machine()
+    machine.cell("library", 8, 2e-6, communicator="world")
+    machine.cell("a", 8, 1e-6, communicator="duplicate")
+    assert lines(machine.cells) == []
