@@ -82,8 +82,8 @@ def test_what_is_not_replaced_costs_a_look_and_a_bad_table_replaces_nothing(repl
     more_ns = {name: float(text) for name, text, *_ in map(str.split, done.stdout.splitlines())}
     # Against what the library itself takes to look at a communicator and a datatype, in the same run.
     assert more_ns["no_row"] < more_ns["look"]
-    assert more_ns["bytes_outside"] < 4 * more_ns["look"]
-    assert more_ns["ranks_outside"] < 4 * more_ns["look"]
+    assert more_ns["bytes_outside"] < 6 * more_ns["look"]
+    assert more_ns["ranks_outside"] < 6 * more_ns["look"]
     done, report = replaced("cost.c", '{"schema": 1, "mpi": "mpich-1", "rows": [{}]}', ranks_of_it=1)
     (line,) = [line for line in done.stderr.splitlines() if "slowpath-coll" in line]
     assert line.endswith("tuning.json: line 1: a row needs collective, ranks, bytes and mockup; nothing is replaced")
