@@ -11,10 +11,14 @@ import pytest
 from slowpath.analyse.build import build_results
 from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.conclusion import conclude
+from slowpath.diagnose.ranks import survey as all_ranks
+from slowpath.diagnose.ranks.job import A_PAIR, Job
+from slowpath.diagnose.ranks.parts import Part
 from slowpath.diagnose.records import read_diagnosis
 from slowpath.diagnose.start import begin, resume
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps import survey
+from slowpath.diagnose.tasks import SurveyTask
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
 from slowpath.run.engine.describe import describe
@@ -49,21 +53,50 @@ metric = "time_per_put_s"
 """
 
 
-def test_a_window_s_memory_is_found_and_its_remedy_proven(
-    mpi: Mpi, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(survey, "survey_text", lambda shipped, own, gpus: SURVEY)
-    bench = Bench(
+CONTROL = """
+[campaign]
+name = "survey"
+title = "One cell of pairs"
+rounds = 2
+
+[[environment]]
+name = "default"
+
+[[placement]]
+name = "bound"
+
+[[cells]]
+name = "control"
+experiment = "p2p"
+[cells.parameters]
+pattern = "ping_pong"
+samples = 20
+time_limit_s = 0.004
+"""
+CORES = len(os.sched_getaffinity(0))
+
+
+def bench_of(mpi: Mpi, engine: Engine, job: Job = A_PAIR) -> Bench:
+    return Bench(
         built=Library("mpi", mpi.identity, mpi, engine),
         description=describe(engine, mpi.environ(os.environ)),
         environ=dict(os.environ),
         gpus=0,
-        cores=len(os.sched_getaffinity(0)),
+        cores=CORES,
         tell=lambda line: None,
         progress=Quiet,
         cell_timeout_s=60.0,
         command=["slowpath", "diagnose"],
+        job=job,
     )
+
+
+def test_a_window_s_memory_is_found_and_its_remedy_proven(
+    mpi: Mpi, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(survey, "survey_text", lambda shipped, own, gpus: SURVEY)
+    monkeypatch.setattr(all_ranks, "parts", lambda *_: [])
+    bench = bench_of(mpi, engine)
     made = begin(bench, 600.0, tmp_path / "diagnosis").run()
     found = next(one for one in made.findings if one.rule == "SP019")
     proven = next(one for one in found.remedies if one.name == "MPI_Win_allocate")
@@ -79,3 +112,40 @@ def test_a_window_s_memory_is_found_and_its_remedy_proven(
     assert [one.status for one in again] == [one.status for one in made.findings]
     resumed = resume(folder, bench, None, 600.0).run()
     assert [step.folder for step in resumed.steps] == [step.folder for step in made.steps]
+
+
+def test_pairs_stay_pairs_and_more_ranks_than_cores_are_not_timed(
+    mpi: Mpi, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a job of four ranks on two cores two are timed, and each cell says with how many it was measured."""
+    ways = {"collective": "bcast", "message_bytes": "8", "way": ["library", "scatter+allgather"]}
+    timed = Part("bcast by other calls", ("SP036",), ways, effort={"samples": "10", "time_limit_s": "0.002"})
+    monkeypatch.setattr(survey, "survey_text", lambda shipped, own, gpus: CONTROL)
+    monkeypatch.setattr(all_ranks, "parts", lambda *_: [timed])
+    made = begin(bench_of(mpi, engine, Job(4, cores=2)), 60.0, tmp_path / "diagnosis", name_only=True).run()
+    task = made.steps[0].task
+    assert isinstance(task, SurveyTask)
+    assert (made.status, task.ranks, task.left_out) == ("settled", 4, [])
+    results = build_results(tmp_path / "diagnosis" / made.steps[0].folder)
+    ranks = {one.name: one.ranks for one in results.run.placements}
+    assert {cell.group: ranks[cell.placement] or 2 for cell in results.cells} == {
+        "control": 2,
+        "bcast by other calls": 2,
+    }
+    assert all(cell.status == "ok" for cell in results.cells)
+    assert all("collective_work_s" in cell.metrics for cell in results.cells if cell.experiment == "coll")
+
+
+def test_four_ranks_have_a_launch_of_their_own(
+    mpi: Mpi, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ways = {"collective": "allreduce", "message_bytes": "8"}
+    timed = Part("allreduce", ("SP036",), ways, effort={"samples": "10", "time_limit_s": "0.002"})
+    monkeypatch.setattr(survey, "survey_text", lambda shipped, own, gpus: CONTROL)
+    monkeypatch.setattr(all_ranks, "parts", lambda *_: [timed])
+    made = begin(bench_of(mpi, engine, Job(4, cores=None)), 60.0, tmp_path / "diagnosis", name_only=True).run()
+    results = build_results(tmp_path / "diagnosis" / made.steps[0].folder)
+    places = {one.name: (one.ranks, len(one.observed)) for one in results.run.placements}
+    assert places == {"bound": (2, 2), "4 ranks": (4, 4)}
+    (cell,) = [one for one in results.cells if one.experiment == "coll"]
+    assert (cell.placement, cell.status) == ("4 ranks", "ok")

@@ -54,7 +54,7 @@ def clean_run(taken: Taken, least: float) -> Clean:
 def planted_run(taken: Taken, plants: int, factors: tuple[float, float], seed: int) -> Planted:
     """Each plant in one collective at one length, its factor drawn evenly on a logarithmic scale."""
     drawn = random.Random(seed)
-    places = sorted({_place(cell) for cell in taken.plan.cells})
+    places = sorted({_place(cell) for cell in taken.cells})
     low, high = (math.log(end) for end in factors)
     planted = {place: math.exp(drawn.uniform(low, high)) for place in drawn.sample(places, plants)}
 

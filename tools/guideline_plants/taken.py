@@ -9,7 +9,7 @@ from pathlib import Path
 
 from slowpath.analyse.source import read_recorded
 from slowpath.core.cell_results import CellResult, MetricResult
-from slowpath.core.plan import Cell, Plan
+from slowpath.core.plan import Cell
 from slowpath.experiments.coll.experiment import COLL
 from slowpath.experiments.coll.metrics import WORK
 from slowpath.experiments.measured.estimates import estimate
@@ -25,7 +25,7 @@ FactorOf = Callable[[Cell], float]
 class Taken:
     """blocks: cell -> of each launch its blocks and what else is known of it, in the order of the rounds."""
 
-    plan: Plan
+    cells: Sequence[Cell]
     blocks: Mapping[int, Sequence[tuple[Sequence[SampleBlock], LaunchContext]]]
 
     @property
@@ -43,7 +43,7 @@ def read_clean(run: Path) -> Taken:
         numbers = chosen[launch.info.launch]
         for number, found in launch.cell_blocks(numbers).items():
             blocks.setdefault(number, []).append((found, launch.context(number)))
-    return Taken(recorded.plan, blocks)
+    return Taken(recorded.plan.cells, blocks)
 
 
 def cells_of(taken: Taken, factor_of: FactorOf = lambda _: 1.0) -> list[CellResult]:
@@ -51,7 +51,7 @@ def cells_of(taken: Taken, factor_of: FactorOf = lambda _: 1.0) -> list[CellResu
 
     Args: factor_of: by which every recorded call of a cell becomes longer.
     """
-    made = [_cell(cell, taken, factor_of(cell)) for cell in taken.plan.cells if cell.cell in taken.blocks]
+    made = [_cell(cell, taken, factor_of(cell)) for cell in taken.cells if cell.cell in taken.blocks]
     return [one for one in made if one is not None]
 
 

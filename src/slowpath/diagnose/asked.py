@@ -16,6 +16,8 @@ from slowpath.findings.registry import RULES
 
 _FIRST_USE = ("allocations", "first lengths", "device allocations", "pages")
 _SCREENING = ("screening", "screening of short messages", "screening of long messages")
+_CODES = {one.code for one in RULES}
+_BY_RANKS = {rule: groups for rule, groups in with_all_ranks().items() if rule in _CODES}
 # Groups of the survey's cells in which a rule can be seen. A rule that is not here takes the whole survey.
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "SP001": _FIRST_USE,
@@ -46,7 +48,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "SP029": ("long series",),
     "SP030": ("long series",),
     "SP035": ("paths", "short messages", "your settings", "your settings, GPU memory"),
-    **{rule: groups for rule, groups in with_all_ranks().items() if rule in {one.code for one in RULES}},
+    **_BY_RANKS,
 }
 _CONTROL = "control"  # the survey's A/A control: without it nothing warns of a disturbed machine
 
@@ -128,7 +130,8 @@ def asked_for(words: Sequence[str], survey: str) -> Asked:
     there = {name for kind, name, _ in _tables(survey) if kind == "cells"}
     for code in sorted(rules):
         if not named and not there & set(GROUPS.get(code, there)):
-            raise UsageError(f"--only {code}: needs {' or '.join(GROUPS[code])}, and this machine has no GPU for it")
+            why = "there are too few ranks for it (--ranks)" if code in _BY_RANKS else "this machine has no GPU for it"
+            raise UsageError(f"--only {code}: needs {' or '.join(GROUPS[code])}, and {why}")
     return Asked(frozenset(rules), frozenset(named))
 
 

@@ -73,7 +73,7 @@ class Bench:
             cores=self.cores,
             settings=settings_of(self.built.mpi, self.environ),
             job=self.job,
-            experiments=frozenset(one["name"] for one in self.description["experiments"]),
+            experiments=known_patterns(self.description),
             estimate=self.estimate,
             budget_s=self.budget_s,
         )
@@ -116,3 +116,14 @@ class Bench:
         results = build_results(folder)
         write_all(folder, results)
         return results
+
+
+def known_patterns(description: Mapping[str, Any]) -> frozenset[str]:
+    """`coll counted` and so on: experiments of the engine with each of their patterns."""
+    return frozenset(
+        f"{one['name']} {pattern}"
+        for one in description["experiments"]
+        for parameter in one["parameters"]
+        if parameter["name"] == "pattern"
+        for pattern in parameter["choices"] or ()
+    )

@@ -15,12 +15,13 @@ Values = str | Sequence[str]
 
 @dataclass(frozen=True)
 class EnvironmentTable:
-    """[[environment]]."""
+    """[[environment]]. setting: of the library, by the name that all libraries share; it has no variables then."""
 
     name: str
     variables: Mapping[str, str] = field(default_factory=dict)
     unset: Sequence[str] = ()
     witness: bool = False
+    setting: str | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,8 @@ def environments_of(conditions: Sequence[Condition]) -> list[EnvironmentTable]:
 def environment_text(environment: EnvironmentTable) -> str:
     """One [[environment]] table."""
     lines = ["[[environment]]", f"name = {_quoted(environment.name)}"]
+    if environment.setting is not None:
+        lines.append(f"setting = {_quoted(environment.setting)}")
     if environment.variables:
         pairs = ", ".join(f"{name} = {_quoted(value)}" for name, value in environment.variables.items())
         lines.append(f"variables = {{ {pairs} }}")

@@ -78,8 +78,8 @@ class State:
     take.  check: the engine as the judge of cells.  asked: what is to be looked into; all findings, where nothing was
     asked for.  cores: that ranks can have here; None: not known.  settings: the user's own, as they are now.
 
-    ranks: of steps whose cells state none.  job: the ranks that it was begun for.  experiments: of the engine.
-    estimate: seconds that a campaign's text takes; None: not known.  budget_s: of the whole diagnosis.
+    ranks: of steps whose cells state none.  job: the ranks that it was begun for.  experiments: of the engine, with all
+    of their patterns.  estimate: seconds that a campaign's text takes; None: not known.  budget_s: of the diagnosis.
     """
 
     findings: Sequence[Finding]

@@ -13,6 +13,8 @@ from slowpath.core.results import ContrastResult, Finding
 from slowpath.core.units import format_bytes, ratio_words
 
 _THINGS = {"time_per_put_s": "puts", "receive_s": "receives", "ipc_open_s": "openings of a handle"}
+# Which collective, in what way and on how many ranks: the finding's own sentence says it.
+_SAY_ALL = ("collective_work_s", "collective_span_s", "collective_own_s")
 _DECIDED = ("faster", "slower")
 Cells = Mapping[int, CellResult]
 
@@ -24,7 +26,7 @@ def advice(finding: Finding, contrasts: Sequence[ContrastResult], cells: Cells) 
     """
     if finding.run is not None:
         contrasts, cells = (), {}
-    if finding.ratio is None:
+    if finding.ratio is None or finding.metric in _SAY_ALL:
         return finding.text.rstrip(".")
     gain = f"{ratio_words(finding.ratio, finding.interval)}{_on(finding, cells)}"
     remedy = finding.lead

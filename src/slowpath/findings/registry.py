@@ -44,8 +44,13 @@ CATALOGUE = (
     "sp034_direction",
     "sp035_own_settings",
     "sp036_guideline",
+    "sp037_size_cliff",
+    "sp038_count_cliff",
     "sp040_opens_at_call",
     "sp041_closes_at_communicator",
+    "sp042_collective_path",
+    "sp045_arrival",
+    "sp046_oversubscribed",
 )
 RULES: tuple[Rule, ...] = tuple(import_module(f"slowpath.findings.catalogue.{name}").RULE for name in CATALOGUE)
 

@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from slowpath.mpi.allocator import KEEP_FREED, TUNABLES
+
 
 @dataclass(frozen=True)
 class CodeVariables:
@@ -183,7 +185,7 @@ def reader_of(name: str) -> CodeVariables | None:
 
 
 # What looks like such a variable and makes the library read less than it would.
-_READS_NOTHING = {("OMPI_MCA_mca_base_param_files", "none")}
+_READS_NOTHING = {("OMPI_MCA_mca_base_param_files", "none"), (TUNABLES, KEEP_FREED)}
 
 
 def why_code(name: str, value: str) -> str | None:

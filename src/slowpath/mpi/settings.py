@@ -201,6 +201,38 @@ SETTINGS: tuple[Setting, ...] = (
         "MPICH 5.0.2, 2 ranks: all of 750 communicators have it, by default 1 to 655",
         slow=False,
     ),
+    Setting(
+        "yield_when_idle",
+        AppliesTo("openmpi", ">=2"),
+        {"OMPI_MCA_mpi_yield_when_idle": "1"},
+        "ranks that wait call sched_yield",
+        "Open MPI 5.0.11, two ranks on one core, MPI_Allreduce of 8 bytes: 4000 us -> 1.8 us",
+        slow=False,
+    ),
+    Setting(
+        "yield_when_idle",
+        AppliesTo("intelmpi", ">=2019"),
+        {"I_MPI_WAIT_MODE": "1"},
+        "ranks that wait sleep until a message comes",
+        "Intel MPI 2021.18.1, two ranks on one core, MPI_Allreduce of 8 bytes: 8000 us -> 3.5 us",
+        slow=False,
+    ),
+    Setting(
+        "yield_when_idle",
+        AppliesTo("mpich", ">=4.2"),
+        {"MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD": "1000000"},
+        "collectives wait in the library's progress, which yields, and not in their shared memory, which spins",
+        "MPICH 5.0.2, two ranks on one core, MPI_Allreduce of 8 bytes: 5300 us -> 24 us",
+        slow=False,
+    ),
+    Setting(
+        "allreduce_algorithm_without_splitting",
+        AppliesTo("openmpi", ">=5"),
+        {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", "OMPI_MCA_coll_tuned_allreduce_algorithm": "2"},
+        "MPI_Allreduce is a reduce and a broadcast, which split messages by bytes and not by elements",
+        "Open MPI 5.0.11, 2 ranks, 64 KiB: one element 42.9 us -> 22.7 us, many elements 17.9 us -> 22.7 us",
+        slow=False,
+    ),
 )
 
 REFUSALS: tuple[Refusal, ...] = (

@@ -13,6 +13,8 @@ from slowpath.report.cannon.view import cannon_view
 from slowpath.report.coll.files import coll_files
 from slowpath.report.coll.text import coll_lines
 from slowpath.report.coll.view import coll_view
+from slowpath.report.nccl.text import nccl_lines
+from slowpath.report.nccl.view import nccl_view
 from slowpath.report.put.study_files import study_files
 from slowpath.report.put.text import put_lines
 from slowpath.report.put.view import put_view
@@ -40,6 +42,7 @@ VIEWS: dict[str, View] = {
         View("put", "Put", "put/put.html.j2", put_view, put_lines, study_files),
         View("coll", "Collectives", "coll/coll.html.j2", coll_view, coll_lines, coll_files),
         View("cannon", "Cannon", "cannon/cannon.html.j2", cannon_view, cannon_lines),
+        View("nccl", "First use", "nccl/nccl.html.j2", nccl_view, nccl_lines),
     )
 }
 

@@ -10,8 +10,8 @@ from made_results import cell, contrast, finding, results
 
 from slowpath.core.errors import UsageError
 from slowpath.diagnose.asked import GROUPS, Asked, asked_for
-from slowpath.diagnose.ranks.job import A_PAIR
-from slowpath.diagnose.ranks.parts import parts
+from slowpath.diagnose.ranks.job import Job
+from slowpath.diagnose.ranks.parts import MANY, parts
 from slowpath.diagnose.ranks.survey import with_ranks
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.steps.survey import survey_text
@@ -22,7 +22,7 @@ from slowpath.mpi.own_settings import OwnSetting
 from slowpath.run.prepare import shipped_text
 
 OWN = [OwnSetting("UCX_TLS", "tcp")]
-WHOLE = with_ranks(survey_text(shipped_text("survey"), OWN, 2), A_PAIR, parts())
+WHOLE = with_ranks(survey_text(shipped_text("survey"), OWN, 2), Job(MANY), parts(MANY))
 NO_GPU = survey_text(shipped_text("survey"), (), 0)
 
 

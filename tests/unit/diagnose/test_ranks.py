@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,15 +13,16 @@ import pytest
 
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Plan
+from slowpath.diagnose.bench import known_patterns
+from slowpath.diagnose.campaign_text import EnvironmentTable
 from slowpath.diagnose.places import Place
 from slowpath.diagnose.ranks import parts as table
-from slowpath.diagnose.ranks import survey
 from slowpath.diagnose.ranks.costs import STATED, cost_lines, costs, left_out_line
 from slowpath.diagnose.ranks.job import A_PAIR, Job, crowded_lines, require_possible
 from slowpath.diagnose.ranks.parts import Part, parts
 from slowpath.diagnose.ranks.survey import Kept, shortened, survey_s, with_ranks, within
 from slowpath.diagnose.steps.survey import survey_text
-from slowpath.mpi.guidelines import GUIDELINES
+from slowpath.mpi.collective_paths import PATH_VARIABLES, PathVariable
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode, shipped
 from slowpath.plan.expand import expand
@@ -31,42 +33,20 @@ from slowpath.run.prepare import estimated_s
 Json = dict[str, Any]
 MPICH = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
 PAIRS = survey_text(shipped()["survey"].read_text(), [], 0)
-KNOWN = frozenset({"p2p", "put", "coll", "first_use"})
 BUDGET_S = 120.0
-
-
-CHOICES = {
-    "pattern": ["calls", "counted", "communicators"],
-    "collective": ["barrier", *table.HELD],
-    "way": ["library", *dict.fromkeys(one.mockup for one in GUIDELINES if one.mockup)],
-    "shape": ["elements", "one_type"],
-    "op": ["sum", "user", "user_ordered"],
-    "arrival": ["together", "one_late"],
-}
-
-
-@pytest.fixture(scope="session")
-def description(description: Json) -> Json:
-    """With the experiment coll, where the engine's own description has none yet."""
-    if any(one["name"] == "coll" for one in description["experiments"]):
-        return description
-    defaults = {
-        **{"pattern": "calls", "collective": "bcast", "way": "library", "message_bytes": "8", "shape": "elements"},
-        **{"op": "sum", "arrival": "together", "arrival_ratio": "1", "calls": "10", "samples": "100"},
-        **{"time_limit_s": "0.1", "warmup_s": "0.01", "validate": "on", "members": "all", "duplicates": "0"},
-    }
-    types = {"message_bytes": "bytes", "calls": "count", "samples": "count", "duplicates": "count", "members": "count"}
-    types |= dict.fromkeys(("time_limit_s", "warmup_s", "arrival_ratio"), "seconds") | {"validate": "flag"}
-    made = [
-        {"name": name, "type": types.get(name, "choice"), "default": value, "choices": CHOICES.get(name, [value])}
-        for name, value in defaults.items()
-    ]
-    coll = {"name": "coll", "parameters": made, "min_ranks": 2, "metrics": [{"name": "collective_work_s"}]}
-    return {**description, "experiments": [*description["experiments"], coll]}
 
 
 def planned(text: str, description: Json, nodes: int = 1) -> Plan:
     return expand(decode(text.encode(), "survey.toml"), description, MPICH, 1, nodes=Nodes(nodes))
+
+
+@pytest.fixture
+def known(description: Json) -> frozenset[str]:
+    return known_patterns(description)
+
+
+def everything(job: Job, known: frozenset[str], variables: Sequence[PathVariable] = ()) -> str:
+    return within(PAIRS, job, known, None, math.inf, variables).text
 
 
 @pytest.fixture
@@ -95,14 +75,15 @@ def test_an_allocation_spreads_ranks_over_all_nodes_and_packs_them_on_the_fewest
 def test_more_ranks_than_cores_are_counted_and_the_times_are_those_of_fewer() -> None:
     job = Job(16, cores=2)
     assert (job.is_crowded, job.timed_ranks) == (True, 2)
-    assert job.counted_place == ("16 ranks", Place("none", 16))
+    assert job.counted_place == ("16 ranks, counted", Place("none", 16))
     lines = crowded_lines(job)
     assert lines[0].startswith("16 ranks on 2 cores: ")
     assert any("measured with 2" in one for one in lines)
     assert any(one.startswith("still concluded with 16: what is counted") for one in lines)
     assert crowded_lines(Job(2, cores=2)) == []
     assert Job(8, cores=None).is_crowded is False
-    assert Job(24, cores=4, nodes=3).counted_place == ("24 ranks", Place("none", 24, 3, 8))
+    assert Job(24, cores=4, nodes=3).counted_place == ("24 ranks, counted", Place("none", 24, 3, 8))
+    assert Job(1024, cores=1024).counted_place == ("64 ranks, counted", Place("none", 64))
 
 
 @pytest.mark.parametrize(
@@ -126,8 +107,8 @@ def test_the_cost_of_any_number_can_be_stated() -> None:
     require_possible(Job(64, cores=2))
 
 
-def test_pairs_keep_two_ranks_and_collectives_have_all(description: Json) -> None:
-    plan = planned(with_ranks(PAIRS, Job(8, cores=8), parts()), description)
+def test_pairs_keep_two_ranks_and_collectives_have_all(description: Json, known: frozenset[str]) -> None:
+    plan = planned(everything(Job(8, cores=8), known), description)
     of = {
         cell.experiment: {plan.ranks_of(one.placement) for one in plan.cells if one.experiment == cell.experiment}
         for cell in plan.cells
@@ -135,36 +116,41 @@ def test_pairs_keep_two_ranks_and_collectives_have_all(description: Json) -> Non
     assert of["p2p"] == of["put"] == {2}
     assert of["coll"] == {8}
     assert not any(cell.skip for cell in plan.cells if cell.experiment == "coll")
-    default = planned(with_ranks(PAIRS, A_PAIR, parts()), description)
+    default = planned(everything(A_PAIR, known), description)
     assert {default.ranks_of(one.placement) for one in default.cells} == {2}
     assert [one.name for one in default.placements] == ["bound", "unbound"], "no launch more for a pair"
 
 
 def test_the_survey_without_the_experiment_is_that_of_pairs() -> None:
-    assert within(PAIRS, Job(8, cores=8), {"p2p", "put"}, None, 60.0) == Kept(PAIRS)
+    assert within(PAIRS, Job(8, cores=8), {"p2p one_way"}, None, 60.0) == Kept(PAIRS)
 
 
 @pytest.mark.parametrize("ranks", STATED)
-def test_the_budget_is_kept_with_any_number_of_ranks(ranks: int, seconds: Callable[[str], float]) -> None:
+def test_the_budget_is_kept_with_any_number_of_ranks(
+    ranks: int, seconds: Callable[[str], float], known: frozenset[str]
+) -> None:
     budget_s = max(survey_s(BUDGET_S, ranks), seconds(PAIRS))
-    kept = within(PAIRS, Job(ranks, cores=ranks), KNOWN, seconds, budget_s)
+    kept = within(PAIRS, Job(ranks, cores=ranks), known, seconds, budget_s)
     assert seconds(kept.text) <= budget_s
     names = [one["name"] for one in tomllib.loads(kept.text)["cells"]]
-    fitting = [one.name for one in parts() if ranks <= (one.most_ranks or ranks)]
+    every = parts(ranks, (), min(ranks, 64))
+    fitting = [one.name for one in every if one.needs in known and ranks <= (one.most_ranks or ranks)]
     there = [name for name in fitting if name in names]
     assert there == fitting[: len(there)], "the last ones go first"
     assert list(kept.left_out) == fitting[len(there) :]
 
 
-def test_a_budget_for_pairs_alone_leaves_out_all_else_and_says_so(seconds: Callable[[str], float]) -> None:
-    kept = within(PAIRS, Job(8, cores=8), KNOWN, seconds, 1.0)
+def test_a_budget_for_pairs_alone_leaves_out_all_else_and_says_so(
+    seconds: Callable[[str], float], known: frozenset[str]
+) -> None:
+    kept = within(PAIRS, Job(8, cores=8), known, seconds, 1.0)
     assert kept.text == PAIRS
     assert left_out_line(kept.left_out, 20.0, 8)[0].startswith("left out, since the survey may take 15 s of 20 s: al")
     assert left_out_line((), 1.0, 8) == []
 
 
-def test_costs_are_stated_for_each_number(seconds: Callable[[str], float]) -> None:
-    found = costs((2, 1024), lambda job: within(PAIRS, job, KNOWN, seconds, 60.0), seconds)
+def test_costs_are_stated_for_each_number(seconds: Callable[[str], float], known: frozenset[str]) -> None:
+    found = costs((2, 1024), lambda job: within(PAIRS, job, known, seconds, 60.0), seconds)
     head, *rows = cost_lines(found)
     assert head.startswith("cost of the survey by ranks")
     assert [row.split()[0] for row in rows] == ["2", "1024"]
@@ -181,13 +167,40 @@ def test_long_blocks_go_where_each_rank_has_one_for_each_other() -> None:
     assert shortened(tree, 16) is tree
 
 
-def test_counted_groups_have_all_ranks_and_no_time(monkeypatch: pytest.MonkeyPatch, description: Json) -> None:
-    counted = Part("counts", ("SP039",), {"collective": "scan", "message_bytes": "8"}, counted=True)
-    made = with_ranks(PAIRS, Job(16, cores=2), [counted])
-    plan = planned(made, description)
+def test_counted_groups_have_all_ranks_and_no_time(description: Json) -> None:
+    under = (EnvironmentTable("counted", witness=True),)
+    grid = {"collective": "scan", "message_bytes": "8"}
+    counted = Part("counts", ("SP039",), grid, environments=(), own_environments=under, counted=True, effort={})
+    plan = planned(with_ranks(PAIRS, Job(16, cores=2), [counted]), description)
     (cell,) = [one for one in plan.cells if one.group == "counts"]
-    assert (plan.ranks_of(cell.placement), cell.environment) == (16, survey.COUNTED)
+    assert plan.ranks_of(cell.placement) == 16
     assert plan.environment(cell.environment, "mpich").witness
     assert next(one.bind for one in plan.placements if one.name == cell.placement) == "none"
-    monkeypatch.setattr(table, "parts", lambda: [counted])
-    assert table.with_all_ranks() == {"SP039": ("counts",)}
+
+
+def test_rounds_are_counted_from_two_ranks_to_as_many_as_there_are() -> None:
+    members = [one.parameters["members"] for one in parts(2, (), 10) if one.counted]
+    assert members == [["2", "3", "4", "5", "6", "7", "8", "10"]]
+    assert not any(one.counted for one in parts(2, (), 2)), "two ranks have no law over ranks"
+    assert parts(2, (), 10)[3].counted, "with more ranks than cores it is all that they tell"
+
+
+def test_variables_that_open_and_close_paths_are_moved_and_enough_is_measured(description: Json) -> None:
+    calls, communicators = table.numbered(2, PATH_VARIABLES)
+    values = [dict(one.variables) for one in (*calls.own_environments, *communicators.own_environments)]
+    names = [one.name for one in PATH_VARIABLES]
+    assert values == [{names[0]: "1"}, {names[0]: "9"}, {names[1]: "32768"}]
+    foretold = 656  # PATH_VARIABLES has who saw it, with two ranks
+    assert foretold + 16 < int(str(communicators.parameters["calls"])) < foretold + 100
+    assert int(str(table.numbered(8, PATH_VARIABLES)[1].parameters["calls"])) > 225
+    text = everything(A_PAIR, known_patterns(description), PATH_VARIABLES)
+    groups = {one["name"]: one for one in tomllib.loads(text)["cells"]}
+    assert groups["calls of a communicator"]["environment"] == ["default", f"{names[0]}=1", f"{names[0]}=9"]
+    assert "threads" in groups["collectives under threads"]["environment"]
+    assert f"{names[0]}=1" not in groups["paths"]["environment"]
+
+
+def test_what_the_engine_does_not_know_is_not_asked(known: frozenset[str]) -> None:
+    older = frozenset(one for one in known if not one.startswith("first_use"))
+    assert "windows by length" in everything(A_PAIR, known)
+    assert "windows by length" not in everything(A_PAIR, older)

@@ -112,6 +112,11 @@ def test_a_part_of_init_without_a_word_has_no_name() -> None:
     assert first(found, "gpu_init_rest_s") == pytest.approx(0.010)
 
 
+def test_what_nccl_rounds_to_nothing_is_missing_and_not_0() -> None:
+    found = derived(FIRST_USE, steps(0, {**OF_NCCL, **OF_INIT, "init_topo": 0}))
+    assert found["gpu_init_topo_s"] == Absent("NCCL reports 0.00 s: less than 5 ms")
+
+
 def test_time_between_steps_has_no_name() -> None:
     found = derived(FIRST_USE, steps(0, OF_NCCL, whole_ms=2 * sum(OF_NCCL.values())))
     assert first(found, "gpu_named_ratio") == pytest.approx(0.5)

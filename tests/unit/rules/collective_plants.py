@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives with one slow path each, planted and clean: numbered calls, numbered communicators."""
+"""Collectives with one slow path each, planted and clean."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from planted_results import KIB, LAUNCHES, Planted
+from planted_results import KIB, LAUNCHES, Planted, placement, witness
+
+from slowpath.mpi.allocator import KEEP_FREED
 
 WORK = "collective_work_s"
 CALLS, COMMUNICATORS = 64, 760
@@ -67,7 +69,69 @@ def closing(run: Planted, slow: bool) -> None:
         closes(run, False, limit_kib, collective="alltoall", message_bytes=8, environment=environment)
 
 
+def call(run: Planted, steady_s: float, environment: str = "default", faults: float = 0.0, **parameters: Any) -> int:
+    """A cell of later calls. faults: page faults of a call, on the last rank."""
+    also = {"witness": witness("steady", 0.0, faults)}
+    more = {"pattern": "calls", **parameters, "also": also}
+    return run.cell({WORK: {"steady": steady_s}}, experiment="coll", environment=environment, **more)
+
+
+def size_cliff(run: Planted, slow: bool) -> None:
+    """A reduction that takes memory from the system from 128 KiB on, and one that does not."""
+    kept = run.environment("kept", GLIBC_TUNABLES=KEEP_FREED)
+    for environment in ("default", kept):
+        for length in (16 * KIB, 32 * KIB, 64 * KIB, 128 * KIB, 256 * KIB):
+            faults = length / 4096 if slow and environment == "default" and length >= 128 * KIB else 0.0
+            line_s = 1e-6 + length * 2e-10
+            call(run, line_s + faults * 1e-6, environment, faults, collective="reduce", message_bytes=length)
+            call(run, line_s, environment, collective="bcast", message_bytes=length)
+
+
+def count_cliff(run: Planted, slow: bool) -> None:
+    """One element of a long type is slow, unless another algorithm is forced; where nothing is reduced it is not."""
+    forced = run.environment("forced", "allreduce_algorithm_without_splitting", OMPI_MCA_coll_tuned_allreduce="2")
+    for environment, factor in (("default", 2.5 if slow else 1.0), (forced, 1.0)):
+        for name, worse in (("allreduce", factor), ("alltoall", 1.0)):
+            more = {"collective": name, "op": "user", "message_bytes": 64 * KIB, "environment": environment}
+            many = call(run, 2e-5, shape="elements", **more)
+            one = call(run, 2e-5 * worse, shape="one_type", **more)
+            run.contrast("shape", WORK, (many, "elements"), (one, "one_type"))
+
+
+def path(run: Planted, slow: bool) -> None:
+    """MPI_THREAD_MULTIPLE closes what a variable closes, too; a collective without that path is the same."""
+    level = run.environment("threads", SLOWPATH_THREAD_LEVEL="multiple")
+    never = run.environment("never", "collectives_never_open", **{THRESHOLD: "1000000"})
+    for name, open_s in (("allreduce", AFTER_S if slow else BEFORE_S), ("alltoall", BEFORE_S)):
+        usual = call(run, open_s, collective=name, message_bytes=8)
+        threads = call(run, BEFORE_S, level, collective=name, message_bytes=8)
+        call(run, BEFORE_S, never, collective=name, message_bytes=8)
+        run.contrast("environment", WORK, (usual, "default"), (threads, "threads"), usual="a")
+
+
+def arrival(run: Planted, slow: bool) -> None:
+    for length in (8, 64 * KIB):
+        more = {"collective": "bcast", "message_bytes": length}
+        together = call(run, 1e-5, arrival="together", **more)
+        late = call(run, 1e-5 * (1.6 if slow else 0.9), arrival="one_late", arrival_ratio=10, **more)
+        run.contrast("arrival", WORK, (together, "together"), (late, "one_late"))
+
+
+def crowded(run: Planted, slow: bool) -> None:
+    """Two ranks on one core; the setting makes ranks that wait yield."""
+    run.placements[0] = placement("bound", "0", "0")
+    yields = run.environment("yields", "yield_when_idle", OMPI_MCA_mpi_yield_when_idle="1")
+    usual = call(run, 4e-3 if slow else 2e-6, collective="barrier", message_bytes=0)
+    better = call(run, 2e-6, yields, collective="barrier", message_bytes=0)
+    run.contrast("environment", WORK, (better, "yields"), (usual, "default"), usual="b")
+
+
 PLANTS = {
+    "SP037": size_cliff,
+    "SP038": count_cliff,
     "SP040": opening,
     "SP041": closing,
+    "SP042": path,
+    "SP045": arrival,
+    "SP046": crowded,
 }

@@ -17,6 +17,7 @@ from slowpath.experiments.registry import ROLES
 from slowpath.findings.evaluate import findings
 from slowpath.findings.gather.other_ways import lines
 from slowpath.findings.gather.violations import judged
+from slowpath.findings.headline import advice
 from slowpath.stats.chosen import choosing
 from support.results import a_cell, a_metric, an_estimate
 
@@ -89,6 +90,42 @@ def test_its_evidence_says_how_it_was_chosen_and_what_is_not_in_it() -> None:
     assert lines_[1].startswith("later calls alone: what a first call sets up")
     row = '{"collective": "bcast", "ranks": [2, 2], "bytes": [16384, 262144], "mockup": "scatter+allgather"}'
     assert lines_[2] == f"tuning.json: {row}"
+
+
+def test_where_a_rank_came_late_to_many_calls_it_is_doubted() -> None:
+    run = Planted(seed=2)
+    guideline_plants.guideline(run, slow=True)
+    for cell in run.cells:
+        late = 30 if cell["parameters"]["way"] == "library" else 2
+        counts = {"all": 100, "clean": 100 - late, "switched": None, "loaded": None, "late": late}
+        cell["repetitions"] = {**counts, "launches_of_clean": 8, "launches": 8}
+    (found,) = findings(run.results(), ROLES)
+    (doubt,) = found.doubts
+    assert doubt.startswith("a rank came late to 30 of 100 calls of ")
+
+
+def test_the_headline_is_the_findings_own_sentence() -> None:
+    found = finding()
+    assert advice(found, [], {}) == found.text.rstrip(".")
+
+
+def test_its_remedy_is_the_mockup() -> None:
+    (remedy,) = finding().remedies
+    assert remedy.name == "replaced collective"
+    assert remedy.snippet.shell == "export SLOWPATH_COLL=tuning.json"
+
+
+def test_a_message_in_pieces_is_held_against_as_many_calls_as_it_takes() -> None:
+    """4 KiB as 4 calls of 1 KiB, each 2 us; 1 KiB as 128 calls of 8 B is no gain."""
+    run = Planted(seed=2)
+    for length, time_s in ((8, 1e-6), (KIB, 2e-6), (4 * KIB, 20e-6)):
+        more = {"pattern": "calls", "collective": "gather", "message_bytes": length, "way": "library", "members": "all"}
+        run.cell({"collective_work_s": {"steady": time_s}}, experiment="coll", **more)
+    (found,) = findings(run.results(), ROLES)
+    assert found.ratio == pytest.approx(2.5, rel=0.03)
+    assert found.text.startswith("One gather takes 2.")
+    assert "what 4 calls of 1 KiB take, for 4 KiB on 2 ranks" in found.text
+    assert found.remedies == []
 
 
 def test_a_way_as_good_as_the_best_is_preferred_where_it_serves_more_lengths() -> None:

@@ -86,7 +86,7 @@ def test_the_communicator_is_that_of_the_limit() -> None:
     assert found.status == "proven"
     evidence = found.legs.explained.evidence
     assert any("foretold communicator 329, seen 328" in one for one in evidence)  # 32768 / 100 = 327.68
-    assert any("foretold communicator 1311 or later than was measured, seen none" in one for one in evidence)
+    assert any("foretold communicator 1311, which was not measured, seen none" in one for one in evidence)
     assert [one.state for one in found.rivals] == ["refuted"]
 
 

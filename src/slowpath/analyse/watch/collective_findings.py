@@ -28,6 +28,17 @@ def worth(priced: Sequence[PricedCollective], run_s: float) -> list[PricedCollec
     return sorted(found, key=lambda one: one.seconds, reverse=True)
 
 
+def too_little(priced: Sequence[PricedCollective], run_s: float) -> list[str]:
+    """A line for each that saves less."""
+    kept = worth(priced, run_s)
+    little = f"less than {100 * LEAST_SHARE:.0f} % of the run"
+    return [
+        f"{RULE}, {collective_words(one.question.of)}: {one.way} would save {format_time(one.seconds)}, {little}"
+        for one in priced
+        if one not in kept
+    ]
+
+
 def collective_finding(
     one: PricedCollective, sites: Sequence[CallSite], classes: Sequence[MessageClass], run_s: float
 ) -> WatchFinding:

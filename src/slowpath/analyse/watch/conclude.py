@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace as changed
 
-from slowpath.analyse.watch.collective_findings import collective_finding, worth
+from slowpath.analyse.watch.collective_findings import collective_finding, too_little, worth
 from slowpath.analyse.watch.collective_prices import CollectiveQuestion, collective_prices, collective_questions
 from slowpath.analyse.watch.findings import (
     MOST_UNEXPLAINED,
@@ -95,6 +95,7 @@ def concluded(
     ]
     collectives, unpriced = collective_prices(asked.collectives, sources)
     findings += [collective_finding(one, results.sites, results.classes, run_s) for one in worth(collectives, run_s)]
+    unpriced += too_little(collectives, run_s)
     known = {one.question.of.id: one.class_result for one in collectives}
     found = changed(
         results,

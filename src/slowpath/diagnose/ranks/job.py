@@ -12,6 +12,7 @@ from slowpath.diagnose.places import Place
 
 PAIR = 2
 MOST_PER_CORE = 32  # more ranks share a core only to wait for each other
+MOST_COUNTED = 64  # a law of so many foretells more
 
 
 @dataclass(frozen=True)
@@ -44,17 +45,23 @@ class Job:
         return max(PAIR, self.all_cores)
 
     @property
+    def counted_ranks(self) -> int:
+        """Ranks of cells that are counted."""
+        return min(self.ranks, MOST_COUNTED)
+
+    @property
     def timed_places(self) -> Mapping[str, Place]:
         """Where these go, by the name of the placement; the first is where a job of so many would run."""
         return _places(self.timed_ranks, self)
 
     @property
     def counted_place(self) -> tuple[str, Place]:
-        """Where all ranks go to be counted: a count is the same on any number of cores."""
-        if not self.is_crowded:
+        """Where ranks go to be counted: a count is the same on any number of cores."""
+        ranks = self.counted_ranks
+        if not self.is_crowded and ranks == self.ranks:
             return next(iter(self.timed_places.items()))
-        nodes = self.nodes if self.nodes > 1 and self.ranks % self.nodes == 0 else None
-        return f"{self.ranks} ranks", Place("none", self.ranks, nodes, self.ranks // nodes if nodes else None)
+        nodes = self.nodes if self.nodes > 1 and ranks % self.nodes == 0 else None
+        return f"{ranks} ranks, counted", Place("none", ranks, nodes, ranks // nodes if nodes else None)
 
 
 A_PAIR = Job()
@@ -110,8 +117,8 @@ def crowded_lines(job: Job) -> list[str]:
         f"{job.ranks} ranks on {_cores(job)}: ranks wait for a core, so their times would be the scheduler's",
         f"skipped for it: times of collectives and of first use with {job.ranks} ranks; they are measured with "
         f"{job.timed_ranks}",
-        f"still concluded with {job.ranks}: what is counted (messages, bytes and rounds of each rank), which is the "
-        "same on any number of cores",
+        f"still concluded with {job.counted_ranks}: what is counted (messages, bytes and rounds of each rank), which "
+        "is the same on any number of cores",
         *([f"more than can be started here: {refused}"] if refused else []),
     ]
 

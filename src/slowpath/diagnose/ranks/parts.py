@@ -38,6 +38,9 @@ HELD = (
 _PER_RANK = frozenset({"gather", "scatter", "allgather", "alltoall", "allgatherv", "alltoallv", "gatherv", "scatterv"})
 
 
+DEFAULT, EVERY = ("default",), ("*",)
+
+
 @dataclass(frozen=True)
 class Pair:
     """A contrast along one axis: b, each of several, is held against a."""
@@ -56,23 +59,30 @@ class Pair:
 class Part:
     """A group of cells. rules: that look at it.  counted: its calls are counted, and no time of it is used.
 
-    environments: none: all of the survey, whose launches it shares.
+    environments: of the survey; EVERY: all of it, whose launches it shares.
     own_environments: of this group alone, next to the others.
     everywhere: measured in each placement, and not in the first alone.  most_ranks: with more it is left out, since
-    it would take too long.
+    it would take too long.  least_ranks: with fewer there is nothing to see.
     """
 
     name: str
     rules: tuple[str, ...]
     parameters: Mapping[str, str | Sequence[str]]
     pairs: tuple[Pair, ...] = ()
-    environments: tuple[str, ...] = ("default",)
+    environments: tuple[str, ...] = DEFAULT
     experiment: str = "coll"
     counted: bool = False
     everywhere: bool = False
     most_ranks: int | None = None
+    least_ranks: int = 2
     own_environments: tuple[EnvironmentTable, ...] = ()
     effort: Mapping[str, str] = field(default_factory=lambda: BRIEF)
+
+    @property
+    def needs(self) -> str:
+        """What the engine has to know: an experiment and a pattern of it."""
+        pattern = self.parameters.get("pattern", "calls")
+        return f"{self.experiment} {pattern if isinstance(pattern, str) else pattern[0]}"
 
     @property
     def grows_with_ranks(self) -> bool:
@@ -134,7 +144,7 @@ SHAPES = (
                 ("threads",),
             ),
         ),
-        environments=(),
+        environments=EVERY,
     ),
     Part(
         "shapes of elements",
@@ -216,14 +226,79 @@ _KIB_PER_COMMUNICATOR, _KIB_PER_RANK = 36, 32
 MOST_RANKS_OF_MANY = 16
 
 
-def parts(ranks: int = 2, variables: Sequence[PathVariable] = ()) -> list[Part]:
-    """All of them, the most valuable first.  Args: as of `numbered`."""
+def counted(ranks: int) -> Part:
+    """Messages, bytes and rounds inside collectives over 2 ranks to as many as there are; nothing of it is timed."""
+    members = sorted({*(one for one in _MEMBERS if one <= ranks), ranks})
+    grid = {
+        "pattern": "messages",
+        "collective": ["barrier", "scan", "exscan", "bcast", "reduce", "allreduce"],
+        "message_bytes": "8",
+        "members": [str(one) for one in members],
+    }
+    under = (
+        EnvironmentTable("by sockets", witness=True, setting="messages_by_sockets"),
+        EnvironmentTable("logarithmic", witness=True, setting="logarithmic_by_sockets"),
+    )
+    return Part(
+        "rounds over ranks",
+        ("SP039",),
+        grid,
+        environments=(),
+        own_environments=under,
+        counted=True,
+        least_ranks=3,
+        effort={},
+    )
+
+
+_MEMBERS = (2, 3, 4, 5, 6, 7, 8, 12, 16)
+# What can happen only once in a process has one sample a launch.
+FIRST_USE = (
+    Part(
+        "windows by length",
+        ("SP044",),
+        {
+            "pattern": ["window", "shared_window"],
+            "window_bytes": ["1MiB", "2MiB", "4MiB", "8MiB", "16MiB", "32MiB"],
+            "memory": ["library", "program"],
+            "uses": "2",
+        },
+        experiment="first_use",
+        effort={},
+    ),
+    *(
+        Part(
+            f"peers, {order}",
+            ("SP043",),
+            {"pattern": "peer", "order": order},
+            environments=(),
+            own_environments=(EnvironmentTable(f"peers {order}", {"SLOWPATH_FIRST_PEERS": order}),),
+            experiment="first_use",
+            effort={},
+            least_ranks=4,
+        )
+        for order in ("ascending", "xor")
+    ),
+)
+
+
+def parts(ranks: int = 2, variables: Sequence[PathVariable] = (), all_ranks: int | None = None) -> list[Part]:
+    """All of them, the most valuable first.
+
+    Args: ranks: of what is timed.  variables: as of `numbered`.  all_ranks: of what is counted; None: as many.
+    """
     held = [part for one in HELD if (part := held_against(one)) is not None]
     calls, communicators = numbered(ranks, variables)
-    return [*held[:2], calls, *held[2:4], communicators, *SHAPES[:3], *held[4:], *SHAPES[3:]]
+    rounds = counted(all_ranks or ranks)
+    first = [*held[:2], calls, rounds, *held[2:4], communicators, *FIRST_USE]
+    every = [*first, *SHAPES[:3], *held[4:], *SHAPES[3:]]
+    return [one for one in every if one.least_ranks <= (all_ranks or ranks if one.counted else ranks)]
+
+
+MANY = 64  # with so many there is every group
 
 
 def with_all_ranks() -> dict[str, tuple[str, ...]]:
     """Rule -> names of the groups that can show it."""
-    every = parts()
+    every = parts(MANY)
     return {rule: tuple(one.name for one in every if rule in one.rules) for one in every for rule in one.rules}

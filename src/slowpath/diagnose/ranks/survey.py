@@ -11,7 +11,6 @@ from slowpath.core.units import expand_values
 from slowpath.diagnose.campaign_text import (
     CellsTable,
     ContrastTable,
-    EnvironmentTable,
     contrast_text,
     environment_text,
     group_text,
@@ -19,13 +18,12 @@ from slowpath.diagnose.campaign_text import (
 )
 from slowpath.diagnose.places import Place
 from slowpath.diagnose.ranks.job import PAIR, Job
-from slowpath.diagnose.ranks.parts import Part, parts
+from slowpath.diagnose.ranks.parts import EVERY, Part, parts
 from slowpath.mpi.collective_paths import PathVariable
 
 MOST_BYTES = 32 * 2**20  # that all ranks together get in a call; longer messages are left out
 # Of a diagnosis' budget: with more ranks than two they are what was asked about.
 SHARE_OF_A_PAIR, SHARE_OF_MORE = 0.5, 0.75
-COUNTED = "default, counted"
 BOUND = "bound"  # the survey's own placement of a pair
 
 Estimate = Callable[[str], float]  # text of a campaign -> seconds
@@ -54,13 +52,13 @@ def within(
 ) -> Kept:
     """The survey of pairs and behind it the part with all ranks, thinned from its end.
 
-    Args: pairs: the survey of two ranks, as text.  known: experiments of the engine.  estimate: None: nothing is left
-          out.  budget_s: of the whole survey; that of pairs is kept whatever it takes.  variables: of the library,
-          that open or close paths of collectives.
+    Args: pairs: the survey of two ranks, as text.  known: experiments of the engine with each of their patterns.
+          estimate: None: nothing is left out.  budget_s: of the whole survey; that of pairs is kept whatever it takes.
+          variables: of the library, that open or close paths of collectives.
     """
     ranks = job.timed_ranks
-    table = parts(ranks, variables)
-    every = [one for one in table if one.experiment in known and ranks <= (one.most_ranks or ranks)]
+    table = parts(ranks, variables, job.counted_ranks)
+    every = [one for one in table if one.needs in known and ranks <= (one.most_ranks or ranks)]
     if estimate is None:
         return Kept(with_ranks(pairs, job, every))
     low, high = 0, len(every)  # groups that fit; all further ones would not
@@ -84,15 +82,13 @@ def with_ranks(pairs: str, job: Job, chosen: Sequence[Part]) -> str:
         **(timed if any(not one.counted for one in chosen) else {}),
         **(counted if any(one.counted for one in chosen) else {}),
     }
-    of_pairs = [one["name"] for one in tomllib.loads(pairs)["environment"]]
+    of_pairs = [one["name"] for one in tomllib.loads(pairs).get("environment", ())] or ["default"]
     tables = [placement_text(name, place) for name, place in used.items() if name != BOUND]
-    if any(one.counted for one in chosen):
-        tables.append(environment_text(EnvironmentTable(COUNTED, witness=True)))
     for part in chosen:
-        own = shortened(part, job.ranks if part.counted else job.timed_ranks)
+        own = shortened(part, job.counted_ranks if part.counted else job.timed_ranks)
         places = list(counted if part.counted else timed)
         places = places if part.everywhere else places[:1]
-        environments = [COUNTED] if part.counted else list(part.environments or of_pairs)
+        environments = of_pairs if part.environments == EVERY else list(part.environments)
         tables += [environment_text(one) for one in part.own_environments]
         environments += [one.name for one in part.own_environments]
         group = CellsTable(part.name, part.experiment, {**part.effort, **own.parameters}, environments, places)
@@ -105,7 +101,7 @@ def _named(pairs: str) -> str:
     """The survey of pairs with its own environments and placements in place of all that there are."""
     campaign = tomllib.loads(pairs)
     for kind in ("environment", "placement"):
-        names = ", ".join(f'"{one["name"]}"' for one in campaign[kind])
+        names = ", ".join(f'"{one["name"]}"' for one in campaign.get(kind, ()))
         pairs = pairs.replace(f'\n{kind} = "*"\n', f"\n{kind} = [{names}]\n")
     return pairs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from slowpath.experiments.coll.cost import coll_recorded_bytes, coll_seconds
 from slowpath.experiments.coll.late import LateStarts
-from slowpath.experiments.coll.metrics import OWN, SPAN, WORK, by_communicator, numbered, one_communicator
+from slowpath.experiments.coll.metrics import OWN, SPAN, WORK, by_communicator, call_by_call
 from slowpath.experiments.experiment import Experiment, Pattern
 from slowpath.experiments.metric import Metric
 
@@ -20,8 +20,8 @@ _METRICS = (
 COLL = Experiment(
     name=EXPERIMENT,
     patterns=(
-        Pattern("calls", one_communicator, _METRICS),
-        Pattern("counted", numbered, _METRICS),
+        Pattern("calls", call_by_call, _METRICS),
+        Pattern("counted", call_by_call, _METRICS),
         Pattern("communicators", by_communicator, _METRICS),
     ),
     roles={

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.experiments.coll.calls import CALL, Calls, calls
+from slowpath.experiments.coll.calls import CALL, calls
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.series import (
     NO_SAMPLES,
@@ -21,26 +21,35 @@ from slowpath.experiments.measured.series import (
     SampleBlock,
     chosen,
 )
-from slowpath.stats.inputs import Floats
 
 WORK, SPAN, OWN = "collective_work_s", "collective_span_s", "collective_own_s"
 
 
-def one_communicator(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
-    """pattern=calls: the first call, and later ones, which follow one another."""
-    return _derive(p, blocks, job, consecutive=True)
-
-
-def numbered(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
-    """pattern=counted: calls that differ by their number, so that nothing at their head is a warm-up."""
-    return _derive(p, blocks, job, consecutive=False)
+def call_by_call(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
+    """pattern=calls and pattern=counted. Ranks wait for a deadline before each call, so that calls do not follow one
+    another without a pause and no warm-up is looked for at their head: the engine has warmed up by then.
+    """
+    found: dict[str, dict[str, MetricSamples]] = {WORK: {}, SPAN: {}, OWN: {}}
+    absent: dict[str, Absent] = {}
+    for phase in PHASES:
+        one = calls(p, blocks, job, phase)
+        if isinstance(one, Absent):
+            if one is not NO_SAMPLES:
+                return dict.fromkeys(found, one)
+            continue
+        for metric, values_s in ((WORK, one.work_s), (SPAN, one.span_s), (OWN, one.own_s)):
+            if isinstance(values_s, Absent):
+                absent[metric] = values_s
+            else:
+                found[metric][phase] = MetricSamples(values_s, 1, clean=one.clean, order=one.order)
+    return {metric: phases or absent.get(metric, NO_SAMPLES) for metric, phases in found.items()}
 
 
 def by_communicator(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
     """pattern=communicators: one value a communicator, the median of its calls to which no rank came late, in the order
     in which the communicators were made; of all its calls where a rank came late to each.
     """
-    derived = _derive(p, blocks, job, consecutive=False)
+    derived = call_by_call(p, blocks, job)
     whose = {phase: _communicators(chosen(blocks, 0, phase)) for phase in PHASES}
     for phases in derived.values():
         if not isinstance(phases, Absent):
@@ -62,24 +71,3 @@ def _medians(samples: MetricSamples, communicator: NDArray[np.int64]) -> MetricS
     values_s = np.array([np.median(samples.values_s[group]) for group in kept], dtype=np.float64)
     order = None if samples.order is None else Order(numbers, samples.order.begin_ns[begins])
     return replace(samples, values_s=values_s, clean=None, order=order)
-
-
-def _derive(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext, *, consecutive: bool) -> Derived:
-    found: dict[str, dict[str, MetricSamples]] = {WORK: {}, SPAN: {}, OWN: {}}
-    absent: dict[str, Absent] = {}
-    for phase in PHASES:
-        one = calls(p, blocks, job, phase)
-        if isinstance(one, Absent):
-            if one is not NO_SAMPLES:
-                return dict.fromkeys(found, one)
-            continue
-        for metric, values_s in ((WORK, one.work_s), (SPAN, one.span_s), (OWN, one.own_s)):
-            if isinstance(values_s, Absent):
-                absent[metric] = values_s
-            else:
-                found[metric][phase] = _series(values_s, one, consecutive and phase == "steady")
-    return {metric: phases or absent.get(metric, NO_SAMPLES) for metric, phases in found.items()}
-
-
-def _series(values_s: Floats, one: Calls, consecutive: bool) -> MetricSamples:
-    return MetricSamples(values_s, 1, consecutive=consecutive, clean=one.clean, order=one.order)

@@ -72,5 +72,6 @@ NCCL = Experiment(
     },
     seconds=nccl_seconds,
     recorded_bytes=nccl_recorded_bytes,
+    views=("nccl",),
     brief={"samples": "40", "time_limit_s": "0.01", "warmup_s": "0.003"},
 )

@@ -48,12 +48,21 @@ def first_use(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchCo
     took_ns = {b.part: int(b.duration_ns[0]) for b in first if b.rank == slowest and b.duration_ns.size}
     found["gpu_first_use_s"] = _one(took_ns.get(WHOLE, 0) * NS) if WHOLE in took_ns else NO_SAMPLES
     for name, part in {**STEPS, **INIT_PARTS}.items():
-        reason = _NOT_DONE.get(name) if part in STEPS.values() else _NOT_NAMED
-        missing = Absent(reason) if reason and took_ns else NO_SAMPLES
-        found[f"gpu_{name}_s"] = _one(took_ns[part] * NS) if part in took_ns else missing
+        found[f"gpu_{name}_s"] = _step(name, took_ns.get(part), bool(took_ns))
     named = named_ratio(took_ns)
     found["gpu_named_ratio"] = NO_SAMPLES if named is None else _one(named)
     return found
+
+
+def _step(name: str, took_ns: int | None, known: bool) -> dict[str, MetricSamples] | Absent:
+    """A step of a first use, or a part of its init. known: the launch has a first use."""
+    if took_ns:
+        return _one(took_ns * NS)
+    if not known:
+        return NO_SAMPLES
+    if took_ns == 0 and name in INIT_PARTS:
+        return Absent("NCCL reports 0.00 s: less than 5 ms")
+    return Absent(_NOT_NAMED if name in INIT_PARTS else _NOT_DONE.get(name, "the step is not in the record"))
 
 
 def named_ratio(took_ns: Mapping[int, int]) -> float | None:

@@ -23,7 +23,8 @@ def observe(evidence: Evidence) -> Sequence[Observation]:
 def _higher_is_slower(evidence: Evidence, one: Slowdown) -> bool:
     slow, fast = (evidence.variables(cell) for cell in (one.slow, one.fast))
     changed = {name for name, _ in set(slow.items()) ^ set(fast.items())}
-    return changed == {VARIABLE} and slow.get(VARIABLE) == "multiple"
+    collective = one.slow.experiment == "coll"  # SP042 says which path it costs them
+    return changed == {VARIABLE} and slow.get(VARIABLE) == "multiple" and not collective
 
 
 def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:

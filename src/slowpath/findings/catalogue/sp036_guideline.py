@@ -6,10 +6,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from slowpath.core.cell_results import CellResult
 from slowpath.core.units import format_bytes, format_time, ratio_words
 from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.violations import LEAST, SPLIT, WAY, Violation
 from slowpath.findings.rule import Observation, Rule
+
+DISTURBED = 0.2  # of the calls that a rank came late to; such calls are left out, the others wait for the same cores
 
 # Both sides of a guideline without a mock-up: (axis, slow value, fast value) -> subject and reference of its sentence.
 _WORDS = {
@@ -47,6 +50,7 @@ def _observation(evidence: Evidence, one: Violation) -> Observation:
         contrasts=one.contrasts,
         axis=one.axis,
         evidence=_evidence(one, ratio),
+        doubts=tuple(filter(None, (_disturbed(cell) for cell in (one.slow, one.fast)))),
         slow_cells=(one.slow.cell,),
         fast_cells=(one.fast.cell,),
     )
@@ -56,7 +60,8 @@ def _sides(one: Violation) -> tuple[str, str]:
     if one.axis == WAY:
         return f"The library's own {one.collective}", f"its {one.right} takes"
     if one.axis == SPLIT:
-        return f"One {one.collective}", f"the same in pieces of {format_bytes(int(one.right))} takes"
+        pieces = int(one.slow.parameters["message_bytes"]) // int(one.right)
+        return f"One {one.collective}", f"{pieces} calls of {format_bytes(int(one.right))} take"
     subject, reference = _WORDS.get(
         (one.axis, one.left, one.right), ("{0} with " + f"{one.axis} {one.left}", f"with {one.right} it takes")
     )
@@ -73,6 +78,14 @@ def _where(one: Violation) -> str:
 
 def _bytes(one: Violation) -> str:
     return format_bytes(int(one.slow.parameters["message_bytes"]))
+
+
+def _disturbed(cell: CellResult) -> str | None:
+    """Late starts show that ranks share their cores with others, so that a time may be the scheduler's."""
+    found = cell.repetitions
+    if found is None or not found.late or found.late < DISTURBED * found.all:
+        return None
+    return f"a rank came late to {found.late} of {found.all} calls of '{cell.label}': its cores had other work"
 
 
 def _about(one: Violation) -> str:

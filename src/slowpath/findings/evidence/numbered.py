@@ -32,7 +32,8 @@ class Moved:
     """The same cells under a variable of the library, which foretold the number.
 
     environment: its name.  variables: that it sets.  tuning: that sets the same, as mpi.tunings names it; None: none.
-    seen: None: it does not change there.  within: whether the two numbers agree, to one for communicators.  gone:
+    seen: None: it does not change there.  within: whether the two numbers agree, to one for communicators;
+    None: nothing was seen where it was foretold.  gone:
     share of the excess that is gone at the numbers where it was, with its interval; None: not known, or not asked.
     launches: of each side.
     """
@@ -43,7 +44,7 @@ class Moved:
     launches: int
     foretold: int
     seen: int | None
-    within: bool
+    within: bool | None
     gone: tuple[float, float, float] | None = None
 
 

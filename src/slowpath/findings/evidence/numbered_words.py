@@ -18,7 +18,7 @@ def moved_words(one: Moved, what: str) -> str:
     """`under MPIR_CVAR_X=9: foretold call 9, seen 9`."""
     sets = ", ".join(f"{name}={value}" for name, value in one.variables.items())
     seen = "none" if one.seen is None else f"{one.seen}"
-    beyond = " or later than was measured" if one.seen is None else ""
+    beyond = ", which was not measured" if one.seen is None and one.within else ""
     return f"under {sets}: foretold {what} {one.foretold}{beyond}, seen {seen}"
 
 
@@ -34,10 +34,10 @@ def by_moves(moved: Sequence[Moved], what: str) -> Support:
     lines = tuple(moved_words(one, what) for one in moved)
     if not moved:
         return Support("missing", "no variable of the library was moved: slowpath run coll does, where one is known")
-    if not all(one.within for one in moved):
+    if any(one.within is False for one in moved):
         return Support("refuted", "a variable of the library that was said to set it did not move it so", lines)
-    if not any(one.seen is not None for one in moved):
-        return Support("missing", "its variable was moved out of what was measured, and not to another number", lines)
+    if not any(one.seen is not None and one.within for one in moved):
+        return Support("missing", "its variable was moved, but no change was seen where it was foretold", lines)
     return Support("shown", f"a variable of the library moves the {what} to where it was foretold", lines)
 
 

@@ -25,6 +25,7 @@ from slowpath.stats.inputs import Floats
 from slowpath.stats.removed import removed
 
 EXPERIMENT = "coll"
+SPAN = "collective_span_s"
 METRICS = ("collective_work_s", "collective_own_s")  # the first that a cell has speaks
 FEWEST_CELLS = 2  # that must agree: one may be chance
 FIRST_OPENING = 3  # opening at the second call is a first use
@@ -111,7 +112,7 @@ def _opening(source: Source, mine: Sequence[_Series], others: Sequence[_Series],
         setup_s=setup_s,
         pays_from=_pays_from(before, after, setup_s, number),
         seen=[_seen(one) for one in alike],
-        flat=tuple(one.cell for one in mine if one.change is None),
+        flat=tuple(one.cell for one in _flat(mine)),
         other=_others(mine, number),
         moved=tuple(_moved(source, alike, others, "opens", number)),
         stayed=tuple(_stayed(source, mine, others, "opens")),
@@ -132,7 +133,7 @@ def _closing(source: Source, mine: Sequence[_Series], others: Sequence[_Series],
         closes=number,
         communicators=top.times_s.shape[1],
         seen=[_seen(one) for one in alike],
-        flat=tuple(one.cell for one in mine if one.change is None),
+        flat=tuple(one.cell for one in _flat(mine)),
         moved=tuple(_moved(source, alike, others, "closes", number)),
         stayed=(*_stayed(source, mine, others, "closes"), *_in_front(source, alike, others, number)),
     )
@@ -158,7 +159,10 @@ def _pays_from(before_s: float, after_s: float, setup_s: float, opens: int) -> i
 
 def _seen(one: _Series) -> Seen:
     change = _known(one.change)
-    before_s = float(np.median(one.times_s[:, : change.number - 1].sum(axis=1)))
+    entry = one.cell.metrics.get(SPAN)
+    uses = entry.by_repetition if entry else None
+    spans_s = np.array(uses.launch_values, dtype=np.float64) if uses else one.times_s
+    before_s = float(np.median(spans_s[:, : change.number - 1].sum(axis=1)))
     return Seen(one.cell, change.number, change.agree, len(one.times_s), change.span, before_s)
 
 
@@ -198,9 +202,10 @@ def _moved(
             continue
         known, value = asked
         foretold = value if kind == "opens" else round((number - 1) * value / known.default) + 1
-        seen = _most([new.change.number if new.change else None for _, new in pairs])
+        seen = _most([new.change.number for _, new in pairs if new.change])
         width = min(one.times_s.shape[1] for _, one in pairs)
-        within = seen is None if foretold > width else seen is not None and abs(seen - foretold) <= (kind == "closes")
+        off_by = 1 if kind == "closes" else 0
+        within = (None if foretold <= width else True) if seen is None else abs(seen - foretold) <= off_by
         variables = dict(source.variables(there[0].cell))
         yield Moved(
             environment,
@@ -214,8 +219,15 @@ def _moved(
         )
 
 
-def _most(numbers: Sequence[int | None]) -> int | None:
-    return Counter(numbers).most_common(1)[0][0]
+def _most(numbers: Sequence[int]) -> int | None:
+    """That of most cells; None: no cell changes, so that nothing was seen."""
+    return Counter(numbers).most_common(1)[0][0] if numbers else None
+
+
+def _flat(mine: Sequence[_Series]) -> list[_Series]:
+    """Of collectives of which no cell changes: where others of it do, noise hid the change."""
+    changing = {one.collective for one in mine if one.change}
+    return [one for one in mine if one.collective not in changing]
 
 
 def _pairs(mine: Iterable[_Series], others: Iterable[_Series]) -> list[tuple[_Series, _Series]]:
@@ -240,13 +252,13 @@ def _gone(own: _Series, changed: _Series) -> tuple[float, float, float] | None:
 
 def _stayed(source: Source, mine: Sequence[_Series], others: Sequence[_Series], kind: str) -> Iterable[Stayed]:
     """Collectives that show no such path: a variable of the path must leave them as they are."""
-    flat = [one for one in mine if one.change is None]
+    flat = _flat(mine)
     for environment, there in _by_environment(others).items():
         if _variable(source, there[0].cell, kind) is None:
             continue
         for own, changed in _pairs(flat, there):
             words = f"{own.collective}, which has no such path"
-            yield _control(environment, words, np.median(own.times_s, axis=1), np.median(changed.times_s, axis=1))
+            yield _control(environment, words, _level(own.times_s), _level(changed.times_s), _factor(mine))
 
 
 def _in_front(source: Source, alike: Sequence[_Series], others: Sequence[_Series], number: int) -> Iterable[Stayed]:
@@ -256,12 +268,25 @@ def _in_front(source: Source, alike: Sequence[_Series], others: Sequence[_Series
             continue
         for own, changed in _pairs(alike, there):
             end = min(number, changed.change.number if changed.change else number) - 1
-            levels = [np.median(one.times_s[:, :end], axis=1) for one in (own, changed)]
-            yield _control(environment, f"communicators 1 to {end}, which have the path", levels[0], levels[1])
+            levels = [_level(one.times_s[:, :end]) for one in (own, changed)]
+            words = f"communicators 1 to {end}, which have the path"
+            yield _control(environment, words, levels[0], levels[1], _factor(alike))
 
 
-def _control(environment: str, words: str, own: Floats, changed: Floats) -> Stayed:
+def _level(times_s: Floats) -> Floats:
+    """Of each launch the lower quartile: what disturbs a call only ever makes it longer."""
+    level: Floats = np.quantile(times_s, 0.25, axis=1)
+    return level
+
+
+def _factor(series: Sequence[_Series]) -> float:
+    """The largest effect, as a factor above 1."""
+    return float(np.exp(max(_excess(one.change) for one in series if one.change)))
+
+
+def _control(environment: str, words: str, own: Floats, changed: Floats, factor: float) -> Stayed:
+    """It stayed where it is within 10 %, and its interval leaves open less than half of the effect (its root)."""
     found = ratio_of(changed, own, 0.0)
     low, high = found.interval or (found.value, found.value)
-    held = 1 / CONTROL_WITHIN_RATIO <= found.value <= CONTROL_WITHIN_RATIO
-    return Stayed(environment, words, found.value, (low, high), held)
+    within = 1 / CONTROL_WITHIN_RATIO <= found.value <= CONTROL_WITHIN_RATIO
+    return Stayed(environment, words, found.value, (low, high), within and max(high, 1 / low) < factor**0.5)

@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from slowpath.findings.remedies.remedy import Control, Parameters, Remedy, set_to
+from slowpath.mpi.allocator import KEEP_FREED
 
 HUGE_PAGE_BYTES = 2 * 2**20
-# Of glibc: no mapping of its own for long blocks, and nothing given back to the system.
-KEEP_FREED = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=18446744073709551615"
 _LATER = Control(
     "padding changes the first use alone: later messages from the same buffer can't change", phase="steady"
 )

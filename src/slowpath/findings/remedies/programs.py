@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from slowpath.core.errors import UsageError
-from slowpath.findings.remedies.memory import KEEP_FREED
+from slowpath.mpi.allocator import KEEP_FREED
 from slowpath.mpi.applies import AppliesTo
 from slowpath.mpi.settings import SETTINGS
 from slowpath.mpi.tunings import TUNINGS

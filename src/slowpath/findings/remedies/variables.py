@@ -126,7 +126,7 @@ MORE = (
     Remedy(
         "thread level funneled",
         "Ask MPI_Init_thread for MPI_THREAD_FUNNELED where only one thread calls MPI.",
-        ("SP016",),
+        ("SP016", "SP042"),
         ("environment",),
         control=ALONE,
         sources=("MPI-4.1 section 11.6.2",),

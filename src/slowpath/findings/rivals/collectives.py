@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from slowpath.core.results import Claim
 from slowpath.core.units import format_bytes, format_time
+from slowpath.findings.evidence.collectives import Cliff
 from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.numbered import Closing, Opening
 from slowpath.findings.evidence.words import number
@@ -12,6 +13,7 @@ from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.rule import Observation, Support
 
 FAR_APART = 8.0  # how far bytes, or times, have to lie apart that did not matter
+GONE = 0.5  # of an excess, at the lower end of its interval, that has to be gone
 FRESH = 3  # communicators of one process that each show it
 
 
@@ -56,6 +58,74 @@ def _by_number(evidence: Evidence, seen: Observation, _: Support) -> Judged:
     return Judged("refuted", f"{names} on as many live communicators shows no step")
 
 
+def _by_kept_memory(evidence: Evidence, seen: Observation, _: Support) -> Judged:
+    one = next(one for one in evidence.facts(Cliff) if one.slow.cell == seen.slow_cells[0])
+    gone = one.under.gone if one.under else None
+    if gone is None:
+        return Judged("standing", "not made: the same where malloc keeps what is freed")
+    line = f"where malloc keeps what is freed, {100 * gone[0]:.0f} % [{100 * gone[1]:.0f}, {100 * gone[2]:.0f}] is gone"
+    return Judged("refuted" if gone[1] >= GONE else "standing", line, (line,))
+
+
+def _by_forced_algorithm(evidence: Evidence, seen: Observation, support: Support) -> Judged:
+    if support.state == "shown":
+        return Judged(
+            "refuted", "the type is the same where the algorithm is forced, and costs no more", support.evidence
+        )
+    return Judged("standing", "not made: the same type under an algorithm that is forced")
+
+
+def _by_closed_path(evidence: Evidence, seen: Observation, support: Support) -> Judged:
+    if support.state == "shown":
+        return Judged("refuted", "with the path kept closed both sides take alike", support.evidence)
+    return Judged("standing", "not made, or open: both sides with the path kept closed")
+
+
+def _by_switches(evidence: Evidence, seen: Observation, support: Support) -> Judged:
+    if support.state == "shown":
+        return Judged("refuted", "ranks that yield take microseconds on the same cores", support.evidence)
+    return Judged("standing", "not seen: how often ranks were taken off their core")
+
+
+SIZES = (
+    RivalKind(
+        "another algorithm",
+        "The library changes its algorithm or its protocol at this length.",
+        _claim("message"),
+        "the same lengths where malloc keeps what is freed: an algorithm does not know of it",
+        _by_kept_memory,
+        hypotheses=("the library changes its algorithm or its protocol at this length",),
+    ),
+)
+COUNTS = (
+    RivalKind(
+        "a dear type",
+        "A derived type is dear to pack, whatever the algorithm.",
+        _claim("message"),
+        "the same type under an algorithm that is forced",
+        _by_forced_algorithm,
+        hypotheses=("the type itself is dear to handle",),
+    ),
+)
+PATHS = (
+    RivalKind(
+        "cost of each call",
+        "Each call takes locks, or prepares a schedule, whatever its path.",
+        _claim("nothing"),
+        "the fast side with its path kept closed by the library's variable",
+        _by_closed_path,
+        hypotheses=("each call takes locks, or prepares a schedule, whatever its path",),
+    ),
+)
+CORES = (
+    RivalKind(
+        "slow cores",
+        "The cores are slow, or others use them.",
+        _claim("nothing"),
+        "the same cores with waits that yield",
+        _by_switches,
+    ),
+)
 OPENS = (
     RivalKind(
         "bytes",

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP037: a length from which on a collective takes far more than its bytes, or at which a longer message is faster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.core.units import format_time
+from slowpath.findings.evidence.collective_words import share_words
+from slowpath.findings.evidence.collectives import Cliff
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.words import ratio_words, sizes, times_words
+from slowpath.findings.rule import Observation, Rule, Support, Tried
+
+FAULTS = 0.5  # of the pages of the message
+LEAST_GONE = 0.5
+WITHIN = 1.1
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """The worst step of each collective's line of lengths."""
+    return [_observation(evidence, one) for one in evidence.facts(Cliff)]
+
+
+def _observation(evidence: Evidence, one: Cliff) -> Observation:
+    slow, fast = sizes([one.slow]), sizes([one.fast])
+    against = f"of {fast}" if one.shorter else f"{one.pieces} of {fast}, which are as many bytes"
+    faults = "" if not one.faults or one.faults < 1 else f"; {one.faults:.0f} more page faults a call"
+    return Observation(
+        about=f"{one.collective}, {'longer is faster' if one.shorter else 'more than its bytes'}{_case(one)}",
+        place=evidence.place(one.cells, [one.collective]),
+        text=f"{one.collective.capitalize()} of {slow}{_case(one)} takes {ratio_words(one.ratio)} as long as "
+        f"{against}: {times_words(one)}{faults}.",
+        metric=one.metric,
+        phase="steady",
+        ratio=one.ratio.value,
+        interval=one.ratio.interval,
+        excess_s=one.excess_s,
+        affects_default=True,
+        cells=tuple(cell.cell for cell in one.cells),
+        axis="message_bytes",
+        evidence=(f"{ratio_words(one.ratio)}: pairs of launches of two cells",),
+        slow_cells=(one.slow.cell,),
+        fast_cells=(one.fast.cell,),
+        tried=_tried(one),
+    )
+
+
+def _case(one: Cliff) -> str:
+    """`, nonblocking`: what is not plain about its cells."""
+    p = one.slow.parameters
+    plain = {"start": "blocking", "op": "sum", "shape": "elements", "in_place": "off"}
+    found = [
+        p[name] if name != "in_place" else "in place" for name, usual in plain.items() if p.get(name, usual) != usual
+    ]
+    return "".join(f", {word.replace('_', ' ')}" for word in found)
+
+
+def _tried(one: Cliff) -> tuple[Tried, ...]:
+    under = one.under
+    if under is None or under.gone is None or under.remedy is None:
+        return ()
+    words = "; ".join(f"{name}, which has no such faults: {ratio:.2f}x" for name, ratio in one.flat[:3])
+    held = all(1 / WITHIN <= ratio <= WITHIN for _, ratio in one.flat)
+    return (Tried(under.remedy, under.gone, words or None, held, under.launches),)
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """Page faults of each call: memory that the library takes and gives back every time."""
+    one = next(one for one in evidence.facts(Cliff) if one.slow.cell == seen.slow_cells[0])
+    if one.faults is None:
+        return Support("missing", "page faults were not recorded")
+    line = (
+        f"{one.faults:.0f} more page faults a call, for a message of {one.pages:.0f} pages; {format_time(one.excess_s)}"
+    )
+    if one.shorter or one.faults < FAULTS * one.pages:
+        return Support(
+            "missing", "no page faults account for it: the library changes its algorithm or protocol", (line,)
+        )
+    if one.under is None or one.under.gone is None:
+        return Support("missing", "page faults grow with it; the same with freed memory kept was not measured", (line,))
+    gone = f"with what is freed kept, {share_words(one.under.gone)} of the excess is gone"
+    if one.under.gone[1] < LEAST_GONE:
+        return Support("missing", f"page faults grow with it, but {gone}", (line, gone))
+    return Support("shown", "page faults, and the time goes with them", (line, gone), "kernel")
+
+
+RULE = Rule(
+    code="SP037",
+    name="size cliff",
+    title="A collective falls off a cliff at a length",
+    what="A longer message should take longer, and n times the bytes not much more than n times as long.",
+    shows="Of two neighbouring lengths the shorter one takes longer; or the longer one takes more than 1.25 times "
+    "what the same bytes take in pieces of the shorter one.",
+    why="Algorithms are switched by tables made for other machines. And many collectives take a temporary buffer at "
+    "each call: from 128 KiB on malloc asks the system for it and gives it back at the end, so that every page of it "
+    "is faulted in again by every call.",
+    needs="Lengths of each collective, at most four times apart, in the same launches. Explained when page faults of a "
+    "call grow by the pages of the message and the time goes where malloc keeps what is freed.",
+    remedy="Let malloc keep what is freed (GLIBC_TUNABLES); else send in pieces, or force another algorithm.",
+    false_alarms="Messages that leave a level of the caches take more for each byte, by less than twice.",
+    sources=("mallopt(3), M_MMAP_THRESHOLD, M_TRIM_THRESHOLD", "docs/results/collectives.md"),
+    observe=observe,
+    cause="The library takes memory from the system for each call, and every page of it is faulted in again.",
+    witnesses=witnesses,
+    hypotheses=(
+        "the library changes its algorithm or its protocol at this length",
+        "the library takes memory from the system for each call",
+    ),
+    needs_law=False,
+)

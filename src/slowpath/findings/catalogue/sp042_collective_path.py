@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP042: a collective that does not take its library's fast path, for the thread level, the op or how it is started."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.evidence.collective_words import (
+    contrast_observed,
+    controls,
+    controls_words,
+    groups,
+    of_collectives,
+    share_words,
+    unders,
+)
+from slowpath.findings.evidence.evidence import CLEAR_RATIO, Evidence, Slowdown
+from slowpath.findings.rule import Observation, Rule, Support, Tried
+
+LEVEL = "SLOWPATH_THREAD_LEVEL"
+CLOSED = "collectives_never_open"  # of mpi.settings: the library's fast path stays closed
+LEAST_LOST = 0.5  # of the excess that the fast side takes on where the path is closed
+_WORDS = {
+    ("op", "user_ordered"): ("with a user's op that does not commute", "with one that does"),
+    ("start", "nonblocking"): ("as a nonblocking call and its MPI_Wait", "the blocking call"),
+    ("start", "persistent"): ("as MPI_Start and MPI_Wait", "the blocking call"),
+}
+_REMEDIES = {"op": "op that commutes", "environment": "thread level funneled", "start": "blocking call"}
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Contrasts of op, start and thread level alone, the special side being slower by a quarter or more."""
+    found = [one for axis in ("op", "start") for one in of_collectives(evidence, axis) if _key(one) in _WORDS]
+    found += [one for one in of_collectives(evidence, "environment") if _is_level(evidence, one)]
+    clear = [one for one in found if one.ratio.least >= CLEAR_RATIO]
+    return [_observation(evidence, group) for group in groups(clear)]
+
+
+def _key(one: Slowdown) -> tuple[str, str]:
+    return one.axis, one.slow_value
+
+
+def _is_level(evidence: Evidence, one: Slowdown) -> bool:
+    slow, fast = (evidence.variables(cell) for cell in (one.slow, one.fast))
+    changed = {name for name, _ in set(slow.items()) ^ set(fast.items())}
+    return changed == {LEVEL} and slow.get(LEVEL) == "multiple"
+
+
+def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    top = max(group, key=lambda one: one.ratio.least)
+    words = _WORDS.get(_key(top), ("under MPI_THREAD_MULTIPLE", "under a lower level"))
+    about = "thread level" if top.axis == "environment" else f"{top.axis} {top.slow_value}"
+    return contrast_observed(evidence, group, about, words, _tried(evidence, top))
+
+
+def _tried(evidence: Evidence, top: Slowdown) -> tuple[Tried, ...]:
+    """The fast side is the slow one with the remedy: what has to stay is another collective."""
+    found = controls(evidence, top)
+    whole = (1.0, 1.0, 1.0)
+    words = controls_words(found) or None
+    return (Tried(_REMEDIES[top.axis], whole, words, bool(found), _launches(top), ("the fast side has it",)),)
+
+
+def _launches(one: Slowdown) -> int:
+    found = one.slow.estimate(one.metric, one.slow_phase)
+    return found.launches if found else 0
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """The fast side with its path kept closed: it then takes what the slow side takes."""
+    closed = [one for one in unders(evidence, seen.contrasts) if one.setting == CLOSED and one.lost is not None]
+    if not closed:
+        return Support("missing", "no run with the library's fast path kept closed; where a variable is known for "
+                       "that, slowpath run coll does it")  # fmt: skip
+    lost = [one for one in closed if one.lost is not None]
+    lines = tuple(
+        f"{one.contrast}: with the path kept closed ({_sets(one.variables)}) the fast side takes on "
+        f"{share_words(one.lost)} of the excess"
+        for one in lost
+        if one.lost is not None
+    )
+    short = [one for one in lost if one.lost is not None and one.lost[1] < LEAST_LOST]
+    if len(short) * 2 > len(lost):
+        return Support(
+            "missing", "with the path kept closed the fast side is still faster: something else differs", lines
+        )
+    return Support("shown", "with the path kept closed both sides take alike", lines)
+
+
+def _sets(variables: object) -> str:
+    return ", ".join(f"{name}={value}" for name, value in dict(variables).items())  # type: ignore[call-overload]
+
+
+RULE = Rule(
+    code="SP042",
+    name="collective path",
+    title="A collective leaves the library's fast path",
+    what="A library may have a fast path for the plain case of a collective: one thread, an op that commutes, a "
+    "blocking call.",
+    shows="The same collective takes far longer under MPI_THREAD_MULTIPLE, with an op that does not commute, or as a "
+    "nonblocking or persistent call.",
+    why="MPICH's collectives through shared memory open only below MPI_THREAD_MULTIPLE, and only for ops that commute. "
+    "Nonblocking and persistent collectives go by schedules of their own, which know neither shared memory nor the "
+    "tuned algorithms (MPICH, Open MPI).",
+    needs="Both cases as cells of the same launches. Explained when the fast side, with its path kept closed by the "
+    "library's variable, takes as long as the slow one.",
+    remedy="Ask for the thread level that you need, say MPI_Op_create that an op commutes where it does, and take "
+    "blocking calls where nothing is to be overlapped.",
+    false_alarms="A nonblocking call may be worth its price where it overlaps with work; that is not measured here.",
+    sources=("MPICH src/mpid/ch4/shm/posix/posix_coll.h", "Open MPI issue 12657", "docs/results/collectives.md"),
+    observe=observe,
+    cause="The library's fast path for this collective is closed to it.",
+    witnesses=witnesses,
+    hypotheses=(
+        "the library's fast path for this collective is closed to it",
+        "each call takes locks, or prepares a schedule, whatever its path",
+    ),
+    needs_law=False,
+    stronger=("SP036",),
+)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Both sides of a difference between collectives, in the other environments of the run. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from slowpath.core.cell_results import CellResult
+from slowpath.findings.evidence.collectives import Same, Share, Under
+from slowpath.findings.evidence.evidence import Slowdown
+from slowpath.findings.evidence.words import number
+from slowpath.findings.gather.source import Source
+from slowpath.findings.remedies.registry import REMEDIES
+from slowpath.stats.inputs import Floats
+from slowpath.stats.removed import removed
+
+EXPERIMENT = "coll"
+AXES = ("op", "start", "shape", "in_place", "arrival", "environment")
+
+
+def unders(source: Source) -> list[Under]:
+    """Of each decided contrast of collectives, in each environment that is on neither of its sides."""
+    cells = source.cells_of(EXPERIMENT)
+    found = []
+    for one in source.slowdowns(*AXES, phase="steady"):
+        if one.slow.experiment == EXPERIMENT:
+            found += list(_of(source, cells, one))
+    return found
+
+
+def _of(source: Source, cells: Sequence[CellResult], one: Slowdown) -> Iterator[Under]:
+    """The slow side's own state counts where it is an environment: then only the fast side can change."""
+    mine = {one.slow.environment, one.fast.environment}
+    others = dict.fromkeys(cell.environment for cell in cells if _same_place(cell, one.slow))
+    for environment in (name for name in others if name not in mine):
+        twins = [twin(cells, side, environment) for side in (one.slow, one.fast)]
+        there = next((cell for cell in twins if cell is not None), None)
+        if there is None:
+            continue
+        slow, fast = (times_s(side, one.metric) for side in (one.slow, one.fast))
+        changed = [None if cell is None else times_s(cell, one.metric) for cell in twins]
+        if one.axis == "environment":
+            changed[0] = None
+        variables = dict(source.variables(there))
+        yield Under(
+            contrast=one.contrast,
+            environment=environment,
+            setting=source.setting(there),
+            variables=variables,
+            remedy=remedy_of(variables),
+            gone=share(slow, changed[0], fast, fast),
+            lost=share(slow, slow, fast, changed[1]),
+            launches=0 if slow is None else slow.size,
+        )
+
+
+def _same_place(one: CellResult, other: CellResult) -> bool:
+    return (one.mpi, one.placement) == (other.mpi, other.placement)
+
+
+def twin(cells: Sequence[CellResult], cell: CellResult, environment: str) -> CellResult | None:
+    """The same measurement in another environment."""
+    return next(
+        (
+            one
+            for one in cells
+            if one.environment == environment and one.parameters == cell.parameters and _same_place(one, cell)
+        ),
+        None,
+    )
+
+
+def times_s(cell: CellResult, metric: str) -> Floats | None:
+    """Of each launch, later calls; None: not measured."""
+    found = cell.estimate(metric, "steady")
+    return np.array(found.launch_values, dtype=np.float64) if found else None
+
+
+def share(slow: Floats | None, changed: Floats | None, fast: Floats | None, there: Floats | None) -> Share | None:
+    """As `removed`; None where a side was not measured in as many launches."""
+    if slow is None or changed is None or fast is None or there is None:
+        return None
+    if len({one.size for one in (slow, changed, fast, there)}) > 1:
+        return None
+    found = removed(slow, changed, fast, there)
+    return None if found is None else (found.value, *found.interval)
+
+
+def remedy_of(variables: dict[str, str]) -> str | None:
+    """The remedy of the table that sets exactly this."""
+    return next((one.name for one in REMEDIES if variables and dict(one.variables) == variables), None)
+
+
+def sames(source: Source) -> list[Same]:
+    """Contrasts of collectives that came out as the same: negative controls of what differs in others."""
+    found = []
+    for one in source.contrasts:
+        cell = source.cells[one.a.cell]
+        if cell.experiment != EXPERIMENT or one.verdict != "same" or one.ratio is None or one.axis not in AXES:
+            continue
+        length = int(number(cell, "message_bytes") or 0)
+        name = cell.parameters.get("collective", "")
+        values = (one.a.value, one.b.value)
+        found.append(Same(one.axis, values, cell.mpi, cell.environment, cell.placement, name, length, one.ratio))
+    return found
