@@ -64,6 +64,10 @@ std::vector<Parameter> table() {
              "length without MPI (shared memory; private with window=create), touched in the same way: what "
              "the "
              "pages cost whoever asks for them"),
+        word("window_info", "none", {"none", "symheap_required"},
+             "pattern=window and shared_window: an info key that is set to true; symheap_required, of MPICH, "
+             "wants the "
+             "window at the same address on all ranks. A key that a library does not know changes nothing"),
         word("persistent", "send", {"send", "allreduce"},
              "pattern=persistent: MPI_Send_init and MPI_Recv_init around a ring, or MPI_Allreduce_init (MPI "
              "4.0)"),
@@ -172,6 +176,7 @@ Config configure(const Assignment& assignment) {
         .made_by = chosen<MadeBy>(assignment, "made_by"),
         .window = chosen<WindowKind>(assignment, "window"),
         .memory = chosen<Memory>(assignment, "memory"),
+        .window_info = assignment.text("window_info"),
         .persistent = chosen<Persistent>(assignment, "persistent"),
         .message_bytes = assignment.integer("message_bytes"),
         .window_bytes = assignment.integer("window_bytes"),

@@ -51,6 +51,7 @@ struct Config {
     MadeBy made_by;
     WindowKind window;
     Memory memory;
+    std::string window_info;  ///< a key, or "none"
     Persistent persistent;
     std::int64_t message_bytes;
     std::int64_t window_bytes;

@@ -43,8 +43,14 @@ class WindowUse final : public Use {
         mpi::check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node_),
                    "MPI_Comm_split_type");
         mpi::check(MPI_Comm_size(node_, &members_), "MPI_Comm_size");
+        if (config.window_info == "none") return;
+        mpi::check(MPI_Info_create(&info_), "MPI_Info_create");
+        mpi::check(MPI_Info_set(info_, config.window_info.c_str(), "true"), "MPI_Info_set");
     }
-    ~WindowUse() override { MPI_Comm_free(&node_); }
+    ~WindowUse() override {
+        if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
+        MPI_Comm_free(&node_);
+    }
 
     int parts() const override { return 2; }
 
@@ -105,13 +111,11 @@ class WindowUse final : public Use {
         void* base = base_;
         int code = MPI_SUCCESS;
         if (shared_)
-            code =
-                MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, node_, static_cast<void*>(&base), &window_);
+            code = MPI_Win_allocate_shared(bytes, 1, info_, node_, static_cast<void*>(&base), &window_);
         else if (on_own_memory())
-            code = MPI_Win_create(base, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window_);
+            code = MPI_Win_create(base, bytes, 1, info_, MPI_COMM_WORLD, &window_);
         else
-            code = MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, static_cast<void*>(&base),
-                                    &window_);
+            code = MPI_Win_allocate(bytes, 1, info_, MPI_COMM_WORLD, static_cast<void*>(&base), &window_);
         base_ = static_cast<std::byte*>(base);
         return code;
     }
@@ -140,6 +144,7 @@ class WindowUse final : public Use {
     std::size_t bytes_, page_bytes_;
     MPI_Comm node_ = MPI_COMM_NULL;
     int members_ = 1;
+    MPI_Info info_ = MPI_INFO_NULL;
     MPI_Win window_ = MPI_WIN_NULL;
     std::byte* base_ = nullptr;
     std::int64_t number_ = 0;

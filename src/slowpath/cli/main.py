@@ -30,6 +30,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
         "slowpath.cli.prove",
         "Prove by reruns what helps a watched program.",
     ),
+    ("tune", "slowpath.cli.tune", "Find the fastest way of each collective and write the files that choose it."),
     ("report", "slowpath.cli.report", "Build the report of a run folder or of a diagnosis anew."),
     ("summary", "slowpath.cli.summary", "Print the samples of a run as CSV, summarised."),
     ("table", "slowpath.cli.table", "Print latency and bandwidth over message size as OSU's programs do."),

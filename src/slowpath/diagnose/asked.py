@@ -12,12 +12,13 @@ from slowpath.core.engine_description import nearest
 from slowpath.core.errors import UsageError
 from slowpath.core.results import ContrastResult, Finding, Results
 from slowpath.diagnose.ranks.parts import with_all_ranks
+from slowpath.diagnose.ranks.shipped import groups_of_rules
 from slowpath.findings.registry import RULES
 
 _FIRST_USE = ("allocations", "first lengths", "device allocations", "pages")
 _SCREENING = ("screening", "screening of short messages", "screening of long messages")
 _CODES = {one.code for one in RULES}
-_BY_RANKS = {rule: groups for rule, groups in with_all_ranks().items() if rule in _CODES}
+_BY_RANKS = {rule: groups for rule, groups in {**with_all_ranks(), **groups_of_rules()}.items() if rule in _CODES}
 # Groups of the survey's cells in which a rule can be seen. A rule that is not here takes the whole survey.
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "SP001": _FIRST_USE,

@@ -19,7 +19,6 @@ from slowpath.diagnose.tasks import SurveyTask, Task
 from slowpath.findings.gather.control_variables import control_variables
 from slowpath.findings.remedies.registry import remedies_for
 from slowpath.findings.remedies.remedy import Remedy
-from slowpath.mpi.collective_paths import PATH_VARIABLES, PathVariable
 from slowpath.mpi.forced import Forced, forced_states
 from slowpath.mpi.own_settings import OwnSetting, removable
 from slowpath.mpi.switches import SwitchVariable, switches_of
@@ -40,11 +39,6 @@ class LibraryFacts:
     def switches(self) -> tuple[SwitchVariable, ...]:
         """Its variables that move a protocol switch."""
         return switches_of(self.name, self.version, self.transport)
-
-    @property
-    def paths(self) -> tuple[PathVariable, ...]:
-        """Its variables that open or close a path of collectives."""
-        return tuple(one for one in PATH_VARIABLES if one.applies.fits(self.name, self.version, self.transport))
 
     def remedies(self, rule: str, axis: str | None) -> tuple[Remedy, ...]:
         """Those of the table for a rule.  Args: axis: in which the finding's sides differ; None: on no contrast."""

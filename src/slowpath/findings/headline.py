@@ -13,6 +13,7 @@ from slowpath.core.results import ContrastResult, Finding
 from slowpath.core.units import format_bytes, ratio_words
 
 _THINGS = {"time_per_put_s": "puts", "receive_s": "receives", "ipc_open_s": "openings of a handle"}
+_THINGS |= {"window_use_s": "windows", "shared_window_use_s": "windows"}
 # Which collective, in what way and on how many ranks: the finding's own sentence says it.
 _SAY_ALL = ("collective_work_s", "collective_span_s", "collective_own_s")
 _DECIDED = ("faster", "slower")
@@ -81,5 +82,7 @@ def _things(finding: Finding) -> str:
 
 
 def _length(cell: int, cells: Cells) -> int | None:
-    text = cells[cell].parameters.get("message_bytes", "") if cell in cells else ""
+    parameters = cells[cell].parameters if cell in cells else {}
+    name = "window_bytes" if "window" in parameters.get("pattern", "") else "message_bytes"
+    text = parameters.get(name, "")
     return int(text) if text.isdecimal() else None

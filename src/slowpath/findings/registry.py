@@ -49,6 +49,8 @@ CATALOGUE = (
     "sp040_opens_at_call",
     "sp041_closes_at_communicator",
     "sp042_collective_path",
+    "sp043_first_use_peers",
+    "sp044_window_pages",
     "sp045_arrival",
     "sp046_oversubscribed",
 )

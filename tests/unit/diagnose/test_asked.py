@@ -12,6 +12,7 @@ from slowpath.core.errors import UsageError
 from slowpath.diagnose.asked import GROUPS, Asked, asked_for
 from slowpath.diagnose.ranks.job import Job
 from slowpath.diagnose.ranks.parts import MANY, parts
+from slowpath.diagnose.ranks.shipped import shipped_parts
 from slowpath.diagnose.ranks.survey import with_ranks
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.steps.survey import survey_text
@@ -22,7 +23,8 @@ from slowpath.mpi.own_settings import OwnSetting
 from slowpath.run.prepare import shipped_text
 
 OWN = [OwnSetting("UCX_TLS", "tcp")]
-WHOLE = with_ranks(survey_text(shipped_text("survey"), OWN, 2), Job(MANY), parts(MANY))
+PAIRS = survey_text(shipped_text("survey"), OWN, 2)
+WHOLE = with_ranks(PAIRS, Job(MANY), parts(MANY, MANY, shipped_parts(shipped_text("coll"), ["default", "threads"])))
 NO_GPU = survey_text(shipped_text("survey"), (), 0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,9 +20,9 @@ from slowpath.diagnose.ranks import parts as table
 from slowpath.diagnose.ranks.costs import STATED, cost_lines, costs, left_out_line
 from slowpath.diagnose.ranks.job import A_PAIR, Job, crowded_lines, require_possible
 from slowpath.diagnose.ranks.parts import Part, parts
+from slowpath.diagnose.ranks.shipped import RULES, shipped_parts
 from slowpath.diagnose.ranks.survey import Kept, shortened, survey_s, with_ranks, within
 from slowpath.diagnose.steps.survey import survey_text
-from slowpath.mpi.collective_paths import PATH_VARIABLES, PathVariable
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode, shipped
 from slowpath.plan.expand import expand
@@ -34,6 +34,7 @@ Json = dict[str, Any]
 MPICH = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
 PAIRS = survey_text(shipped()["survey"].read_text(), [], 0)
 BUDGET_S = 120.0
+COLL = shipped()["coll"].read_text()
 
 
 def planned(text: str, description: Json, nodes: int = 1) -> Plan:
@@ -45,8 +46,8 @@ def known(description: Json) -> frozenset[str]:
     return known_patterns(description)
 
 
-def everything(job: Job, known: frozenset[str], variables: Sequence[PathVariable] = ()) -> str:
-    return within(PAIRS, job, known, None, math.inf, variables).text
+def everything(job: Job, known: frozenset[str]) -> str:
+    return within(PAIRS, job, known, None, math.inf, COLL).text
 
 
 @pytest.fixture
@@ -115,7 +116,7 @@ def test_pairs_keep_two_ranks_and_collectives_have_all(description: Json, known:
     }
     assert of["p2p"] == of["put"] == {2}
     assert of["coll"] == {8}
-    assert not any(cell.skip for cell in plan.cells if cell.experiment == "coll")
+    assert {cell.environment for cell in plan.cells if cell.skip} <= {"unsplit allreduce"}, "MPICH has no such setting"
     default = planned(everything(A_PAIR, known), description)
     assert {default.ranks_of(one.placement) for one in default.cells} == {2}
     assert [one.name for one in default.placements] == ["bound", "unbound"], "no launch more for a pair"
@@ -133,7 +134,7 @@ def test_the_budget_is_kept_with_any_number_of_ranks(
     kept = within(PAIRS, Job(ranks, cores=ranks), known, seconds, budget_s)
     assert seconds(kept.text) <= budget_s
     names = [one["name"] for one in tomllib.loads(kept.text)["cells"]]
-    every = parts(ranks, (), min(ranks, 64))
+    every = parts(ranks, min(ranks, 64))
     fitting = [one.name for one in every if one.needs in known and ranks <= (one.most_ranks or ranks)]
     there = [name for name in fitting if name in names]
     assert there == fitting[: len(there)], "the last ones go first"
@@ -179,28 +180,53 @@ def test_counted_groups_have_all_ranks_and_no_time(description: Json) -> None:
 
 
 def test_rounds_are_counted_from_two_ranks_to_as_many_as_there_are() -> None:
-    members = [one.parameters["members"] for one in parts(2, (), 10) if one.counted]
+    members = [one.parameters["members"] for one in parts(2, 10) if one.counted]
     assert members == [["2", "3", "4", "5", "6", "7", "8", "10"]]
-    assert not any(one.counted for one in parts(2, (), 2)), "two ranks have no law over ranks"
-    assert parts(2, (), 10)[3].counted, "with more ranks than cores it is all that they tell"
+    assert not any(one.counted for one in parts(2, 2)), "two ranks have no law over ranks"
+    assert parts(2, 10)[2].counted, "with more ranks than cores it is all that they tell"
 
 
-def test_variables_that_open_and_close_paths_are_moved_and_enough_is_measured(description: Json) -> None:
-    calls, communicators = table.numbered(2, PATH_VARIABLES)
-    values = [dict(one.variables) for one in (*calls.own_environments, *communicators.own_environments)]
-    names = [one.name for one in PATH_VARIABLES]
-    assert values == [{names[0]: "1"}, {names[0]: "9"}, {names[1]: "32768"}]
-    foretold = 656  # PATH_VARIABLES has who saw it, with two ranks
-    assert foretold + 16 < int(str(communicators.parameters["calls"])) < foretold + 100
-    assert int(str(table.numbered(8, PATH_VARIABLES)[1].parameters["calls"])) > 225
-    text = everything(A_PAIR, known_patterns(description), PATH_VARIABLES)
-    groups = {one["name"]: one for one in tomllib.loads(text)["cells"]}
-    assert groups["calls of a communicator"]["environment"] == ["default", f"{names[0]}=1", f"{names[0]}=9"]
-    assert "threads" in groups["collectives under threads"]["environment"]
-    assert f"{names[0]}=1" not in groups["paths"]["environment"]
+def test_what_opens_and_closes_by_number_is_measured_as_its_rules_were_made_for(known: frozenset[str]) -> None:
+    shipped_as = {one["name"]: one for one in tomllib.loads(COLL)["cells"]}
+    there = {one["name"]: one for one in tomllib.loads(everything(A_PAIR, known))["cells"]}
+    for name in ("numbered calls", "numbered barriers", "numbered communicators"):
+        mine = there[f"collectives: {name}"]["parameters"]
+        assert {key: str(value) for key, value in shipped_as[name]["parameters"].items() if key == "calls"} == {
+            "calls": mine["calls"]
+        }
+        assert set(there[f"collectives: {name}"]["environment"]) == set(shipped_as[name]["environment"])
+    many = everything(Job(64, cores=64), known)
+    assert "collectives: numbered communicators" not in many
+    assert "collectives: numbered calls" in many
+    assert there["paths"]["environment"] == ["default", "no single copy", "network path", "threads"]
+    assert "threads" in there["collectives: thread level"]["environment"]
 
 
 def test_what_the_engine_does_not_know_is_not_asked(known: frozenset[str]) -> None:
     older = frozenset(one for one in known if not one.startswith("first_use"))
     assert "windows by length" in everything(A_PAIR, known)
     assert "windows by length" not in everything(A_PAIR, older)
+
+
+def test_groups_of_the_shipped_campaign_are_taken_over_with_less_effort(
+    description: Json, known: frozenset[str]
+) -> None:
+    parts_of = {one.name: one for one in shipped_parts(COLL, ["default", "threads"])}
+    assert len(parts_of) == len(RULES), "each group that is named is in the campaign"
+    level = parts_of["collectives: thread level"]
+    assert level.environments == ("default", "threads")
+    assert [one.setting for one in level.own_environments] == ["collectives_open_later", "collectives_never_open"]
+    assert [one.axis for one in level.pairs] == ["environment"]
+    plan = planned(everything(A_PAIR, known), description)
+    names = [one.name for one in plan.environments]
+    assert len(set(names)) == len(names)
+    mine = next(one for one in plan.cells if one.group == "collectives: lengths")
+    assert mine.parameters["samples"] == table.BRIEF["samples"]
+
+
+def test_waits_are_of_all_ranks_where_they_share_cores_and_of_none_elsewhere(known: frozenset[str]) -> None:
+    crowded = tomllib.loads(everything(Job(8, cores=2), known))
+    waits = next(one for one in crowded["cells"] if one["name"] == "collectives: waits")
+    place = next(one for one in crowded["placement"] if one["name"] == waits["placement"][0])
+    assert (place["ranks"], place["bind"]) == (8, "none")
+    assert "collectives: waits" not in everything(Job(8, cores=8), known)

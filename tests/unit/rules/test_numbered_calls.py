@@ -60,14 +60,14 @@ def test_a_variable_that_does_not_move_it_refutes_the_cause() -> None:
     assert found.status == "observed"
 
 
-def test_without_other_lengths_bytes_and_time_are_not_excluded() -> None:
+def test_without_other_lengths_bytes_are_not_excluded() -> None:
     run = Planted()
     run.environment("at 9", MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD="9")
     for environment, at in (("default", 5), ("at 9", 9)):
         for name in ("bcast", "reduce", "allreduce"):
             opens(run, True, at, collective=name, message_bytes=8, environment=environment)
     found = only(run)
-    assert {one.name for one in found.rivals if one.state == "standing"} == {"bytes", "time"}
+    assert {one.name for one in found.rivals if one.state == "standing"} == {"bytes"}
     assert found.legs.explained.state == "missing"
 
 

@@ -57,6 +57,8 @@ LAWS = {
     "SP015": ("blocks", "block", 5e-8),
     "SP021": ("queue", "entry in front", 2e-8),
     "SP023": ("allocation", "byte of the allocation", 1e-12),
+    "SP043": ("each", "one more", 2e-5),
+    "SP044": ("bytes", "byte of the window", 1.2e-6 / 4096),
 }
 
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slowpath.diagnose.campaign_text import EnvironmentTable
-from slowpath.mpi.collective_paths import PathVariable
 from slowpath.mpi.guidelines import GUIDELINES
 
 WORK = "collective_work_s"
@@ -63,6 +62,8 @@ class Part:
     own_environments: of this group alone, next to the others.
     everywhere: measured in each placement, and not in the first alone.  most_ranks: with more it is left out, since
     it would take too long.  least_ranks: with fewer there is nothing to see.
+    crowded: of all ranks where they share cores, and else left out.
+    is_early: it goes before most others.
     """
 
     name: str
@@ -75,6 +76,8 @@ class Part:
     everywhere: bool = False
     most_ranks: int | None = None
     least_ranks: int = 2
+    crowded: bool = False
+    is_early: bool = False
     own_environments: tuple[EnvironmentTable, ...] = ()
     effort: Mapping[str, str] = field(default_factory=lambda: BRIEF)
 
@@ -113,117 +116,6 @@ def held_against(collective: str) -> Part | None:
         {"collective": collective, **lengths, "way": ["library", *ways]},
         pairs,
     )
-
-
-SHAPES = (
-    Part(
-        "lengths of collectives",
-        ("SP037",),
-        {"collective": ["bcast", "allreduce", "alltoall", "allgather"], "message_bytes": "8..1MiB*4"},
-        everywhere=True,
-    ),
-    Part(
-        "operations",
-        ("SP042",),
-        {"collective": ["allreduce", "reduce"], "message_bytes": ["8", "65536"], "op": ["sum", "user", "user_ordered"]},
-        (
-            Pair("user operation", "Is an operation of the user's slower than MPI_SUM?", "op", "sum", ("user",)),
-            Pair("ordered operation", "What does it cost that it does not commute?", "op", "user", ("user_ordered",)),
-        ),
-    ),
-    Part(
-        "collectives under threads",
-        ("SP042",),
-        {"collective": ["bcast", "allreduce", "barrier"], "message_bytes": "8"},
-        (
-            Pair(
-                "collectives under threads",
-                "What does MPI_THREAD_MULTIPLE cost a collective?",
-                "environment",
-                "default",
-                ("threads",),
-            ),
-        ),
-        environments=EVERY,
-    ),
-    Part(
-        "shapes of elements",
-        ("SP038",),
-        {"collective": ["bcast", "allgather"], "message_bytes": ["8192", "262144"], "shape": ["elements", "one_type"]},
-        (
-            Pair(
-                "one big element",
-                "Is one big element slower than many small ones?",
-                "shape",
-                "elements",
-                ("one_type",),
-            ),
-        ),
-    ),
-    Part(
-        "arrivals",
-        ("SP045",),
-        {
-            "collective": ["bcast", "allreduce", "alltoall"],
-            "message_bytes": ["8", "65536"],
-            "arrival": ["together", "one_late"],
-            "arrival_ratio": "2",
-        },
-        (
-            Pair(
-                "a late rank",
-                "Does it take longer from its last rank's entry on where one came late?",
-                "arrival",
-                "together",
-                ("one_late",),
-            ),
-        ),
-    ),
-)
-# Enough numbers on either side of a change, and collectives that have no such path among them.
-_CALLS = {
-    "pattern": "counted",
-    "collective": ["bcast", "allreduce", "barrier", "reduce", "alltoall"],
-    "message_bytes": "8",
-    "calls": "24",
-}
-_COMMUNICATORS = {"pattern": "communicators", "collective": "bcast", "message_bytes": "8"}
-_FEW = {"samples": "6", "time_limit_s": "0.0005", "warmup_s": "0"}
-_BEHIND = 40  # communicators behind the one at which a path is foretold to close
-_USUAL_COMMUNICATORS = 300
-
-
-def numbered(ranks: int, variables: Sequence[PathVariable]) -> tuple[Part, Part]:
-    """Calls of a communicator and communicators one after the other, each also with the library's own variables moved.
-
-    Args: variables: of the library, that open and close such paths.
-    """
-    opens = [one for one in variables if one.kind == "opens"]
-    closes = [one for one in variables if one.kind == "closes"]
-    earlier = [_moved(one, at) for one in opens for at in (1, one.default + 4)]
-    less = [_moved(one, one.default // 2) for one in closes]
-    held = max([one.default // (_KIB_PER_COMMUNICATOR + _KIB_PER_RANK * ranks) for one in closes], default=0)
-    calls = held + _BEHIND if held else _USUAL_COMMUNICATORS
-    return (
-        Part("calls of a communicator", ("SP040",), _CALLS, own_environments=tuple(earlier)),
-        Part(
-            "communicators",
-            ("SP041",),
-            {**_COMMUNICATORS, "calls": str(calls)},
-            effort=_FEW,
-            own_environments=tuple(less),
-            most_ranks=MOST_RANKS_OF_MANY,
-        ),
-    )
-
-
-def _moved(variable: PathVariable, value: int) -> EnvironmentTable:
-    return EnvironmentTable(f"{variable.name}={value}", {variable.name: str(value)})
-
-
-# MPICH, src/mpid/ch4/shm/posix/release_gather: 32 KiB and a page, and 32 KiB for each rank.
-_KIB_PER_COMMUNICATOR, _KIB_PER_RANK = 36, 32
-MOST_RANKS_OF_MANY = 16
 
 
 def counted(ranks: int) -> Part:
@@ -282,23 +174,27 @@ FIRST_USE = (
 )
 
 
-def parts(ranks: int = 2, variables: Sequence[PathVariable] = (), all_ranks: int | None = None) -> list[Part]:
+def parts(
+    ranks: int = 2,
+    all_ranks: int | None = None,
+    shipped: Sequence[Part] = (),
+) -> list[Part]:
     """All of them, the most valuable first.
 
-    Args: ranks: of what is timed.  variables: as of `numbered`.  all_ranks: of what is counted; None: as many.
+    Args: ranks: of what is timed.  all_ranks: of what is counted; None: as many.  shipped: of campaigns/coll.toml.
     """
     held = [part for one in HELD if (part := held_against(one)) is not None]
-    calls, communicators = numbered(ranks, variables)
-    rounds = counted(all_ranks or ranks)
-    first = [*held[:2], calls, rounds, *held[2:4], communicators, *FIRST_USE]
-    every = [*first, *SHAPES[:3], *held[4:], *SHAPES[3:]]
-    return [one for one in every if one.least_ranks <= (all_ranks or ranks if one.counted else ranks)]
+    early = [one for one in shipped if one.is_early]
+    later = [one for one in shipped if not one.is_early]
+    every = [*held[:2], *early, counted(all_ranks or ranks), *held[2:4], *FIRST_USE, *later, *held[4:]]
+    of_all = all_ranks or ranks
+    return [one for one in every if one.least_ranks <= (of_all if one.counted or one.crowded else ranks)]
 
 
 MANY = 64  # with so many there is every group
 
 
 def with_all_ranks() -> dict[str, tuple[str, ...]]:
-    """Rule -> names of the groups that can show it."""
+    """Rule -> names of the groups of this file that can show it."""
     every = parts(MANY)
     return {rule: tuple(one.name for one in every if rule in one.rules) for one in every for rule in one.rules}

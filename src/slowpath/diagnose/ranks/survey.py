@@ -19,7 +19,7 @@ from slowpath.diagnose.campaign_text import (
 from slowpath.diagnose.places import Place
 from slowpath.diagnose.ranks.job import PAIR, Job
 from slowpath.diagnose.ranks.parts import EVERY, Part, parts
-from slowpath.mpi.collective_paths import PathVariable
+from slowpath.diagnose.ranks.shipped import shipped_parts
 
 MOST_BYTES = 32 * 2**20  # that all ranks together get in a call; longer messages are left out
 # Of a diagnosis' budget: with more ranks than two they are what was asked about.
@@ -48,17 +48,18 @@ def within(
     known: Collection[str],
     estimate: Estimate | None,
     budget_s: float,
-    variables: Sequence[PathVariable] = (),
+    shipped: str | None = None,
 ) -> Kept:
     """The survey of pairs and behind it the part with all ranks, thinned from its end.
 
     Args: pairs: the survey of two ranks, as text.  known: experiments of the engine with each of their patterns.
           estimate: None: nothing is left out.  budget_s: of the whole survey; that of pairs is kept whatever it takes.
-          variables: of the library, that open or close paths of collectives.
+          shipped: text of campaigns/coll.toml.
     """
     ranks = job.timed_ranks
-    table = parts(ranks, variables, job.counted_ranks)
-    every = [one for one in table if one.needs in known and ranks <= (one.most_ranks or ranks)]
+    more = shipped_parts(shipped, _environments(pairs)) if shipped else []
+    table = parts(ranks, job.counted_ranks, more)
+    every = [one for one in table if one.needs in known and _fits(one, job)]
     if estimate is None:
         return Kept(with_ranks(pairs, job, every))
     low, high = 0, len(every)  # groups that fit; all further ones would not
@@ -71,6 +72,16 @@ def within(
     return Kept(with_ranks(pairs, job, every[:low]), tuple(one.name for one in every[low:]))
 
 
+def _fits(part: Part, job: Job) -> bool:
+    if part.crowded:
+        return job.is_crowded
+    return job.timed_ranks <= (part.most_ranks or job.timed_ranks)
+
+
+def _environments(pairs: str) -> list[str]:
+    return [one["name"] for one in tomllib.loads(pairs).get("environment", ())] or ["default"]
+
+
 def with_ranks(pairs: str, job: Job, chosen: Sequence[Part]) -> str:
     """The whole survey with these groups."""
     if not chosen:
@@ -79,22 +90,29 @@ def with_ranks(pairs: str, job: Job, chosen: Sequence[Part]) -> str:
     name, place = job.counted_place
     counted = {BOUND: timed[BOUND]} if job.ranks == PAIR and not job.is_crowded else {name: place}
     used = {
-        **(timed if any(not one.counted for one in chosen) else {}),
-        **(counted if any(one.counted for one in chosen) else {}),
+        **(timed if any(not _of_all(one) for one in chosen) else {}),
+        **(counted if any(_of_all(one) for one in chosen) else {}),
     }
-    of_pairs = [one["name"] for one in tomllib.loads(pairs).get("environment", ())] or ["default"]
+    of_pairs = _environments(pairs)
     tables = [placement_text(name, place) for name, place in used.items() if name != BOUND]
+    made = set[str]()
     for part in chosen:
-        own = shortened(part, job.counted_ranks if part.counted else job.timed_ranks)
-        places = list(counted if part.counted else timed)
+        own = shortened(part, job.counted_ranks if _of_all(part) else job.timed_ranks)
+        places = list(counted if _of_all(part) else timed)
         places = places if part.everywhere else places[:1]
         environments = of_pairs if part.environments == EVERY else list(part.environments)
-        tables += [environment_text(one) for one in part.own_environments]
+        tables += [environment_text(one) for one in part.own_environments if one.name not in made]
+        made |= {one.name for one in part.own_environments}
         environments += [one.name for one in part.own_environments]
         group = CellsTable(part.name, part.experiment, {**part.effort, **own.parameters}, environments, places)
         tables.append(group_text(group))
         tables += [contrast_text(one) for one in _contrasts(part)]
     return "\n\n".join([_named(pairs).rstrip("\n"), *tables]) + "\n"
+
+
+def _of_all(part: Part) -> bool:
+    """Whether it has all ranks, cores or no cores."""
+    return part.counted or part.crowded
 
 
 def _named(pairs: str) -> str:

@@ -116,13 +116,13 @@ def propose(state: State) -> Iterator[Proposal]:
 
 def whole_survey(state: State) -> str:
     """The survey of this machine, whatever was asked for and however much the budget holds."""
-    return within(_pairs(state), state.job, state.experiments, None, math.inf, state.library.paths).text
+    return within(_pairs(state), state.job, state.experiments, None, math.inf, shipped_text("coll")).text
 
 
 def within_budget(state: State) -> Kept:
     """As much of the survey as its share of the budget holds."""
-    most_s, paths = survey_s(state.budget_s, state.job.ranks), state.library.paths
-    return within(_pairs(state), state.job, state.experiments, state.estimate, most_s, paths)
+    most_s = survey_s(state.budget_s, state.job.ranks)
+    return within(_pairs(state), state.job, state.experiments, state.estimate, most_s, shipped_text("coll"))
 
 
 def _pairs(state: State) -> str:

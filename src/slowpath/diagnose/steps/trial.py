@@ -24,6 +24,9 @@ from slowpath.diagnose.trials.verdict import judge_trial
 from slowpath.findings.remedies.registry import REMEDIES
 from slowpath.findings.remedies.remedy import Remedy
 
+# Patterns whose slow and fast side lie in one cell; the run in which it was found has tried the remedies itself.
+NUMBERED = ("counted", "communicators")
+
 
 def propose(finding: Finding, state: State) -> Iterator[Proposal]:
     """The remedies of the table for its rule, and for the axis in which its sides differ."""
@@ -83,6 +86,7 @@ def _proposals(finding: Finding, state: State, remedies: Iterable[tuple[Remedy, 
     if finding.status == "proven":
         return
     tried = {task.remedy for task in state.tasks(TrialTask) if task.finding == finding.id}
+    remedies = [one for one in remedies if one[1].slow.parameters.get("pattern") not in NUMBERED]
     for remedy, seen in remedies:
         sides = where_it_can_help(seen, remedy, state.ranks, state.cores)
         if remedy.name in tried or isinstance(sides, CannotHelp):

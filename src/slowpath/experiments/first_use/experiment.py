@@ -37,6 +37,7 @@ FIRST_USE = Experiment(
         "made_by": "setting",
         "window": "setting",
         "memory": "setting",
+        "window_info": "setting",
         "persistent": "setting",
         "message_bytes": "covariate",
         "window_bytes": "covariate",
@@ -45,4 +46,5 @@ FIRST_USE = Experiment(
     },
     seconds=first_use_seconds,
     recorded_bytes=first_use_recorded_bytes,
+    views=("first_use",),
 )

@@ -8,13 +8,16 @@ from typing import Any
 
 from slowpath.findings.evidence.collectives import Cliff, Same, Under
 from slowpath.findings.evidence.evidence import Fact
+from slowpath.findings.evidence.first_uses import FirstUseGrowth, WindowPages
 from slowpath.findings.evidence.numbered import Closing, Opening
 from slowpath.findings.evidence.violations import Violation
 from slowpath.findings.gather import violations
 from slowpath.findings.gather.cliffs import cliffs
+from slowpath.findings.gather.first_use_growth import first_use_growth
 from slowpath.findings.gather.numbered import closings, openings
 from slowpath.findings.gather.source import Source
 from slowpath.findings.gather.under import sames, unders
+from slowpath.findings.gather.window_pages import window_pages
 
 Gather = Callable[[Source], Sequence[Any]]
 
@@ -22,9 +25,11 @@ _KINDS: Mapping[type, Gather] = {
     Violation: violations.violations,
     Opening: openings,
     Closing: closings,
-    Under: unders,
-    Same: sames,
     Cliff: cliffs,
+    FirstUseGrowth: first_use_growth,
+    Same: sames,
+    Under: unders,
+    WindowPages: window_pages,
 }
 
 

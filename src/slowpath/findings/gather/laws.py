@@ -12,7 +12,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.units import format_bytes
 from slowpath.findings.evidence.evidence import Slowdown
 from slowpath.findings.evidence.words import number, page_bytes
-from slowpath.stats.laws import blocks, constant, live_buffers, message, pages, queue, repetition, segments
+from slowpath.stats.laws import blocks, constant, each, live_buffers, message, pages, queue, repetition, segments
 from slowpath.stats.laws.choose import Choice, choose
 from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.drawn import drawn_points
@@ -149,6 +149,15 @@ def length_law(excess_s: Mapping[float, Sequence[float]], minimum_effect: float)
         if sum(value > 0 for value in values) > len(values) / 2
     }
     return _chosen(rows, (_MESSAGE,), minimum_effect, (constant.LAW, message.LAW))
+
+
+def count_law(launches_s: Mapping[float, Sequence[float]], minimum_effect: float) -> FittedLaw | None:
+    """Law of times over a plain count.
+
+    Args: launches_s: count -> of each launch, seconds.  Returns: None with fewer than three counts.
+    """
+    rows: dict[tuple[float, ...], list[float]] = {(count,): list(times) for count, times in launches_s.items()}
+    return _chosen(rows, (each.COUNT,), minimum_effect, (constant.LAW, each.LAW))
 
 
 def page_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLaw | None:

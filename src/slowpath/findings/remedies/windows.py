@@ -31,6 +31,11 @@ def _local(parameters: Parameters) -> Mapping[str, str] | None:
     return set_to("synchronise", "flush_local")(parameters) if flushes else None
 
 
+def _unkeyed(parameters: Parameters) -> Mapping[str, str] | None:
+    """Of windows that are made, and not of puts to them."""
+    return set_to("window_info", "none")(parameters) if "uses" in parameters else None
+
+
 def _without_locks(parameters: Parameters) -> Mapping[str, str] | None:
     """Of windows with fences or PSCW: those with a lock or a flush are locked."""
     locked = parameters.get("synchronise") not in ("fence", "pscw")
@@ -136,5 +141,31 @@ REMEDIES = (
         change=_predefined,
         code="MPI_Put(data, count, MPI_DOUBLE, target, place, count, MPI_DOUBLE, window);",
         phrase="predefined datatypes",
+    ),
+    Remedy(
+        "no symmetric heap",
+        "Leave out the info key symheap_required: MPICH then takes whatever address the kernel gives.",
+        ("SP044",),
+        ("window_info",),
+        None,
+        ("windows of several nodes may need a table of addresses in place of one",),
+        ("pmodels/mpich issue 5962",),
+        AppliesTo("mpich"),
+        parameter="window_info",
+        change=_unkeyed,
+        code="MPI_Win_allocate_shared(bytes, unit, MPI_INFO_NULL, node_comm, &memory, &window);",
+        uncontrolled="every window of the cell has the key, so nothing that the remedy must leave can be measured",
+        phrase="windows without symheap_required",
+    ),
+    Remedy(
+        "keep windows",
+        "Make long windows once and keep them.",
+        ("SP044",),
+        ("memory", "window_info"),
+        side_effects=("their memory stays taken",),
+        sources=("MPI-4.1 section 12.2",),
+        code="static MPI_Win window;  /* made once, used from step to step */",
+        untried="the finding's own cells make windows, since that is what they are about",
+        phrase="windows that are kept",
     ),
 )

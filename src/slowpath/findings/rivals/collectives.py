@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from slowpath.core.results import Claim
-from slowpath.core.units import format_bytes, format_time
+from slowpath.core.units import format_bytes
 from slowpath.findings.evidence.collectives import Cliff
 from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.numbered import Closing, Opening
@@ -12,7 +12,7 @@ from slowpath.findings.evidence.words import number
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.rule import Observation, Support
 
-FAR_APART = 8.0  # how far bytes, or times, have to lie apart that did not matter
+FAR_APART = 8.0  # how far bytes have to lie apart that did not matter
 GONE = 0.5  # of an excess, at the lower end of its interval, that has to be gone
 FRESH = 3  # communicators of one process that each show it
 
@@ -34,11 +34,12 @@ def _by_bytes(evidence: Evidence, seen: Observation, _: Support) -> Judged:
 
 
 def _by_time(evidence: Evidence, seen: Observation, _: Support) -> Judged:
-    times = [one.before_s for one in _opening(evidence, seen).seen]
-    if max(times) < FAR_APART * min(times):
-        return Judged("standing", "not made: calls of unlike times, as long messages or ranks that come late")
-    low, high = (format_time(end) for end in (min(times), max(times)))
-    return Judged("refuted", f"the same call where those in front took {low} together, and where they took {high}")
+    """How long the calls in front took does not say when they began: pauses lie between them."""
+    hit = [one for one in _opening(evidence, seen).moved if one.within and one.seen is not None]
+    if not hit:
+        return Judged("standing", "not made: a variable that counts calls, set to another number")
+    numbers = ", ".join(f"{one.seen} with {'='.join(next(iter(one.variables.items())))}" for one in hit)
+    return Judged("refuted", f"a variable that counts calls sets the call exactly, for all lengths: {numbers}")
 
 
 def _by_process(evidence: Evidence, seen: Observation, _: Support) -> Judged:
@@ -138,7 +139,7 @@ OPENS = (
         "time",
         "The path opens some time after the communicator was made, or the processor is warm only then.",
         _claim("uses"),
-        "calls that take unlike times, and ranks that come late",
+        "the library's variable, set to other numbers of calls",
         _by_time,
     ),
     RivalKind(

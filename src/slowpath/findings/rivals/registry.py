@@ -190,6 +190,22 @@ _MAPPED_TWICE = RivalKind(
     by_witness("the slow side takes a quarter more instructions, or more"),
 )
 
+_PAGES_THEMSELVES = RivalKind(
+    "pages themselves",
+    "The window's memory has more pages, or dearer ones, than the program's.",
+    claim("kernel", "pages"),
+    "page faults of a rank, counted for the same length with and without MPI",
+    by_witness("no more page faults were counted than without MPI"),
+    hypotheses=("its memory is of another kind than the program's", "the library writes to the pages itself"),
+)
+_CHAIN = RivalKind(
+    "late ranks",
+    "Ranks come late, and the more there are the later the last one.",
+    claim("waiting", "nothing"),
+    "ranks set off by a common deadline, and a time from the last begin to the last end",
+    by_design(lambda _, __: True, "times run from the last rank's begin to the last rank's end", ""),
+)
+
 _FIRST_USE = (COLD, UNTOUCHED, WAITING, SIDE)
 
 RIVALS: Mapping[str, RuleRivals] = {
@@ -222,6 +238,8 @@ RIVALS: Mapping[str, RuleRivals] = {
     "SP040": RuleRivals(claim("path", "calls"), OPENS),
     "SP041": RuleRivals(claim("path", "communicators"), CLOSES),
     "SP042": RuleRivals(claim("path", "nothing"), PATHS),
+    "SP043": RuleRivals(claim(None, "nothing"), (_CHAIN,)),
+    "SP044": RuleRivals(claim("kernel", "allocation"), (_PAGES_THEMSELVES, WAITING)),
     "SP046": RuleRivals(claim("waiting", "nothing"), CORES),
 }
 

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of a tuning: what libslowpath-coll.so reads, and what the library itself reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.files import write_atomically
+from slowpath.diagnose.tune.request import TuneRequest
+from slowpath.mpi.library_file import library_file
+from slowpath.mpi.mpi import Mpi
+from slowpath.mpi.tune import intel, mpich, openmpi
+from slowpath.mpi.tuning import FILE_VARIABLE, Pick, ranges, tuning_text
+
+TUNING: Final = "tuning.json"
+PRELOAD: Final = "LD_PRELOAD"
+LIBRARY: Final = "libslowpath-coll.so"
+_SONAMES: Final = ("libmpi.so.12", "libmpi.so")
+
+
+def written(
+    folder: Path,
+    request: TuneRequest,
+    picks: Sequence[Pick],
+    mpi: Mpi,
+    environ: Mapping[str, str],
+    preload: Path | None,
+) -> dict[str, str]:
+    """Write the files of `picks` into `folder`.
+
+    Args:    preload: libslowpath-coll.so; None: it is not there, and the mock-ups are left to tuning.json.
+    Returns: the variables that make the library, and the preload, read them; none where nothing was picked.
+    Raises:  EnvironmentFailure: the disk refuses; the library does not show what its file has to begin with.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / TUNING, tuning_text(request.identity, picks, (*request.bytes, 0)))
+    variables = _of_library(folder, request, picks, mpi, environ)
+    if preload is not None and any(one.kind == "mockup" for one in picks):
+        variables = {**variables, FILE_VARIABLE: str(folder / TUNING), PRELOAD: str(preload)}
+    return variables
+
+
+def export_lines(variables: Mapping[str, str]) -> list[str]:
+    """To be copied into a shell."""
+    return [f"export {name}='{value}'" for name, value in variables.items()]
+
+
+def preload_beside(engine: Path) -> Path | None:
+    """The library next to an engine, where ld.so can be asked for it."""
+    found = engine.parent / LIBRARY
+    return found if found.is_file() and not any(letter in str(found) for letter in " :") else None
+
+
+def _of_library(
+    folder: Path, request: TuneRequest, picks: Sequence[Pick], mpi: Mpi, environ: Mapping[str, str]
+) -> dict[str, str]:
+    chosen = ranges(picks, "algorithm", (*request.bytes, 0))
+    if not chosen:
+        return {}
+    if request.library == "mpich":
+        for name, text in mpich.files(_library_bytes(mpi, environ), chosen).items():
+            write_atomically(folder / name, text)
+        return mpich.variables(str(folder))
+    if request.library == "openmpi":
+        write_atomically(folder / openmpi.FILE, openmpi.rules_text(chosen))
+        return openmpi.variables(str(folder / openmpi.FILE))
+    write_atomically(folder / intel.FILE, intel.script_text(chosen))
+    return intel.variables(chosen)
+
+
+def _library_bytes(mpi: Mpi, environ: Mapping[str, str]) -> bytes:
+    for soname in _SONAMES:
+        found = library_file(mpi, soname, mpi.environ(environ))
+        if found is not None:
+            return Path(os.path.realpath(found)).read_bytes()
+    raise EnvironmentFailure(f"{mpi.identity}: its library file was not found; tune its mock-ups alone: --ways mockups")

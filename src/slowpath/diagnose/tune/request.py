@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is to be tuned; tune.json of the folder, so that it can be continued."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from slowpath.core.decoding import Versioned, decoded
+from slowpath.core.errors import UsageError
+from slowpath.core.files import read_bytes, write_atomically
+from slowpath.mpi.guidelines import GUIDELINES
+from slowpath.mpi.tune.algorithms import ALGORITHMS
+
+FILE: Final = "tune.json"
+SCHEMA: Final = 1
+DEFAULT_COLLECTIVES: Final = (
+    "barrier",
+    "bcast",
+    "reduce",
+    "allreduce",
+    "allgather",
+    "alltoall",
+    "reduce_scatter_block",
+)
+DEFAULT_BYTES: Final = (8, 1024, 16384, 131072, 1048576)
+
+
+class TuneRequest(msgspec.Struct, frozen=True):
+    """mpi: as the user names it; null: the one in use.  identity: library and version, as tuning.json has it.
+
+    bytes: of the message, as `message_bytes` of the experiment coll.  rounds: launches of an environment in each step.
+    """
+
+    library: str
+    identity: str
+    mpi: str | None
+    collectives: tuple[str, ...]
+    ranks: tuple[int, ...]
+    bytes: tuple[int, ...]
+    rounds: int
+    schema: int = SCHEMA
+
+    def lengths(self, collective: str) -> tuple[int, ...]:
+        """A barrier has one."""
+        return (0,) if collective == "barrier" else self.bytes
+
+
+def save(folder: Path, request: TuneRequest) -> None:
+    """Raises: EnvironmentFailure: the disk refuses."""
+    write_atomically(folder / FILE, msgspec.json.format(msgspec.json.encode(request), indent=1) + b"\n")
+
+
+def load(folder: Path) -> TuneRequest:
+    """Raises: UsageError: the folder is none of `slowpath tune`.  RecordError: the file is damaged."""
+    file = folder / FILE
+    if not file.is_file():
+        raise UsageError(f"{folder}: no {FILE}; name a folder that slowpath tune began")
+    content, advice = read_bytes(file), "tune anew"
+    if decoded(content, Versioned, file, advice, "is no request").schema != SCHEMA:
+        raise UsageError(f"{file}: by another version of slowpath; tune anew")
+    return decoded(content, TuneRequest, file, advice)
+
+
+def require_known(request: TuneRequest) -> None:
+    """Raises: UsageError: a collective that can't be tuned."""
+    known = sorted({one.collective for one in GUIDELINES if one.mockup} | set(ALGORITHMS.get(request.library, {})))
+    for name in request.collectives:
+        if name not in known:
+            raise UsageError(f"--collectives {name}: can't be tuned under {request.library}; one of {', '.join(known)}")

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the runs of a tuning measured, as trials and factors of cells. Pure."""
+
+from __future__ import annotations
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.results import Results
+from slowpath.diagnose.tune.campaigns import METRIC, TUNED
+from slowpath.diagnose.tune.choose import Cell, Factor, Trial
+from slowpath.diagnose.tune.request import TuneRequest
+from slowpath.mpi.tune.algorithms import environments
+
+
+def trials(results: Results, request: TuneRequest, ranks: int) -> dict[Cell, list[Trial]]:
+    """Of the run that chooses: the ways of each cell that were measured."""
+    forced = {
+        f"forced {n + 1}": chosen for n, (chosen, _) in enumerate(environments(request.library, request.collectives))
+    }
+    found: dict[Cell, list[Trial]] = {}
+    for cell in results.cells:
+        time_s = _time_s(cell)
+        if time_s is None:
+            continue
+        place, way = cell_of(cell, ranks), cell.parameters["way"]
+        algorithm = forced.get(cell.environment, {}).get(place.collective)
+        if way != "library":
+            found.setdefault(place, []).append(Trial("mockup", way, time_s))
+        elif algorithm is not None:
+            found.setdefault(place, []).append(Trial("algorithm", algorithm, time_s))
+        else:
+            found.setdefault(place, []).append(Trial(None, "", time_s))
+    return found
+
+
+def factors(results: Results, ranks: int) -> tuple[list[Factor], dict[tuple[Cell, str], Factor]]:
+    """Of a run with contrasts: those of the file as a whole, and those of mock-ups by their names."""
+    cells = {cell.cell: cell for cell in results.cells}
+    by_file: list[Factor] = []
+    by_way: dict[tuple[Cell, str], Factor] = {}
+    for one in results.contrasts:
+        if one.metric != METRIC or one.ratio is None or one.a_value_s is None or one.b_value_s is None:
+            continue
+        place = cell_of(cells[one.b.cell], ranks)
+        interval = None if one.interval is None else (one.interval[0], one.interval[1])
+        factor = Factor(place, one.a_value_s, one.b_value_s, one.ratio, interval)
+        if one.axis == "environment" and one.b.value == TUNED:
+            by_file.append(factor)
+        elif one.axis == "way":
+            by_way[place, one.b.value] = factor
+    return by_file, by_way
+
+
+def cell_of(cell: CellResult, ranks: int) -> Cell:
+    """Where a cell stands in the grid."""
+    return Cell(cell.parameters["collective"], ranks, int(cell.parameters["message_bytes"]))
+
+
+def _time_s(cell: CellResult) -> float | None:
+    metric = cell.metrics.get(METRIC)
+    estimate = metric.phases.get("steady") if metric is not None else None
+    return None if estimate is None else estimate.value

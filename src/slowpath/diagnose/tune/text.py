@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a tuning says: a table of cells, the gain over all of them, the lines to copy. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.core.units import format_bytes, format_time
+from slowpath.diagnose.tune.choose import Factor, geometric_mean
+from slowpath.diagnose.tune.files import export_lines
+from slowpath.diagnose.tune.request import TuneRequest
+from slowpath.diagnose.tune.session import Tuned
+
+
+def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
+    """The whole text."""
+    shown = [*table(tuned.factors), *_mockups(tuned)]
+    changed = [one for one in tuned.factors if one.pick is not None]
+    mean = geometric_mean(changed)
+    if mean is not None:
+        over_all = mean ** (len(changed) / len(tuned.factors))
+        worst = max(tuned.factors, key=lambda one: one.ratio)
+        shown += [
+            "",
+            f"{request.identity}: of {len(tuned.factors)} cells measured anew {len(changed)} take another way and are"
+            f" {mean:.2f} times faster in the geometric mean; over all cells, the others counted as 1: {over_all:.3f}",
+            f"worst cell: {name_of(worst)}: {_factor(worst)}"
+            + ("" if worst.worse else "; no cell is proven to be over 2 % worse"),
+        ]
+    if not tuned.picks:
+        return [
+            *shown,
+            "",
+            f"{request.identity}: nothing was proven to be faster than the library's own choice; no file is needed",
+        ]
+    if not tuned.variables:
+        return [*shown, "", "tuning.json holds them for libslowpath-coll.so, which this engine does not have"]
+    return [*shown, "", "To use it:", *(f"  {line}" for line in export_lines(tuned.variables))]
+
+
+def table(factors: Sequence[Factor]) -> list[str]:
+    """A row for each cell."""
+    if not factors:
+        return []
+    rows = [("cell", "default", "tuned", "by", "times faster")]
+    rows += [
+        (
+            name_of(one),
+            format_time(one.default_s),
+            format_time(one.tuned_s),
+            one.pick.name if one.pick else "the library's own choice",
+            _factor(one),
+        )
+        for one in sorted(factors, key=lambda one: one.cell)
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def name_of(one: Factor) -> str:
+    """`bcast, 64 KiB, 4 ranks`."""
+    length = "" if one.cell.collective == "barrier" else f", {format_bytes(one.cell.bytes)}"
+    return f"{one.cell.collective}{length}, {one.cell.ranks} ranks"
+
+
+def _mockups(tuned: Tuned) -> list[str]:
+    cells = {one.cell for one in tuned.factors if one.pick is not None}
+    alone = [one for one in tuned.mockups if one.pick in tuned.picks and one.cell not in cells]
+    if not alone:
+        return []
+    return [
+        "",
+        "Proven in one process against the library's own call; libslowpath-coll.so was not there to verify the file:",
+        *table(alone),
+    ]
+
+
+def _factor(one: Factor) -> str:
+    """Default over tuned with its interval."""
+    if one.interval is None:
+        return f"{1 / one.ratio:.2f}"
+    low, high = one.interval
+    return f"{1 / one.ratio:.2f} [{1 / high:.2f}, {1 / low:.2f}]" if low > 0 else f"{1 / one.ratio:.2f}"

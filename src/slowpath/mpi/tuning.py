@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tuning.json: ranges in which a mock-up was proven faster than the library's own collective. Pure.
+
+libslowpath-coll.so reads it (SLOWPATH_COLL); engine/replace/table.cpp has the other side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+SCHEMA = 1
+FILE_VARIABLE = "SLOWPATH_COLL"
+Kind = Literal["algorithm", "mockup"]
+
+
+class TuningRow(msgspec.Struct, frozen=True):
+    """collective: as in MPI_Name, in lower case.  ranks, bytes: first and last of the range."""
+
+    collective: str
+    ranks: tuple[int, int]
+    bytes: tuple[int, int]
+    mockup: str
+
+
+class TuningFile(msgspec.Struct, frozen=True):
+    """mpi: library and version that the rows were proven for."""
+
+    mpi: str
+    rows: tuple[TuningRow, ...]
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, order=True)
+class Pick:
+    """What one cell takes in place of the library's choice.
+
+    bytes: of the message, as `message_bytes` of the experiment coll.  kind: algorithm: one of the library's own, by the
+    name that its settings have; mockup: other calls.
+    """
+
+    collective: str
+    ranks: int
+    bytes: int
+    kind: Kind
+    name: str
+
+
+@dataclass(frozen=True)
+class Range:
+    """Neighbouring lengths of the grid that take the same; both ends were proven."""
+
+    collective: str
+    ranks: int
+    first: int
+    last: int
+    name: str
+
+
+def ranges(picks: Sequence[Pick], kind: Kind, grid: Sequence[int]) -> list[Range]:
+    """Picks of one kind with lengths next to each other in the grid put together; no length outside of them."""
+    found: list[Range] = []
+    place = {length: number for number, length in enumerate(sorted(set(grid)))}
+    for pick in sorted(one for one in picks if one.kind == kind):
+        last = found[-1] if found else None
+        if (
+            last is not None
+            and (last.collective, last.ranks, last.name) == (pick.collective, pick.ranks, pick.name)
+            and place[pick.bytes] == place[last.last] + 1
+        ):
+            found[-1] = Range(last.collective, last.ranks, last.first, pick.bytes, last.name)
+        else:
+            found.append(Range(pick.collective, pick.ranks, pick.bytes, pick.bytes, pick.name))
+    return found
+
+
+def tuning_text(mpi: str, picks: Sequence[Pick], grid: Sequence[int]) -> str:
+    """tuning.json of the mock-ups among `picks`."""
+    rows = [
+        TuningRow(one.collective, (one.ranks, one.ranks), (one.first, one.last), one.name)
+        for one in ranges(picks, "mockup", grid)
+    ]
+    text = msgspec.json.format(msgspec.json.encode(TuningFile(mpi, tuple(rows))), indent=1)
+    return text.decode() + "\n"
