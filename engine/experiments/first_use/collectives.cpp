@@ -48,7 +48,7 @@ class CollectiveUse final : public Use {
         const MPI_Comm on = communicator_;
         const void* const out = out_.data();
         void* const in = in_.data();
-        constexpr auto type = MPI_INT64_T;
+        const MPI_Datatype type = MPI_INT64_T;  // no constant expression under Open MPI
         switch (which_) {
             case Collective::barrier:
                 return MPI_Barrier(on);
