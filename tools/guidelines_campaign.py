@@ -20,7 +20,7 @@ HEAD = """\
 name = "guidelines"
 title = "Collectives against what the library's other calls make of them"
 ranks = 2
-rounds = 8
+rounds = 12
 minimum_effect = 0.05
 """
 

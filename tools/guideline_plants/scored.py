@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from guideline_plants.taken import Taken, cells_of
+from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Cell
-from slowpath.findings.evidence.violations import LEAST
+from slowpath.findings.evidence.violations import LEAST, WAY
 from slowpath.findings.gather.other_ways import lines
 from slowpath.findings.gather.violations import Judged, judged
 
@@ -41,13 +43,13 @@ class Planted:
 def clean_run(taken: Taken, least: float) -> Clean:
     """Nothing is planted: whatever is named is invented."""
     cells = cells_of(taken)
-    points = [point for line in lines(cells) for point in line.points]
+    points = [point for line in lines(cells) if line.axis == WAY for point in line.points]
     spreads = [
         float(np.std(np.log(point.base.times_s / other.times_s), ddof=1))
         for point in points
         for other in point.others.values()
     ]
-    named = [_words(one) for one in judged(cells, least) if one.is_beyond(least)]
+    named = [_words(one) for one in _of_ways(cells, least)]
     return Clean(len(points), taken.launches, named, float(np.median(spreads)))
 
 
@@ -63,8 +65,7 @@ def planted_run(taken: Taken, plants: int, factors: tuple[float, float], seed: i
 
     named = {
         (one.candidate.line.collective, one.candidate.point.bytes): one
-        for one in judged(cells_of(taken, factor_of), LEAST)
-        if one.is_beyond(LEAST)
+        for one in _of_ways(cells_of(taken, factor_of), LEAST)
     }
     found = [place for place in planted if place in named]
     return Planted(
@@ -77,6 +78,11 @@ def planted_run(taken: Taken, plants: int, factors: tuple[float, float], seed: i
         [_words(one) for place, one in named.items() if place not in planted],
         sum(_holds(named[place], planted[place]) for place in found),
     )
+
+
+def _of_ways(cells: Sequence[CellResult], least: float) -> list[Judged]:
+    """What is named of the copies. A call in pieces is another call and may be faster: that is no invention."""
+    return [one for one in judged(cells, least) if one.candidate.line.axis == WAY and one.is_beyond(least)]
 
 
 def _place(cell: Cell) -> Place:

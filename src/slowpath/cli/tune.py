@@ -47,7 +47,7 @@ def command(
     dry_run: bool,
     quiet: bool,
 ) -> int:
-    """Find the fastest way of each collective, prove it, and write the files that make the library take it.
+    """Find the fastest way of each collective and write the files that choose it.
 
     Measures each collective at each length by each algorithm that the library can be told to take and by its other
     calls; proves the best in launches that chose nothing; verifies the files as a whole in further ones. What is not

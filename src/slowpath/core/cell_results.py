@@ -65,7 +65,7 @@ class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
     level: Annotated[Share | None, means("confidence of the interval, as 0.95; null: the interval, if any, is a range")]
     launches: Annotated[AtLeastOne, means("that measured it")]
     location: Annotated[
-        float, Meta(gt=0, lt=1), means("quantile of its samples that stands for a launch: 0.5, in `put` 0.25")
+        float, Meta(gt=0, lt=1), means("quantile of its samples that stands for a launch: 0.5, in `put`, `coll` 0.25")
     ]
     launch_values: Annotated[list[Number], Meta(min_length=1), means("of each launch")]
     by_repetitions: Annotated[ByCleanness | None, means("experiments cannon and coll alone")] = None

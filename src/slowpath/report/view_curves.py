@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.result import Interval
 from slowpath.core.results import Results
+from slowpath.experiments.coll.experiment import COLL
 from slowpath.report import format as fmt
 from slowpath.report.figure import Figure, Table, grouped, heading
 from slowpath.report.svg import size_curves
@@ -45,9 +46,11 @@ def _steady(cell: CellResult) -> dict[str, Steady]:
 
 
 def curve_figures(results: Results) -> list[Figure]:
-    """Each metric over message size, where a group of cells has at least three sizes."""
+    """Each metric over message size, where a group of cells has at least three sizes; collectives have a section of
+    their own.
+    """
     figures: list[Figure] = []
-    for group, cells in grouped(results.cells, lambda c: c.group).items():
+    for group, cells in grouped((c for c in results.cells if c.experiment != COLL.name), lambda c: c.group).items():
         shown = {cell.cell: _steady(cell) for cell in cells}
         for name in dict.fromkeys(name for metrics in shown.values() for name in metrics):
             having = [cell for cell in cells if name in shown[cell.cell]]

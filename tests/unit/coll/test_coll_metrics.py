@@ -145,13 +145,23 @@ def test_a_call_that_a_rank_came_late_to_is_not_clean() -> None:
 
 
 def test_a_launch_stands_for_its_clean_calls() -> None:
-    calls = [block(0, [1000 * i for i in range(7)], [100] * 3 + [900] * 4)]
-    calls.append(block(1, [1000 * i for i in range(7)], [100] * 7))
-    found = derived([*calls, late(0, [0] * 7), late(1, [0] * 3 + [800] * 4)])
+    calls = [block(0, [1000 * i for i in range(20)], [100] * 3 + [900] * 17)]
+    calls.append(block(1, [1000 * i for i in range(20)], [100] * 20))
+    found = derived([*calls, late(0, [0] * 20), late(1, [0] * 3 + [800] * 17)])
     assert isinstance(found[OWN], MetricSamples)
     reduced = reduce(found[OWN])
     assert reduced is not None
     assert (reduced.centre_s, reduced.all_s) == (pytest.approx(100e-9), pytest.approx(900e-9))
+
+
+def test_a_launch_stands_by_its_lower_quartile() -> None:
+    """Calls that another program disturbed are longer, none is shorter."""
+    calls = [block(rank, [1000 * i for i in range(10)], [100] * 4 + [500] * 6) for rank in (0, 1)]
+    found = derived(calls)
+    assert isinstance(found[OWN], MetricSamples)
+    reduced = reduce(found[OWN])
+    assert reduced is not None
+    assert (reduced.centre_s, reduced.location) == (pytest.approx(100e-9), 0.25)
 
 
 def test_where_lateness_was_not_recorded_calls_are_not_told_apart() -> None:

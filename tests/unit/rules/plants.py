@@ -8,9 +8,9 @@ from typing import Any
 
 import collective_plants
 import first_use_plants
-import guideline_plants
 import msgspec
 import screening_plants
+import slower_broadcast
 from floor_plants import far_above_floor
 from planted_results import GIB, KIB, MIB, Planted, granule_cost_s, placement
 
@@ -274,7 +274,7 @@ PLANTS: dict[str, Plant] = {
     "SP030": growth,
     **screening_plants.PLANTS,
     "SP035": own_settings,
-    **guideline_plants.PLANTS,
+    **slower_broadcast.PLANTS,
     **collective_plants.PLANTS,
     **first_use_plants.PLANTS,
 }
