@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Tags of the control communicator, one for each kind of traffic.
+/// Tags of the control communicator and of those made of it, one for each kind of traffic.
 #pragma once
 
 namespace slowpath::mpi::tag {
@@ -9,5 +9,6 @@ inline constexpr int decision = 2;
 inline constexpr int gather = 3;
 inline constexpr int wake = 4;
 inline constexpr int first_peers = 5;
+inline constexpr int known = 6;
 
 }  // namespace slowpath::mpi::tag

@@ -54,6 +54,8 @@ std::optional<std::string> Measurement::run() {
             return run_counted();
         case Pattern::communicators:
             return run_communicators();
+        case Pattern::messages:
+            return run_messages();
     }
     return std::nullopt;
 }

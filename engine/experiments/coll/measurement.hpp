@@ -11,6 +11,7 @@
 #include "coll/operands.hpp"
 #include "coll/team.hpp"
 #include "experiment/context.hpp"
+#include "record/messages.hpp"
 #include "record/samples.hpp"
 #include "record/witness.hpp"
 
@@ -38,6 +39,11 @@ class Measurement {
     std::optional<std::string> run_calls();
     std::optional<std::string> run_counted();
     std::optional<std::string> run_communicators();
+    /// messages.cpp
+    std::optional<std::string> run_messages();
+    std::int64_t shortest_ns(Call& call);
+    void log_known(MessageLog& log);
+    void log_calls(MessageLog& log, Call& call, std::int64_t late_ns);
     /// Communicators before the measured one.
     std::optional<std::string> make_duplicates();
     /// The next calls are on a communicator of their own.

@@ -16,7 +16,7 @@ using enum ParameterType;
 using enum ParameterRole;
 using Words = std::vector<std::string_view>;
 
-constexpr std::array pattern_words{"calls", "counted", "communicators"};
+constexpr std::array pattern_words{"calls", "counted", "communicators", "messages"};
 constexpr std::array start_words{"blocking", "nonblocking", "persistent"};
 constexpr std::array element_words{"byte", "int", "double"};
 constexpr std::array op_words{"sum", "user", "user_ordered"};
@@ -91,7 +91,8 @@ std::vector<Parameter> what_is_called() {
     return {
         one_of("pattern", "calls", listed(pattern_words),
                "calls: the first call, then later ones; counted: the first calls of a fresh communicator, in "
-               "their order; communicators: fresh communicators one after the other, all kept"),
+               "their order; communicators: fresh communicators one after the other, all kept; messages: "
+               "nothing is timed, a witnessed launch logs the messages of each call, a rank late in each"),
         one_of("collective", "allreduce", collective_words(), "MPI_Allreduce, MPI_Bcast, ..."),
         one_of("way", "library", way_words(), "the library's own call, or other calls that do the same"),
         one_of("start", "blocking", listed(start_words),
@@ -185,6 +186,7 @@ std::vector<Metric> metric_table() {
     std::vector<Metric> all;
     for (const std::string_view pattern : pattern_words)
         for (Metric metric : metric_kinds) {
+            if (pattern == "messages") continue;  // counted, not timed
             metric.pattern = pattern;
             all.push_back(metric);
         }
@@ -229,6 +231,13 @@ void check_arrival(const Config& config) {
     if (config.arrival != Arrival::together && config.pattern != Pattern::calls)
         refuse("arrival=" + std::string(arrival_words[static_cast<std::size_t>(config.arrival)]) +
                " needs pattern=calls, whose warm-up says what the call takes together");
+}
+
+void check_messages(const Config& config) {
+    if (config.pattern != Pattern::messages) return;
+    if (config.group == Group::halves || config.group == Group::strided)
+        refuse("pattern=messages looks at one communicator: communicator=world or duplicate");
+    if (config.members == 1) refuse("pattern=messages needs 2 ranks that call: members=2 or more");
 }
 
 }  // namespace
@@ -287,6 +296,7 @@ Config configure(const Assignment& assignment) {
     check_kind(config, *collective);
     check_way(config, *collective);
     check_arrival(config);
+    check_messages(config);
     return config;
 }
 

@@ -31,6 +31,7 @@ from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.registry import EXPERIMENTS, ROLES
 from slowpath.findings.conclude import conclude
 from slowpath.findings.evaluate import findings
+from slowpath.findings.gather.scalings import scalings
 from slowpath.record.events import Note
 
 
@@ -81,6 +82,7 @@ def build_results(run: Path) -> Results:
         ],
     )
     results = msgspec.structs.replace(results, notes=[*results.notes, *absent_notes(results)])
+    results = msgspec.structs.replace(results, scalings=scalings(results.cells))
     found = findings(results, ROLES)
     by_number = {cell.cell: cell for cell in cells}
     concluded = conclude(contrasts, found, told_of(results), cells=by_number, offers=offers(plan), more=more)

@@ -11,6 +11,7 @@ import msgspec
 from slowpath.analyse.calls import with_calls
 from slowpath.analyse.floors import floors
 from slowpath.analyse.instructions import instructions
+from slowpath.analyse.messages import messages
 from slowpath.analyse.repetitions import by_repetition
 from slowpath.analyse.reproduce import command_line
 from slowpath.analyse.witness import allocations, validated, witnesses
@@ -47,6 +48,7 @@ def cell_entry(cell: Cell, plan: Plan, measurements: Measurements) -> CellResult
     counted, why_not = _instructions(cell, launches)
     beneath = floors(cell, measurements, launches)
     repetitions, why_no_repetitions = measurements.repetitions(cell)
+    moved, why_not_moved = messages(cell.parameters, [one.events.messages(cell.cell) for one in launches])
     pays, why_no_split = _who_pays(cell, measurements)
     witness, why_no_calls = _witness(cell, measurements, launches)
     return CellResult(
@@ -74,6 +76,8 @@ def cell_entry(cell: Cell, plan: Plan, measurements: Measurements) -> CellResult
         witness=witness,
         witnessed=witnessed,
         calls_reason=why_no_calls,
+        messages=moved,
+        messages_reason=why_not_moved,
         floors=beneath.floors,
         over_floor=beneath.over,
         over_floor_reason=beneath.reason,

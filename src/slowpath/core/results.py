@@ -39,6 +39,7 @@ from slowpath.core.finding_results import (
     SideEffect,
     Snippet,
 )
+from slowpath.core.message_results import RankScaling
 from slowpath.core.put_results import PutResults
 from slowpath.core.result import Count, Name, Result, Text, means, optional
 from slowpath.core.run_results import (
@@ -167,6 +168,9 @@ class Results(Result, frozen=True, kw_only=True):
     launch_kinds: Annotated[
         list[LaunchKinds] | None,
         means("launches that fall into two groups, from 12 launches on; null: of an older version"),
+    ] = optional()
+    scalings: Annotated[
+        list[RankScaling] | None, means("counts over the number of ranks, a law each; null: of an older version")
     ] = optional()
     skipped: Annotated[list[SkippedRow], means("what was not measured, and why")]
     notes: Annotated[list[str], means("what importers and the engine noted")]

@@ -46,6 +46,7 @@ CATALOGUE = (
     "sp036_guideline",
     "sp037_size_cliff",
     "sp038_count_cliff",
+    "sp039_linear_in_ranks",
     "sp040_opens_at_call",
     "sp041_closes_at_communicator",
     "sp042_collective_path",

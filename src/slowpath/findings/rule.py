@@ -34,7 +34,7 @@ class Tried:
 
     remedy: its name in the table.  removed: share of the excess that is gone with it, and its interval.  control: what
     it must leave as it is, in words, and how that came out; None: nothing such was measured.  held: whether it stayed.
-    launches: of each side.
+    launches: of each side.  is_counted: the excess is a count, the same in every call of every launch.
     """
 
     remedy: str
@@ -43,6 +43,7 @@ class Tried:
     held: bool
     launches: int
     evidence: tuple[str, ...] = ()
+    is_counted: bool = False
 
 
 @dataclass(frozen=True)

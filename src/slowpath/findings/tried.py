@@ -18,6 +18,7 @@ from slowpath.findings.rule import Tried
 
 LEAST_REMOVED_RATIO = 0.5
 FEWEST_LAUNCHES = 5
+FEWEST_COUNTED = 2  # launches that agree on a count
 WithTrial = Callable[[Finding, RemedyResult, Leg], Finding]
 
 
@@ -39,8 +40,9 @@ def _judged(one: Tried) -> tuple[Literal["proven", "partial"], Leg]:
     evidence = [*one.evidence, *([f"negative control: {one.control}"] if one.control else [])]
     if low < LEAST_REMOVED_RATIO:
         return "partial", Leg(state="missing", text=f"it removes {share}; a proof needs half", evidence=evidence)
-    if one.launches < FEWEST_LAUNCHES:
-        text = f"it removes {share} in {one.launches} launches; a proof needs {FEWEST_LAUNCHES}"
+    fewest = FEWEST_COUNTED if one.is_counted else FEWEST_LAUNCHES
+    if one.launches < fewest:
+        text = f"it removes {share} in {one.launches} launches; a proof needs {fewest}"
         return "partial", Leg(state="missing", text=text, evidence=evidence)
     if one.control is None:
         return "partial", Leg(state="missing", text=f"it removes {share}; no negative control", evidence=evidence)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from slowpath.mpi.applies import AppliesTo
+from slowpath.mpi.tunings import OPEN_MPI_LOGARITHMIC
 
 Resolved = tuple[dict[str, str], str | None]
 
@@ -21,7 +22,7 @@ class Setting:
     """One way to put a library into one state.
 
     networked: the library refuses to start in this state where no network but the loopback is up.
-    slow: messages are slower in it than they could be; False: one of several good ways.
+    slow: messages are slower in it than they could be; False: one of several good ways, or a state to count in.
     """
 
     name: str
@@ -100,6 +101,47 @@ SETTINGS: tuple[Setting, ...] = (
         {"I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp"},
         "messages inside a node take libfabric's tcp provider",
         "Intel MPI 2021.18.1: socket bytes 335545929, CMA bytes 0",
+    ),
+    Setting(
+        "messages_by_sockets",
+        AppliesTo("mpich", ">=3.4"),
+        {
+            "MPIR_CVAR_NO_LOCAL": "1",
+            "UCX_TLS": "tcp,self",
+            "FI_PROVIDER": "tcp",
+            # A rank that waits sleeps now and then: with more ranks than cores the others get one. Nothing is timed.
+            "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
+            "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "64",
+        },
+        "every message, those inside collectives too, goes through TCP, where it can be counted",
+        "MPICH 5.0.2, ucx netmod, 2 to 16 ranks: each message of a collective is one write to a socket",
+        networked=True,
+        slow=False,
+    ),
+    Setting(
+        "messages_by_sockets",
+        AppliesTo("openmpi", ">=2"),
+        {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp"},
+        "every message, those inside collectives too, goes through TCP, where it can be counted",
+        "Open MPI 5.0.11, 2 to 16 ranks: each message of a collective is one write to a socket",
+        slow=False,
+    ),
+    Setting(
+        "logarithmic_by_sockets",
+        AppliesTo("openmpi", ">=4"),
+        {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,tcp", **OPEN_MPI_LOGARITHMIC},
+        "messages_by_sockets, and collectives that are linear in the ranks take their logarithmic algorithms",
+        "Open MPI 5.0.11, 8 ranks: rounds of scan 7 -> 3, of exscan 7 -> 3, of barrier at 7 ranks 12 -> 4",
+        slow=False,
+    ),
+    Setting(
+        "messages_by_sockets",
+        AppliesTo("intelmpi", ">=2019"),
+        {"I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp", "I_MPI_COLL_INTRANODE": "pt2pt"},
+        "every message, those inside collectives too, goes through TCP, where it can be counted",
+        "Intel MPI 2021.18.1, 2 to 16 ranks: each message of a collective is one write to a socket; without the last "
+        "variable barriers, broadcasts and reductions send none",
+        slow=False,
     ),
     Setting(
         "single_copy_off",
@@ -236,6 +278,16 @@ SETTINGS: tuple[Setting, ...] = (
 )
 
 REFUSALS: tuple[Refusal, ...] = (
+    Refusal(
+        "logarithmic_by_sockets",
+        AppliesTo("mpich"),
+        "MPICH's collectives of short messages were not seen to be linear in the ranks, so no algorithm is forced",
+    ),
+    Refusal(
+        "logarithmic_by_sockets",
+        AppliesTo("intelmpi"),
+        "Intel MPI's collectives of short messages were not seen to be linear in the ranks, so no algorithm is forced",
+    ),
     Refusal(
         "single_copy_off",
         AppliesTo("intelmpi"),

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from slowpath.mpi.applies import AppliesTo
 
@@ -16,6 +16,8 @@ class Tuning:
     name     for people, unique
     purpose  what it is for, as findings.remedies.variables knows it: the same for every library that has it
     source   where the library documents the variables
+    only     parameter -> values of the cells that it is for; empty: any
+    phrase   what stands after "Use"; None: the variables themselves
     """
 
     name: str
@@ -23,7 +25,17 @@ class Tuning:
     applies: AppliesTo
     variables: Mapping[str, str]
     source: str
+    only: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    phrase: str | None = None
 
+
+# The numbers are those that ompi_info --all lists: recursive doubling in all three.
+OPEN_MPI_LOGARITHMIC: Mapping[str, str] = {
+    "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+    "OMPI_MCA_coll_tuned_scan_algorithm": "2",
+    "OMPI_MCA_coll_tuned_exscan_algorithm": "2",
+    "OMPI_MCA_coll_tuned_barrier_algorithm": "3",
+}
 
 TUNINGS: tuple[Tuning, ...] = (
     Tuning(
@@ -88,5 +100,14 @@ TUNINGS: tuple[Tuning, ...] = (
         AppliesTo("mpich", ">=4.2"),
         {"MPIR_CVAR_COLL_SHM_LIMIT_PER_NODE": "131072"},
         "MPICH: MPIR_CVAR_COLL_SHM_LIMIT_PER_NODE, 65536 KiB by default",
+    ),
+    Tuning(
+        "logarithmic algorithms in Open MPI",
+        "logarithmic algorithms",
+        AppliesTo("openmpi", ">=4"),
+        OPEN_MPI_LOGARITHMIC,
+        "Open MPI: coll_tuned_scan_algorithm, coll_tuned_exscan_algorithm, coll_tuned_barrier_algorithm",
+        {"collective": ("scan", "exscan", "barrier")},
+        "Open MPI's logarithmic algorithms",
     ),
 )

@@ -19,7 +19,7 @@ from slowpath.core.errors import RecordError
 from slowpath.core.files import open_regular
 from slowpath.core.limits import FILE_BYTES, LONGEST_LINE_BYTES
 from slowpath.record.events_cell import Allocation, CellBegin, CellEnd, Intervals, Release, Repetitions
-from slowpath.record.events_counted import CallCount, Calls, Instructions, Share
+from slowpath.record.events_counted import CallCount, Calls, Instructions, Messages, Share
 from slowpath.record.events_launch import Blas, Grid, LaunchBegin, LaunchEnd, Note, ProgressMade, ThreadLevel
 from slowpath.record.events_ranks import Clock, Rank
 from slowpath.record.events_yardstick import FixedWork, ProcessorTime, Yardstick
@@ -40,6 +40,7 @@ __all__ = [
     "LaunchBegin",
     "LaunchEnd",
     "LaunchEvents",
+    "Messages",
     "Note",
     "ProcessorTime",
     "ProgressMade",
@@ -61,6 +62,7 @@ Event: TypeAlias = (
     | Allocation
     | Instructions
     | Calls
+    | Messages
     | Intervals
     | Repetitions
     | Release
@@ -79,6 +81,7 @@ _Kind = TypeVar(
     Allocation,
     Instructions,
     Calls,
+    Messages,
     Intervals,
     Repetitions,
     Release,
@@ -116,7 +119,7 @@ class LaunchEvents:
         """Those of kinds that are of one cell each."""
         found: dict[tuple[type[Event], int], list[Event]] = {}
         for event in self.events:
-            if isinstance(event, (Allocation, Instructions, Calls, Intervals, Repetitions, Release)):
+            if isinstance(event, (Allocation, Instructions, Calls, Messages, Intervals, Repetitions, Release)):
                 found.setdefault((type(event), event.cell), []).append(event)
         return found
 
@@ -153,6 +156,10 @@ class LaunchEvents:
     def calls(self, cell: int) -> list[Calls]:
         """What the ranks of a witnessed launch called in one cell, all ranks and phases."""
         return self._of_cell(Calls, cell)
+
+    def messages(self, cell: int) -> list[Messages]:
+        """What went through the sockets of the ranks of a witnessed launch in one cell's marked calls."""
+        return self._of_cell(Messages, cell)
 
     def intervals(self, cell: int) -> list[Intervals]:
         """Steps of the intervals of one cell, all ranks and parts."""

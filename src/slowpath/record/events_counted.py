@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events that count: instructions of calls, calls of the C library (docs/internals/record.md).
+"""Events that count: instructions of calls, calls of the C library, messages (docs/internals/record.md).
 
 Fields that an engine may not know have a default of None: missing, not zero. Unknown fields are ignored.
 """
@@ -65,3 +65,20 @@ class Calls(msgspec.Struct, frozen=True, tag_field="event", tag="calls"):
     phase: Name  # init | first | warmup | steady
     operations: Count
     counts: dict[Name, CallCount]
+
+
+class Messages(msgspec.Struct, frozen=True, tag_field="event", tag="messages"):
+    """What went through a rank's sockets during the marked calls of a cell, in the rank's own order.
+
+    known_calls: the first calls, each one message of the cell's length from the first rank to the second.  sockets: own
+    and other address.  log: (socket, -1: a mark; kind as mpi/message_log has it; bytes before it, or the call's number;
+    bytes).  lost: entries for which there was no room, the last ones.
+    """
+
+    t_ns: Whole
+    cell: CellNumber
+    rank: RankNumber
+    known_calls: Count
+    lost: Count
+    sockets: tuple[tuple[Name, Name], ...]
+    log: tuple[tuple[Whole, Count, Count, Count], ...]

@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 from planted_results import KIB, LAUNCHES, Planted, placement, witness
 
+from slowpath.core.cell_results import MessageCounts
+from slowpath.mpi import schedules
+from slowpath.mpi.algorithms import recognise
 from slowpath.mpi.allocator import KEEP_FREED
+from slowpath.mpi.message_graph import Schedule, graph_of
 
 WORK = "collective_work_s"
 CALLS, COMMUNICATORS = 64, 760
@@ -67,6 +72,65 @@ def closing(run: Planted, slow: bool) -> None:
             run.environment(environment, **{LIMIT: str(limit_kib)})
         closes(run, slow, limit_kib, collective="allreduce", message_bytes=8, environment=environment)
         closes(run, False, limit_kib, collective="alltoall", message_bytes=8, environment=environment)
+
+
+SOCKETS, LOGARITHMIC = "messages_by_sockets", "logarithmic_by_sockets"
+RANKS = (2, 3, 4, 5, 6, 7, 8, 12, 16)
+Schedules = Callable[[int], Schedule]
+
+
+def counted(run: Planted, collective: str, schedule: Schedules, ranks: Sequence[int] = RANKS, **more: Any) -> None:
+    """Cells whose messages are those of a schedule, as analyse.messages gives them."""
+    for number in ranks:
+        graph = graph_of(schedule(number), number)
+        known = recognise(collective, graph, 8 if graph.messages else None)
+        found = MessageCounts(
+            ranks=number,
+            sent=list(graph.sent),
+            received=list(graph.received),
+            sent_bytes=None,
+            chain=graph.chain,
+            rounds=graph.rounds,
+            settled=True,
+            to_self=0,
+            acknowledgements=0,
+            header_bytes=22,
+            calls=4 * number,
+            launches=2,
+            of_calls=4 * number,
+            algorithms=list(known.names),
+            growths=list(known.growths),
+            exact=bool(known.names),
+            text=f"{len(graph.messages)} messages",
+        )
+        run.cell(
+            {},
+            experiment="coll",
+            pattern="messages",
+            collective=collective,
+            message_bytes=8,
+            members=number,
+            also={"messages": msgspec.to_builtins(found), "witnessed": True},
+            **more,
+        )
+
+
+def prefix_chain(ranks: int) -> Schedule:
+    return schedules.down(ranks, schedules.before)
+
+
+def tree(ranks: int) -> Schedule:
+    return schedules.down(ranks, schedules.lowest_bit_cleared)
+
+
+def linear(run: Planted, slow: bool) -> None:
+    """A scan from rank to rank, or by doubling; one collective that is a tree; the first with a forced algorithm."""
+    run.mpi |= {"mpi": "mpich", "name": "openmpi", "version": "5.0.11"}
+    for environment, state in (("by sockets", SOCKETS), ("logarithmic", LOGARITHMIC)):
+        run.environment(environment, state)
+        is_chain = slow and state == SOCKETS
+        counted(run, "scan", prefix_chain if is_chain else schedules.prefix_doubling, environment=environment)
+        counted(run, "bcast", tree, environment=environment)
 
 
 def call(run: Planted, steady_s: float, environment: str = "default", faults: float = 0.0, **parameters: Any) -> int:
@@ -129,6 +193,7 @@ def crowded(run: Planted, slow: bool) -> None:
 PLANTS = {
     "SP037": size_cliff,
     "SP038": count_cliff,
+    "SP039": linear,
     "SP040": opening,
     "SP041": closing,
     "SP042": path,

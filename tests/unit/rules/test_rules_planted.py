@@ -23,6 +23,7 @@ from slowpath.studies.plants.score import score
 
 CODES = [rule.code for rule in RULES]
 SEEDS = (1, 2, 3)
+COUNTED = ("rounds",)  # no time was taken
 
 
 def found(code: str, slow: bool, seed: int) -> list[Finding]:
@@ -36,8 +37,9 @@ def test_what_is_planted_is_named(code: str) -> None:
     for seed in SEEDS:
         named = found(code, True, seed)
         assert [one.rule for one in named] == [code], seed
-        assert named[0].interval[0] > 1.03
-        assert named[0].excess_s > 0
+        if named[0].metric not in COUNTED:
+            assert named[0].interval[0] > 1.03
+            assert named[0].excess_s > 0
 
 
 @pytest.mark.parametrize("code", CODES)

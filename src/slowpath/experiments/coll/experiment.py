@@ -23,6 +23,7 @@ COLL = Experiment(
         Pattern("calls", call_by_call, _METRICS),
         Pattern("counted", call_by_call, _METRICS),
         Pattern("communicators", by_communicator, _METRICS),
+        Pattern("messages", lambda parameters, blocks, launch: {}, ()),
     ),
     roles={
         "pattern": "setting",

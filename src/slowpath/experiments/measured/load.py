@@ -11,7 +11,7 @@ from pathlib import Path
 from slowpath.experiments.measured.launch_context import LaunchContext, why_cores_are_shared
 from slowpath.experiments.measured.series import SampleBlock
 from slowpath.record.blocks import BlockIndex, opened, read_from, scan
-from slowpath.record.events import LaunchEvents, Rank, Yardstick, read_events
+from slowpath.record.events import LaunchEvents, Messages, Rank, Yardstick, read_events
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
 
 
@@ -67,11 +67,14 @@ class LaunchRecord:
         return max(quanta) if quanta else None
 
     def measured_cells(self) -> list[int]:
-        """Cells that this launch brought to a good end, ascending. An imported log has no engine that says so."""
+        """Cells that this launch brought to a good end, ascending: with samples, or with logged messages alone.
+        An imported log has no engine that says so.
+        """
         if self.blocks is None:
             return []
         ends = self.events.cell_ends
-        present = sorted({int(cell) for cell in self.blocks.headers["cell"]})
+        logged = {event.cell for event in self.events.of(Messages)}
+        present = sorted({int(cell) for cell in self.blocks.headers["cell"]} | logged)
         return [cell for cell in present if not ends or (cell in ends and ends[cell].status == "ok")]
 
     def cell_blocks(self, cells: Sequence[int]) -> dict[int, list[SampleBlock]]:

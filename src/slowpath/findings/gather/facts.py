@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from slowpath.core.message_results import RankScaling
 from slowpath.findings.evidence.collectives import Cliff, Same, Under
 from slowpath.findings.evidence.evidence import Fact
 from slowpath.findings.evidence.first_uses import FirstUseGrowth, WindowPages
@@ -15,6 +16,7 @@ from slowpath.findings.gather import violations
 from slowpath.findings.gather.cliffs import cliffs
 from slowpath.findings.gather.first_use_growth import first_use_growth
 from slowpath.findings.gather.numbered import closings, openings
+from slowpath.findings.gather.scalings import scalings
 from slowpath.findings.gather.source import Source
 from slowpath.findings.gather.under import sames, unders
 from slowpath.findings.gather.window_pages import window_pages
@@ -25,6 +27,7 @@ _KINDS: Mapping[type, Gather] = {
     Violation: violations.violations,
     Opening: openings,
     Closing: closings,
+    RankScaling: lambda source: scalings(source.cells.values()),
     Cliff: cliffs,
     FirstUseGrowth: first_use_growth,
     Same: sames,

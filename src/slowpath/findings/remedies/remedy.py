@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slowpath.mpi.applies import EVERYWHERE, AppliesTo
@@ -52,6 +52,7 @@ class Remedy:
                  (pages that are huge on the fast side already) changes nothing there, and `change` says so
     bind         how the launcher binds ranks
     code         what a program writes, ready to copy
+    only         parameter -> values of slow cells that it is for; empty: any. A library sets an algorithm by collective
     untried      why no cell can try it on this version of Slowpath; None: it can be tried
     """
 
@@ -73,6 +74,7 @@ class Remedy:
     uncontrolled: str | None = None
     cores_per_rank: int | None = None
     phrase: str | None = None
+    only: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def words(self) -> str:
@@ -85,6 +87,8 @@ class Remedy:
 
     def fits(self, parameters: Parameters) -> bool:
         """Whether it changes anything in a cell with these parameters."""
+        if any(parameters.get(name) not in values for name, values in self.only.items()):
+            return False
         return self.change is None or self.change(parameters) is not None
 
     def leads(self, slow: Parameters, fast: Parameters) -> bool:

@@ -71,6 +71,14 @@ _PURPOSES: Mapping[str, Remedy] = {
         control=ALONE,
         side_effects=("collectives on communicators that live long: each call takes the slower path",),
     ),
+    "logarithmic algorithms": Remedy(
+        "logarithmic algorithms",
+        "Force the library's algorithms whose rounds grow with the logarithm of the number of ranks.",
+        ("SP039",),
+        ("algorithm",),
+        control=ALONE,
+        side_effects=("long messages of the same collective, for which another algorithm may be faster",),
+    ),
     "more memory for collectives": Remedy(
         "more memory for collectives",
         "Allow more shared memory for the collectives of live communicators.",
@@ -116,7 +124,13 @@ def of_tunings() -> tuple[Remedy, ...]:
     """One for each row of mpi.tunings."""
     return tuple(
         replace(
-            _PURPOSES[row.purpose], name=row.name, applies=row.applies, variables=row.variables, sources=(row.source,)
+            _PURPOSES[row.purpose],
+            name=row.name,
+            applies=row.applies,
+            variables=row.variables,
+            sources=(row.source,),
+            only=row.only,
+            phrase=row.phrase,
         )
         for row in TUNINGS
     )

@@ -10,6 +10,7 @@ from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.witness import sides
 from slowpath.findings.evidence.words import HUGE_PAGE_BYTES, parameter
 from slowpath.findings.rivals.collectives import CLOSES, CORES, COUNTS, OPENS, PATHS, SIZES
+from slowpath.findings.rivals.counted import LINEAR
 from slowpath.findings.rivals.judges import by_design, by_law, by_variation, by_witness, never
 from slowpath.findings.rivals.kinds import (
     CAPACITY,
@@ -233,6 +234,7 @@ RIVALS: Mapping[str, RuleRivals] = {
     "SP022": RuleRivals(claim("waiting", "nothing"), (_FAR_RANK,)),
     "SP023": RuleRivals(claim("kernel", "allocation"), (COLD, NOT_BY_PAGES, WAITING, USER, SIDE)),
     "SP024": RuleRivals(claim("kernel", "pages"), (COLD, UNTOUCHED, WAITING, USER, SIDE)),
+    "SP039": RuleRivals(claim("path", "ranks"), LINEAR),
     "SP037": RuleRivals(claim("kernel", "pages"), SIZES),
     "SP038": RuleRivals(claim("path", "elements"), COUNTS),
     "SP040": RuleRivals(claim("path", "calls"), OPENS),
