@@ -50,6 +50,47 @@ samples = 20
 time_limit_s = 0.01
 warmup_s = 0.002
 """
+COLLECTIVES = """
+[campaign]
+name = "many"
+title = "Four ranks, two on each of two nodes"
+ranks = 4
+rounds = 2
+
+[[environment]]
+name = "default"
+
+[[environment]]
+name = "peers"
+variables = { SLOWPATH_FIRST_PEERS = "xor" }
+
+[[cells]]
+name = "calls"
+experiment = "coll"
+[cells.parameters]
+collective = ["allreduce", "alltoall"]
+message_bytes = 64
+samples = 8
+time_limit_s = 0.01
+warmup_s = 0
+
+[[cells]]
+name = "peers"
+experiment = "first_use"
+environment = "peers"
+[cells.parameters]
+pattern = "peer"
+order = "xor"
+uses = 3
+
+[[cells]]
+name = "uses"
+experiment = "first_use"
+[cells.parameters]
+pattern = ["init", "communicator", "collective", "shared_window"]
+window_bytes = "64KiB"
+uses = 3
+"""
 # MPICH and Intel MPI over TCP between namespaces; the machine's own devices are not the nodes'.
 OVER_TCP = {"UCX_TLS": "tcp,self", "FI_PROVIDER": "tcp", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self,sm"}
 
@@ -133,6 +174,24 @@ def test_srun_starts_ranks_on_two_nodes_with_the_librarys_pmi(
     hosts = hosts_by_placement(results)
     assert (hosts["across"], len(set(hosts["inside"]))) == (["n1", "n2"], 1)
     assert not [one for one in results["run"]["placements"] if one.get("differs")]
+
+
+@pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
+def test_collectives_and_first_uses_of_four_ranks_end_with_a_report(
+    slurm: Cluster, mpi: Mpi, engine: Engine, engine_cache: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "many.toml").write_text(COLLECTIVES)
+    words = [sys.executable, "-m", "slowpath.cli", "run", "many.toml", "--mpi", str(shutil.which("srun")), "--quiet"]
+    job = ["salloc", "-N", "2", "--ntasks-per-node=2", "--exclusive", *words, "--out", "run"]
+    checked(slurm.run(job, env=environment(mpi, engine_cache), cwd=tmp_path, limit_s=WATCHDOG_S))
+    results = results_of(tmp_path / "run")
+    assert {one["status"] for one in results["cells"]} == {"ok"}
+    assert all(sorted(hosts) == ["n1", "n1", "n2", "n2"] for hosts in hosts_by_placement(results).values())
+    report = (tmp_path / "run" / "report.html").read_text()
+    assert "First-use ladder" in report
+    # Clocks of two nodes are not one: the longest time of a rank stands for a call.
+    collective = next(one for one in results["cells"] if one["parameters"].get("pattern") == "calls")
+    assert "collective_own_s" in collective["metrics"]
 
 
 @pytest.mark.parametrize("pmi", ["none", "wrong"])

@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 
 import pytest
-from moved import HEADER_BYTES, Wires, logs_of
 
+from moved import HEADER_BYTES, Wires, logs_of
 from slowpath.mpi import schedules as s
 from slowpath.mpi.algorithms import ALGORITHMS, Algorithm, recognise
 from slowpath.mpi.message_graph import Graph, Message, graph_of, without_acknowledgements

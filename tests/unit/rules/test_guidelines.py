@@ -133,6 +133,16 @@ def test_a_message_in_pieces_is_held_against_as_many_calls_as_it_takes() -> None
     assert found.remedies == []
 
 
+def test_where_a_mockup_is_faster_pieces_are_no_second_finding() -> None:
+    run = Planted(seed=2)
+    for way, times_s in (("library", (1e-6, 20e-6)), ("split_2", (2e-6, 6e-6))):
+        for length, time_s in zip((KIB, 4 * KIB), times_s, strict=True):
+            more = {"pattern": "calls", "collective": "gather", "message_bytes": length, "way": way, "members": "all"}
+            run.cell({"collective_work_s": {"steady": time_s}}, experiment="coll", **more)
+    (found,) = of_guidelines(run)
+    assert "what its split_2 takes, for 4 KiB" in found.text
+
+
 def test_a_way_as_good_as_the_best_is_preferred_where_it_serves_more_lengths() -> None:
     """b is 2 % better than a at one length; a is best at its neighbours."""
     machine = Machine(noise=0.001)

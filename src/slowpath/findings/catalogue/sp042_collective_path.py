@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.findings.evidence.collective_words import (
+    collective,
     contrast_observed,
     controls,
     controls_words,
@@ -33,7 +34,7 @@ def observe(evidence: Evidence) -> Sequence[Observation]:
     found = [one for axis in ("op", "start") for one in of_collectives(evidence, axis) if _key(one) in _WORDS]
     found += [one for one in of_collectives(evidence, "environment") if _is_level(evidence, one)]
     clear = [one for one in found if one.ratio.least >= CLEAR_RATIO]
-    return [_observation(evidence, group) for group in groups(clear)]
+    return [_observation(evidence, group) for group in groups(clear, "collective")]
 
 
 def _key(one: Slowdown) -> tuple[str, str]:
@@ -50,7 +51,7 @@ def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
     top = max(group, key=lambda one: one.ratio.least)
     words = _WORDS.get(_key(top), ("under MPI_THREAD_MULTIPLE", "under a lower level"))
     about = "thread level" if top.axis == "environment" else f"{top.axis} {top.slow_value}"
-    return contrast_observed(evidence, group, about, words, _tried(evidence, top))
+    return contrast_observed(evidence, group, f"{collective(top)}, {about}", words, _tried(evidence, top))
 
 
 def _tried(evidence: Evidence, top: Slowdown) -> tuple[Tried, ...]:
@@ -79,12 +80,14 @@ def witnesses(evidence: Evidence, seen: Observation) -> Support:
         for one in lost
         if one.lost is not None
     )
-    short = [one for one in lost if one.lost is not None and one.lost[1] < LEAST_LOST]
-    if len(short) * 2 > len(lost):
+    shares = [one.lost for one in lost if one.lost is not None]
+    if any(high < LEAST_LOST for _, _, high in shares):
         return Support(
-            "missing", "with the path kept closed the fast side is still faster: something else differs", lines
+            "missing", "with the path kept closed a fast side is still faster: something else differs", lines
         )
-    return Support("shown", "with the path kept closed both sides take alike", lines)
+    if any(low < LEAST_LOST for _, low, _ in shares):
+        return Support("missing", "with the path kept closed the difference is too noisy to tell: more rounds", lines)
+    return Support("shown", "with the path kept closed the fast side takes on most of the excess", lines)
 
 
 def _sets(variables: object) -> str:

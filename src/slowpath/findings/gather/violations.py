@@ -18,7 +18,7 @@ import numpy as np
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import ContrastResult
 from slowpath.findings.evidence.evidence import Ratio
-from slowpath.findings.evidence.violations import LEAST, Violation
+from slowpath.findings.evidence.violations import LEAST, SPLIT, WAY, Violation
 from slowpath.findings.gather.other_ways import Line, Point, lines
 from slowpath.findings.gather.source import Source
 from slowpath.stats.chosen import FEWEST_ROUNDS, Proof, choosing, medians, proof
@@ -71,7 +71,9 @@ def violations(source: Source) -> list[Violation]:
     for one in found:
         if one.is_beyond(LEAST):
             groups[id(one.candidate.line), one.candidate.way].append(one)
-    return [_violation(group, source) for group in groups.values()]
+    every = [_violation(group, source) for group in groups.values()]
+    by_mockup = {cell for one in every if one.axis == WAY for cell in one.cells}
+    return [one for one in every if one.axis != SPLIT or one.slow.cell not in by_mockup]  # one speaks for a length
 
 
 def judged(cells: Iterable[CellResult], least: float) -> list[Judged]:
