@@ -90,10 +90,10 @@ int circulant(const Arguments& a, Workspace& workspace) {
     SLOWPATH_STEP(copy(workspace, block(a, rank), turned, a.receive_count, a.receive_type));
     for (int held = 1; held < size; held *= 2) {
         const int count = std::min(held, size - held) * a.receive_count;
-        SLOWPATH_STEP(SLOWPATH_MPI(Sendrecv)(
+        SLOWPATH_STEP(workspace.raised(SLOWPATH_MPI(Sendrecv)(
             turned, count, a.receive_type, (rank - held + size) % size, tag,
             element(turned, std::int64_t{held} * a.receive_count, a.receive_type), count, a.receive_type,
-            (rank + held) % size, tag, workspace.apart(), MPI_STATUS_IGNORE));
+            (rank + held) % size, tag, workspace.apart(), MPI_STATUS_IGNORE)));
     }
     const int behind = rank * a.receive_count;
     const int ahead = (size - rank) * a.receive_count;

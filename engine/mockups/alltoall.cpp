@@ -62,10 +62,10 @@ int sendrecv(const Arguments& a, Workspace& workspace) {
     for (int step = 0; step < size; ++step) {
         const int to = (rank + step) % size;
         const int from = (rank - step + size) % size;
-        SLOWPATH_STEP(SLOWPATH_MPI(Sendrecv)(
+        SLOWPATH_STEP(workspace.raised(SLOWPATH_MPI(Sendrecv)(
             element(blocks.data, std::int64_t{to} * blocks.count, blocks.type), blocks.count, blocks.type, to,
             tag, element(a.receive, std::int64_t{from} * a.receive_count, a.receive_type), a.receive_count,
-            a.receive_type, from, tag, workspace.apart(), MPI_STATUS_IGNORE));
+            a.receive_type, from, tag, workspace.apart(), MPI_STATUS_IGNORE)));
     }
     return MPI_SUCCESS;
 }

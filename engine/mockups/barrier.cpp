@@ -15,9 +15,9 @@ int dissemination(const Arguments& a, Workspace& workspace) {
     const int rank = rank_in(a.communicator);
     const int size = size_of(a.communicator);
     for (int step = 1; step < size; step *= 2)
-        SLOWPATH_STEP(SLOWPATH_MPI(Sendrecv)(nullptr, 0, MPI_BYTE, (rank + step) % size, tag, nullptr, 0,
-                                             MPI_BYTE, (rank - step + size) % size, tag, workspace.apart(),
-                                             MPI_STATUS_IGNORE));
+        SLOWPATH_STEP(workspace.raised(
+            SLOWPATH_MPI(Sendrecv)(nullptr, 0, MPI_BYTE, (rank + step) % size, tag, nullptr, 0, MPI_BYTE,
+                                   (rank - step + size) % size, tag, workspace.apart(), MPI_STATUS_IGNORE)));
     return MPI_SUCCESS;
 }
 

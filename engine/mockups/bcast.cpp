@@ -134,11 +134,12 @@ int circulant(const Arguments& a, Workspace& workspace) {
         const int to = (at.rank + step) % at.size;
         const int from = (at.rank - step + at.size) % at.size;
         if (mine < step && mine + step < at.size)
-            SLOWPATH_STEP(
-                SLOWPATH_MPI(Send)(a.receive, a.receive_count, a.receive_type, to, tag, workspace.apart()));
+            SLOWPATH_STEP(workspace.raised(
+                SLOWPATH_MPI(Send)(a.receive, a.receive_count, a.receive_type, to, tag, workspace.apart())));
         else if (mine >= step && mine < 2 * step)
-            SLOWPATH_STEP(SLOWPATH_MPI(Recv)(a.receive, a.receive_count, a.receive_type, from, tag,
-                                             workspace.apart(), MPI_STATUS_IGNORE));
+            SLOWPATH_STEP(
+                workspace.raised(SLOWPATH_MPI(Recv)(a.receive, a.receive_count, a.receive_type, from, tag,
+                                                    workspace.apart(), MPI_STATUS_IGNORE)));
     }
     return MPI_SUCCESS;
 }

@@ -62,6 +62,19 @@ bool is_plain(MPI_Datatype type) {
     return combiner == MPI_COMBINER_NAMED && is_dense(type);
 }
 
+bool is_usable(MPI_Datatype type, Workspace& workspace) {
+    int integers = 0;
+    int addresses = 0;
+    int types = 0;
+    int combiner = 0;
+    SLOWPATH_MPI(Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
+    if (combiner == MPI_COMBINER_NAMED) return true;
+    // Nothing of it: the library looks at the datatype, and tells nobody but us.
+    std::byte nothing{};
+    int at = 0;
+    return SLOWPATH_MPI(Pack)(&nothing, 0, type, &nothing, 1, &at, workspace.apart()) == MPI_SUCCESS;
+}
+
 std::byte* element(void* begin, std::int64_t index, MPI_Datatype type) {
     return static_cast<std::byte*>(begin) + index * extent_of(type).extent;
 }
@@ -90,8 +103,8 @@ int copy(Workspace& workspace, const void* from, int count, MPI_Datatype type, v
     // Not on MPI_COMM_SELF: two threads would take each other's messages.
     const MPI_Comm apart = workspace.apart();
     const int rank = rank_in(apart);
-    return SLOWPATH_MPI(Sendrecv)(from, count, type, rank, self_tag, to, to_count, to_type, rank, self_tag,
-                                  apart, MPI_STATUS_IGNORE);
+    return workspace.raised(SLOWPATH_MPI(Sendrecv)(from, count, type, rank, self_tag, to, to_count, to_type,
+                                                   rank, self_tag, apart, MPI_STATUS_IGNORE));
 }
 
 Flat::Flat(Workspace& workspace, Scratch use, void* buffer, int count, MPI_Datatype type)
@@ -107,13 +120,15 @@ Flat::Flat(Workspace& workspace, Scratch use, void* buffer, int count, MPI_Datat
 int Flat::load() {
     if (is_buffer_ || bytes_ == 0) return MPI_SUCCESS;
     int end = 0;
-    return SLOWPATH_MPI(Pack)(buffer_, count_, type_, data_, bytes_, &end, workspace_->apart());
+    return workspace_->raised(
+        SLOWPATH_MPI(Pack)(buffer_, count_, type_, data_, bytes_, &end, workspace_->apart()));
 }
 
 int Flat::store() {
     if (is_buffer_ || bytes_ == 0) return MPI_SUCCESS;
     int begin = 0;
-    return SLOWPATH_MPI(Unpack)(data_, bytes_, &begin, buffer_, count_, type_, workspace_->apart());
+    return workspace_->raised(
+        SLOWPATH_MPI(Unpack)(data_, bytes_, &begin, buffer_, count_, type_, workspace_->apart()));
 }
 
 }  // namespace slowpath::mockups

@@ -21,6 +21,9 @@ std::int64_t element_bytes(MPI_Datatype type);
 /// predefined type of that kind. Anything else may be, and is packed where bytes are wanted.
 bool is_plain(MPI_Datatype type);
 
+/// Messages can be made of it: a predefined datatype, or one that is committed.
+bool is_usable(MPI_Datatype type, Workspace& workspace);
+
 /// The place of element `index`.
 std::byte* element(void* begin, std::int64_t index, MPI_Datatype type);
 const std::byte* element(const void* begin, std::int64_t index, MPI_Datatype type);

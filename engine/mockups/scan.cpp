@@ -56,16 +56,19 @@ int doubling(const Arguments& a, Workspace& workspace, void* result) {
     const int rank = rank_in(a.communicator);
     const int size = size_of(a.communicator);
     void* const before = room_for(workspace, Scratch::output, a.receive_count, a.receive_type);
+    int code = MPI_SUCCESS;
     for (int step = 1; step < size; step *= 2) {
         const bool gets = rank >= step;
-        SLOWPATH_STEP(SLOWPATH_MPI(Sendrecv)(
+        SLOWPATH_STEP(workspace.raised(SLOWPATH_MPI(Sendrecv)(
             result, a.receive_count, a.receive_type, rank + step < size ? rank + step : MPI_PROC_NULL, tag,
             before, a.receive_count, a.receive_type, gets ? rank - step : MPI_PROC_NULL, tag,
-            workspace.apart(), MPI_STATUS_IGNORE));
-        if (gets)
-            SLOWPATH_STEP(SLOWPATH_MPI(Reduce_local)(before, result, a.receive_count, a.receive_type, a.op));
+            workspace.apart(), MPI_STATUS_IGNORE)));
+        // An op that refuses the datatype does so on this rank alone: the others wait for its message all the
+        // same.
+        if (!gets || code != MPI_SUCCESS) continue;
+        code = SLOWPATH_MPI(Reduce_local)(before, result, a.receive_count, a.receive_type, a.op);
     }
-    return MPI_SUCCESS;
+    return code;
 }
 
 int scan_doubling(const Arguments& a, Workspace& workspace) {
@@ -80,9 +83,9 @@ int exscan_doubling(const Arguments& a, Workspace& workspace) {
     SLOWPATH_STEP(copy(workspace, input_of(a), inclusive, a.receive_count, a.receive_type));
     SLOWPATH_STEP(doubling(a, workspace, inclusive));
     const int next = rank + 1 < size_of(a.communicator) ? rank + 1 : MPI_PROC_NULL;
-    return SLOWPATH_MPI(Sendrecv)(inclusive, a.receive_count, a.receive_type, next, tag, a.receive,
-                                  a.receive_count, a.receive_type, rank > 0 ? rank - 1 : MPI_PROC_NULL, tag,
-                                  workspace.apart(), MPI_STATUS_IGNORE);
+    return workspace.raised(SLOWPATH_MPI(Sendrecv)(
+        inclusive, a.receive_count, a.receive_type, next, tag, a.receive, a.receive_count, a.receive_type,
+        rank > 0 ? rank - 1 : MPI_PROC_NULL, tag, workspace.apart(), MPI_STATUS_IGNORE));
 }
 
 int scan_nonblocking(const Arguments& a, Workspace&) {

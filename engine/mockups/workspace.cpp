@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <vector>
 
 #include "mockups/calls.hpp"
 
@@ -74,11 +73,13 @@ Workspace& workspace_of(MPI_Comm communicator) {
 }
 
 Workspace::~Workspace() {
-    if (nodes_) {
-        free_communicator(nodes_->lane);
-        free_communicator(nodes_->node);
-    }
+    free_communicator(alone_);
     free_communicator(apart_);
+}
+
+int Workspace::raised(int code) const {
+    if (code != MPI_SUCCESS) SLOWPATH_MPI(Comm_call_errhandler)(of_, code);
+    return code;
 }
 
 std::byte* Workspace::memory(Scratch use, std::size_t bytes) {
@@ -94,38 +95,13 @@ std::byte* Workspace::memory(Scratch use, std::size_t bytes) {
     return room.begin;
 }
 
-const Nodes* Workspace::nodes() {
-    if (nodes_) return nodes_.get();
-    int rank = 0;
-    int size = 1;
-    SLOWPATH_MPI(Comm_rank)(of_, &rank);
-    SLOWPATH_MPI(Comm_size)(of_, &size);
-    auto made = std::make_unique<Nodes>();
-    MPI_Comm node = MPI_COMM_NULL;
-    const int code = SLOWPATH_MPI(Comm_split_type)(of_, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
-    made->node = ours(node, code);
-    if (made->node == MPI_COMM_NULL) return nullptr;
-    SLOWPATH_MPI(Comm_rank)(made->node, &made->node_rank);
-    SLOWPATH_MPI(Comm_size)(made->node, &made->node_size);
-    made->lane = part_of(of_, made->node_rank, rank);
-    if (made->lane == MPI_COMM_NULL) return nullptr;
-    // What each rank knows of its node, known to all: the index of a node is that of its leader among the
-    // leaders.
-    int index = 0;
-    SLOWPATH_MPI(Comm_rank)(made->lane, &index);
-    if (SLOWPATH_MPI(Bcast)(&index, 1, MPI_INT, 0, made->node) != MPI_SUCCESS) return nullptr;
-    made->index = index;
-    const int mine[3] = {index, made->node_rank, made->node_size};
-    std::vector<int> all(3 * static_cast<std::size_t>(size));
-    if (SLOWPATH_MPI(Allgather)(mine, 3, MPI_INT, all.data(), 3, MPI_INT, of_) != MPI_SUCCESS) return nullptr;
-    made->regular = true;
-    for (int other = 0; other < size; ++other) {
-        const int* const its = all.data() + 3 * static_cast<std::size_t>(other);
-        made->count = std::max(made->count, its[0] + 1);
-        made->regular = made->regular && its[2] == all[2] && other == its[0] * its[2] + its[1];
+MPI_Comm Workspace::alone() {
+    if (alone_ == MPI_COMM_NULL) {
+        int rank = 0;
+        SLOWPATH_MPI(Comm_rank)(of_, &rank);
+        alone_ = part_of(of_, rank, 0);
     }
-    nodes_ = std::move(made);
-    return nodes_.get();
+    return alone_;
 }
 
 }  // namespace slowpath::mockups

@@ -16,18 +16,6 @@ namespace slowpath::mockups {
 /// Buffers of one call that must not be the same memory.
 enum class Scratch : std::uint8_t { input, output, copy, lengths };
 
-/// How the ranks of a communicator lie on nodes.
-struct Nodes {
-    MPI_Comm node = MPI_COMM_NULL;  ///< the ranks of this node, in the communicator's order
-    MPI_Comm lane = MPI_COMM_NULL;  ///< the ranks with this rank's number on their node; lane 0: the leaders
-    int node_rank = 0;
-    int node_size = 1;
-    int count = 1;  ///< nodes
-    int index = 0;  ///< of this node, by its lowest rank
-    bool regular =
-        false;  ///< as many ranks on each node, and consecutive ones: rank = index * node_size + node_rank
-};
-
 class Workspace {
   public:
     Workspace(MPI_Comm of, MPI_Comm apart) : of_(of), apart_(apart) {}
@@ -42,8 +30,12 @@ class Workspace {
     /// the library made none.  Errors come back as codes.
     MPI_Comm apart() const { return apart_; }
 
-    /// Collective when asked for first.  nullptr: the library made none.
-    const Nodes* nodes();
+    /// This rank by itself, for questions whose answer is an error code.  Collective when asked for first.
+    MPI_Comm alone();
+
+    /// An error of a call on a communicator of ours goes to the error handler of the user's, as that of a
+    /// part that is called on the user's own has done already.  @return The code.
+    int raised(int code) const;
 
   private:
     struct Room {
@@ -54,7 +46,7 @@ class Workspace {
 
     MPI_Comm of_;
     MPI_Comm apart_;
-    std::unique_ptr<Nodes> nodes_;
+    MPI_Comm alone_ = MPI_COMM_NULL;
     std::array<Room, 4> rooms_;
 };
 

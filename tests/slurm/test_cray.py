@@ -84,7 +84,8 @@ def test_host_cells_of_pinned_host_in_a_job_without_mpiexec(
     assert needed is not None
     assert SONAME in needed.needed
     # What is preloaded into other programs brings no MPI with it.
-    for name in ("libslowpath-witness.so", "libslowpath-pad.so", "libslowpath-count.so", "libslowpath-plant.so"):
+    preloaded = ("witness", "pad", "count", "plant", "coll")
+    for name in (f"libslowpath-{one}.so" for one in preloaded):
         found = dynamic(engine / name)
         assert found is not None
         assert not [one for one in found.needed if "libmpi" in one], name

@@ -120,8 +120,9 @@ def test_shipped_campaigns(name: str, description: dict[str, object]) -> None:
     assert campaign.name == name
     mpi = MpiInUse("mpich", "mpich 5.0.2", lambda setting: ({setting.upper(): "1"}, None))
     plan = expand(campaign, description, [mpi], seed=1)
-    assert plan.contrasts
-    assert any(contrast.control for contrast in plan.contrasts)
+    if any(not environment.witness for environment in plan.environments):  # what only counts compares no times
+        assert plan.contrasts
+        assert any(contrast.control for contrast in plan.contrasts)
     assert len({cell.label for cell in plan.cells}) == len(plan.cells)
 
 

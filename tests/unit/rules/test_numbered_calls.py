@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from collective_plants import CALLS, COMMUNICATORS, closing, numbered, opening, opens
+from collective_plants import BEFORE_S, CALLS, COMMUNICATORS, closing, numbered, opening, opens
 from planted_results import KIB, Planted
 
 from slowpath.core.results import Finding
@@ -58,6 +58,20 @@ def test_a_variable_that_does_not_move_it_refutes_the_cause() -> None:
     found = only(run)
     assert found.legs.explained.state == "refuted"
     assert found.status == "observed"
+
+
+def test_a_first_use_under_a_variable_is_no_opening_that_it_moved() -> None:
+    run = Planted()
+    run.environment("never", MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD="1000000")
+    for length in (8, 64 * KIB):
+        for name in ("bcast", "reduce"):
+            opens(run, True, 5, collective=name, message_bytes=length)
+            slow_first = [20 * BEFORE_S, *[BEFORE_S] * (CALLS - 1)]
+            more = {"collective": name, "message_bytes": length, "environment": "never"}
+            numbered(run, slow_first, 1, pattern="counted", **more)
+    found = only(run)
+    assert found.legs.explained.state == "missing"
+    assert any("which was not measured, seen none" in line for line in found.legs.explained.evidence)
 
 
 def test_without_other_lengths_bytes_are_not_excluded() -> None:

@@ -62,14 +62,18 @@ def within(
     every = [one for one in table if one.needs in known and _fits(one, job)]
     if estimate is None:
         return Kept(with_ranks(pairs, job, every))
-    low, high = 0, len(every)  # groups that fit; all further ones would not
+    low, high = 0, len(every)  # groups from the begin that fit
     while low < high:
         middle = (low + high + 1) // 2
         if estimate(with_ranks(pairs, job, every[:middle])) <= budget_s:
             low = middle
         else:
             high = middle - 1
-    return Kept(with_ranks(pairs, job, every[:low]), tuple(one.name for one in every[low:]))
+    chosen = every[:low]
+    for one in every[low + 1 :]:  # a dear group does not keep cheap ones out
+        if estimate(with_ranks(pairs, job, [*chosen, one])) <= budget_s:
+            chosen.append(one)
+    return Kept(with_ranks(pairs, job, chosen), tuple(one.name for one in every if one not in chosen))
 
 
 def _fits(part: Part, job: Job) -> bool:

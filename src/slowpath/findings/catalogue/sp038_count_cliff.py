@@ -19,7 +19,6 @@ from slowpath.findings.evidence.evidence import CLEAR_RATIO, Evidence, Slowdown
 from slowpath.findings.rule import Observation, Rule, Support, Tried
 
 LEAST_GONE = 0.5
-_REMEDY = "many elements of a small type"
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
@@ -36,18 +35,13 @@ def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
 
 
 def _tried(evidence: Evidence, top: Slowdown) -> tuple[Tried, ...]:
+    """Algorithms that were forced; that the fast side is fast proves nothing by itself."""
     found = controls(evidence, top)
-    estimate = top.slow.estimate(top.metric, top.slow_phase)
-    launches = estimate.launches if estimate else 0
-    own = Tried(
-        _REMEDY, (1.0, 1.0, 1.0), controls_words(found) or None, bool(found), launches, ("the fast side has it",)
-    )
-    forced = [
+    return tuple(
         Tried(one.remedy, one.gone, controls_words(found) or None, bool(found), one.launches)
         for one in unders(evidence, [top.contrast])
         if one.remedy is not None and one.gone is not None
-    ]
-    return (own, *forced)
+    )
 
 
 def witnesses(evidence: Evidence, seen: Observation) -> Support:

@@ -6,16 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.findings.evidence.collective_words import (
+    collective,
     contrast_observed,
-    controls,
-    controls_words,
     groups,
     of_collectives,
     share_words,
     unders,
 )
 from slowpath.findings.evidence.evidence import CLEAR_RATIO, Evidence, Slowdown
-from slowpath.findings.rule import Observation, Rule, Support, Tried
+from slowpath.findings.rule import Observation, Rule, Support
 
 LEVEL = "SLOWPATH_THREAD_LEVEL"
 CLOSED = "collectives_never_open"  # of mpi.settings: the library's fast path stays closed
@@ -25,7 +24,6 @@ _WORDS = {
     ("start", "nonblocking"): ("as a nonblocking call and its MPI_Wait", "the blocking call"),
     ("start", "persistent"): ("as MPI_Start and MPI_Wait", "the blocking call"),
 }
-_REMEDIES = {"op": "op that commutes", "environment": "thread level funneled", "start": "blocking call"}
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
@@ -33,7 +31,7 @@ def observe(evidence: Evidence) -> Sequence[Observation]:
     found = [one for axis in ("op", "start") for one in of_collectives(evidence, axis) if _key(one) in _WORDS]
     found += [one for one in of_collectives(evidence, "environment") if _is_level(evidence, one)]
     clear = [one for one in found if one.ratio.least >= CLEAR_RATIO]
-    return [_observation(evidence, group) for group in groups(clear)]
+    return [_observation(evidence, group) for group in groups(clear, "collective")]
 
 
 def _key(one: Slowdown) -> tuple[str, str]:
@@ -50,20 +48,7 @@ def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
     top = max(group, key=lambda one: one.ratio.least)
     words = _WORDS.get(_key(top), ("under MPI_THREAD_MULTIPLE", "under a lower level"))
     about = "thread level" if top.axis == "environment" else f"{top.axis} {top.slow_value}"
-    return contrast_observed(evidence, group, about, words, _tried(evidence, top))
-
-
-def _tried(evidence: Evidence, top: Slowdown) -> tuple[Tried, ...]:
-    """The fast side is the slow one with the remedy: what has to stay is another collective."""
-    found = controls(evidence, top)
-    whole = (1.0, 1.0, 1.0)
-    words = controls_words(found) or None
-    return (Tried(_REMEDIES[top.axis], whole, words, bool(found), _launches(top), ("the fast side has it",)),)
-
-
-def _launches(one: Slowdown) -> int:
-    found = one.slow.estimate(one.metric, one.slow_phase)
-    return found.launches if found else 0
+    return contrast_observed(evidence, group, f"{collective(top)}, {about}", words)
 
 
 def witnesses(evidence: Evidence, seen: Observation) -> Support:
@@ -79,12 +64,14 @@ def witnesses(evidence: Evidence, seen: Observation) -> Support:
         for one in lost
         if one.lost is not None
     )
-    short = [one for one in lost if one.lost is not None and one.lost[1] < LEAST_LOST]
-    if len(short) * 2 > len(lost):
+    shares = [one.lost for one in lost if one.lost is not None]
+    if any(high < LEAST_LOST for _, _, high in shares):
         return Support(
-            "missing", "with the path kept closed the fast side is still faster: something else differs", lines
+            "missing", "with the path kept closed a fast side is still faster: something else differs", lines
         )
-    return Support("shown", "with the path kept closed both sides take alike", lines)
+    if any(low < LEAST_LOST for _, low, _ in shares):
+        return Support("missing", "with the path kept closed the difference is too noisy to tell: more rounds", lines)
+    return Support("shown", "with the path kept closed the fast side takes on most of the excess", lines)
 
 
 def _sets(variables: object) -> str:

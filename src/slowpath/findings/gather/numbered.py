@@ -202,7 +202,8 @@ def _moved(
             continue
         known, value = asked
         foretold = value if kind == "opens" else round((number - 1) * value / known.default) + 1
-        seen = _most([new.change.number for _, new in pairs if new.change])
+        least = min(FIRST_OPENING, foretold) if kind == "opens" else 1  # a first use is no opening
+        seen = _most([new.change.number for _, new in pairs if new.change and new.change.number >= least])
         width = min(one.times_s.shape[1] for _, one in pairs)
         off_by = 1 if kind == "closes" else 0
         within = (None if foretold <= width else True) if seen is None else abs(seen - foretold) <= off_by

@@ -78,7 +78,9 @@ def _by_forced_algorithm(evidence: Evidence, seen: Observation, support: Support
 
 def _by_closed_path(evidence: Evidence, seen: Observation, support: Support) -> Judged:
     if support.state == "shown":
-        return Judged("refuted", "with the path kept closed both sides take alike", support.evidence)
+        return Judged(
+            "refuted", "with the path kept closed the fast side takes on most of the excess", support.evidence
+        )
     return Judged("standing", "not made, or open: both sides with the path kept closed")
 
 
