@@ -57,6 +57,10 @@ def _is_linear(one: RankScaling) -> bool:
     return one.law is None and bool(worst.algorithms)
 
 
+def _article(label: str) -> str:
+    return "An" if label[0] in "aeiou" else "A"
+
+
 def _observation(evidence: Evidence, one: RankScaling, every: Sequence[RankScaling]) -> Observation:
     cells = [evidence.cells[point.cell] for point in one.points]
     worst = _worst(one)
@@ -67,7 +71,7 @@ def _observation(evidence: Evidence, one: RankScaling, every: Sequence[RankScali
     return Observation(
         about=f"rounds of {one.label}",
         place=evidence.place(cells, [f"{one.label}, {first} to {last} ranks"]),
-        text=f"A {one.label} takes {worst.value:.0f} rounds of messages at {worst.ranks} ranks, where "
+        text=f"{_article(one.label)} {one.label} takes {worst.value:.0f} rounds of messages at {worst.ranks} ranks, where "
         f"{needed(worst.ranks)} suffice: {known}; {growth_words(one)}, counted at {first} to {last} ranks."
         f"{foretold_words(one, needed)}",
         metric="rounds",

@@ -47,6 +47,16 @@ DEPENDS: Mapping[str, frozenset[str]] = {
     "SP034": frozenset({"rank"}),
     "SP035": frozenset({"environment", "setting"}),
     "SP036": frozenset({"call"}),
+    "SP037": frozenset({"bytes"}),
+    "SP038": frozenset({"block"}),
+    "SP039": frozenset({"call"}),
+    "SP040": frozenset({"index"}),
+    "SP041": frozenset({"index"}),
+    "SP042": frozenset({"call", "threads"}),
+    "SP043": frozenset({"use", "rank"}),
+    "SP044": frozenset({"window"}),
+    "SP045": frozenset({"rank"}),
+    "SP046": frozenset({"binding"}),
 }
 # Where a claim says that the time goes; "path", another way through the library, says nothing of it. No clause copies.
 _ROOM_OF: Mapping[str, str] = {
