@@ -71,8 +71,8 @@ def _observation(evidence: Evidence, one: RankScaling, every: Sequence[RankScali
     return Observation(
         about=f"rounds of {one.label}",
         place=evidence.place(cells, [f"{one.label}, {first} to {last} ranks"]),
-        text=f"{_article(one.label)} {one.label} takes {worst.value:.0f} rounds of messages at {worst.ranks} ranks, where "
-        f"{needed(worst.ranks)} suffice: {known}; {growth_words(one)}, counted at {first} to {last} ranks."
+        text=f"{_article(one.label)} {one.label} takes {worst.value:.0f} rounds of messages at {worst.ranks} ranks, "
+        f"where {needed(worst.ranks)} suffice: {known}; {growth_words(one)}, counted at {first} to {last} ranks."
         f"{foretold_words(one, needed)}",
         metric="rounds",
         phase="steady",
