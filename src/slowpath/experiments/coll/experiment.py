@@ -50,6 +50,6 @@ COLL = Experiment(
     seconds=coll_seconds,
     recorded_bytes=coll_recorded_bytes,
     observer=LateStarts,
-    views=("coll",),
+    views=("coll", "scaling"),
     brief={"samples": "60", "time_limit_s": "0.01", "warmup_s": "0.003"},
 )

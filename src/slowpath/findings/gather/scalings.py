@@ -18,6 +18,7 @@ from slowpath.stats.laws.growth import FEWEST_POINTS, Growth, growth
 
 Quantity: TypeAlias = Literal["rounds", "chain"]
 FORETOLD_RANKS = (64, 1024)
+WIDEST_EXPONENT = 0.2
 _VARIED = ("members", "calls", "samples", "time_limit_s", "warmup_s", "validate")
 _QUANTITIES: Mapping[Quantity, Callable[[MessageCounts], int]] = {
     "rounds": attrgetter("rounds"),
@@ -120,7 +121,14 @@ def _reason(law: Growth | None, held: HeldOutRanks | None, later: Sequence[Seque
         return f"from {messages.ranks if messages else '?'} ranks on it is another algorithm"
     if held is None:
         return f"no point to test the law with: {FEWEST_POINTS + 1} numbers of ranks are needed"
+    if not law.is_exact and not _is_narrow(law.interval):
+        return "no formula of ours gives these counts exactly, and so few do not fix an exponent"
     return None if held.holds else f"the law of fewer ranks does not foretell {held.ranks}"
+
+
+def _is_narrow(interval: tuple[float, float] | None) -> bool:
+    """A tree's depth never ends growing: an exponent below 0, a law with a ceiling, fits a few counts by chance."""
+    return interval is not None and interval[0] >= 0 and interval[1] - interval[0] <= WIDEST_EXPONENT
 
 
 def _foretold(law: Growth, most: int) -> list[ForetoldRanks]:

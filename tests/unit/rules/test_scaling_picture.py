@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts over the number of ranks in a report: what is foretold is marked, and what no law fixes is not foretold."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from collective_plants import SOCKETS, counted, prefix_chain
+from planted_results import Planted
+
+from slowpath.core.results import Results
+from slowpath.findings.gather.scalings import scalings
+from slowpath.mpi import schedules
+from slowpath.report.coll.scaling import FILE, scaling_files, scaling_lines, scaling_view
+
+RANKS = (2, 3, 4, 5, 6, 7, 8)
+
+
+def run() -> Results:
+    """A chain, whose law is exact, and a binary tree, to whose few counts a law with a ceiling fits."""
+    made = Planted()
+    made.environment("by sockets", SOCKETS)
+    counted(made, "scan", prefix_chain, RANKS, environment="by sockets")
+    counted(made, "bcast", lambda p: schedules.down(p, schedules.binary_parent), RANKS, environment="by sockets")
+    found = made.results()
+    return found if found.scalings else _with_scalings(found)
+
+
+def _with_scalings(found: Results) -> Results:
+    import msgspec
+
+    return msgspec.structs.replace(found, scalings=scalings(found.cells))
+
+
+def test_an_exact_law_is_drawn_beyond_what_was_counted_and_marked() -> None:
+    view = scaling_view(run())
+    assert view is not None
+    (figure,) = view.figures
+    picture = str(figure.picture)
+    assert "extrapolated" in picture
+    assert picture.count("point hollow") == 2  # the chain at 64 and 1024 ranks
+    assert ["scan of 8 B", "2 to 8", "p - 1", "1.00", "8 ranks: holds", "63 at 64; 1023 at 1024"] in figure.table.rows
+
+
+def test_a_law_that_few_counts_do_not_fix_foretells_nothing() -> None:
+    lines = scaling_lines(run())
+    (bcast,) = [line for line in lines if "bcast" in line]
+    assert "1024" not in bcast
+
+
+def test_the_file_tells_what_was_counted_from_what_is_extrapolated() -> None:
+    rows = list(csv.DictReader(io.StringIO(scaling_files(run())[FILE])))
+    chain = [row for row in rows if row["collective"] == "scan of 8 B" and row["quantity"] == "rounds"]
+    assert [row["kind"] for row in chain] == ["counted"] * 7 + ["extrapolated"] * 2
+    assert [float(row["value"]) for row in chain] == [1, 2, 3, 4, 5, 6, 7, 63, 1023]
