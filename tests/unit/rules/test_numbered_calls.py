@@ -134,3 +134,12 @@ def test_noise_opens_nothing() -> None:
         times_s[:, 0] *= 2
         assert change_points.opening(times_s) is None
         assert change_points.closing(times_s) is None
+
+
+def test_a_first_call_alone_has_a_level_in_front_of_itself() -> None:
+    """There is no call before call 1: an empty mean would be no number."""
+    times_s = np.full((5, 64), 1e-6)
+    times_s[:, 0] = 1e-3
+    found = change_points.opening(times_s)
+    assert found is not None
+    assert (found.number, list(found.before)) == (1, [1e-3] * 5)

@@ -28,7 +28,7 @@ AGREES = 0.6  # share of the launches that must have the same number
 class Change:
     """number: from 1, of the first one behind the change.  settled: the first one of the later level.
 
-    before, after: levels of each launch, seconds, shape (launches,).  agree: launches with exactly this number.
+    before, after: levels of each launch, seconds, shape (launches,); before number 1 is number 1 itself.  agree: launches with exactly this number.
     span: numbers over launches that show one.
     """
 
@@ -67,7 +67,7 @@ def _change(times_s: Floats, number: int, settled: int, each: list[int]) -> Chan
     agree = Counter(each)[number]
     if agree < AGREES * len(times_s):
         return None
-    before = np.median(times_s[:, : number - 1], axis=1)
+    before = np.median(times_s[:, : max(1, number - 1)], axis=1)
     after = np.median(times_s[:, settled - 1 :], axis=1)
     return Change(number, settled, before, after, agree, (min(each), max(each)))
 

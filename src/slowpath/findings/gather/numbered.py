@@ -282,7 +282,7 @@ def _level(times_s: Floats) -> Floats:
 
 def _factor(series: Sequence[_Series]) -> float:
     """The largest effect, as a factor above 1."""
-    return float(np.exp(max(_excess(one.change) for one in series if one.change)))
+    return float(np.exp(max(_excess(one.change) for one in series if one.change and one.change.number > 1)))
 
 
 def _control(environment: str, words: str, own: Floats, changed: Floats, factor: float) -> Stayed:
