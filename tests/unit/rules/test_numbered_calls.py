@@ -138,8 +138,7 @@ def test_noise_opens_nothing() -> None:
 
 def test_a_first_call_alone_has_a_level_in_front_of_itself() -> None:
     """There is no call before call 1: an empty mean would be no number."""
-    times_s = np.full((5, 64), 1e-6)
-    times_s[:, 0] = 1e-3
+    times_s = np.array([[1e-3, *[1.1e-6] * 3, *[0.3e-6] * 60]] * 5)
     found = change_points.opening(times_s)
     assert found is not None
     assert (found.number, list(found.before)) == (1, [1e-3] * 5)

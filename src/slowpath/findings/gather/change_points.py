@@ -28,7 +28,8 @@ AGREES = 0.6  # share of the launches that must have the same number
 class Change:
     """number: from 1, of the first one behind the change.  settled: the first one of the later level.
 
-    before, after: levels of each launch, seconds, shape (launches,); before number 1 is number 1 itself.  agree: launches with exactly this number.
+    before, after: levels of each launch, seconds, shape (launches,); in front of number 1 it is number 1 itself.
+    agree: launches with exactly this number.
     span: numbers over launches that show one.
     """
 
