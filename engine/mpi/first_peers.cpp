@@ -12,7 +12,7 @@
 namespace slowpath::mpi {
 namespace {
 
-constexpr const char* variable = "SLOWPATH_FIRST_PEERS";
+constexpr const char* first_peers_variable = "SLOWPATH_FIRST_PEERS";
 
 }  // namespace
 
@@ -53,11 +53,11 @@ std::vector<Contact> meet_in_order(MPI_Comm communicator, const std::string& ord
 }
 
 std::optional<FirstPeers> meet_peers(MPI_Comm world) {
-    const char* const text = std::getenv(variable);
+    const char* const text = std::getenv(first_peers_variable);
     if (text == nullptr || *text == '\0') return std::nullopt;
     const std::string order = text;
     if (order != "ascending" && order != "xor")
-        throw UsageError(std::string(variable) + "=" + order +
+        throw UsageError(std::string(first_peers_variable) + "=" + order +
                          " is no order; take ascending or xor, or unset it");
     return FirstPeers{order, meet_in_order(world, order)};
 }
