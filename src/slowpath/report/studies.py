@@ -11,7 +11,6 @@ from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.report.cannon.text import cannon_lines
 from slowpath.report.cannon.view import cannon_view
 from slowpath.report.coll.files import coll_files
-from slowpath.report.coll.scaling import scaling_files, scaling_lines, scaling_view
 from slowpath.report.coll.text import coll_lines
 from slowpath.report.coll.view import coll_view
 from slowpath.report.first_use.text import first_use_files, first_use_lines
@@ -21,6 +20,7 @@ from slowpath.report.nccl.view import nccl_view
 from slowpath.report.put.study_files import study_files
 from slowpath.report.put.text import put_lines
 from slowpath.report.put.view import put_view
+from slowpath.report.scaling.view import scaling_files, scaling_lines, scaling_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ VIEWS: dict[str, View] = {
     for view in (
         View("put", "Put", "put/put.html.j2", put_view, put_lines, study_files),
         View("coll", "Collectives", "coll/coll.html.j2", coll_view, coll_lines, coll_files),
-        View("scaling", "Over ranks", "coll/scaling.html.j2", scaling_view, scaling_lines, scaling_files),
+        View("scaling", "Over ranks", "scaling/scaling.html.j2", scaling_view, scaling_lines, scaling_files),
         View("first_use", "First use", "first_use/first_use.html.j2", first_use_view, first_use_lines, first_use_files),
         View("cannon", "Cannon", "cannon/cannon.html.j2", cannon_view, cannon_lines),
         View("nccl", "First use", "nccl/nccl.html.j2", nccl_view, nccl_lines),

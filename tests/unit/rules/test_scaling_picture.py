@@ -12,7 +12,7 @@ from planted_results import Planted
 from slowpath.core.results import Results
 from slowpath.findings.gather.scalings import scalings
 from slowpath.mpi import schedules
-from slowpath.report.coll.scaling import FILE, scaling_files, scaling_lines, scaling_view
+from slowpath.report.scaling.view import FILE, scaling_files, scaling_lines, scaling_view
 
 RANKS = (2, 3, 4, 5, 6, 7, 8)
 

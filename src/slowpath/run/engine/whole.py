@@ -82,7 +82,10 @@ def discard(folder: Path, environ: Mapping[str, str]) -> None:
     """Take what must not be used out of the way.  Raises: OSError: it is another's, in a folder where that protects."""
     if folder.exists() and why_not_usable(folder, environ) is not None:
         aside = folder.with_name(f".{folder.name}-discarded-{os.getpid()}-{threading.get_ident()}")
-        folder.rename(aside)
+        try:
+            folder.rename(aside)
+        except FileNotFoundError:  # another process was faster
+            return
         if why_not_usable(aside, environ) is None:  # another process put a whole one there after our look
             with contextlib.suppress(OSError):
                 aside.rename(folder)
