@@ -122,7 +122,9 @@ void Operands::set_counts() {
 }
 
 Numbers Operands::numbers(std::uint64_t number) const {
-    return {config_.element, config_.op, mix(seed_, number)};
+    // What is only moved may be any byte.
+    const Op op = traits(config_.collective).reduces ? config_.op : Op::user;
+    return {config_.element, op, mix(seed_, number)};
 }
 
 void Operands::prepare(std::uint64_t number) {

@@ -84,6 +84,17 @@ TEST(Reference, TheOrderedOpIsAssociativeAndDoesNotCommute) {
     }
 }
 
+TEST(Reference, SumsOfBytesDoNotPassWhatAByteHolds) {
+    const Numbers numbers{Element::byte, Op::sum, 7};
+    std::array<std::uint8_t, 64> sent{};
+    int largest = 0;
+    for (int rank = 0; rank < 255; ++rank) {
+        fill(std::as_writable_bytes(std::span(sent)), numbers, rank, 0);
+        largest += *std::max_element(sent.begin(), sent.end());
+    }
+    EXPECT_LE(largest, 255);
+}
+
 TEST(Reference, SumsAreTakenElementByElement) {
     const Numbers numbers{Element::integer, Op::sum, 7};
     std::array<std::array<int, 4>, 3> sent{};
