@@ -149,4 +149,15 @@ std::string Assignment::differences(std::string_view except) const {
     return made;
 }
 
+Parameter time_limit(std::string_view name, std::string_view default_value, std::string_view meaning) {
+    return {.name = name,
+            .type = ParameterType::seconds,
+            .role = ParameterRole::effort,
+            .unit = "s",
+            .default_value = default_value,
+            .minimum = "0",
+            .maximum = "86400",
+            .meaning = meaning};
+}
+
 }  // namespace slowpath

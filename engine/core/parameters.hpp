@@ -40,6 +40,9 @@ struct Parameter {
     std::string_view meaning;
 };
 
+/// A row for how long is measured, in seconds: an effort of 0 to a day.
+Parameter time_limit(std::string_view name, std::string_view default_value, std::string_view meaning);
+
 enum class Side { sender, receiver };
 
 /// One value in canonical spelling (bytes in digits); both sides alike unless the parameter is sided.

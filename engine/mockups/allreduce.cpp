@@ -6,6 +6,7 @@
 #include "mockups/calls.hpp"
 #include "mockups/families.hpp"
 #include "mockups/obstacles.hpp"
+#include "mockups/parts.hpp"
 #include "mockups/reductions.hpp"
 
 namespace slowpath::mockups {
@@ -86,16 +87,13 @@ int nonblocking(const Arguments& a, Workspace&) {
     return SLOWPATH_MPI(Wait)(&request, MPI_STATUS_IGNORE);
 }
 
-/// A(kn) <= k A(n).
 template <int parts>
 int split(const Arguments& a, Workspace&) {
-    const int part = std::max(1, (a.receive_count + parts - 1) / parts);
-    for (int from = 0; from < a.receive_count; from += part)
-        SLOWPATH_STEP(SLOWPATH_MPI(Allreduce)(
+    return in_parts(a.receive_count, parts, [&a](int from, int length) {
+        return SLOWPATH_MPI(Allreduce)(
             a.send == MPI_IN_PLACE ? MPI_IN_PLACE : element(a.send, from, a.receive_type),
-            element(a.receive, from, a.receive_type), std::min(part, a.receive_count - from), a.receive_type,
-            a.op, a.communicator));
-    return MPI_SUCCESS;
+            element(a.receive, from, a.receive_type), length, a.receive_type, a.op, a.communicator);
+    });
 }
 
 constexpr Mockup all[] = {

@@ -8,6 +8,7 @@
 #include "mockups/families.hpp"
 #include "mockups/layout.hpp"
 #include "mockups/obstacles.hpp"
+#include "mockups/parts.hpp"
 
 namespace slowpath::mockups {
 
@@ -106,16 +107,14 @@ int padded(const Arguments& a, Workspace& workspace) {
     return stored(a, at, flat);
 }
 
-/// A(kn) <= k A(n).
 template <int parts>
 int split(const Arguments& a, Workspace& workspace) {
     const Place at = place(a);
     Flat flat(workspace, Scratch::input, a.receive, a.receive_count, a.receive_type);
     SLOWPATH_STEP(loaded(a, at, flat));
-    const int part = std::max(1, (flat.bytes() + parts - 1) / parts);
-    for (int from = 0; from < flat.bytes(); from += part)
-        SLOWPATH_STEP(SLOWPATH_MPI(Bcast)(flat.data() + from, std::min(part, flat.bytes() - from), MPI_BYTE,
-                                          a.root, a.communicator));
+    SLOWPATH_STEP(in_parts(flat.bytes(), parts, [&](int from, int length) {
+        return SLOWPATH_MPI(Bcast)(flat.data() + from, length, MPI_BYTE, a.root, a.communicator);
+    }));
     return stored(a, at, flat);
 }
 

@@ -5,6 +5,7 @@
 #include "mockups/calls.hpp"
 #include "mockups/families.hpp"
 #include "mockups/obstacles.hpp"
+#include "mockups/parts.hpp"
 #include "mockups/reductions.hpp"
 
 namespace slowpath::mockups {
@@ -78,17 +79,14 @@ int nonblocking(const Arguments& a, Workspace&) {
     return SLOWPATH_MPI(Wait)(&request, MPI_STATUS_IGNORE);
 }
 
-/// A(kn) <= k A(n).
 template <int parts>
 int split(const Arguments& a, Workspace&) {
-    const int part = std::max(1, (a.receive_count + parts - 1) / parts);
-    const bool writes = is_root(a);
-    for (int from = 0; from < a.receive_count; from += part)
-        SLOWPATH_STEP(SLOWPATH_MPI(Reduce)(
+    return in_parts(a.receive_count, parts, [&a, writes = is_root(a)](int from, int length) {
+        return SLOWPATH_MPI(Reduce)(
             a.send == MPI_IN_PLACE ? MPI_IN_PLACE : element(a.send, from, a.receive_type),
-            writes ? element(a.receive, from, a.receive_type) : nullptr,
-            std::min(part, a.receive_count - from), a.receive_type, a.op, a.root, a.communicator));
-    return MPI_SUCCESS;
+            writes ? element(a.receive, from, a.receive_type) : nullptr, length, a.receive_type, a.op, a.root,
+            a.communicator);
+    });
 }
 
 constexpr Mockup all[] = {

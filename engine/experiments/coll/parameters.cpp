@@ -71,17 +71,6 @@ Parameter number(std::string_view name, ParameterRole role, std::string_view uni
             .meaning = meaning};
 }
 
-Parameter time(std::string_view name, std::string_view default_value, std::string_view meaning) {
-    return {.name = name,
-            .type = seconds,
-            .role = effort,
-            .unit = "s",
-            .default_value = default_value,
-            .minimum = "0",
-            .maximum = "86400",
-            .meaning = meaning};
-}
-
 Parameter on_or_off(std::string_view name, ParameterRole role, std::string_view default_value,
                     std::string_view meaning) {
     return {.name = name, .type = flag, .role = role, .default_value = default_value, .meaning = meaning};
@@ -149,9 +138,9 @@ std::vector<Parameter> how_carefully() {
                "calls of pattern=counted, communicators of pattern=communicators"),
         number("samples", effort, "samples", "200", "1", "100000000",
                "steady samples at most; of pattern=communicators on each communicator, 10 at most"),
-        time("time_limit_s", "0.1",
-             "steady state ends after about this time even with fewer samples (at least 8 are taken)"),
-        time("warmup_s", "0.01", "warm-up ends after about this time (at least 8 calls)"),
+        time_limit("time_limit_s", "0.1",
+                   "steady state ends after about this time even with fewer samples (at least 8 are taken)"),
+        time_limit("warmup_s", "0.01", "warm-up ends after about this time (at least 8 calls)"),
         on_or_off("validate", effort, "on",
                   "compare each element of the result after the first call, after the last one and after one "
                   "more with new numbers; outside the timed region"),

@@ -28,19 +28,6 @@ Parameter points_along(std::string_view name, std::string_view default_value,
     };
 }
 
-Parameter time(std::string_view name, std::string_view default_value, std::string_view meaning) {
-    return {
-        .name = name,
-        .type = seconds,
-        .role = effort,
-        .unit = "s",
-        .default_value = default_value,
-        .minimum = "0",
-        .maximum = "86400",
-        .meaning = meaning,
-    };
-}
-
 std::vector<Parameter> table() {
     return {
         {
@@ -84,9 +71,9 @@ std::vector<Parameter> table() {
             .maximum = "100000000",
             .meaning = "steady samples (batches) at most",
         },
-        time("time_limit_s", "0.1",
-             "steady state ends after about this time even with fewer samples (at least 8 are taken)"),
-        time("warmup_s", "0.01", "warm-up ends after about this time (at least 4 exchanges)"),
+        time_limit("time_limit_s", "0.1",
+                   "steady state ends after about this time even with fewer samples (at least 8 are taken)"),
+        time_limit("warmup_s", "0.01", "warm-up ends after about this time (at least 4 exchanges)"),
         {
             .name = "validate",
             .type = flag,

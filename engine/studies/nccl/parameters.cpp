@@ -18,17 +18,6 @@ std::vector<std::string_view> library_names() {
     return names;
 }
 
-Parameter time(std::string_view name, std::string_view default_value, std::string_view meaning) {
-    return {.name = name,
-            .type = seconds,
-            .role = effort,
-            .unit = "s",
-            .default_value = default_value,
-            .minimum = "0",
-            .maximum = "86400",
-            .meaning = meaning};
-}
-
 Parameter length(std::string_view name, std::string_view default_value, std::string_view minimum,
                  std::vector<std::string_view> words, std::string_view meaning) {
     return {.name = name,
@@ -86,9 +75,9 @@ std::vector<Parameter> table() {
                "added to the length of both buffers when they are allocated"),
         number("allocations", "3", "64", "", "calls: fresh pairs of buffers, each with a first call"),
         number("samples", "200", "1000000", "samples", "later calls at most, each timed by itself"),
-        time("time_limit_s", "0.1",
-             "later calls end after about this time even with fewer samples (at least 8)"),
-        time("warmup_s", "0.01", "calls: warm-up ends after about this time (at least 4 calls)"),
+        time_limit("time_limit_s", "0.1",
+                   "later calls end after about this time even with fewer samples (at least 8)"),
+        time_limit("warmup_s", "0.01", "calls: warm-up ends after about this time (at least 4 calls)"),
         {
             .name = "validate",
             .type = flag,

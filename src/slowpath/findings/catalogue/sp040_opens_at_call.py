@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from slowpath.core.units import format_time
 from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.numbered import CALL, Opening
-from slowpath.findings.evidence.numbered_words import by_moves, collectives, tried
+from slowpath.findings.evidence.numbered_words import by_moves, collectives, seen_words, tried
 from slowpath.findings.rule import Observation, Rule, Support
 
 
@@ -40,18 +40,12 @@ def _observation(evidence: Evidence, one: Opening) -> Observation:
         cells=tuple(dict.fromkeys([seen.cell.cell for seen in one.seen] + [cell.cell for cell in one.flat])),
         axis=CALL,
         evidence=tuple(
-            f"{seen.cell.label}: call {seen.number} in {seen.agree} of {seen.launches} launches, in all "
-            f"{_span(seen.span)}; calls in front {format_time(seen.before_s)} together"
-            for seen in one.seen
+            f"{seen_words(seen, CALL)}; calls in front {format_time(seen.before_s)} together" for seen in one.seen
         ),
         slow_cells=(one.slow.cell,),
         fast_cells=(one.fast.cell,),
         tried=tried(one.moved, one.stayed, CALL),
     )
-
-
-def _span(span: tuple[int, int]) -> str:
-    return f"{span[0]}" if span[0] == span[1] else f"{span[0]} to {span[1]}"
 
 
 def witnesses(evidence: Evidence, seen: Observation) -> Support:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.numbered import COMMUNICATOR, Closing
-from slowpath.findings.evidence.numbered_words import by_moves, collectives, tried
+from slowpath.findings.evidence.numbered_words import by_moves, collectives, seen_words, tried
 from slowpath.findings.evidence.words import ratio_words, times_words
 from slowpath.findings.rule import Observation, Rule, Support
 
@@ -32,11 +32,7 @@ def _observation(evidence: Evidence, one: Closing) -> Observation:
         affects_default=True,
         cells=tuple(dict.fromkeys([seen.cell.cell for seen in one.seen] + [cell.cell for cell in one.flat])),
         axis=COMMUNICATOR,
-        evidence=tuple(
-            f"{seen.cell.label}: communicator {seen.number} in {seen.agree} of {seen.launches} launches, in all "
-            f"{seen.span[0]} to {seen.span[1]}"
-            for seen in one.seen
-        ),
+        evidence=tuple(seen_words(seen, COMMUNICATOR) for seen in one.seen),
         slow_cells=(one.slow.cell,),
         fast_cells=(one.fast.cell,),
         tried=tried(one.moved, one.stayed, COMMUNICATOR),

@@ -14,6 +14,7 @@ from slowpath.findings.evidence.collective_words import (
     unders,
 )
 from slowpath.findings.evidence.evidence import CLEAR_RATIO, Evidence, Slowdown
+from slowpath.findings.evidence.words import variable_words
 from slowpath.findings.rule import Observation, Rule, Support
 
 LEVEL = "SLOWPATH_THREAD_LEVEL"
@@ -53,18 +54,16 @@ def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
 
 def witnesses(evidence: Evidence, seen: Observation) -> Support:
     """The fast side with its path kept closed: it then takes what the slow side takes."""
-    closed = [one for one in unders(evidence, seen.contrasts) if one.setting == CLOSED and one.lost is not None]
+    closed = [(one, one.lost) for one in unders(evidence, seen.contrasts) if one.setting == CLOSED and one.lost]
     if not closed:
         return Support("missing", "no run with the library's fast path kept closed; where a variable is known for "
                        "that, slowpath run coll does it")  # fmt: skip
-    lost = [one for one in closed if one.lost is not None]
     lines = tuple(
-        f"{one.contrast}: with the path kept closed ({_sets(one.variables)}) the fast side takes on "
-        f"{share_words(one.lost)} of the excess"
-        for one in lost
-        if one.lost is not None
+        f"{one.contrast}: with the path kept closed ({variable_words(one.variables)}) the fast side takes on "
+        f"{share_words(lost)} of the excess"
+        for one, lost in closed
     )
-    shares = [one.lost for one in lost if one.lost is not None]
+    shares = [lost for _, lost in closed]
     if any(high < LEAST_LOST for _, _, high in shares):
         return Support(
             "missing", "with the path kept closed a fast side is still faster: something else differs", lines
@@ -72,10 +71,6 @@ def witnesses(evidence: Evidence, seen: Observation) -> Support:
     if any(low < LEAST_LOST for _, low, _ in shares):
         return Support("missing", "with the path kept closed the difference is too noisy to tell: more rounds", lines)
     return Support("shown", "with the path kept closed the fast side takes on most of the excess", lines)
-
-
-def _sets(variables: object) -> str:
-    return ", ".join(f"{name}={value}" for name, value in dict(variables).items())  # type: ignore[call-overload]
 
 
 RULE = Rule(

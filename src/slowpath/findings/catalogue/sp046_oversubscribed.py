@@ -44,8 +44,10 @@ def witnesses(evidence: Evidence, seen: Observation) -> Support:
     if not slow.witness or not fast.witness:
         return Support("missing", "how often ranks were taken off their core was not recorded")
     if is_switched_out(slow) and not is_switched_out(fast):
-        line = "ranks were taken off their core in more than one call of 20 where it is slow, and not with waits that "
-        "yield"
+        line = (
+            "ranks were taken off their core in more than one call of 20 where it is slow, and not with waits that "
+            "give it away"
+        )
         return Support("shown", "the scheduler has to take the core from ranks that wait", (line,), "waiting")
     return Support("missing", "ranks that were taken off their core do not tell the two apart")
 

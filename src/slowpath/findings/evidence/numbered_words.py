@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from slowpath.findings.evidence.numbered import Moved, Seen, Stayed
+from slowpath.findings.evidence.words import variable_words
 from slowpath.findings.rule import Support, Tried
 
 
@@ -14,12 +15,18 @@ def collectives(seen: Iterable[Seen]) -> str:
     return ", ".join(dict.fromkeys(one.cell.parameters.get("collective", "") for one in seen))
 
 
+def seen_words(one: Seen, what: str) -> str:
+    """`allreduce, 8 B: call 5 in 5 of 5 launches, in all 5`."""
+    low, high = one.span
+    span = f"{low}" if low == high else f"{low} to {high}"
+    return f"{one.cell.label}: {what} {one.number} in {one.agree} of {one.launches} launches, in all {span}"
+
+
 def moved_words(one: Moved, what: str) -> str:
     """`under MPIR_CVAR_X=9: foretold call 9, seen 9`."""
-    sets = ", ".join(f"{name}={value}" for name, value in one.variables.items())
     seen = "none" if one.seen is None else f"{one.seen}"
     beyond = ", which was not measured" if one.seen is None and one.within else ""
-    return f"under {sets}: foretold {what} {one.foretold}{beyond}, seen {seen}"
+    return f"under {variable_words(one.variables)}: foretold {what} {one.foretold}{beyond}, seen {seen}"
 
 
 def stayed_words(one: Stayed) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.result import Interval, Phase
@@ -77,6 +77,11 @@ def _default(cell: CellResult) -> str:
 def is_device(cell: CellResult) -> bool:
     """Whether the sender's buffer is GPU memory."""
     return memory([cell]).split(":")[0] in _DEVICE
+
+
+def variable_words(variables: Mapping[str, str]) -> str:
+    """`NAME=value, OTHER=value`."""
+    return ", ".join(f"{name}={value}" for name, value in variables.items())
 
 
 def is_switched_out(cell: CellResult, phase: Phase = "steady") -> bool:
