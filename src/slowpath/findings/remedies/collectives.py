@@ -26,7 +26,7 @@ REMEDIES = (
         side_effects=("a mock-up's first call on a communicator sets up its workspace",),
         sources=("docs/internals/collectives.md",),
         variables={"SLOWPATH_COLL": "tuning.json"},
-        untried="libslowpath-coll.so is not next to this engine; slowpath diagnose tries it where it is",
+        untried="where libslowpath-coll.so is not next to the engine; else by a length that its table leaves alone",
         phrase="the mock-up by libslowpath-coll.so",
     ),
     Remedy(
