@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVSHMEM, called by the CPU, on the same stream.  It reads and writes its symmetric heap alone, so that the data is
-// copied there before a call and from there after it, outside the timed region.
-#include <algorithm>
+// NVSHMEM, called by the CPU, on the same stream.  It reads and writes its symmetric heap alone, so that the
+// data is copied there before a call and from there after it, outside the timed region.
 #include <cstdlib>
 #include <stdexcept>
 
@@ -22,7 +21,7 @@ class ByNvshmem : public Contestant {
 
     std::optional<std::string> obstacle(const Call& call) const override;
     std::optional<std::string> open(const Step& step) override;
-    void prepare(const Call& call) override;
+    void prepare(const Call& call) override { needed_bytes_ = 2 * element_bytes * call.count * call.ranks; }
     bool has_own_memory() const override { return true; }
     void take(const Call& call, const std::byte* from) override;
     void deliver(const Call& call, std::byte* to) override;
@@ -31,6 +30,7 @@ class ByNvshmem : public Contestant {
     std::string described() const override;
 
   private:
+    /// Collective: both buffers as long as the last prepare() has it.
     void allocate();
     void copy(std::byte* to, const std::byte* from, std::int64_t bytes) const;
     /// Where a call's result is: that with one element has a place of its own.
@@ -44,6 +44,7 @@ class ByNvshmem : public Contestant {
     const Stream& stream_;
     ShmemLibrary* library_ = nullptr;
     std::int64_t needed_bytes_ = 0;  // of each of the two buffers, the same on all ranks
+    std::int64_t allocated_bytes_ = 0;
     std::byte* from_ = nullptr;
     std::byte* to_ = nullptr;
     bool open_ = false;
@@ -88,17 +89,11 @@ std::optional<std::string> ByNvshmem::open(const Step& step) {
             open_ = true;
         });
     });
-    reason = mpi::first_text(session_.control(), failure);
-    if (!reason && needed_bytes_ > 0) step(Part::buffers, [&] { allocate(); });
-    return reason;
-}
-
-void ByNvshmem::prepare(const Call& call) {
-    needed_bytes_ = 2 * element_bytes * call.count * call.ranks;
-    if (open_) allocate();
+    return mpi::first_text(session_.control(), failure);
 }
 
 void ByNvshmem::allocate() {
+    if (allocated_bytes_ == needed_bytes_) return;
     const ShmemFunctions& f = library_->call();
     for (std::byte** const data : {&from_, &to_}) {
         if (*data != nullptr) f.nvshmem_free(*data);
@@ -107,6 +102,7 @@ void ByNvshmem::allocate() {
             throw EnvironmentFailure("nvshmem_malloc failed for " + std::to_string(needed_bytes_) +
                                      " bytes; NVSHMEM_SYMMETRIC_SIZE sets the length of its heap");
     }
+    allocated_bytes_ = needed_bytes_;
 }
 
 void ByNvshmem::copy(std::byte* to, const std::byte* from, std::int64_t bytes) const {
@@ -128,6 +124,7 @@ float* ByNvshmem::result(const Call& call) const {
 }
 
 void ByNvshmem::take(const Call& call, const std::byte* from) {
+    allocate();
     copy(from_, from, call.sent() * element_bytes);
     mpi::check(MPI_Barrier(session_.control()), "MPI_Barrier");
 }
@@ -147,7 +144,8 @@ void ByNvshmem::submit(const Call& call, const std::byte*, std::byte*) {
     };
     switch (call.operation) {
         case Operation::send:
-            if (call.rank == 0) f.nvshmemx_putmem_on_stream(to, from, count * element_bytes, 1, stream_.get());
+            if (call.rank == 0)
+                f.nvshmemx_putmem_on_stream(to, from, count * element_bytes, 1, stream_.get());
             return f.nvshmemx_barrier_all_on_stream(stream_.get());
         case Operation::allreduce:
             return collective(f.nvshmemx_float_sum_reduce_on_stream, "nvshmemx_float_sum_reduce_on_stream");

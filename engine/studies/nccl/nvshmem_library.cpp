@@ -17,7 +17,7 @@ template <class Function>
 void find(void* library, const char* name, Function*& function) {
     function = reinterpret_cast<Function*>(dlsym(library, name));
     if (function == nullptr)
-        throw EnvironmentFailure(std::string("NVSHMEM lacks ") + name + "; take 3.2.5 or later");
+        throw EnvironmentFailure(std::string("NVSHMEM lacks ") + name + "; take 3.4.5 or later");
 }
 
 }  // namespace

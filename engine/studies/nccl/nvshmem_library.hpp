@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// NVIDIA's NVSHMEM, loaded at run time: nothing of it is needed to build, and one build runs with and without.
+/// NVIDIA's NVSHMEM, loaded at run time: nothing of it is needed to build, and one build runs with and
+/// without.
 #pragma once
 
 #include <array>
@@ -10,9 +11,10 @@
 
 namespace slowpath::nccl {
 
-// What is needed of the interface of NVSHMEM 3 (API documentation, "Library Setup, Exit, and Query"; layouts as of
-// 3.2.5 to 3.8): results are ints, teams 32-bit numbers, 0 is the world.  Each structure begins with a number that
-// says which one it is and how long; the library refuses one that it does not know.
+// What is needed of the interface of NVSHMEM 3 (API documentation, "Library Setup, Exit, and Query"; layouts
+// as of 3.4.5, in their first version): results are ints, teams 32-bit numbers, 0 is the world.  Each
+// structure begins with a number that says which one it is and how long; the library refuses one that it does
+// not know.
 struct ShmemId {
     int version = (1 << 16) + 128;
     std::array<char, 124> bytes{};
@@ -36,7 +38,8 @@ static_assert(sizeof(ShmemId) == 128 && sizeof(ShmemIdArguments) == 24 && sizeof
 inline constexpr unsigned int start_with_id = 8;
 inline constexpr int all_ranks = 0;
 
-using ShmemCollective = int (*)(int team, float* to, const float* from, std::size_t count, memory::CudaStream);
+using ShmemCollective = int (*)(int team, float* to, const float* from, std::size_t count,
+                                memory::CudaStream);
 
 /// By the names that libnvshmem_host exports.
 struct ShmemFunctions {
@@ -65,8 +68,9 @@ class ShmemLibrary {
 
     /// The one NVSHMEM of this process, opened at the first call: the file that SLOWPATH_NVSHMEM names, else
     /// libnvshmem_host.so.3 where the dynamic loader looks, else that of the Python package nvidia-nvshmem.
-    /// What the user has not set is set before that: NVSHMEM_DISABLE_NVLS=1 and NCCL_NVLS_ENABLE=0, since NVLink
-    /// multicast can put a host's GPUs out of service, and NVSHMEM_DISABLE_NCCL=1, so that collectives are its own.
+    /// What the user has not set is set before that: NVSHMEM_DISABLE_NVLS=1 and NCCL_NVLS_ENABLE=0, since
+    /// NVLink multicast can put a host's GPUs out of service, and NVSHMEM_DISABLE_NCCL=1, so that collectives
+    /// are its own.
     /// @throws EnvironmentFailure: there is none, it is not version 3, or it lacks a function.
     static ShmemLibrary& load();
 

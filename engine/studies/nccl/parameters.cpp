@@ -62,7 +62,8 @@ std::vector<Parameter> table() {
         word("library", "mpi", library_names(),
              "who does it, on one stream and the same buffers: MPI with device memory, MPI between copies "
              "through "
-             "pinned host memory, NCCL, NVSHMEM between copies to and from its symmetric heap that are not timed; "
+             "pinned host memory, NCCL, NVSHMEM between copies to and from its symmetric heap that are not "
+             "timed; "
              "all libraries of equal other parameters are measured in turns"),
         word("operation", "allreduce",
              {"send", "allreduce", "bcast", "allgather", "reduce_scatter", "alltoall"},
@@ -133,8 +134,8 @@ constexpr std::array metric_table{
     of_first_use("gpu_init_s",
                  "ncclCommInitRank; NVSHMEM: nvshmemx_hostlib_init_attr; MPI: MPI_Comm_dup of the world",
                  of_slowest),
-    of_first_use("gpu_buffers_s",
-                 "NVSHMEM: buffers in its symmetric heap, and the data is copied there", of_slowest),
+    of_first_use("gpu_buffers_s", "NVSHMEM: buffers in its symmetric heap, and the data is copied there",
+                 of_slowest),
     of_first_use(
         "gpu_one_element_s",
         "the first call, with one element of a small buffer: what the library connects and loads when "

@@ -17,8 +17,8 @@ class Stream {
 
     memory::CudaStream get() const { return stream_; }
     int device() const { return device_; }
-    /// The stream's device is the calling thread's again, whatever has been asked of others since: libraries take
-    /// the current one as theirs.
+    /// The stream's device is the calling thread's again, whatever has been asked of others since: libraries
+    /// take the current one as theirs.
     void make_current() const { driver_.use(device_, 0); }
     void synchronise() const { driver_.check(synchronise_(stream_), "cuStreamSynchronize", 0); }
 

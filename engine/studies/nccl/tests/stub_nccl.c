@@ -35,7 +35,7 @@ typedef struct {
 
 typedef struct {
     atomic_int joined, devices[RANKS]; /* from 1; 0: not told */
-    Box boxes[RANKS][RANKS]; /* from, to */
+    Box boxes[RANKS][RANKS];           /* from, to */
 } Shared;
 
 typedef struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An NVSHMEM for tests, between processes of one machine: the heaps of all ranks are one file in shared memory.
- * Work is done on the stub driver's streams, behind the caller's back.
+ * An NVSHMEM for tests, between processes of one machine: the heaps of all ranks are one file in shared
+ * memory. Work is done on the stub driver's streams, behind the caller's back.
  *   SLOWPATH_STUB_NVSHMEM_INIT_MS=N  nvshmemx_hostlib_init_attr takes this long
  *   SLOWPATH_STUB_NVSHMEM_FAIL=CALL  that function fails
  *   SLOWPATH_STUB_NVSHMEM_WRONG=1    the last element that a rank gets is another

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""First uses as bars of steps: those of GPU libraries on one axis, those of MPI, hundreds of times shorter, on another."""
+"""First uses as bars of steps: GPU libraries on one axis, MPI, hundreds of times shorter, on another."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ def legend_of(found: Sequence[FirstUse]) -> list[tuple[str, str, str]]:
 
 def _figure(title: str, each: Sequence[FirstUse], grid: str) -> Figure:
     scale = LinearScale(0.0, max(max(one.whole.value, _sum_s(one)) for one in each) * 1.03)
-    table = Table(["First use", "Environment", "Step", "Time", "Interval"], [line for one in each for line in _lines(one)])
+    table = Table(
+        ["First use", "Environment", "Step", "Time", "Interval"], [line for one in each for line in _lines(one)]
+    )
     return Figure(
         title,
-        "steps are medians over launches; the upright tick is the whole, from before the library is opened to the end of "
-        "the first call",
+        "steps are medians over launches; the upright tick is the whole, from before the library is opened to the end "
+        "of the first call",
         table,
         stack.axis(scale, grid, "time from the beginning"),
         [_row(one, scale, grid) for one in each],
