@@ -17,6 +17,7 @@ from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION, RANKS
 
 if TYPE_CHECKING:
+    from slowpath.core.plan import Plan
     from slowpath.core.results import Results
     from slowpath.run.libraries import Library
     from slowpath.run.prepare import Prepared
@@ -114,7 +115,7 @@ def summary(prepared: Prepared) -> list[str]:
         *(_mpi_line(library) for library in prepared.libraries),
     ]
     cores = prepared.commands.cores
-    if over := [count for count in plan.rank_counts if count > cores]:
+    if over := [count for count in _timed_ranks(plan) if count > cores]:
         lines.append(
             f"warning: oversubscribed: {_either(over)} ranks on {cores} cores, so times include waiting for a core"
         )
@@ -125,6 +126,12 @@ def summary(prepared: Prepared) -> list[str]:
             reasons[cell.skip] = reasons.get(cell.skip, 0) + 1
     lines += [f"skipped: {count} cells: {reason}" for reason, count in reasons.items()]
     return [*lines, *prepared.notes]
+
+
+def _timed_ranks(plan: Plan) -> list[int]:
+    """Ranks of launches whose times are used: witnessed ones count."""
+    witnessed = {one.name for one in plan.environments if one.witness}
+    return sorted({plan.ranks_of(one.placement) for one in plan.launches if one.environment not in witnessed})
 
 
 def _either(counts: Sequence[int]) -> str:

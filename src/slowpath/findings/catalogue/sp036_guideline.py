@@ -12,7 +12,7 @@ from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.violations import LEAST, SPLIT, WAY, Violation
 from slowpath.findings.rule import Observation, Rule
 
-DISTURBED = 0.2  # of the calls that a rank came late to; such calls are left out, the others wait for the same cores
+DISTURBED = 0.2  # of the calls that a rank came late to
 
 # Both sides of a guideline without a mock-up: (axis, slow value, fast value) -> subject and reference of its sentence.
 _WORDS = {
@@ -81,11 +81,11 @@ def _bytes(one: Violation) -> str:
 
 
 def _disturbed(cell: CellResult) -> str | None:
-    """Late starts show that ranks share their cores with others, so that a time may be the scheduler's."""
+    """Late starts: the times are those of the other calls, where these are enough."""
     found = cell.repetitions
     if found is None or not found.late or found.late < DISTURBED * found.all:
         return None
-    return f"a rank came late to {found.late} of {found.all} calls of '{cell.label}': its cores had other work"
+    return f"a rank came late to {found.late} of {found.all} calls of '{cell.label}'; why was not looked at"
 
 
 def _about(one: Violation) -> str:

@@ -79,6 +79,14 @@ _PURPOSES: Mapping[str, Remedy] = {
         control=ALONE,
         side_effects=("long messages of the same collective, for which another algorithm may be faster",),
     ),
+    "allreduce by bytes": Remedy(
+        "allreduce by bytes",
+        "Force an algorithm of MPI_Allreduce that splits messages by bytes, and not by elements.",
+        ("SP038",),
+        ("shape",),
+        control=ALONE,
+        side_effects=("an MPI_Allreduce of many elements, for which the library's own choice may be faster",),
+    ),
     "more memory for collectives": Remedy(
         "more memory for collectives",
         "Allow more shared memory for the collectives of live communicators.",
