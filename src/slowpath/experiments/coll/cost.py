@@ -31,6 +31,9 @@ class CollCost:
     check_s_per_byte: float = 2e-9
     fewest_samples: int = 8
     fewest_warmup: int = 4
+    counted_s: float = 0.03  # of a cell of counted messages: known messages, the log
+    late_s: float = 0.009  # of each of its calls: one rank sleeps, and all others get a core before it is back
+    late_by_rank: int = 2  # such calls
 
 
 _COST = CollCost()
@@ -42,6 +45,10 @@ def coll_seconds(p: Parameters, ranks: int) -> float:
     one_s = _call_s(p, size) + _released_s(ranks)
     checked_s = _bytes(p, size) * _COST.check_s_per_byte if p["validate"] == "on" else 0.0
     before_s = int(p["duplicates"]) * (_COST.communicator_s + one_s)
+    if p["pattern"] == "messages":
+        return (
+            _COST.cell_s + _COST.counted_s + checked_s + before_s + _COST.late_by_rank * size * (_COST.late_s + one_s)
+        )
     if p["pattern"] == "counted":
         return _COST.cell_s + checked_s + before_s + int(p["calls"]) * one_s
     sampled_s = int(p["samples"]) * one_s

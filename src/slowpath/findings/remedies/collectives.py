@@ -60,7 +60,8 @@ REMEDIES = (
         sources=("MPI-4.1 section 6.9.5",),
         parameter="op",
         change=set_to("op", "user"),
-        uncontrolled="collectives without an op refuse one, and every reduction may depend on it",
+        uncontrolled="collectives without an op refuse one, and each with one pays for the op itself; slowpath run "
+        "coll holds a scan against it",
         code="MPI_Op_create(function, 1, &op);  /* 1: it commutes */",
         phrase="an op that commutes",
     ),
@@ -72,7 +73,8 @@ REMEDIES = (
         sources=("MPI-4.1 section 6.12",),
         parameter="start",
         change=set_to("start", "blocking"),
-        uncontrolled="every collective is started in some way, so none is left that it could not change",
+        uncontrolled="every collective is started in some way, and each may gain by another; slowpath run coll "
+        "holds one without a fast path against it",
         phrase="blocking collectives where nothing overlaps",
     ),
     Remedy(
