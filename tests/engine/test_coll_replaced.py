@@ -51,7 +51,9 @@ def replaced(ranks: Ranks, tmp_path: Path) -> Run:
             pytest.skip("no compiler wrapper")
         program = tmp_path / source.removesuffix(".c")
         argv = [str(ranks.mpi.mpicxx.with_name("mpicc")), "-O1", "-o", str(program), str(SOURCES / source)]
-        subprocess.run([*argv, "-lpthread", "-lm"], env=ranks.environ(), check=True, capture_output=True)
+        # The only MPI here with a Fortran layer; what is declared weak does not make the linker keep it.
+        fortran = ["-Wl,--no-as-needed", "-lmpifort"] if ranks.mpi.name == "intelmpi" else []
+        subprocess.run([*argv, "-lpthread", "-lm", *fortran], env=ranks.environ(), check=True, capture_output=True)
         known = {"schema": 1, "mpi": f"{ranks.mpi.name}-{ranks.mpi.version}", "rows": table}
         text = table if isinstance(table, str) else json.dumps(known)
         (tmp_path / "tuning.json").write_text(text)
