@@ -2,6 +2,7 @@
 #include "mpi/barrier.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "mpi/check.hpp"
 #include "mpi/tags.hpp"
@@ -25,6 +26,18 @@ void Barrier::wait() const {
         check(MPI_Sendrecv(nullptr, 0, MPI_BYTE, round.to, tag::barrier, nullptr, 0, MPI_BYTE, round.from,
                            tag::barrier, communicator_, MPI_STATUS_IGNORE),
               "MPI_Sendrecv");
+}
+
+void Barrier::wait(std::span<std::int64_t> highest) const {
+    std::array<std::int64_t, most_numbers> theirs{};
+    const auto count = static_cast<int>(highest.size());
+    for (const Round& round : rounds_) {
+        check(MPI_Sendrecv(highest.data(), count, MPI_INT64_T, round.to, tag::barrier, theirs.data(), count,
+                           MPI_INT64_T, round.from, tag::barrier, communicator_, MPI_STATUS_IGNORE),
+              "MPI_Sendrecv");
+        std::transform(highest.begin(), highest.end(), theirs.begin(), highest.begin(),
+                       [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
+    }
 }
 
 }  // namespace slowpath::mpi
