@@ -48,11 +48,16 @@ std::string read_file(const char* path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-bool begin(const char* table_path, const char* report) {
+/// What messages call the table.
+std::string called(const char* table) {
+    return *table == '{' ? "SLOWPATH_COLL" : table;
+}
+
+bool begin(const char* given, const char* report) {
     const bool first = world_rank() == 0;
     report_path = first && report != nullptr ? report : "";
     share(report_path);
-    std::string text = first ? read_file(table_path) : "";
+    std::string text = !first ? "" : *given == '{' ? given : read_file(given);
     share(text);
     share(problem);
     if (problem.empty()) {
@@ -75,8 +80,13 @@ bool begin(const char* table_path, const char* report) {
     if (problem.empty()) problem = "another rank refused it";
     choices().clear();
     if (first)
-        std::fprintf(stderr, "slowpath-coll: %s: %s; nothing is replaced\n", table_path, problem.c_str());
+        std::fprintf(stderr, "slowpath-coll: %s: %s; nothing is replaced\n", called(given).c_str(),
+                     problem.c_str());
     return false;
+}
+
+void say(const char* line) {
+    if (world_rank() == 0) std::fprintf(stderr, "slowpath-coll: %s\n", line);
 }
 
 std::string quoted(const std::string& text) {
@@ -124,6 +134,7 @@ void report() {
 const slowpath::replace::Parts* slowpath_coll_parts() {
     using namespace slowpath::replace;
     static const Parts parts{reinterpret_cast<const void*>(&PMPI_Init), begin,
-                             [](const char* name) { return replacement(name); }, report};
+                             [](const char* name, LastWindow* last) { return replacement(name, last); },
+                             report, say};
     return &parts;
 }

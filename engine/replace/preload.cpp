@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // libslowpath-coll.so, preloaded into every program of a job: the blocking collectives, each by one jump to
-// the library's own function, or to its replacement where a table has rows about it.
+// the library's own function, or to its replacement where a table has rows about its bytes.
 #include <dlfcn.h>
-#include <link.h>
 #include <mpi.h>
 
 #include <array>
@@ -11,13 +10,17 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "replace/original.hpp"
 #include "replace/parts.hpp"
 
 #define SLOWPATH_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 
+using slowpath::replace::LastWindow;
+using slowpath::replace::original;
 using slowpath::replace::Parts;
+using slowpath::replace::Window;
 
 enum Call : std::size_t {
     barrier,
@@ -32,71 +35,78 @@ enum Call : std::size_t {
     reduce_scatter_block,
     scan,
     exscan,
+#if MPI_VERSION >= 4
+    bcast_c,
+    gather_c,
+    scatter_c,
+    allgather_c,
+    alltoall_c,
+    reduce_c,
+    allreduce_c,
+    reduce_scatter_block_c,
+    scan_c,
+    exscan_c,
+#endif
     call_count
 };
 
 /// In the order of Call.
 constexpr std::array<const char*, call_count> names{
-    "MPI_Barrier",  "MPI_Bcast",  "MPI_Gather",    "MPI_Scatter",        "MPI_Allgather",
-    "MPI_Alltoall", "MPI_Reduce", "MPI_Allreduce", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block",
-    "MPI_Scan",     "MPI_Exscan",
+    "MPI_Barrier",        "MPI_Bcast",
+    "MPI_Gather",         "MPI_Scatter",
+    "MPI_Allgather",      "MPI_Alltoall",
+    "MPI_Reduce",         "MPI_Allreduce",
+    "MPI_Reduce_scatter", "MPI_Reduce_scatter_block",
+    "MPI_Scan",           "MPI_Exscan",
+#if MPI_VERSION >= 4
+    "MPI_Bcast_c",        "MPI_Gather_c",
+    "MPI_Scatter_c",      "MPI_Allgather_c",
+    "MPI_Alltoall_c",     "MPI_Reduce_c",
+    "MPI_Allreduce_c",    "MPI_Reduce_scatter_block_c",
+    "MPI_Scan_c",         "MPI_Exscan_c",
+#endif
 };
 
-/// Where each goes; null before its first call.
-constinit std::array<std::atomic<void*>, call_count> targets{};
+/// Of one collective, in one cache line. target: where it goes; null before its first call.  own: the
+/// library's function, once calls are replaced.  last: which counts of a datatype are the target's; null:
+/// all.
+struct alignas(32) Way {
+    std::atomic<void*> target{nullptr};
+    std::atomic<void*> own{nullptr};
+    LastWindow last{nullptr};
+};
+constinit std::array<Way, call_count> ways{};
 constinit std::atomic<const Parts*> parts{nullptr};
-
-struct Search {
-    const char* name;
-    void* found;
-};
-
-/// mpi4py and Julia open MPI in a scope of its own, where no search by name finds it: the loaded library of
-/// that name that has the function.
-int search_object(dl_phdr_info* object, std::size_t, void* wanted) {
-    auto* const search = static_cast<Search*>(wanted);
-    const char* const path = object->dlpi_name;
-    if (path == nullptr) return 0;
-    const char* const slash = std::strrchr(path, '/');
-    if (std::strncmp(slash == nullptr ? path : slash + 1, "libmpi", 6) != 0) return 0;
-    void* const library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-    if (library == nullptr) return 0;
-    search->found = dlsym(library, search->name);
-    dlclose(library);
-    return search->found != nullptr ? 1 : 0;
-}
-
-/// The next definition after this library's, which may be another tool's; else the MPI library's under its
-/// profiling name.
-void* original(const char* name) {
-    if (void* const next = dlsym(RTLD_NEXT, name)) return next;
-    char profiled[64];
-    std::snprintf(profiled, sizeof profiled, "P%s", name);
-    Search search{profiled, nullptr};
-    dl_iterate_phdr(search_object, &search);
-    if (search.found != nullptr) return search.found;
-    std::fprintf(stderr, "slowpath-coll: the MPI library has no %s\n", name);
-    std::abort();
-}
 
 template <class Function>
 Function original_as(const char* name) {
     return reinterpret_cast<Function>(original(name));
 }
 
-void* find_target(Call call) {
+[[gnu::noinline, gnu::cold]] void* find_target(Call call) {
     void* const found = original(names[call]);
     void* nobody = nullptr;
-    targets[call].compare_exchange_strong(nobody, found);
+    ways[call].target.compare_exchange_strong(nobody, found);
     return found;
 }
 
 template <class Function>
-Function target(Call call) {
-    void* known = targets[call].load(std::memory_order_relaxed);
+[[gnu::always_inline]] inline Function target(Call call) {
+    void* known = ways[call].target.load(std::memory_order_relaxed);
     if (known == nullptr) [[unlikely]]
         known = find_target(call);
     return reinterpret_cast<Function>(known);
+}
+
+/// As above, for a call whose length these say: one that no row is about does not leave this library but for
+/// its own function.
+/// @param plain The collective with counts of int, whose window is that of both.
+template <class Function>
+[[gnu::always_inline]] inline Function target(Call call, MPI_Count count, MPI_Datatype type, Call plain) {
+    const Window* const last = ways[plain].last.load(std::memory_order_acquire);
+    if (last != nullptr && last->type == type && count >= 0 && !last->holds(count))
+        return reinterpret_cast<Function>(ways[call].own.load(std::memory_order_relaxed));
+    return target<Function>(call);
 }
 
 /// libslowpath-coll-parts.so from the folder of this library; nullptr, with a line about it: it can't be
@@ -129,13 +139,19 @@ const Parts* open_parts() {
 
 void begin() {
     const char* const table = std::getenv("SLOWPATH_COLL");
-    if (table == nullptr || *table == '\0') return;
+    if (table == nullptr || *table == '\0' || parts.load() != nullptr) return;
     const Parts* const found = open_parts();
     if (found == nullptr) return;
     parts.store(found);
     if (!found->begin(table, std::getenv("SLOWPATH_COLL_REPORT"))) return;
-    for (std::size_t call = 0; call < call_count; ++call)
-        if (void* const replacement = found->replacement(names[call])) targets[call].store(replacement);
+    for (std::size_t call = 0; call < call_count; ++call) {
+        const bool has_window = call <= exscan && call != barrier && call != reduce_scatter;
+        LastWindow* const last = has_window ? &ways[call].last : nullptr;
+        void* const replacement = found->replacement(names[call], last);
+        if (replacement == nullptr) continue;
+        ways[call].own.store(original(names[call]));
+        ways[call].target.store(replacement);
+    }
 }
 
 /// Calls after MPI_Finalize are the library's to refuse.
@@ -143,7 +159,10 @@ void end() {
     const Parts* const used = parts.exchange(nullptr);
     if (used == nullptr) return;
     used->report();
-    for (std::size_t call = 0; call < call_count; ++call) targets[call].store(original(names[call]));
+    for (std::size_t call = 0; call < call_count; ++call) {
+        ways[call].last.store(nullptr);
+        if (void* const own = ways[call].own.load()) ways[call].target.store(own);
+    }
 }
 
 }  // namespace
@@ -154,11 +173,46 @@ SLOWPATH_EXPORT int MPI_Init(int* argc, char*** argv) {
     return code;
 }
 
+namespace {
+
+/// Fortran layers that call the functions of C, as those of MPICH and Intel MPI do, have begun when this is
+/// asked; one that calls the profiling names, as Open MPI's does, passes all of its calls by.
+void begin_of_fortran() {
+    if (parts.load() != nullptr) return;
+    begin();
+    if (const Parts* const used = parts.load())
+        used->say(
+            "the Fortran layer of this MPI calls the profiling names: calls from Fortran are not replaced, "
+            "those from C are");
+}
+
+}  // namespace
+
 SLOWPATH_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
     const int code =
         original_as<decltype(&MPI_Init_thread)>("MPI_Init_thread")(argc, argv, required, provided);
     if (code == MPI_SUCCESS) begin();
     return code;
+}
+
+SLOWPATH_EXPORT void mpi_init_(MPI_Fint* error) {
+    original_as<decltype(&mpi_init_)>("mpi_init_")(error);
+    begin_of_fortran();
+}
+
+SLOWPATH_EXPORT void mpi_init_thread_(MPI_Fint* required, MPI_Fint* provided, MPI_Fint* error) {
+    original_as<decltype(&mpi_init_thread_)>("mpi_init_thread_")(required, provided, error);
+    begin_of_fortran();
+}
+
+SLOWPATH_EXPORT void mpi_init_f08_(MPI_Fint* error) {
+    original_as<decltype(&mpi_init_f08_)>("mpi_init_f08_")(error);
+    begin_of_fortran();
+}
+
+SLOWPATH_EXPORT void mpi_init_thread_f08_(MPI_Fint* required, MPI_Fint* provided, MPI_Fint* error) {
+    original_as<decltype(&mpi_init_thread_f08_)>("mpi_init_thread_f08_")(required, provided, error);
+    begin_of_fortran();
 }
 
 SLOWPATH_EXPORT int MPI_Finalize() {
@@ -171,41 +225,47 @@ SLOWPATH_EXPORT int MPI_Barrier(MPI_Comm among) {
 }
 
 SLOWPATH_EXPORT int MPI_Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm among) {
-    return target<decltype(&MPI_Bcast)>(bcast)(data, count, type, root, among);
+    return target<decltype(&MPI_Bcast)>(bcast, count, type, bcast)(data, count, type, root, among);
 }
 
 SLOWPATH_EXPORT int MPI_Gather(const void* send, int send_count, MPI_Datatype send_type, void* receive,
                                int receive_count, MPI_Datatype receive_type, int root, MPI_Comm among) {
-    return target<decltype(&MPI_Gather)>(gather)(send, send_count, send_type, receive, receive_count,
-                                                 receive_type, root, among);
+    const bool at = send == MPI_IN_PLACE;
+    return target<decltype(&MPI_Gather)>(gather, at ? receive_count : send_count,
+                                         at ? receive_type : send_type, gather)(
+        send, send_count, send_type, receive, receive_count, receive_type, root, among);
 }
 
 SLOWPATH_EXPORT int MPI_Scatter(const void* send, int send_count, MPI_Datatype send_type, void* receive,
                                 int receive_count, MPI_Datatype receive_type, int root, MPI_Comm among) {
-    return target<decltype(&MPI_Scatter)>(scatter)(send, send_count, send_type, receive, receive_count,
-                                                   receive_type, root, among);
+    const bool at = receive == MPI_IN_PLACE;
+    return target<decltype(&MPI_Scatter)>(scatter, at ? send_count : receive_count,
+                                          at ? send_type : receive_type, scatter)(
+        send, send_count, send_type, receive, receive_count, receive_type, root, among);
 }
 
 SLOWPATH_EXPORT int MPI_Allgather(const void* send, int send_count, MPI_Datatype send_type, void* receive,
                                   int receive_count, MPI_Datatype receive_type, MPI_Comm among) {
-    return target<decltype(&MPI_Allgather)>(allgather)(send, send_count, send_type, receive, receive_count,
-                                                       receive_type, among);
+    return target<decltype(&MPI_Allgather)>(allgather, receive_count, receive_type, allgather)(
+        send, send_count, send_type, receive, receive_count, receive_type, among);
 }
 
 SLOWPATH_EXPORT int MPI_Alltoall(const void* send, int send_count, MPI_Datatype send_type, void* receive,
                                  int receive_count, MPI_Datatype receive_type, MPI_Comm among) {
-    return target<decltype(&MPI_Alltoall)>(alltoall)(send, send_count, send_type, receive, receive_count,
-                                                     receive_type, among);
+    return target<decltype(&MPI_Alltoall)>(alltoall, receive_count, receive_type, alltoall)(
+        send, send_count, send_type, receive, receive_count, receive_type, among);
 }
 
 SLOWPATH_EXPORT int MPI_Reduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
                                int root, MPI_Comm among) {
-    return target<decltype(&MPI_Reduce)>(reduce)(send, receive, count, type, op, root, among);
+    return target<decltype(&MPI_Reduce)>(reduce, count, type, reduce)(send, receive, count, type, op, root,
+                                                                      among);
 }
 
 SLOWPATH_EXPORT int MPI_Allreduce(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
                                   MPI_Comm among) {
-    return target<decltype(&MPI_Allreduce)>(allreduce)(send, receive, count, type, op, among);
+    return target<decltype(&MPI_Allreduce)>(allreduce, count, type, allreduce)(send, receive, count, type, op,
+                                                                               among);
 }
 
 SLOWPATH_EXPORT int MPI_Reduce_scatter(const void* send, void* receive, const int* counts, MPI_Datatype type,
@@ -215,16 +275,83 @@ SLOWPATH_EXPORT int MPI_Reduce_scatter(const void* send, void* receive, const in
 
 SLOWPATH_EXPORT int MPI_Reduce_scatter_block(const void* send, void* receive, int count, MPI_Datatype type,
                                              MPI_Op op, MPI_Comm among) {
-    return target<decltype(&MPI_Reduce_scatter_block)>(reduce_scatter_block)(send, receive, count, type, op,
-                                                                             among);
+    return target<decltype(&MPI_Reduce_scatter_block)>(
+        reduce_scatter_block, count, type, reduce_scatter_block)(send, receive, count, type, op, among);
 }
 
 SLOWPATH_EXPORT int MPI_Scan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
                              MPI_Comm among) {
-    return target<decltype(&MPI_Scan)>(scan)(send, receive, count, type, op, among);
+    return target<decltype(&MPI_Scan)>(scan, count, type, scan)(send, receive, count, type, op, among);
 }
 
 SLOWPATH_EXPORT int MPI_Exscan(const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
                                MPI_Comm among) {
-    return target<decltype(&MPI_Exscan)>(exscan)(send, receive, count, type, op, among);
+    return target<decltype(&MPI_Exscan)>(exscan, count, type, exscan)(send, receive, count, type, op, among);
 }
+
+#if MPI_VERSION >= 4
+
+SLOWPATH_EXPORT int MPI_Bcast_c(void* data, MPI_Count count, MPI_Datatype type, int root, MPI_Comm among) {
+    return target<decltype(&MPI_Bcast_c)>(bcast_c, count, type, bcast)(data, count, type, root, among);
+}
+
+SLOWPATH_EXPORT int MPI_Gather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type,
+                                 void* receive, MPI_Count receive_count, MPI_Datatype receive_type, int root,
+                                 MPI_Comm among) {
+    return target<decltype(&MPI_Gather_c)>(gather_c, send == MPI_IN_PLACE ? receive_count : send_count,
+                                           send == MPI_IN_PLACE ? receive_type : send_type, gather)(
+        send, send_count, send_type, receive, receive_count, receive_type, root, among);
+}
+
+SLOWPATH_EXPORT int MPI_Scatter_c(const void* send, MPI_Count send_count, MPI_Datatype send_type,
+                                  void* receive, MPI_Count receive_count, MPI_Datatype receive_type, int root,
+                                  MPI_Comm among) {
+    return target<decltype(&MPI_Scatter_c)>(scatter_c, receive == MPI_IN_PLACE ? send_count : receive_count,
+                                            receive == MPI_IN_PLACE ? send_type : receive_type, scatter)(
+        send, send_count, send_type, receive, receive_count, receive_type, root, among);
+}
+
+SLOWPATH_EXPORT int MPI_Allgather_c(const void* send, MPI_Count send_count, MPI_Datatype send_type,
+                                    void* receive, MPI_Count receive_count, MPI_Datatype receive_type,
+                                    MPI_Comm among) {
+    return target<decltype(&MPI_Allgather_c)>(allgather_c, receive_count, receive_type, allgather)(
+        send, send_count, send_type, receive, receive_count, receive_type, among);
+}
+
+SLOWPATH_EXPORT int MPI_Alltoall_c(const void* send, MPI_Count send_count, MPI_Datatype send_type,
+                                   void* receive, MPI_Count receive_count, MPI_Datatype receive_type,
+                                   MPI_Comm among) {
+    return target<decltype(&MPI_Alltoall_c)>(alltoall_c, receive_count, receive_type, alltoall)(
+        send, send_count, send_type, receive, receive_count, receive_type, among);
+}
+
+SLOWPATH_EXPORT int MPI_Reduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type,
+                                 MPI_Op op, int root, MPI_Comm among) {
+    return target<decltype(&MPI_Reduce_c)>(reduce_c, count, type, reduce)(send, receive, count, type, op,
+                                                                          root, among);
+}
+
+SLOWPATH_EXPORT int MPI_Allreduce_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type,
+                                    MPI_Op op, MPI_Comm among) {
+    return target<decltype(&MPI_Allreduce_c)>(allreduce_c, count, type, allreduce)(send, receive, count, type,
+                                                                                   op, among);
+}
+
+SLOWPATH_EXPORT int MPI_Reduce_scatter_block_c(const void* send, void* receive, MPI_Count count,
+                                               MPI_Datatype type, MPI_Op op, MPI_Comm among) {
+    return target<decltype(&MPI_Reduce_scatter_block_c)>(
+        reduce_scatter_block_c, count, type, reduce_scatter_block)(send, receive, count, type, op, among);
+}
+
+SLOWPATH_EXPORT int MPI_Scan_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                               MPI_Comm among) {
+    return target<decltype(&MPI_Scan_c)>(scan_c, count, type, scan)(send, receive, count, type, op, among);
+}
+
+SLOWPATH_EXPORT int MPI_Exscan_c(const void* send, void* receive, MPI_Count count, MPI_Datatype type,
+                                 MPI_Op op, MPI_Comm among) {
+    return target<decltype(&MPI_Exscan_c)>(exscan_c, count, type, exscan)(send, receive, count, type, op,
+                                                                          among);
+}
+
+#endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replace/replacements.hpp"
 
+#include "replace/large.hpp"
+
 namespace slowpath::replace {
 
 namespace {
@@ -13,6 +15,7 @@ using mockups::Collective;
 int call(const Arguments& a) {
     if (Counted* const row = choices().choose(a))
         return row->row.mockup->run(a, mockups::workspace_of(a.communicator));
+    choices().keep_window(a);
     return mockups::call_library(a);
 }
 
@@ -114,6 +117,19 @@ const Replacement all[] = {
      typed<&PMPI_Reduce_scatter_block>(reduction<Collective::reduce_scatter_block>)},
     {"MPI_Scan", Collective::scan, typed<&PMPI_Scan>(reduction<Collective::scan>)},
     {"MPI_Exscan", Collective::exscan, typed<&PMPI_Exscan>(reduction<Collective::exscan>)},
+#if MPI_VERSION >= 4
+    {"MPI_Bcast_c", Collective::bcast, typed<&PMPI_Bcast_c>(large::bcast)},
+    {"MPI_Gather_c", Collective::gather, typed<&PMPI_Gather_c>(large::gather)},
+    {"MPI_Scatter_c", Collective::scatter, typed<&PMPI_Scatter_c>(large::scatter)},
+    {"MPI_Allgather_c", Collective::allgather, typed<&PMPI_Allgather_c>(large::allgather)},
+    {"MPI_Alltoall_c", Collective::alltoall, typed<&PMPI_Alltoall_c>(large::alltoall)},
+    {"MPI_Reduce_c", Collective::reduce, typed<&PMPI_Reduce_c>(large::reduce)},
+    {"MPI_Allreduce_c", Collective::allreduce, typed<&PMPI_Allreduce_c>(large::allreduce)},
+    {"MPI_Reduce_scatter_block_c", Collective::reduce_scatter_block,
+     typed<&PMPI_Reduce_scatter_block_c>(large::reduce_scatter_block)},
+    {"MPI_Scan_c", Collective::scan, typed<&PMPI_Scan_c>(large::scan)},
+    {"MPI_Exscan_c", Collective::exscan, typed<&PMPI_Exscan_c>(large::exscan)},
+#endif
 };
 
 }  // namespace
@@ -123,9 +139,12 @@ Choices& choices() {
     return made;
 }
 
-void* replacement(std::string_view name) {
-    for (const Replacement& one : all)
-        if (one.name == name) return choices().has(one.of) ? one.function : nullptr;
+void* replacement(std::string_view name, LastWindow* last) {
+    for (const Replacement& one : all) {
+        if (one.name != name || !choices().has(one.of)) continue;
+        if (last != nullptr) choices().keep_window_at(one.of, last);
+        return one.function;
+    }
     return nullptr;
 }
 

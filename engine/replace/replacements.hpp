@@ -12,7 +12,8 @@ namespace slowpath::replace {
 /// Of this process.
 Choices& choices();
 
-/// For "MPI_Bcast"; nullptr: none is replaced by that name, or no row is about it.
-void* replacement(std::string_view name);
+/// For "MPI_Bcast" or "MPI_Bcast_c"; nullptr: none is replaced by that name, or no row is about it.
+/// @param last As Parts::replacement has it.
+void* replacement(std::string_view name, LastWindow* last);
 
 }  // namespace slowpath::replace

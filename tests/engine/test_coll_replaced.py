@@ -44,17 +44,20 @@ def rows(which: int) -> Table:
 def replaced(ranks: Ranks, tmp_path: Path) -> Run:
     """Runs a program of SOURCES with a table, or its text; what it printed and its report."""
 
-    def run(source: str, table: Table | str, *words: str, ranks_of_it: int = 2) -> tuple[Process, dict[str, Any]]:
+    def run(
+        source: str, table: Table | str, *words: str, ranks_of_it: int = 2, in_variable: bool = False
+    ) -> tuple[Process, dict[str, Any]]:
         if ranks.mpi.mpicxx is None:
             pytest.skip("no compiler wrapper")
         program = tmp_path / source.removesuffix(".c")
         argv = [str(ranks.mpi.mpicxx.with_name("mpicc")), "-O1", "-o", str(program), str(SOURCES / source)]
         subprocess.run([*argv, "-lpthread", "-lm"], env=ranks.environ(), check=True, capture_output=True)
         known = {"schema": 1, "mpi": f"{ranks.mpi.name}-{ranks.mpi.version}", "rows": table}
-        (tmp_path / "tuning.json").write_text(table if isinstance(table, str) else json.dumps(known))
+        text = table if isinstance(table, str) else json.dumps(known)
+        (tmp_path / "tuning.json").write_text(text)
         variables = {
             "LD_PRELOAD": str(ranks.engine.program.parent / "libslowpath-coll.so"),
-            "SLOWPATH_COLL": str(tmp_path / "tuning.json"),
+            "SLOWPATH_COLL": text if in_variable else str(tmp_path / "tuning.json"),
             "SLOWPATH_COLL_REPORT": str(tmp_path / "report.json"),
         }
         done = ranks.start(str(program), *words, ranks=ranks_of_it, exported=variables)
@@ -89,3 +92,23 @@ def test_what_is_not_replaced_costs_a_look_and_a_bad_table_replaces_nothing(repl
     assert line.endswith("tuning.json: line 1: a row needs collective, ranks, bytes and mockup; nothing is replaced")
     assert report["rows"] == []
     assert report["problem"].startswith("line 1: a row needs")
+
+
+def test_rows_hold_to_their_edges_and_count_large_and_fortran_calls(replaced: Run, ranks: Ranks) -> None:
+    done, report = replaced("counted.c", [{**row, "bytes": [64, 128]} for row in rows(0)[1:]])
+    found = dict(word.split(": ") for word in done.stdout.strip().splitlines()[-1].split(", "))
+    assert found["wrong"] == "0", done.stdout
+    calls = {row["collective"]: row["calls"] for row in report["rows"]}
+    assert calls["bcast"] == int(found["bcast"])
+    # With counts of MPI_Count each is called once inside of its row, by both ranks.
+    assert (found["_c"] == "1") is (ranks.mpi.name != "openmpi")
+    named = [name for name in calls if name not in ("bcast", "reduce_scatter")]
+    assert {calls[name] for name in named} == ({2} if found["_c"] == "1" else {0})
+    assert found["fortran"] == ("1" if ranks.mpi.name == "intelmpi" else "0")
+
+
+def test_a_table_may_be_the_variable_itself(replaced: Run, ranks: Ranks) -> None:
+    row = {"collective": "bcast", "ranks": [2, 2], "bytes": [64, 128], "mockup": "scatter+allgather"}
+    table = {"schema": 1, "mpi": f"{ranks.mpi.name}-{ranks.mpi.version}", "rows": [row]}
+    done, report = replaced("counted.c", json.dumps(table), in_variable=True)
+    assert report["rows"][0]["calls"] == int(done.stdout.split("bcast: ")[1].split(",")[0])

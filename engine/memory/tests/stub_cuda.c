@@ -41,7 +41,8 @@ typedef struct {
 
 static Region regions[REGIONS];
 static pthread_mutex_t regions_lock = PTHREAD_MUTEX_INITIALIZER;
-static int context_object;
+enum { CONTEXTS = 64 };
+static int context_objects[CONTEXTS]; /* the primary context of each device */
 static void* current_context;
 
 static int injected_failure(const char* call) {
@@ -172,8 +173,7 @@ int cuDeviceGet(int* device, int ordinal) {
 
 int cuDevicePrimaryCtxRetain(void** context, int device) {
     FAIL_IF_INJECTED();
-    (void)device;
-    *context = &context_object;
+    *context = &context_objects[device % CONTEXTS];
     return SUCCESS;
 }
 
@@ -181,6 +181,17 @@ int cuCtxSetCurrent(void* context) {
     FAIL_IF_INJECTED();
     current_context = context;
     return SUCCESS;
+}
+
+/* For the stubs of libraries: the device whose context is current; -1: none is. */
+int stub_current_device(void) {
+    return current_context == NULL ? -1 : (int)((int*)current_context - context_objects);
+}
+
+/* For the stubs of libraries: memory that they map is memory of the device. */
+void stub_adopt(void* base, size_t bytes) {
+    Region region = {base, bytes, 'r', -1};
+    note_region(&region);
 }
 
 int cuCtxSynchronize(void) {

@@ -47,13 +47,13 @@ std::optional<std::string> take_device(const Context& context, int& device) {
     return mpi::first_text(context.session.control(), local_obstacle(context.session.node_rank(), device));
 }
 
-Kept& kept(const Context& context) {
+Kept& kept(const Context& context, int device) {
     const MPI_Comm control = context.session.control();
     void* found = nullptr;
     int there = 0;
     mpi::check(MPI_Comm_get_attr(control, key(), static_cast<void*>(&found), &there), "MPI_Comm_get_attr");
     if (there != 0) return *static_cast<Kept*>(found);
-    auto made = std::make_unique<Kept>(*memory::CudaDriver::instance());
+    auto made = std::make_unique<Kept>(*memory::CudaDriver::instance(), device);
     mpi::check(MPI_Comm_set_attr(control, key(), made.get()), "MPI_Comm_set_attr");
     return *made.release();
 }
@@ -71,6 +71,7 @@ Contestant* Kept::opened(const Context& context, const ContestantKind& kind) {
     for (Entry& entry : entries_)
         if (entry.name == kind.name) return entry.contestant.get();
     Entry entry{kind.name, kind.make(context, stream), std::nullopt};
+    stream.make_current();
     entry.reason = entry.contestant->open([](Part, const std::function<void()>& body) { body(); });
     if (entry.reason) entry.contestant.reset();
     return entries_.emplace_back(std::move(entry)).contestant.get();

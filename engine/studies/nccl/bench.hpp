@@ -25,7 +25,7 @@ std::optional<std::string> take_device(const Context& context, int& device);
 /// Kept for the whole launch: the stream, and each library's communicator that is in use.  Freed with the
 /// control communicator.
 struct Kept {
-    explicit Kept(memory::CudaDriver& driver) : stream(driver) {}
+    Kept(memory::CudaDriver& driver, int device) : stream(driver, device) {}
     ~Kept();
     Kept(const Kept&) = delete;
     Kept& operator=(const Kept&) = delete;
@@ -45,8 +45,8 @@ struct Kept {
     std::vector<Entry> entries_;
 };
 
-/// Local after take_device().
-Kept& kept(const Context& context);
+/// Local after take_device(), with the device that it gave.
+Kept& kept(const Context& context, int device);
 
 class Bench {
   public:

@@ -9,15 +9,18 @@
 namespace slowpath::nccl {
 namespace {
 
-memory::Request pinned(std::int64_t elements) {
+memory::Request pinned(std::int64_t elements, int device) {
     memory::Request request;
     request.kind = memory::Kind::pinned_host;
+    request.device = device;  // of this rank: pinning makes it the current one
     request.bytes = static_cast<std::size_t>(elements * element_bytes);
     return request;
 }
 
 class ByStagedMpi : public Contestant {
   public:
+    explicit ByStagedMpi(int device) : device_(device) {}
+
     std::optional<std::string> obstacle(const Call&) const override {
         return memory::unavailable(memory::Kind::pinned_host);
     }
@@ -26,8 +29,8 @@ class ByStagedMpi : public Contestant {
         return std::nullopt;
     }
     void prepare(const Call& call) override {
-        from_.emplace(pinned(call.sent()));
-        to_.emplace(pinned(call.received()));
+        from_.emplace(pinned(call.sent(), device_));
+        to_.emplace(pinned(call.received(), device_));
     }
     void submit(const Call& call, const std::byte* from, std::byte* to) override {
         memory::GpuDriver& driver = *memory::GpuDriver::instance();
@@ -44,6 +47,7 @@ class ByStagedMpi : public Contestant {
     }
 
   private:
+    int device_;
     MPI_Comm communicator_ = MPI_COMM_NULL;
     std::optional<memory::Buffer> from_, to_;
 };
@@ -51,8 +55,8 @@ class ByStagedMpi : public Contestant {
 }  // namespace
 
 const ContestantKind by_mpi_staged{"mpi_staged",
-                                   [](const Context&, const Stream&) -> std::unique_ptr<Contestant> {
-                                       return std::make_unique<ByStagedMpi>();
+                                   [](const Context&, const Stream& stream) -> std::unique_ptr<Contestant> {
+                                       return std::make_unique<ByStagedMpi>(stream.device());
                                    }};
 
 }  // namespace slowpath::nccl

@@ -71,6 +71,14 @@ std::optional<std::string> ByNccl::open(const Step& step) {
             "MPI_Bcast");
     });
     if (reason) return reason;
+    // As ncclCommInitRank does first of all, before its own clock runs: NCCL's own runtime starts, and loads
+    // all kernels where CUDA_MODULE_LOADING=EAGER.  On rank 0 ncclGetUniqueId may have done it.
+    if (library_->call().ncclMemFree != nullptr)
+        step(Part::runtime, [&] {
+            guarded([&] { check(library_->call().ncclMemFree(nullptr), "ncclMemFree"); });
+            reason = mpi::first_text(session_.control(), failure_);
+        });
+    if (reason) return reason;
     library_->forget_report();
     step(Part::init, [&] {
         guarded([&] {

@@ -25,7 +25,7 @@ class Calls {
           config_(config),
           call_(call),
           device_(device),
-          kept_(kept(context)),
+          kept_(kept(context, device)),
           bench_(context, kept_.stream) {}
 
     void admit(GroupMember& member);
@@ -71,9 +71,11 @@ void Calls::in_turns(std::int64_t number, const Body& body) {
 
 void Calls::checked(Runner& runner, Buffers& buffers, const char* when, Series* to) {
     if (config_.validate) buffers.fill(++salt_);
+    runner.contestant->take(call_, buffers.from());
     Series unused;
     bench_.call(*runner.contestant, call_, buffers, to == nullptr ? unused : *to);
     if (!config_.validate) return;
+    runner.contestant->deliver(call_, buffers.to());
     buffers.compare(salt_, when);
     finish(context_, buffers, *runner.member);
     buffers.compared_bytes = buffers.wrong_bytes = 0;
@@ -139,7 +141,10 @@ void Calls::run() {
         // The communicator and this call are in use before a first call with a fresh buffer is timed.
         Buffers used(call_, 0, 0, device_);
         used.fill(0);
-        for (Runner& runner : runners_) bench_.call(*runner.contestant, call_, used);
+        for (Runner& runner : runners_) {
+            runner.contestant->take(call_, used.from());
+            bench_.call(*runner.contestant, call_, used);
+        }
     }
     for (std::int64_t allocation = 0; allocation < config_.allocations; ++allocation) {
         Buffers buffers = fresh();

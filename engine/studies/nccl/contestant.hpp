@@ -42,6 +42,13 @@ class Contestant {
     /// @param from Device memory, of call.sent() elements.  @param to Of call.received().
     virtual void submit(const Call& call, const std::byte* from, std::byte* to) = 0;
 
+    /// Whether it works in memory of its own, so that take() and deliver() are needed.
+    virtual bool has_own_memory() const { return false; }
+    /// What this rank gives is copied there.  Collective, before a call, not timed.
+    virtual void take(const Call&, const std::byte* /*from*/) {}
+    /// What the last such call left there is copied to `to`.  Collective, not timed.
+    virtual void deliver(const Call&, std::byte* /*to*/) {}
+
     /// What the library itself says of its last open(), in seconds by named parts; empty: it says nothing.
     virtual std::map<Part, double> init_parts() const { return {}; }
 
@@ -57,7 +64,7 @@ struct ContestantKind {
     std::unique_ptr<Contestant> (*make)(const Context& context, const Stream& stream);
 };
 
-extern const ContestantKind by_mpi, by_mpi_staged, by_nccl;
+extern const ContestantKind by_mpi, by_mpi_staged, by_nccl, by_nvshmem;
 
 std::span<const ContestantKind* const> contestants();
 

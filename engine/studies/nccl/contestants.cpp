@@ -7,7 +7,7 @@
 namespace slowpath::nccl {
 namespace {
 
-constexpr std::array all{&by_mpi, &by_mpi_staged, &by_nccl};
+constexpr std::array all{&by_mpi, &by_mpi_staged, &by_nccl, &by_nvshmem};
 
 }  // namespace
 

@@ -16,7 +16,7 @@ class FirstUse {
           config_(config),
           call_(call),
           one_(call),
-          stream_(kept(context).stream),
+          stream_(kept(context, device).stream),
           bench_(context, stream_),
           member_(member),
           contestant_(configure(*member.assignment).library->make(context, stream_)),
@@ -93,11 +93,14 @@ void FirstUse::run() {
     small_.fill(salt_of_first);
     buffers_.fill(salt_of_first);
     contestant_->prepare(call_);
+    stream_.make_current();
     bench_.wait_for_all();
     const std::int64_t begin_ns = last_ns_ = context_.clock.now_ns();
     const auto reason =
         contestant_->open([this](Part part, const std::function<void()>& body) { step(part, body); });
     if (reason) return skip(member_, *reason);
+    if (contestant_->has_own_memory())
+        step(Part::buffers, [this] { contestant_->take(call_, buffers_.from()); });
     first();
     first_.add(Part::whole, begin_ns, last_ns_);
     for (const auto& [part, seconds] : contestant_->init_parts())
@@ -105,14 +108,18 @@ void FirstUse::run() {
     first_.write(context_, {.cell = member_.cell, .phase = Phase::first}, member_.record);
     record_library(context_, *contestant_, member_);
     if (config_.validate) {
+        contestant_->deliver(one_, small_.to());
         small_.compare(salt_of_first, "after the first call with one element");
         finish(context_, small_, member_);
+        contestant_->deliver(call_, buffers_.to());
         buffers_.compare(salt_of_first, "after the first call");
     }
     later();
     if (config_.validate) {
         buffers_.fill(salt_of_last);
+        contestant_->take(call_, buffers_.from());
         bench_.call(*contestant_, call_, buffers_);
+        contestant_->deliver(call_, buffers_.to());
         buffers_.compare(salt_of_last, "in a call after the timed ones");
     }
     finish(context_, buffers_, member_);

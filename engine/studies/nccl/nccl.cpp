@@ -23,10 +23,12 @@ std::optional<std::string> obstacle(const Assignment& assignment, std::optional<
 
 /// MPI is there from the start and says nothing of how it makes a communicator.
 bool yields(const Assignment& assignment, std::string_view metric) {
-    const bool of_nccl = metric == "gpu_load_s" || metric == "gpu_unique_id_s" ||
-                         metric == "gpu_share_id_s" ||
-                         metric.starts_with("gpu_init_") != (metric == "gpu_init_s");
-    return !of_nccl || assignment.text("library") == "nccl";
+    const std::string library = assignment.text("library");
+    const bool nccl = library == "nccl", nvshmem = library == "nvshmem";
+    if (metric == "gpu_load_s" || metric == "gpu_unique_id_s" || metric == "gpu_share_id_s")
+        return nccl || nvshmem;
+    if (metric == "gpu_buffers_s") return nvshmem;
+    return nccl || (metric != "gpu_runtime_s" && !metric.starts_with("gpu_init_")) || metric == "gpu_init_s";
 }
 
 void measure(Context& context, const Config& config, const Call& call, int device,

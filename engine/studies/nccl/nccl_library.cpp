@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "core/error.hpp"
-#include "nccl/package_files.hpp"
+#include "nccl/open_library.hpp"
 
 namespace slowpath::nccl {
 namespace {
@@ -38,32 +38,11 @@ int ask_for_report() {
     return descriptor;
 }
 
-void* open_library() {
-    constexpr const char* name = "libnccl.so.2";
-    if (const std::string named = from_environment("SLOWPATH_NCCL"); !named.empty()) {
-        if (void* const library = dlopen(named.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-        const char* const why = dlerror();
-        throw EnvironmentFailure("SLOWPATH_NCCL: " + std::string(why != nullptr ? why : named));
-    }
-    if (void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
-    for (const std::string& file : package_files(from_environment("PYTHONPATH"), from_environment("PATH"),
-                                                 "nvidia/nccl/lib/libnccl.so.2"))
-        if (void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-    throw EnvironmentFailure(
-        "no NCCL: libnccl.so.2 is neither where the dynamic loader looks nor in a Python package of PATH or "
-        "PYTHONPATH; pip install nvidia-nccl-cu13, or name the file by SLOWPATH_NCCL");
-}
-
 template <class Function>
 void find(void* library, const char* name, Function*& function) {
     function = reinterpret_cast<Function*>(dlsym(library, name));
     if (function == nullptr)
         throw EnvironmentFailure(std::string("NCCL lacks ") + name + "; take 2.7 or later");
-}
-
-std::string file_of(const void* symbol) {
-    Dl_info info{};
-    return dladdr(symbol, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
 }
 
 /// "2.32.3" of 23203; before NCCL 2.9, 2708 was 2.7.8.
@@ -89,7 +68,11 @@ Library::Library() {
     loaded = true;
     set_default("NCCL_NVLS_ENABLE", "0");
     report_ = ask_for_report();
-    void* const library = open_library();
+    void* const library = open_library({.what = "NCCL",
+                                        .file = "libnccl.so.2",
+                                        .in_package = "nvidia/nccl/lib/libnccl.so.2",
+                                        .package = "nvidia-nccl-cu13",
+                                        .variable = "SLOWPATH_NCCL"});
     find(library, "ncclGetVersion", functions_.ncclGetVersion);
     find(library, "ncclGetErrorString", functions_.ncclGetErrorString);
     find(library, "ncclGetUniqueId", functions_.ncclGetUniqueId);
@@ -105,6 +88,7 @@ Library::Library() {
     find(library, "ncclAllGather", functions_.ncclAllGather);
     functions_.ncclGetLastError =
         reinterpret_cast<const char* (*)(Communicator)>(dlsym(library, "ncclGetLastError"));
+    functions_.ncclMemFree = reinterpret_cast<Result (*)(void*)>(dlsym(library, "ncclMemFree"));
     file_ = file_of(reinterpret_cast<const void*>(functions_.ncclGetVersion));
 }
 
@@ -141,6 +125,19 @@ std::map<Part, double> Library::init_timings() const {
     return read_init_timings(std::string_view(tail).substr(0, static_cast<std::size_t>(bytes)));
 }
 
+namespace {
+
+/// The number after `name`; nullopt: it is none, or below 0.
+std::optional<double> number_after(std::string_view text, std::size_t at, std::string_view name) {
+    const std::string number(text.substr(at + name.size()));
+    char* end = nullptr;
+    const double seconds = std::strtod(number.c_str(), &end);
+    if (end == number.c_str() || !(seconds >= 0)) return std::nullopt;
+    return seconds;
+}
+
+}  // namespace
+
 std::map<Part, double> read_init_timings(std::string_view report) {
     std::map<Part, double> found;
     const std::size_t at = report.rfind("Init timings");
@@ -149,16 +146,16 @@ std::map<Part, double> read_init_timings(std::string_view report) {
     line = line.substr(0, line.find('\n'));
     const std::size_t open = line.find('('), close = line.find(')');
     if (open == std::string_view::npos || close == std::string_view::npos || close < open) return found;
+    constexpr std::string_view total = " total ";
+    if (const std::size_t where = line.substr(0, open).find(total); where != std::string_view::npos)
+        if (const auto seconds = number_after(line, where, total)) found[Part::init_total] = *seconds;
     line = line.substr(open + 1, close - open - 1);
     for (std::size_t word = 0; word < init_words.size(); ++word) {
         const std::string name = std::string(init_words[word]) + " ";
         const std::size_t where = line.starts_with(name) ? 0 : line.find(", " + name);
         if (where == std::string_view::npos) continue;
-        const std::string number(line.substr(line.find(name, where) + name.size()));
-        char* end = nullptr;
-        const double seconds = std::strtod(number.c_str(), &end);
-        if (end == number.c_str() || !(seconds >= 0)) continue;
-        found[static_cast<Part>(static_cast<std::uint64_t>(Part::init_kernels) + word)] = seconds;
+        if (const auto seconds = number_after(line, line.find(name, where), name))
+            found[static_cast<Part>(static_cast<std::uint64_t>(Part::init_kernels) + word)] = *seconds;
     }
     return found;
 }

@@ -44,6 +44,7 @@ struct Functions {
                                 Communicator, CudaStream);
     Result (*ncclAllGather)(const void* from, void* to, std::size_t sent, int type, Communicator, CudaStream);
     const char* (*ncclGetLastError)(Communicator communicator);  ///< nullptr before NCCL 2.13
+    Result (*ncclMemFree)(void* data);                           ///< nullptr before NCCL 2.19
 };
 
 class Library {

@@ -62,7 +62,9 @@ std::vector<Parameter> table() {
         word("library", "mpi", library_names(),
              "who does it, on one stream and the same buffers: MPI with device memory, MPI between copies "
              "through "
-             "pinned host memory, NCCL; all libraries of equal other parameters are measured in turns"),
+             "pinned host memory, NCCL, NVSHMEM between copies to and from its symmetric heap that are not "
+             "timed; "
+             "all libraries of equal other parameters are measured in turns"),
         word("operation", "allreduce",
              {"send", "allreduce", "bcast", "allgather", "reduce_scatter", "alltoall"},
              "send: one message from rank 0 to rank 1; reductions are sums of floats"),
@@ -104,7 +106,8 @@ constexpr Metric of_first_use(std::string_view name, std::string_view meaning, s
 }
 
 constexpr std::string_view of_part = "longest sample of all ranks, this part";
-constexpr std::string_view of_slowest = "this part, on the rank whose first use took longest";
+constexpr std::string_view of_slowest =
+    "this part, on the rank whose first use took longest; of several within 1 % the first";
 
 constexpr std::array metric_table{
     of_calls("gpu_call_s",
@@ -117,13 +120,22 @@ constexpr std::array metric_table{
         "gpu_first_use_s",
         "all named steps of a first use together: from before the library is opened to the end of the "
         "first call with the message",
-        "part 0, of the rank on which it took longest"),
+        "part 0, of the rank on which it took longest; of several within 1 % the first"),
     of_first_use("gpu_load_s", "the library is opened and its functions are found, once a process",
                  of_slowest),
-    of_first_use("gpu_unique_id_s", "rank 0 makes the id of the communicator", of_slowest),
+    of_first_use("gpu_unique_id_s",
+                 "rank 0 makes the id of the communicator; where kernels are loaded at once, NCCL loads them "
+                 "here",
+                 of_slowest),
     of_first_use("gpu_share_id_s", "the ranks agree that all have the library, and MPI_Bcast of the id",
                  of_slowest),
-    of_first_use("gpu_init_s", "ncclCommInitRank; MPI: MPI_Comm_dup of the world", of_slowest),
+    of_first_use("gpu_runtime_s",
+                 "NCCL's own CUDA runtime starts on every rank, and all wait for the last one", of_slowest),
+    of_first_use("gpu_init_s",
+                 "ncclCommInitRank; NVSHMEM: nvshmemx_hostlib_init_attr; MPI: MPI_Comm_dup of the world",
+                 of_slowest),
+    of_first_use("gpu_buffers_s", "NVSHMEM: buffers in its symmetric heap, and the data is copied there",
+                 of_slowest),
     of_first_use(
         "gpu_one_element_s",
         "the first call, with one element of a small buffer: what the library connects and loads when "
@@ -150,7 +162,7 @@ constexpr std::array metric_table{
         .meaning =
             "the part of a first use that has a name: all steps, and of NCCL's init what NCCL itself names",
         .definition =
-            "(steps - init + parts of init without rest) / part 0; steps / part 0 where the library names "
+            "(steps - init + NCCL's total without its rest) / part 0; steps / part 0 where the library names "
             "no parts of init",
     },
     of_first_use("gpu_later_call_s", "a call after the first one, on the slowest rank",

@@ -17,7 +17,9 @@ enum class Part : std::uint64_t {
     load = 3,         ///< the library is opened and its functions are found
     unique_id = 4,    ///< rank 0 makes the id of a communicator; the others wait for it in share_id
     share_id = 5,     ///< MPI_Bcast of the id
-    init = 6,         ///< ncclCommInitRank; MPI: MPI_Comm_dup
+    runtime = 9,      ///< the CUDA runtime inside the library starts on every rank; all wait for the last
+    init = 6,         ///< ncclCommInitRank; nvshmemx_hostlib_init_attr; MPI: MPI_Comm_dup
+    buffers = 10,     ///< a library that needs memory of its own allocates it, and the data is copied there
     one_element = 7,  ///< the first call, with one element from a small buffer of its own
     first_call = 8,   ///< the first call with the message
     // Inside init, as NCCL itself reports them, in steps of 10 ms.
@@ -29,6 +31,7 @@ enum class Part : std::uint64_t {
     init_graphs = 21,
     init_connections = 22,
     init_rest = 23,
+    init_total = 24,  ///< from NCCL's first clock to its last
 };
 
 /// The words of NCCL's line "Init timings", from Part::init_kernels on.

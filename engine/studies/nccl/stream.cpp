@@ -19,7 +19,8 @@ void find(const memory::CudaDriver& driver, const char* symbol, Function*& funct
 
 }  // namespace
 
-Stream::Stream(memory::CudaDriver& driver) : driver_(driver) {
+Stream::Stream(memory::CudaDriver& driver, int device) : driver_(driver), device_(device) {
+    make_current();
     memory::CudaResult (*create)(memory::CudaStream*, unsigned int) = nullptr;
     find(driver, "cuStreamCreate", create);
     find(driver, "cuStreamSynchronize", synchronise_);

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
 
 @click.command("tune", epilog="Example: slowpath tune --ranks 2,4 --collectives bcast,allreduce --bytes 8,64KiB,1MiB")
 @click.option("--ranks", type=RANKS, help="MPI ranks, one or several: 2,4.  [default: 2]")
-@click.option("--collectives", help="Collectives, with commas.  [default: seven common ones]")
+@click.option("--collectives", help="Collectives, with commas.  [default: all twelve that have other ways]")
 @click.option("--bytes", "lengths", help="Message lengths, as 8,1KiB..1MiB*16.  [default: five from 8 B to 1 MiB]")
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, openmpi, ...  [default: the one in PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/tune-DATE]")
 @click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue in this folder, as it was begun.")
-@click.option("--rounds", type=click.IntRange(5), default=8, show_default=True, help="Launches of each environment.")
+@click.option(
+    "--rounds", type=click.IntRange(5), default=8, show_default=True, help="Launches that prove; half as many choose."
+)
 @click.option("--budget", type=DURATION, help="Time for all steps (10m, 1h); takes fewer rounds.")
 @click.option(
     "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
@@ -56,6 +59,7 @@ def command(
     """
     from slowpath.diagnose.tune.request import load, save
     from slowpath.diagnose.tune.session import Session, found_preload
+    from slowpath.diagnose.tune.shares import Shares
     from slowpath.diagnose.tune.text import lines
     from slowpath.mpi.find import find_mpi
     from slowpath.run.measure import new_folder
@@ -73,13 +77,10 @@ def command(
     if resumed is None:
         save(folder, request)
     tell(f"folder: {folder}")
-    session = Session(folder, request, found, os.environ, tell, quiet, words, cores, cell_timeout, budget)
+    session = Session(folder, request, found, os.environ, tell, quiet, words, cores, cell_timeout, Shares(budget))
     for line in session.costs():
         tell(line)
-    preload = found_preload(session.first())
-    tuned = Session(
-        folder, request, found, os.environ, tell, quiet, words, cores, cell_timeout, budget, preload
-    ).tuned()
+    tuned = replace(session, preload=found_preload(session.first())).tuned()
     shown = lines(request, tuned)
     (folder / "tuned.txt").write_text("\n".join(shown) + "\n", encoding="utf-8")
     for line in shown:

@@ -16,6 +16,7 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.ranks.job import A_PAIR, Job
 from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, State
+from slowpath.diagnose.tune.files import PRELOAD, preload_beside
 from slowpath.mpi.parameter_files import settings_of
 from slowpath.report import write_all
 from slowpath.run.execute import RunLimits
@@ -56,6 +57,11 @@ class Bench:
         return LibraryFacts(mpi.name, mpi.version, mpi.transport)
 
     @property
+    def preload(self) -> Path | None:
+        """libslowpath-coll.so of the engine; None: it has none."""
+        return preload_beside(self.built.engine.program)
+
+    @property
     def check(self) -> CheckCells:
         """The engine as the judge of cells."""
         return checker_of(self.built, self.environ)
@@ -76,6 +82,7 @@ class Bench:
             experiments=known_patterns(self.description),
             estimate=self.estimate,
             budget_s=self.budget_s,
+            preload=self.preload,
         )
 
     def estimate(self, text: str) -> float:
@@ -90,7 +97,9 @@ class Bench:
         Args: text: TOML.  kind: of the step, for messages.  Raises: UsageError: this engine can't measure it.
         """
         prepared = prepare_text(text, f"{kind} campaign", self.built, self.description, self.environ)
-        if not self.trust and (found := choosing_code(prepared.plan.environments, {})):
+        found = [] if self.trust else choosing_code(prepared.plan.environments, {})
+        found = [one for one in found if one.name != PRELOAD or one.value != str(self.preload)]
+        if found:
             raise UsageError(f"{kind} campaign: sets {found[0].words}; look at it, then add --trust")
         return prepared
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TypeVar
 
 from slowpath.core.cell_check import CheckCells, nothing_checked
@@ -74,6 +75,7 @@ class State:
 
     ranks: of steps whose cells state none.  job: the ranks that it was begun for.  experiments: of the engine, with all
     of their patterns.  estimate: seconds that a campaign's text takes; None: not known.  budget_s: of the diagnosis.
+    preload: libslowpath-coll.so of this engine; None: it has none.
     """
 
     findings: Sequence[Finding]
@@ -90,6 +92,7 @@ class State:
     experiments: frozenset[str] = frozenset()
     estimate: Estimate | None = None
     budget_s: float = math.inf
+    preload: Path | None = None
 
     @property
     def removable(self) -> tuple[OwnSetting, ...]:

@@ -13,7 +13,8 @@ from typing import Literal
 import msgspec
 
 SCHEMA = 1
-FILE_VARIABLE = "SLOWPATH_COLL"
+FILE_VARIABLE = "SLOWPATH_COLL"  # a path, or the text itself, which begins with {
+REPORT_VARIABLE = "SLOWPATH_COLL_REPORT"
 Kind = Literal["algorithm", "mockup"]
 
 

@@ -7,7 +7,7 @@ The folder states what was measured; what is started is this machine's (slowpath
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +47,13 @@ class Terms:
     mpi        as --mpi
     trust      what differs, and what the folder would have started, is fine
     take_over  an owner that can't be seen from here is gone
+    own        variables that the caller sets itself, whatever the folder says, such as its own preload
     """
 
     mpi: str | None = None
     trust: bool = False
     take_over: bool = False
+    own: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | Non
     require_names(plan, str(run))
     of_run = [stated(facts, str(run)) for facts in _recorded(info)]
     _require_every_mpi(run, plan, of_run)
-    _require_no_code(run, plan, of_run, tell, terms.trust)
+    _require_no_code(run, plan, of_run, tell, terms)
     require_hosts(plan, environ, str(run))
     here = machine_facts(environ)
     _require_same_machine(run, info, here, tell, terms.trust, _NEW_RUN)
@@ -149,13 +151,13 @@ def _recorded(info: RunInfo) -> list[dict[str, Any]]:
     return [{**info.mpi, "short_name": info.mpi.get("name"), "engine": info.machine.get("engine", {})}]
 
 
-def _require_no_code(run: Path, plan: Plan, of_run: list[Stated], tell: Tell, trust: bool) -> None:
+def _require_no_code(run: Path, plan: Plan, of_run: list[Stated], tell: Tell, terms: Terms) -> None:
     """Variables of the plan that this machine's tables don't give."""
     network = network_is_up()
     by_name = {was.short_name: resolver(was.name or "", was.version, None, network) for was in of_run}
     resolve = {**by_name, None: by_name[of_run[0].short_name]}
-    found = choosing_code(plan.environments, resolve)
-    if trust:
+    found = [one for one in choosing_code(plan.environments, resolve) if terms.own.get(one.name) != one.value]
+    if terms.trust:
         for one in found:
             tell(f"trusted: {one.words}")
         return

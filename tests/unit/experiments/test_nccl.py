@@ -15,8 +15,8 @@ from slowpath.core.resources import data_folder
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.series import Absent, Derived, MetricSamples, SampleBlock
 from slowpath.experiments.nccl.experiment import NCCL
-from slowpath.experiments.nccl.metrics import named_ratio
-from slowpath.experiments.nccl.parts import INIT, INIT_PARTS, STEPS, SUBMIT, WAIT, WHOLE
+from slowpath.experiments.nccl.metrics import named_ratio, slowest_rank
+from slowpath.experiments.nccl.parts import INIT, INIT_PARTS, REST, STEPS, SUBMIT, TOTAL, WAIT, WHOLE
 from slowpath.plan.campaign import load
 from slowpath.plan.cost import estimate
 from slowpath.plan.expand import expand
@@ -93,7 +93,23 @@ def test_steps_are_those_of_the_rank_that_took_longest() -> None:
     slower = {**OF_NCCL, "share_id": 30, "init": 1150}
     found = derived(FIRST_USE, [*steps(0, OF_NCCL), *steps(1, slower)])
     assert first(found, "gpu_first_use_s") == pytest.approx(1.370)
-    assert [first(found, f"gpu_{name}_s") for name in STEPS] == pytest.approx([1e-3 * slower[name] for name in STEPS])
+    taken = {name: first(found, f"gpu_{name}_s") for name in OF_NCCL}
+    assert taken == pytest.approx({name: 1e-3 * slower[name] for name in OF_NCCL})
+
+
+def test_of_ranks_that_end_together_the_first_counts() -> None:
+    """What rank 0 alone does must not be its time in one launch and nothing in the next, by the clock's noise."""
+    others = {**OF_NCCL, "unique_id": 0, "share_id": 4}
+    found = derived(FIRST_USE, [*steps(0, OF_NCCL), *steps(1, others)])
+    assert first(found, "gpu_unique_id_s") == pytest.approx(1e-3)
+    assert slowest_rank({0: 989, 1: 1000, 2: 995}) == 1
+    assert slowest_rank({}) is None
+
+
+def test_nccls_own_total_is_rounded_once_and_not_with_each_word() -> None:
+    took = {WHOLE: 100, INIT: 60, STEPS["first_call"]: 40, INIT_PARTS["init_alloc"]: 30, REST: 10, TOTAL: 60}
+    assert named_ratio(took) == pytest.approx(0.9)
+    assert named_ratio({**took, TOTAL: 90}) == pytest.approx(1)
 
 
 def test_steps_that_were_not_done_are_missing_with_the_reason() -> None:

@@ -195,6 +195,12 @@ def test_trusted_variables_are_shown(stranger: Path, environ: dict[str, str]) ->
                     "for them, where it says"]  # fmt: skip
 
 
+def test_what_the_caller_sets_itself_is_not_the_folder_s_choice(refused: Refused, stranger: Path) -> None:
+    write_plan(stranger / "plan.json", plan(environments=[Environment("default", {"LD_PRELOAD": "/x.so"})]))
+    assert "sets LD_PRELOAD=/x.so" in refused(own={"LD_PRELOAD": "/own.so"})
+    assert "LD_PRELOAD" not in refused(own={"LD_PRELOAD": "/x.so"}), "it goes on to look for the MPI"
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

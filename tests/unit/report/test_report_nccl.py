@@ -3,8 +3,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import msgspec
+
+from slowpath import report
 from slowpath.core.cell_results import CellResult, MetricResult
 from slowpath.core.results import Results
+from slowpath.experiments.nccl.parts import STEPS
 from slowpath.report.nccl.first_uses import HEAD
 from slowpath.report.nccl.text import nccl_lines
 from slowpath.report.nccl.view import nccl_view
@@ -28,9 +35,15 @@ def first(value: float) -> MetricResult:
     return a_metric(phases={"first": an_estimate(value)})
 
 
+def in_launches(launches: int, value: float) -> MetricResult:
+    return a_metric(phases={"first": msgspec.structs.replace(an_estimate(value), launches=launches)})
+
+
 def cell(number: int, library: str, values: dict[str, float], copy: int = 1) -> CellResult:
     parameters = {"pattern": "first_use", "library": library, "operation": "allreduce", "message_bytes": "1048576"}
     metrics = {name: first(value) for name, value in values.items()}
+    if "gpu_init_kernels_s" in metrics:  # NCCL said 0.00 s in the other launches
+        metrics["gpu_init_kernels_s"] = in_launches(3, values["gpu_init_kernels_s"])
     metrics["gpu_later_call_s"] = a_metric(58e-6)
     return a_cell(
         number, experiment="nccl", parameters=parameters, metrics=metrics, environment="first all-reduce", copy=copy
@@ -57,7 +70,48 @@ def test_each_first_use_is_a_row_and_each_step_a_column() -> None:
 def test_the_parts_of_an_init_stand_below_the_longest_first() -> None:
     view = nccl_view(run())
     assert view is not None
-    assert view.inside == [("nccl, first all-reduce", "alloc 680.0 ms, kernels 200.0 ms")]
+    assert view.inside == [
+        (
+            "nccl, first all-reduce",
+            "alloc 680 ms, kernels 200 ms (in 3 of 8 launches), no other above 10 ms (it reports in steps of 10 ms)",
+        )
+    ]
+
+
+def test_what_the_steps_of_nccl_can_not_tell_is_no_number() -> None:
+    short = {**OF_NCCL, "gpu_init_kernels_s": 0.01, "gpu_init_alloc_s": 0.01}
+    view = nccl_view(results([cell(0, "nccl", short)]))
+    assert view is not None
+    assert view.inside == [("nccl, first all-reduce", "none above 10 ms (it reports in steps of 10 ms)")]
+
+
+def test_gpu_libraries_and_mpi_have_a_picture_each_on_an_axis_of_their_own() -> None:
+    view = nccl_view(run())
+    assert view is not None
+    libraries, mpi = view.figures
+    assert ([row.label for row in libraries.rows], [row.label for row in mpi.rows]) == (
+        ["nccl, allreduce, 1 MiB"],
+        ["mpi, allreduce, 1 MiB"],
+    )
+    assert "1.5 s" in str(libraries.axis) or "1 s" in str(libraries.axis)
+    assert "4 ms" in str(mpi.axis)
+    # A rectangle for each step, of its own class, one after the other.
+    track = str(libraries.rows[0].track)
+    classes = [name for name in STEPS if f'class="p-{name}"' in track]
+    assert classes == ["load", "unique_id", "share_id", "init", "one_element", "first_call"]
+    starts = [float(x) for x in re.findall(r'<rect[^>]* x="([0-9.]+)%"', track)]
+    assert starts == sorted(starts)
+    assert len(starts) == len(classes)
+    assert [name for _, name, _ in view.legend] == [name.replace("_", " ") for name in classes]
+    assert [row[2] for row in libraries.table.rows][:3] == ["whole", "load", "unique id"]
+
+
+def test_every_step_has_a_colour_in_light_and_in_dark() -> None:
+    style = (Path(report.__file__).parent / "templates" / "style.css").read_text()
+    colours = dict(re.findall(r"\.p-(\w+) \{ fill: var\(--(\w+)\)", style))
+    assert set(STEPS) <= set(colours)
+    for name in STEPS:
+        assert style.count(f"--{colours[name]}:") == 2
 
 
 def test_a_terminal_shows_the_same_table() -> None:

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An NCCL for tests, between processes of one machine: mailboxes in shared memory, one for each pair of
  * ranks. Work is done on the stub driver's streams, behind the caller's back, so that whoever does not wait
- * for the stream sees what was there before. SLOWPATH_STUB_NCCL_INIT_MS=N   ncclCommInitRank takes this long,
- * and says that it was spent on "alloc" SLOWPATH_STUB_NCCL_FIRST_MS=N  the first call of a communicator takes
- * this long before it returns SLOWPATH_STUB_NCCL_FAIL=CALL   that function fails, as where the driver is too
- * old SLOWPATH_STUB_NCCL_WRONG=1     the last element that a rank gets is another Its report goes to the file
- * of NCCL_DEBUG_FILE where NCCL_DEBUG=INFO.
+ * for the stream sees what was there before. Two ranks on one device are refused.
+ *   SLOWPATH_STUB_NCCL_INIT_MS=N   ncclCommInitRank takes this long, and says that it was spent on "alloc"
+ *   SLOWPATH_STUB_NCCL_START_MS=N  its runtime takes this long to start, once a process, in ncclGetUniqueId,
+ *                                  ncclMemFree or ncclCommInitRank, whichever comes first
+ *   SLOWPATH_STUB_NCCL_FIRST_MS=N  the first call of a communicator takes this long before it returns
+ *   SLOWPATH_STUB_NCCL_FAIL=CALL   that function fails, as where the driver is too old
+ *   SLOWPATH_STUB_NCCL_WRONG=1     the last element that a rank gets is another
+ * Its report goes to the file of NCCL_DEBUG_FILE where NCCL_DEBUG=INFO.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -31,8 +34,8 @@ typedef struct {
 } Box;
 
 typedef struct {
-    atomic_int joined;
-    Box boxes[RANKS][RANKS]; /* from, to */
+    atomic_int joined, devices[RANKS]; /* from 1; 0: not told */
+    Box boxes[RANKS][RANKS];           /* from, to */
 } Shared;
 
 typedef struct {
@@ -56,6 +59,7 @@ typedef struct {
 } Work;
 
 void stub_enqueue(void* stream, void (*run)(void*), void* argument);
+int stub_current_device(void);
 
 static _Thread_local Work* group;
 static _Thread_local int in_group;
@@ -69,6 +73,18 @@ static int fails(const char* call) {
 static void wait_ms(const char* variable) {
     const char* text = getenv(variable);
     if (text != NULL) usleep((useconds_t)atoi(text) * 1000);
+}
+
+static void start_runtime(void) {
+    static int started = 0;
+    if (!started) wait_ms("SLOWPATH_STUB_NCCL_START_MS");
+    started = 1;
+}
+
+int ncclMemFree(void* data) {
+    if (fails("ncclMemFree") || data != NULL) return CUDA_FAILURE;
+    start_runtime();
+    return SUCCESS;
 }
 
 int ncclGetVersion(int* version) {
@@ -88,6 +104,7 @@ const char* ncclGetLastError(void* communicator) {
 int ncclGetUniqueId(Id* id) {
     static int made = 0;
     if (fails("ncclGetUniqueId")) return CUDA_FAILURE;
+    start_runtime();
     memset(id, 0, sizeof *id);
     snprintf(id->name, sizeof id->name, "/slowpath-stub-nccl-%d-%d", (int)getpid(), ++made);
     return SUCCESS;
@@ -120,6 +137,8 @@ int ncclCommInitRank(Communicator** made, int ranks, Id id, int rank) {
     if (shared == MAP_FAILED) return SYSTEM_FAILURE;
     Communicator* fresh = calloc(1, sizeof *fresh);
     *fresh = (Communicator){rank, ranks, 0, shared};
+    start_runtime();
+    atomic_store(&fresh->shared->devices[rank], 1 + stub_current_device());
     atomic_fetch_add(&fresh->shared->joined, 1);
     time_t begin = time(NULL);
     while (atomic_load(&fresh->shared->joined) < ranks) {
@@ -127,6 +146,9 @@ int ncclCommInitRank(Communicator** made, int ranks, Id id, int rank) {
         sched_yield();
     }
     if (rank == 0) shm_unlink(id.name);
+    for (int other = 0; other < ranks; ++other)
+        if (other != rank && fresh->shared->devices[other] == fresh->shared->devices[rank])
+            return INVALID_USAGE; /* Duplicate GPU detected */
     wait_ms("SLOWPATH_STUB_NCCL_INIT_MS");
     report(rank, ranks);
     *made = fresh;

@@ -18,7 +18,8 @@ constexpr const char* line =
 
 TEST(InitTimings, EachWordIsAPart) {
     const std::map<Part, double> found = read_init_timings(line);
-    ASSERT_EQ(found.size(), init_words.size());
+    ASSERT_EQ(found.size(), init_words.size() + 1);
+    EXPECT_DOUBLE_EQ(found.at(Part::init_total), 1.16);
     EXPECT_DOUBLE_EQ(found.at(Part::init_kernels), 0.20);
     EXPECT_DOUBLE_EQ(found.at(Part::init_alloc), 0.67);
     EXPECT_DOUBLE_EQ(found.at(Part::init_graphs), 0.0);
@@ -29,13 +30,15 @@ TEST(InitTimings, TheLastLineCountsAndOthersDoNotMatter) {
     const std::string two =
         std::string(5, '\0') + line + "x (kernels 9.00)\nInit timings - n: total 0.5 (alloc 0.50)";
     const std::map<Part, double> found = read_init_timings(two + "\nConnected (alloc 7.00)\n");
-    ASSERT_EQ(found.size(), 1U);
+    ASSERT_EQ(found.size(), 2U);
     EXPECT_DOUBLE_EQ(found.at(Part::init_alloc), 0.50);
+    EXPECT_DOUBLE_EQ(found.at(Part::init_total), 0.5);
 }
 
 TEST(InitTimings, WhatIsNoNumberIsMissing) {
     EXPECT_TRUE(read_init_timings("").empty());
-    EXPECT_TRUE(read_init_timings("Init timings - total 1.16\n(alloc 0.67)").empty());
+    EXPECT_TRUE(read_init_timings("Init timings - total none\n(alloc 0.67)").empty());
+    EXPECT_TRUE(read_init_timings("Init timings - total x (unalloc 0.67)").empty());
     EXPECT_TRUE(read_init_timings("Init timings (alloc none, unalloc 0.67, topo -1)").empty());
     EXPECT_TRUE(read_init_timings("Init timings ) (").empty());
 }

@@ -20,6 +20,7 @@ from slowpath.diagnose.trials.design import design
 from slowpath.diagnose.trials.needs import CannotHelp, where_it_can_help
 from slowpath.diagnose.trials.outcome import with_outcome
 from slowpath.diagnose.trials.pooled import pooled, same_trial
+from slowpath.diagnose.trials.replaced import replaceable
 from slowpath.diagnose.trials.verdict import judge_trial
 from slowpath.findings.remedies.registry import REMEDIES
 from slowpath.findings.remedies.remedy import Remedy
@@ -33,7 +34,9 @@ def propose(finding: Finding, state: State) -> Iterator[Proposal]:
     sides = sides_of(finding, state.seen_in(finding))
     if sides is not None:
         remedies = state.library.remedies(finding.rule, finding.axis)
-        yield from _proposals(finding, state, ((one, sides) for one in remedies))
+        identity = f"{state.library.name}-{state.library.version}"
+        here = (replaceable(one, sides, identity, state.ranks, state.preload) for one in remedies)
+        yield from _proposals(finding, state, ((one, sides) for one in here))
 
 
 def propose_attributed(finding: Finding, state: State) -> Iterator[Proposal]:

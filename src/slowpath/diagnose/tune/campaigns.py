@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The campaigns of a tuning: one that chooses, one that proves the choice, one that verifies the files. Pure."""
+"""The campaigns of a tuning: one that chooses, one that holds the files against none. Pure."""
 
 from __future__ import annotations
 
@@ -38,26 +38,49 @@ def choosing(request: TuneRequest, bind: str) -> CampaignText:
         if ways := mockups_of(collective):
             name = f"{collective} by other calls"
             groups.append(_cells(request, name, collective, [DEFAULT], list(ways)))
-    return _campaign("tune-choose", "Ways of collectives", request, tables, groups, [], bind)
+    title, rounds = "Ways of collectives", request.choosing_rounds
+    return _campaign("tune-choose", title, request, tables, groups, [], bind, rounds)
 
 
-def proving(
-    request: TuneRequest, ranks: int, picks: Sequence[Pick], tuned: Mapping[str, str], bind: str
+Grid = Mapping[str, Sequence[int]]  # lengths by collective
+
+
+def whole(request: TuneRequest) -> Grid:
+    """All cells."""
+    return {one: request.lengths(one) for one in request.collectives}
+
+
+def grid_of(picks: Sequence[Pick]) -> Grid:
+    """The cells of picks alone."""
+    names = dict.fromkeys(one.collective for one in picks)
+    return {name: sorted({one.bytes for one in picks if one.collective == name}) for name in names}
+
+
+def comparing(
+    request: TuneRequest,
+    grid: Grid,
+    tuned: Mapping[str, str],
+    bind: str,
+    rounds: int,
+    alone: Sequence[Pick] = (),
 ) -> CampaignText:
-    """The library with its file against itself without, and each mock-up that was picked against the library."""
+    """The library with its files against itself without, at the cells of a grid.
+
+    Args: tuned: variables that switch the files on.  alone: mock-ups that no preload puts in place: they are held
+          against the library's own call within one process.
+    """
     tables, groups, contrasts = [EnvironmentTable(DEFAULT)], [], []
-    if tuned:
+    if tuned and grid:
         tables.append(EnvironmentTable(TUNED, tuned))
-        for collective in request.collectives:
-            groups.append(_cells(request, collective, collective, [DEFAULT, TUNED]))
+        for collective, lengths in grid.items():
+            groups.append(_cells(request, collective, collective, [DEFAULT, TUNED], lengths=lengths))
             contrasts.append(_contrast(collective, "environment", DEFAULT, TUNED))
-    mine = [one for one in picks if one.ranks == ranks and one.kind == "mockup"]
-    for collective, way in dict.fromkeys((one.collective, one.name) for one in mine):
-        lengths = [one.bytes for one in mine if (one.collective, one.name) == (collective, way)]
+    for collective, way in dict.fromkeys((one.collective, one.name) for one in alone):
+        lengths = [one.bytes for one in alone if (one.collective, one.name) == (collective, way)]
         name = f"{collective} by {way}"
         groups.append(_cells(request, name, collective, [DEFAULT], ["library", way], lengths))
         contrasts.append(_contrast(name, "way", "library", way))
-    return _campaign("tune-prove", "Tuned collectives", request, tables, groups, contrasts, bind)
+    return _campaign("tune-compare", "Tuned collectives", request, tables, groups, contrasts, bind, rounds)
 
 
 def _campaign(
@@ -68,12 +91,13 @@ def _campaign(
     groups: Sequence[CellsTable],
     contrasts: Sequence[ContrastTable],
     bind: str,
+    rounds: int,
 ) -> CampaignText:
     return CampaignText(
         name=name,
         title=title,
         ranks=request.ranks[0],
-        rounds=request.rounds,
+        rounds=rounds,
         environments=tables,
         placements={"bound": Place(bind)},
         groups=groups,

@@ -19,11 +19,16 @@ SCHEMA: Final = 1
 DEFAULT_COLLECTIVES: Final = (
     "barrier",
     "bcast",
-    "reduce",
-    "allreduce",
+    "gather",
+    "scatter",
     "allgather",
     "alltoall",
+    "reduce",
+    "allreduce",
+    "reduce_scatter",
     "reduce_scatter_block",
+    "scan",
+    "exscan",
 )
 DEFAULT_BYTES: Final = (8, 1024, 16384, 131072, 1048576)
 
@@ -31,7 +36,8 @@ DEFAULT_BYTES: Final = (8, 1024, 16384, 131072, 1048576)
 class TuneRequest(msgspec.Struct, frozen=True):
     """mpi: as the user names it; null: the one in use.  identity: library and version, as tuning.json has it.
 
-    bytes: of the message, as `message_bytes` of the experiment coll.  rounds: launches of an environment in each step.
+    bytes: of the message, as `message_bytes` of the experiment coll.
+    rounds: launches of an environment that prove; half as many choose, twice as many verify.
     """
 
     library: str
@@ -42,6 +48,16 @@ class TuneRequest(msgspec.Struct, frozen=True):
     bytes: tuple[int, ...]
     rounds: int
     schema: int = SCHEMA
+
+    @property
+    def choosing_rounds(self) -> int:
+        """Few: what looks good by luck is not proven afterwards."""
+        return max(4, self.rounds // 2)
+
+    @property
+    def verifying_rounds(self) -> int:
+        """Many: a cell that is left alone must not look worse by luck."""
+        return 2 * self.rounds
 
     def lengths(self, collective: str) -> tuple[int, ...]:
         """A barrier has one."""

@@ -6,7 +6,8 @@ from __future__ import annotations
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Results
 from slowpath.diagnose.tune.campaigns import METRIC, TUNED
-from slowpath.diagnose.tune.choose import Cell, Factor, Trial
+from slowpath.diagnose.tune.choose import Cell, Trial
+from slowpath.diagnose.tune.factors import Factor
 from slowpath.diagnose.tune.request import TuneRequest
 from slowpath.mpi.tune.algorithms import environments
 
@@ -38,11 +39,10 @@ def factors(results: Results, ranks: int) -> tuple[list[Factor], dict[tuple[Cell
     by_file: list[Factor] = []
     by_way: dict[tuple[Cell, str], Factor] = {}
     for one in results.contrasts:
-        if one.metric != METRIC or one.ratio is None or one.a_value_s is None or one.b_value_s is None:
+        if one.metric != METRIC or not one.pairs:
             continue
         place = cell_of(cells[one.b.cell], ranks)
-        interval = None if one.interval is None else (one.interval[0], one.interval[1])
-        factor = Factor(place, one.a_value_s, one.b_value_s, one.ratio, interval)
+        factor = Factor(place, tuple((a_s, b_s) for a_s, b_s in one.pairs))
         if one.axis == "environment" and one.b.value == TUNED:
             by_file.append(factor)
         elif one.axis == "way":

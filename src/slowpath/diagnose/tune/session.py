@@ -8,13 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from slowpath.core.errors import UsageError
 from slowpath.core.results import Results
 from slowpath.diagnose.campaign_text import CampaignText
-from slowpath.diagnose.tune.campaigns import choosing, proving
-from slowpath.diagnose.tune.choose import Cell, Factor, confirmed, picks, proven, with_picks
-from slowpath.diagnose.tune.files import preload_beside, written
+from slowpath.diagnose.tune.campaigns import Grid, choosing, comparing, grid_of, whole
+from slowpath.diagnose.tune.choose import Cell, picks
+from slowpath.diagnose.tune.factors import Factor, pooled, proven, to_go, with_picks
+from slowpath.diagnose.tune.files import PRELOAD, preload_beside, written
 from slowpath.diagnose.tune.request import TuneRequest
 from slowpath.diagnose.tune.results import factors, trials
+from slowpath.diagnose.tune.shares import Shares
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.tuning import Pick
 from slowpath.report.rebuild import rebuild
@@ -25,14 +28,17 @@ from slowpath.run.prepare import Prepared, prepare
 from slowpath.run.progress import choose, duration
 from slowpath.run.reopen import Terms
 
-MOST_VERIFICATIONS = 3  # each time that a cell got worse its collective goes back to the default
+MOST_PROOFS = 2  # of one choice: what is neither proven nor refuted by then keeps the library's own choice
+MOST_VERIFICATIONS = 6  # runs; each file that does badly is measured twice before something of it goes
+_LEAST_ROUNDS = 5  # of a step that the budget would make shorter
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a tuning came to. factors: of the last verification, each cell.  variables: that switch the files on.
+    """What a tuning came to. factors: of the last files that were verified, each cell.  variables: that switch them on.
 
     mockups: picks proven against the library in one process, where no preload could be verified with the files.
+    unverified: what was taken out after the last verification, for which no further one was left.
     """
 
     factors: tuple[Factor, ...]
@@ -40,6 +46,7 @@ class Tuned:
     variables: Mapping[str, str]
     mockups: tuple[Factor, ...] = ()
     verifications: int = 0
+    unverified: tuple[Pick, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,37 +62,43 @@ class Session:
     command: Sequence[str]
     cores: int
     cell_timeout_s: float = 60.0
-    budget_s: float | None = None
-    preload: Path | None = field(default=None)
+    shares: Shares = field(default_factory=Shares)
+    preload: Path | None = None
 
-    def prepared(self, text: CampaignText, ranks: int, *, dry: bool = False) -> Prepared:
-        """A step.  Raises: UsageError, EnvironmentFailure."""
-        share_s = None if self.budget_s is None else self.budget_s / (3 * len(self.request.ranks))
+    def prepared(
+        self,
+        text: CampaignText,
+        ranks: int,
+        share_s: float | None = None,
+        *,
+        rounds: int | None = None,
+        dry: bool = False,
+    ) -> Prepared:
+        """A step, in so many seconds.  Raises: UsageError, EnvironmentFailure."""
         request = self.request
         with tempfile.TemporaryDirectory(prefix="slowpath-tune-") as folder:
             file = Path(folder) / "tune.toml"
             file.write_text(text.text, encoding="utf-8")
-            return prepare(
-                str(file), self.environ, self.tell, request.mpi, (ranks,), request.rounds, None, share_s, dry
-            )
+            return prepare(str(file), self.environ, self.tell, request.mpi, (ranks,), rounds, None, share_s, dry)
 
     def first(self) -> Prepared:
         """The first step, planned; the engine is built."""
         return self.prepared(choosing(self.request, self.bind(self.request.ranks[0])), self.request.ranks[0])
 
     def costs(self, *, dry: bool = False) -> list[str]:
-        """What all steps take, a line for each number of ranks: proving and verifying measure each cell twice."""
-        said, total_s = [], 0.0
-        for ranks in self.request.ranks:
-            prepared = self.prepared(choosing(self.request, self.bind(ranks)), ranks, dry=dry)
+        """What all steps take, a line for each number of ranks: verifying measures each cell twice a round."""
+        said, total_s, request = [], 0.0, self.request
+        for ranks in request.ranks:
+            prepared = self.prepared(choosing(request, self.bind(ranks)), ranks, dry=dry)
             choose_s, environments = prepared.cost.wall_s, max(1, prepared.cost.launches // prepared.plan.rounds)
-            pair_s = 2 * choose_s / (environments + 1)
-            total_s += choose_s + 2 * pair_s
+            round_s = 2 * choose_s / ((environments + 1) * prepared.plan.rounds)  # of each cell with and without
+            prove_s, verify_s = request.rounds * round_s / 2, request.verifying_rounds * round_s
+            total_s += choose_s + prove_s + verify_s
             said.append(
-                f"{ranks} ranks: {len(prepared.plan.cells)} cells, choosing about {duration(choose_s)}, proving and "
-                f"verifying about {duration(pair_s)} each"
+                f"{ranks} ranks: {len(prepared.plan.cells)} cells, choosing about {duration(choose_s)}, proving up to "
+                f"{duration(prove_s)}, each verification {duration(verify_s)}"
             )
-        return [*said, f"all steps: about {duration(total_s)}"]
+        return [*said, f"all steps: about {duration(total_s)}, with one verification"]
 
     def first_text(self) -> str:
         """The campaign of the first step."""
@@ -108,60 +121,111 @@ class Session:
         return found
 
     def _proven(self, chosen: Sequence[Pick]) -> tuple[list[Pick], list[Factor]]:
-        files = self.folder / "candidates"
+        """Their cells alone, by the files as they will be used; once more where that leaves it open."""
+        alone = [one for one in chosen if one.kind == "mockup" and self.preload is None]
         variables = written(
-            files, self.request, [one for one in chosen if one.kind == "algorithm"], self.mpi, self.environ, None
+            self.folder / "candidates",
+            self.request,
+            [one for one in chosen if one not in alone],
+            self.mpi,
+            self.environ,
+            self.preload,
         )
         kept: list[Pick] = []
         mockups: list[Factor] = []
         for ranks in self.request.ranks:
-            mine = [one for one in chosen if one.ranks == ranks]
-            if not mine:
-                continue
-            text = proving(self.request, ranks, mine, variables, self.bind(ranks))
-            by_file, by_way = factors(self._measured(f"prove-{ranks}", text, ranks), ranks)
-            own = with_picks(by_file, [one for one in mine if one.kind == "algorithm"])
-            ways = [(one, by_way.get((Cell(one.collective, one.ranks, one.bytes), one.name))) for one in mine]
-            other = [found for one, factor in ways if factor is not None for found in with_picks([factor], [one])]
-            kept += proven([*own, *other])
-            mockups += [one for one in other if one.faster]
+            open_, runs = [one for one in chosen if one.ranks == ranks], list[list[Factor]]()
+            for number in range(1, MOST_PROOFS + 1):
+                if not open_:
+                    break
+                runs.append(self._held(f"prove-{number}-{ranks}", ranks, open_, alone, variables))
+                found = with_picks(pooled(runs), [one for one in chosen if one.ranks == ranks])
+                open_ = [one.pick for one in found if one.pick in open_ and one.promising]
+            found = with_picks(pooled(runs), chosen)
+            kept += proven(found)
+            mockups += [one for one in found if one.faster and one.pick in alone]
+        self.tell(f"{_cells(len(kept))} of {len(chosen)} proven to be faster")
         return kept, mockups
 
+    def _held(
+        self, name: str, ranks: int, asked: Sequence[Pick], alone: Sequence[Pick], variables: Mapping[str, str]
+    ) -> list[Factor]:
+        """What was picked against the library's own choice, at these cells."""
+        by_file = [one for one in asked if one not in alone]
+        text = comparing(
+            self.request,
+            grid_of(by_file),
+            variables,
+            self.bind(ranks),
+            self.request.rounds,
+            [one for one in asked if one in alone],
+        )
+        found, by_way = factors(self._measured(name, text, ranks), ranks)
+        ways = [by_way.get((Cell(one.collective, one.ranks, one.bytes), one.name)) for one in asked if one in alone]
+        return [*found, *(one for one in ways if one is not None)]
+
     def _verified(self, kept: list[Pick], mockups: Sequence[Factor]) -> Tuned:
-        """Files of what was proven, against the library without them; what is not confirmed goes."""
+        """Files of what was proven, all cells against the library without them, in fresh launches.
+
+        Files with a cell that does badly are measured a second time; what both runs together speak against goes.
+        """
+        runs: list[list[Factor]] = []
+        gone: set[Pick] = set()
         for number in range(1, MOST_VERIFICATIONS + 1):
             checked = [one for one in kept if one.kind == "algorithm" or self.preload is not None]
-            alone = [one for one in kept if one not in checked]
             variables = written(self.folder, self.request, kept, self.mpi, self.environ, self.preload)
             if not checked:
                 return Tuned((), tuple(kept), variables, tuple(mockups), number - 1)
-            found: list[Factor] = []
-            for ranks in self.request.ranks:
-                text = proving(self.request, ranks, [], variables, self.bind(ranks))
-                results = self._measured(f"verify-{number}-{ranks}", text, ranks)
-                found += with_picks(factors(results, ranks)[0], checked)
-            good = confirmed(found)
-            if len(good) == len(checked):
+            runs.append(self._verification(number, whole(self.request), variables))
+            found = with_picks(pooled(runs), checked)
+            gone = to_go(found)
+            if not gone:
                 return Tuned(tuple(found), tuple(kept), variables, tuple(mockups), number)
-            self.tell(f"{_cells(len(checked) - len(good))} not confirmed: the library's own choice is kept there")
-            kept = [*good, *alone]
+            if len(runs) > 1:
+                self.tell(f"{_cells(len(gone))} not confirmed: the library's own choice is kept there")
+                kept, runs = [one for one in kept if one not in gone], []
+        kept = [one for one in kept if one not in gone]
         variables = written(self.folder, self.request, kept, self.mpi, self.environ, self.preload)
-        return Tuned(tuple(with_picks(found, kept)), tuple(kept), variables, tuple(mockups), MOST_VERIFICATIONS)
+        left = tuple(with_picks(found, kept))
+        return Tuned(left, tuple(kept), variables, tuple(mockups), MOST_VERIFICATIONS, tuple(sorted(gone)))
+
+    def _verification(self, number: int, grid: Grid, variables: Mapping[str, str]) -> list[Factor]:
+        found: list[Factor] = []
+        for ranks in self.request.ranks:
+            text = comparing(self.request, grid, variables, self.bind(ranks), self.request.verifying_rounds)
+            found += factors(self._measured(f"verify-{number}-{ranks}", text, ranks), ranks)[0]
+        return found
 
     def _measured(self, name: str, text: CampaignText, ranks: int) -> Results:
         run = self.folder / name
         limits = RunLimits(self.cell_timeout_s, None)
+        share_s = self.shares.next_s(name.partition("-")[0], len(self.request.ranks))
         if (run / "run.json").is_file():
             results = rebuild(run)
             if results.run.status in ("complete", "partial"):
                 return results
-            resume(run, self.environ, self.tell, limits, lambda: choose(self.quiet), Terms(self.request.mpi))
+            own = {} if self.preload is None else {PRELOAD: str(self.preload)}
+            terms = Terms(self.request.mpi, own=own)
+            resume(run, self.environ, self.tell, limits, lambda: choose(self.quiet), terms)
             return rebuild(run)
-        prepared = self.prepared(text, ranks)
+        prepared = self._within(text, ranks, share_s)
         self.tell(f"{name}: {prepared.cost.launches} launches, about {duration(prepared.cost.wall_s)}")
         create(prepared, run, list(self.command))
         measure_prepared(run, prepared, limits, choose(self.quiet))
         return rebuild(run)
+
+    def _within(self, text: CampaignText, ranks: int, share_s: float | None) -> Prepared:
+        """A step in its share of the budget; where that holds too few rounds, the fewest that say anything."""
+        if share_s is None:
+            return self.prepared(text, ranks)
+        try:
+            prepared = self.prepared(text, ranks, share_s)
+        except UsageError:
+            prepared = None
+        if prepared is not None and prepared.plan.rounds >= min(_LEAST_ROUNDS, text.rounds):
+            return prepared
+        self.tell(f"this step takes longer than the {duration(share_s)} that the budget leaves it")
+        return self.prepared(text, ranks, rounds=min(_LEAST_ROUNDS, text.rounds))
 
 
 def found_preload(prepared: Prepared) -> Path | None:

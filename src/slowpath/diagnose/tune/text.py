@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.units import format_bytes, format_time
-from slowpath.diagnose.tune.choose import Factor, geometric_mean
+from slowpath.diagnose.tune.factors import WORSE_RATIO, Factor, Mean, counts, geometric_mean
 from slowpath.diagnose.tune.files import export_lines
 from slowpath.diagnose.tune.request import TuneRequest
 from slowpath.diagnose.tune.session import Tuned
@@ -14,19 +14,7 @@ from slowpath.diagnose.tune.session import Tuned
 
 def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
     """The whole text."""
-    shown = [*table(tuned.factors), *_mockups(tuned)]
-    changed = [one for one in tuned.factors if one.pick is not None]
-    mean = geometric_mean(changed)
-    if mean is not None:
-        over_all = mean ** (len(changed) / len(tuned.factors))
-        worst = max(tuned.factors, key=lambda one: one.ratio)
-        shown += [
-            "",
-            f"{request.identity}: of {len(tuned.factors)} cells measured anew {len(changed)} take another way and are"
-            f" {mean:.2f} times faster in the geometric mean; over all cells, the others counted as 1: {over_all:.3f}",
-            f"worst cell: {name_of(worst)}: {_factor(worst)}"
-            + ("" if worst.worse else "; no cell is proven to be over 2 % worse"),
-        ]
+    shown = [*table(tuned.factors), *_mockups(tuned), *_gains(request, tuned)]
     if not tuned.picks:
         return [
             *shown,
@@ -36,6 +24,35 @@ def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
     if not tuned.variables:
         return [*shown, "", "tuning.json holds them for libslowpath-coll.so, which this engine does not have"]
     return [*shown, "", "To use it:", *(f"  {line}" for line in export_lines(tuned.variables))]
+
+
+def _gains(request: TuneRequest, tuned: Tuned) -> list[str]:
+    """All cells as they were measured, those that take another way by themselves, and what got worse."""
+    changed = [one for one in tuned.factors if one.pick is not None]
+    mean, of_changed = geometric_mean(tuned.factors), geometric_mean(changed)
+    if mean is None or of_changed is None:
+        return []
+    launches, number = max(len(one.pairs) for one in tuned.factors), counts(tuned.factors)
+    longer = [one for one in tuned.factors if one.ratio > WORSE_RATIO]
+    worst = max(tuned.factors, key=lambda one: one.ratio)
+    shown = [
+        "",
+        f"{request.identity}: {len(tuned.factors)} cells measured anew, {launches} launches with the files and as many"
+        f" without: {_mean(mean)} times faster in the geometric mean",
+        f"the {len(changed)} that take another way: {_mean(of_changed)} times faster",
+        f"{number['better']} faster, {number['worse']} slower, {number['same']} neither, by whole intervals;"
+        f" {len(longer)} took over 2 % longer in these launches, the worst {name_of(worst)}: {_factor(worst)}",
+    ]
+    if tuned.unverified:
+        cells = ", ".join(f"{one.collective} {format_bytes(one.bytes)}" for one in tuned.unverified)
+        shown.append(f"taken out after the last verification, so that the files as they are were not measured: {cells}")
+    return shown
+
+
+def _mean(mean: Mean) -> str:
+    if mean.interval is None:
+        return f"{mean.ratio:.3f}"
+    return f"{mean.ratio:.3f} [{mean.interval[0]:.3f}, {mean.interval[1]:.3f}]"
 
 
 def table(factors: Sequence[Factor]) -> list[str]:

@@ -19,11 +19,13 @@ _CALLS = (
     Metric("gpu_submit_s", "s", "lower", "inside the library's call, on the slowest rank"),
     Metric("gpu_wait_s", "s", "lower", "from the call's return to the end of the stream's work, on the slowest rank"),
 )
-_STEPS = {
+STEP_MEANINGS = {
     "load": "the library is opened and its functions are found, once a process",
-    "unique_id": "rank 0 makes the id of the communicator",
+    "unique_id": "rank 0 makes the id of the communicator; where kernels are loaded at once, NCCL loads them here",
     "share_id": "the ranks agree that all have the library, and MPI_Bcast of the id",
-    "init": "ncclCommInitRank; MPI: MPI_Comm_dup of the world",
+    "runtime": "NCCL's own CUDA runtime starts on every rank, and all wait for the last one",
+    "init": "ncclCommInitRank; NVSHMEM: nvshmemx_hostlib_init_attr; MPI: MPI_Comm_dup of the world",
+    "buffers": "NVSHMEM: buffers in its symmetric heap, and the data is copied there",
     "one_element": "the first call, with one element of a small buffer: what the library connects and loads when it is "
     "first used",
     "first_call": "the first call with the message and its buffers",
@@ -44,7 +46,7 @@ _FIRST_USE = (
         "all named steps of a first use together: from before the library is opened to the end of the first call with "
         "the message",
     ),
-    *(Metric(f"gpu_{name}_s", "s", "lower", meaning) for name, meaning in _STEPS.items()),
+    *(Metric(f"gpu_{name}_s", "s", "lower", meaning) for name, meaning in STEP_MEANINGS.items()),
     Metric(
         "gpu_named_ratio",
         "1",

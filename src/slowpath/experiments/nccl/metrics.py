@@ -18,14 +18,17 @@ from slowpath.experiments.measured.series import (
     SampleBlock,
     chosen,
 )
-from slowpath.experiments.nccl.parts import INIT, INIT_PARTS, REST, STEPS, SUBMIT, WAIT, WHOLE
+from slowpath.experiments.nccl.parts import INIT, INIT_PARTS, REST, STEPS, SUBMIT, TOTAL, WAIT, WHOLE
 
 _NO_MATCH = Absent("the blocks of the ranks do not match")
 _NOT_DONE = {
     "load": "the library was open already: a process opens it once, and MPI is there from the start",
     "unique_id": "MPI needs no id",
     "share_id": "MPI needs no id",
+    "runtime": "only NCCL from 2.19 on starts its runtime by itself (ncclMemFree)",
+    "buffers": "the library works on the caller's buffers",
 }
+_AS_SLOW = 0.99  # of the longest first use: that rank counts as slowest, too
 _NOT_NAMED = "only NCCL names parts of its init, and only where the user has set neither NCCL_DEBUG nor NCCL_DEBUG_FILE"
 
 
@@ -44,7 +47,7 @@ def first_use(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchCo
     found: Derived = {"gpu_later_call_s": later}
     first = [b for b in blocks if b.phase == "first"]
     whole = {b.rank: int(b.duration_ns[0]) for b in first if b.part == WHOLE and b.duration_ns.size}
-    slowest = max(whole, key=lambda rank: (whole[rank], -rank), default=None)
+    slowest = slowest_rank(whole)
     took_ns = {b.part: int(b.duration_ns[0]) for b in first if b.rank == slowest and b.duration_ns.size}
     found["gpu_first_use_s"] = _one(took_ns.get(WHOLE, 0) * NS) if WHOLE in took_ns else NO_SAMPLES
     for name, part in {**STEPS, **INIT_PARTS}.items():
@@ -52,6 +55,16 @@ def first_use(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchCo
     named = named_ratio(took_ns)
     found["gpu_named_ratio"] = NO_SAMPLES if named is None else _one(named)
     return found
+
+
+def slowest_rank(whole_ns: Mapping[int, int]) -> int | None:
+    """The rank whose first use took longest; of several within 1 % the first.
+
+    Ranks end a first use together: without that, chance would say in each launch whose steps are shown, and a step that
+    rank 0 alone does would be its time in one launch and nothing in another.
+    """
+    longest = max(whole_ns.values(), default=0)
+    return min((rank for rank, took in whole_ns.items() if took >= _AS_SLOW * longest), default=None)
 
 
 def _step(name: str, took_ns: int | None, known: bool) -> dict[str, MetricSamples] | Absent:
@@ -75,9 +88,11 @@ def named_ratio(took_ns: Mapping[int, int]) -> float | None:
     if whole <= 0:
         return None
     named = sum(took_ns.get(part, 0) for part in STEPS.values())
-    inside = sum(took_ns.get(part, 0) for part in INIT_PARTS.values() if part != REST)
     if any(part in took_ns for part in INIT_PARTS.values()):
-        # Sums of rounded numbers may be longer than what they are parts of.
+        # NCCL rounds each word to 10 ms, and counts what it has no word for as the rest of its total: total - rest is
+        # what the words are, rounded twice and not once a word.
+        words = sum(took_ns.get(part, 0) for part in INIT_PARTS.values() if part != REST)
+        inside = took_ns[TOTAL] - took_ns.get(REST, 0) if TOTAL in took_ns else words
         named += min(inside, took_ns.get(INIT, 0)) - took_ns.get(INIT, 0)
     return named / whole
 

@@ -10,7 +10,9 @@ STEPS = {
     "load": 3,
     "unique_id": 4,
     "share_id": 5,
+    "runtime": 9,
     "init": 6,
+    "buffers": 10,
     "one_element": 7,
     "first_call": 8,
 }
@@ -28,3 +30,5 @@ INIT_PARTS = {
     "init_rest": 23,
 }
 REST = INIT_PARTS["init_rest"]  # NCCL's own word for what it has no word for
+TOTAL = 24  # from NCCL's first clock inside init to its last
+STEP_NS = 10_000_000  # of what NCCL reports

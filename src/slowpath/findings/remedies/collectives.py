@@ -7,6 +7,7 @@ from slowpath.findings.remedies.remedy import Control, Remedy, set_to
 from slowpath.findings.remedies.variables import ALONE
 from slowpath.mpi.allocator import KEEP_FREED
 
+REPLACED = "replaced collective"
 _WORK = "collective_work_s"
 _SHORT = Control(
     "8 bytes are one element of their type in both cases",
@@ -17,7 +18,7 @@ _SHORT = Control(
 
 REMEDIES = (
     Remedy(
-        "replaced collective",
+        REPLACED,
         "Preload libslowpath-coll.so with the row of tuning.json that the evidence has: it calls the mock-up in place "
         "of the library's own, for this range alone.",
         ("SP036",),
@@ -25,7 +26,7 @@ REMEDIES = (
         side_effects=("a mock-up's first call on a communicator sets up its workspace",),
         sources=("docs/internals/collectives.md",),
         variables={"SLOWPATH_COLL": "tuning.json"},
-        untried="the mock-up is a cell of these launches; slowpath tune writes the file and measures it anew",
+        untried="where libslowpath-coll.so is not next to the engine; else by a length that its table leaves alone",
         phrase="the mock-up by libslowpath-coll.so",
     ),
     Remedy(

@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.results import Results
 from slowpath.experiments.nccl.experiment import NCCL
-from slowpath.experiments.nccl.parts import INIT_PARTS, STEPS
+from slowpath.experiments.nccl.parts import INIT_PARTS, STEP_NS, STEPS
 from slowpath.report import format as fmt
+
+MS_NS = 1_000_000
+_SURE_S = 1.5e-9 * STEP_NS  # shorter ones are one step of NCCL's, or none
+
+_LEAST = f"above {STEP_NS // MS_NS} ms (it reports in steps of {STEP_NS // MS_NS} ms)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +26,7 @@ class FirstUse:
     words, those it gave a time.  later: a call after the first.
     """
 
+    cell: int
     library: str
     message: str
     environment: str
@@ -47,6 +53,7 @@ def _first_use(cell: CellResult) -> FirstUse | None:
         return None
     inside = {name.removeprefix("init_"): first(f"{name}_s") for name in INIT_PARTS}
     return FirstUse(
+        cell=cell.cell,
         library=cell.parameters["library"],
         message=f"{cell.parameters['operation']}, {fmt.count_bytes(int(cell.parameters['message_bytes']))}",
         environment=cell.environment,
@@ -64,8 +71,8 @@ def shown(one: MetricEstimate | None) -> str:
     return fmt.time(one.value, one.interval) if one else fmt.MISSING
 
 
-_STEP_WORDS = tuple(name.replace("_", " ") for name in STEPS)
-HEAD = ("library", "first use of", "environment", "whole", *_STEP_WORDS, "named", "later")
+STEP_WORDS = {name: name.replace("_", " ") for name in STEPS}
+HEAD = ("library", "first use of", "environment", "whole", *STEP_WORDS.values(), "named", "later")
 
 
 def row(one: FirstUse) -> list[str]:
@@ -76,6 +83,17 @@ def row(one: FirstUse) -> list[str]:
 
 
 def inside_words(one: FirstUse) -> str | None:
-    """`alloc 0.67 s, kernels 0.20 s`, the longest first; None: the library says nothing of its init."""
-    parts = sorted(one.inside.items(), key=lambda part: -part[1].value)
-    return ", ".join(f"{name} {shown(time)}" for name, time in parts) or None
+    """`kernels 270 ms, bootstrap 20 ms, no other above 10 ms`, the longest first; None: the library says nothing.
+
+    It reports in steps of 10 ms, so that a part of one step, or of none, is all but unknown.
+    """
+    known = [(name, time) for name, time in one.inside.items() if time.value >= _SURE_S]
+    if not one.inside:
+        return None
+    words = [f"{name} {_stepped(time, one.whole)}" for name, time in sorted(known, key=lambda part: -part[1].value)]
+    return ", ".join([*words, f"{'no other' if known else 'none'} {_LEAST}"])
+
+
+def _stepped(time: MetricEstimate, whole: MetricEstimate) -> str:
+    words = f"{round(time.value * 1e9 / STEP_NS) * STEP_NS // MS_NS} ms"
+    return words if time.launches >= whole.launches else f"{words} (in {time.launches} of {whole.launches} launches)"

@@ -28,7 +28,8 @@ def axis(scale: LinearScale, grid: str, title: str) -> Markup:
 
 
 def track(parts: Sequence[tuple[str, float]], whole_s: float | None, interval: Sequence[float] | None,
-          scale: LinearScale, grid: str, words: str) -> Markup:  # fmt: skip
+          scale: LinearScale, grid: str, words: str,
+          about: str = "Parts of the time, mean over ranks.") -> Markup:  # fmt: skip
     """One bar. parts: class and seconds, in order.  whole_s: an upright tick, with its interval."""
     content, at = marks.used(grid), 0.0
     for class_, seconds in parts:
@@ -40,4 +41,4 @@ def track(parts: Sequence[tuple[str, float]], whole_s: float | None, interval: S
         content += element("line", x1=x, x2=x, y1=3, y2=27, class_="centre")
     if interval:
         content += marks.bar(scale(interval[0]), scale(interval[1]), "spread-line")
-    return picture(content, words, "Parts of the time, mean over ranks.", height=marks.TRACK_HEIGHT, class_="track")
+    return picture(content, words, about, height=marks.TRACK_HEIGHT, class_="track")

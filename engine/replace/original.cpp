@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replace/original.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace slowpath::replace {
+
+namespace {
+
+struct Search {
+    const char* name;
+    void* found;
+};
+
+/// mpi4py and Julia open MPI in a scope of its own, where no search by name finds it: the loaded library of
+/// that name that has the function.
+int search_object(dl_phdr_info* object, std::size_t, void* wanted) {
+    auto* const search = static_cast<Search*>(wanted);
+    const char* const path = object->dlpi_name;
+    if (path == nullptr) return 0;
+    const char* const slash = std::strrchr(path, '/');
+    if (std::strncmp(slash == nullptr ? path : slash + 1, "libmpi", 6) != 0) return 0;
+    void* const library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) return 0;
+    search->found = dlsym(library, search->name);
+    dlclose(library);
+    return search->found != nullptr ? 1 : 0;
+}
+
+}  // namespace
+
+void* original(const char* name) {
+    if (void* const next = dlsym(RTLD_NEXT, name)) return next;
+    char profiled[64];
+    std::snprintf(profiled, sizeof profiled, "P%s", name);
+    Search search{profiled, nullptr};
+    dl_iterate_phdr(search_object, &search);
+    if (search.found != nullptr) return search.found;
+    std::fprintf(stderr, "slowpath-coll: the MPI library has no %s\n", name);
+    std::abort();
+}
+
+}  // namespace slowpath::replace

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tuned files do to each cell, in launches that chose nothing: what is proven, and what has to go. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from slowpath.diagnose.tune.choose import Cell
+from slowpath.mpi.tuning import Pick
+from slowpath.stats.contrast import ContrastEstimate, paired
+
+WORSE_RATIO: Final = 1.02  # no cell may be worse by more
+_LEVEL: Final = 0.95
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Tuned over default of a cell.
+
+    pairs: default and tuned, seconds, of launches next to each other; at least one.  pick: what the cell takes; None:
+    the library's own choice.
+    """
+
+    cell: Cell
+    pairs: tuple[tuple[float, float], ...]
+    pick: Pick | None = None
+
+    @cached_property
+    def _found(self) -> ContrastEstimate:
+        return self._at(_LEVEL)
+
+    def _at(self, level: float) -> ContrastEstimate:
+        times = np.array(self.pairs, dtype=np.float64)
+        return paired(times[:, 0], times[:, 1], WORSE_RATIO - 1, level=level)
+
+    @property
+    def default_s(self) -> float:
+        """Median over launches."""
+        return float(np.median([one for one, _ in self.pairs]))
+
+    @property
+    def tuned_s(self) -> float:
+        """Median over launches."""
+        return float(np.median([other for _, other in self.pairs]))
+
+    @property
+    def ratio(self) -> float:
+        """Above 1, tuned takes longer."""
+        return self._found.ratio
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 %; None: too few launches."""
+        return self._found.interval if self._found.level is not None else None
+
+    @property
+    def faster(self) -> bool:
+        """The whole interval lies below 1, and not by a trifle."""
+        return self.interval is not None and self.interval[1] < 1 and self.ratio < 1 / WORSE_RATIO
+
+    @property
+    def worse(self) -> bool:
+        """The whole interval lies above 1, and the time is more than 2 % longer."""
+        return self.worse_at(_LEVEL)
+
+    def worse_at(self, level: float) -> bool:
+        """The same for an interval of another level."""
+        found = self._at(level)
+        return found.level is not None and found.low is not None and found.low > 1 and found.ratio > WORSE_RATIO
+
+    @property
+    def promising(self) -> bool:
+        """Worth further launches: neither proven to be faster nor the same."""
+        return not self.faster and not self.worse and self.ratio < 1 / WORSE_RATIO
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Default over tuned, geometric, above 1: tuned is faster. interval: 95 % over launches; None: too few."""
+
+    ratio: float
+    interval: tuple[float, float] | None
+
+
+def pooled(runs: Iterable[Sequence[Factor]]) -> list[Factor]:
+    """Factors of several runs of the same files: the pairs of each cell together."""
+    found: dict[Cell, Factor] = {}
+    for one in (one for run in runs for one in run):
+        before = found.get(one.cell)
+        found[one.cell] = one if before is None else replace(before, pairs=before.pairs + one.pairs)
+    return [found[cell] for cell in sorted(found)]
+
+
+def with_picks(factors: Sequence[Factor], chosen: Sequence[Pick]) -> list[Factor]:
+    """Each factor with what its cell takes."""
+    by_cell = {Cell(one.collective, one.ranks, one.bytes): one for one in chosen}
+    return [replace(one, pick=by_cell.get(one.cell)) for one in factors]
+
+
+def proven(factors: Sequence[Factor]) -> list[Pick]:
+    """Picks of cells that were faster."""
+    return [one.pick for one in factors if one.pick is not None and one.faster]
+
+
+def to_go(factors: Sequence[Factor]) -> set[Pick]:
+    """Picks that a verification speaks against.
+
+    One whose own cell gains nothing any more; all of a collective with a cell that got worse, since a file, or a look
+    into a table, reaches its other lengths too. A cell of a collective without any pick speaks against the library's
+    file as a whole, which is read for all collectives; there are many such cells, so their level is corrected for that.
+    """
+    gone = {one.pick for one in factors if one.pick is not None and one.ratio > 1 / WORSE_RATIO}
+    picks = {one.pick for one in factors if one.pick is not None}
+    reached = {(one.collective, one.ranks) for one in picks}
+    spoilt = {_group(one) for one in factors if one.worse}
+    gone |= {one for one in picks if (one.collective, one.ranks) in spoilt}
+    untouched = [one for one in factors if _group(one) not in reached]
+    level = 1 - (1 - _LEVEL) / max(1, len(untouched))
+    if any(one.worse_at(level) for one in untouched):
+        gone |= {one for one in picks if one.kind == "algorithm"}
+    return gone
+
+
+def geometric_mean(factors: Sequence[Factor]) -> Mean | None:
+    """Over cells, launch by launch; the interval is over launches. None: no cell."""
+    count = min((len(one.pairs) for one in factors), default=0)
+    if count == 0:
+        return None
+    logs = np.log(np.array([one.pairs[:count] for one in factors], dtype=np.float64)).mean(axis=0)
+    found = paired(np.exp(logs[:, 0]), np.exp(logs[:, 1]), WORSE_RATIO - 1)
+    if found.interval is None or found.level is None:
+        return Mean(1 / found.ratio, None)
+    return Mean(1 / found.ratio, (1 / found.interval[1], 1 / found.interval[0]))
+
+
+def counts(factors: Sequence[Factor]) -> Mapping[str, int]:
+    """Cells whose whole interval says faster or slower, and all others."""
+    better = sum(one.faster for one in factors)
+    worse = sum(one.worse for one in factors)
+    return {"better": better, "same": len(factors) - better - worse, "worse": worse}
+
+
+def _group(one: Factor) -> tuple[str, int]:
+    return one.cell.collective, one.cell.ranks

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath tune from its command to files that a program runs with; one that was cut off goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from slowpath.mpi.find import find_mpi
+
+STEPS = ("choose", "prove", "verify")
+Slowpath = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_a_tuning_writes_what_it_measured_and_goes_on_where_it_was_cut_off(
+    slowpath: Slowpath, engine_cache: Path, blankless: Path
+) -> None:
+    mpi = find_mpi("embedded")
+    env = {"SLOWPATH_MPI": str(mpi.mpiexec), "SLOWPATH_CACHE_DIR": str(engine_cache)}
+    folder = blankless / "tune"
+    few = ("--collectives", "scatter", "--bytes", "8", "--rounds", "5", "--out", str(folder))
+    done = slowpath("tune", *few, env=env)
+    assert done.returncode == 0, done.stderr
+    assert "scatter, 8 B, 2 ranks" in done.stdout or "nothing was proven" in done.stdout
+    assert (folder / "tuned.txt").read_text() == done.stdout
+    table = json.loads((folder / "tuning.json").read_text())
+    assert table["mpi"] == f"{mpi.name}-{mpi.version}"
+    # Cut off before the last step: the steps that are there are read, not measured.
+    steps = sorted(one.name for one in folder.iterdir() if (one / "run.json").is_file())
+    assert steps[0] == "choose-2"
+    shutil.rmtree(folder / steps[-1])
+    (folder / "tuned.txt").unlink()
+    again = slowpath("tune", "--resume", str(folder), env=env)
+    assert again.returncode == 0, again.stderr
+    measured = [line.partition(":")[0] for line in again.stderr.splitlines() if line.partition("-")[0] in STEPS]
+    assert steps[-1] in measured
+    assert "choose-2" not in measured

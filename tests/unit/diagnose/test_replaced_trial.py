@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The trial of a violated guideline: a table of one row, the preload that reads it, a length that it leaves alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import made_results
+import pytest
+
+from slowpath.core.cell_results import CellResult
+from slowpath.diagnose.places import Place
+from slowpath.diagnose.sides import Condition, Sides
+from slowpath.diagnose.trials.design import design
+from slowpath.diagnose.trials.replaced import REPORT, replaceable
+from slowpath.findings.remedies.registry import find
+from slowpath.mpi.settings import resolver
+from slowpath.plan.campaign import decode
+from slowpath.plan.expand import expand
+from slowpath.plan.mpis import MpiInUse
+
+Json = dict[str, Any]
+PRELOAD = Path("/cache/libslowpath-coll.so")
+REMEDY = find("replaced collective")
+DEFAULT = Condition("default", {}, (), "bound", "core")
+
+
+def sides(description: Json, collective: str = "scatter", length: int = 8, **more: str) -> Sides:
+    entry = next(one for one in description["experiments"] if one["name"] == "coll")
+    common = {one["name"]: one["default"] for one in entry["parameters"]}
+    common |= {"collective": collective, "message_bytes": str(length), **more}
+
+    def cell(number: int, way: str) -> CellResult:
+        return made_results.cell(number, {**common, "way": way}, experiment="coll")
+
+    fast = "dissemination" if collective == "barrier" else "bcast"
+    return Sides(cell(0, "library"), DEFAULT, cell(1, fast), DEFAULT, "way", "collective_work_s", "steady", "steady")
+
+
+def table(of: Sides, ranks: int = 2) -> Json:
+    found = replaceable(REMEDY, of, "mpich-5.0.2", ranks, PRELOAD)
+    made: Json = json.loads(found.variables["SLOWPATH_COLL"])
+    return made
+
+
+def test_the_trial_toggles_the_preload_with_a_row_about_the_slow_cell_alone(description: Json) -> None:
+    at = sides(description)
+    remedy = replaceable(REMEDY, at, "mpich-5.0.2", 2, PRELOAD)
+    row = {"collective": "scatter", "ranks": [2, 2], "bytes": [8, 8], "mockup": "bcast"}
+    assert table(at) == {"schema": 1, "mpi": "mpich-5.0.2", "rows": [row]}
+    assert remedy.variables["LD_PRELOAD"] == str(PRELOAD)
+    assert remedy.variables["SLOWPATH_COLL_REPORT"] == REPORT
+    made = design(at, remedy, frozenset(), 2)
+    assert not isinstance(made, str)
+    assert (made.axis, made.slow) == ("environment", "default")
+    assert made.fast_side == "toggled", "the mock-up as a cell of its own is measured with the preload, too"
+    mpis = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
+    plan = expand(decode(made.campaign.text.encode(), "made.toml"), description, mpis, 1)
+    (remedied,) = [one for one in plan.environments if one.variables]
+    assert json.loads(remedied.variables["SLOWPATH_COLL"])["rows"] == [row], "as it went through the campaign's text"
+    lengths = {one.parameters["message_bytes"] for one in plan.cells if one.group == "negative control"}
+    assert lengths == {"65536"}
+
+
+@pytest.mark.parametrize(
+    ("collective", "length", "control"),
+    [
+        ("scatter", 65536, ("scatter", 262144)),
+        ("scatter", 1 << 20, ("scatter", 65536)),
+        ("barrier", 0, ("allreduce", 65536)),
+    ],
+)
+def test_the_control_is_what_the_table_leaves_alone(
+    description: Json, collective: str, length: int, control: tuple[str, int]
+) -> None:
+    found = replaceable(REMEDY, sides(description, collective, length), "mpich-5.0.2", 2, PRELOAD).control
+    assert found is not None
+    assert found.parameters == {"collective": control[0], "message_bytes": str(control[1])}
+
+
+def test_the_row_has_the_ranks_that_call(description: Json) -> None:
+    at = sides(description)
+    assert table(at, ranks=8)["rows"][0]["ranks"] == [8, 8]
+    four = replace(at, slow_under=replace(DEFAULT, at=Place("core", 4)))
+    assert table(four)["rows"][0]["ranks"] == [4, 4]
+    assert table(sides(description, members="3"), ranks=8)["rows"][0]["ranks"] == [3, 3]
+
+
+def test_without_the_preload_or_on_another_axis_it_stays_untried(description: Json) -> None:
+    at = sides(description)
+    assert replaceable(REMEDY, at, "mpich-5.0.2", 2, None) is REMEDY
+    assert replaceable(REMEDY, replace(at, fast=None), "mpich-5.0.2", 2, PRELOAD) is REMEDY
+    other = find("keep communicators")
+    assert replaceable(other, at, "mpich-5.0.2", 2, PRELOAD) is other
