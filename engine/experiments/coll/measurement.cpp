@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coll/measurement.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -22,7 +24,12 @@ constexpr std::int64_t most_samples_a_communicator = 10;
 /// However long they take. Over a network a call may take as long as a cell's limit.
 constexpr std::int64_t fewest_steady = 8;
 constexpr std::int64_t fewest_counted = 24;  // a path that opens at the ninth call, and as many behind it
-constexpr std::int64_t fewest_communicators = 16, fewest_samples_a_communicator = 3;
+constexpr std::int64_t fewest_communicators = 16;
+/// Where the fewest samples would take so many limits, these few are taken.
+constexpr double most_limits = 10;
+constexpr std::int64_t fewest_of_slow_calls = 3;
+/// So long before its moment a rank that comes late by intent gives its core away.
+constexpr std::int64_t far_ns = 100'000;
 
 /// Contents of a cell's buffers.
 enum Number : std::uint64_t { timed = 0, fresh = 1 };
@@ -124,7 +131,7 @@ std::optional<std::string> Measurement::run_communicators() {
         time_all(call, fewest_warmup);
         end_block(Phase::warmup);
         begin_block(samples);
-        steady_samples += time(call, samples, fewest_samples_a_communicator, config_.time_limit_s);
+        steady_samples += time(call, samples, std::min(samples, fewest_steady), config_.time_limit_s);
         end_block(Phase::steady);
         if (number == 0) check_result("on the first communicator");
         // Now and then, on one clock.
@@ -147,8 +154,8 @@ std::int64_t Measurement::time(Call& call, std::int64_t count, std::int64_t fewe
         const mpi::Release release = meeting_.release.wait(i >= fewest && clock.now_ns() > end_ns);
         if (release.enough) return i;
         const std::int64_t moment_ns = release.deadline_ns + late_by_intent_ns;
-        while (late_by_intent_ns > 0 && clock.now_ns() < moment_ns) {
-        }
+        while (late_by_intent_ns > 0 && clock.now_ns() < moment_ns)
+            if (moment_ns - clock.now_ns() > far_ns) sched_yield();
         const std::int64_t begin_ns = clock.now_ns();
         const int code = call.run();
         const std::int64_t end_ns = clock.now_ns();
@@ -204,10 +211,13 @@ void Measurement::warm_up(Call& call) {
 
 void Measurement::steady(Call& call) {
     const SampleBudget budget = sample_budget(sample_ns_ + latest_ns_, config_.time_limit_s, config_.samples);
-    const std::int64_t most = decide(budget.samples);
+    const double fewest_ns = static_cast<double>(fewest_steady) * (sample_ns_ + latest_ns_);
+    const bool is_slow = fewest_ns > most_limits * 1e9 * config_.time_limit_s;
+    const std::int64_t most =
+        decide(is_slow ? std::min(budget.samples, fewest_of_slow_calls) : budget.samples);
     begin_block(most);
     // Their number is fitted to the limit by the warm-up, so that only far slower calls run into this.
-    steady_samples = time(call, most, fewest_steady, 2 * config_.time_limit_s);
+    steady_samples = time(call, most, std::min(most, fewest_steady), 2 * config_.time_limit_s);
     cut_by_time = budget.cut_by_time || steady_samples < most;
     end_block(Phase::steady);
 }

@@ -33,7 +33,7 @@ class CollCost:
     fewest_warmup: int = 8
     fewest_counted: int = 24
     fewest_communicators: int = 16
-    fewest_on_each: int = 3
+    fewest_on_each: int = 8
     crossing_s: float = 60e-6  # a message between two nodes, over TCP
     crossing_bytes_per_s: float = 1e9
     agreements: int = 10  # of all ranks, around the calls of a cell
