@@ -21,6 +21,7 @@ from slowpath.core.units import (
     parse_count,
     parse_seconds,
     ratio_words,
+    share_words,
     spell_bytes,
 )
 
@@ -204,3 +205,21 @@ def test_what_is_not_finite_is_never_shown_as_a_number(value: float) -> None:
     for show in (format_time, format_ratio, format_rate):
         with pytest.raises(ValueError, match="finite"):
             show(value)
+
+
+@pytest.mark.parametrize(
+    ("share", "interval", "words"),
+    [
+        (0.92, (0.88, 0.95), "92 % [88, 95]"),
+        (0.99, (0.99, 57.34), "at least 99 %"),
+        (0.44, (-0.82, 0.61), "at most 61 %"),
+        (-0.02, (-0.35, 0.0), "none"),
+        (-0.07, (-0.78, 0.05), "at most 5 %"),
+        (0.5, (-3.0, 4.0), "an unknown share"),
+        (0.5, None, "50 %"),
+    ],
+)
+def test_a_share_whose_excess_nearly_vanished_is_said_by_the_end_that_decides(
+    share: float, interval: tuple[float, float] | None, words: str
+) -> None:
+    assert share_words(share, interval) == words

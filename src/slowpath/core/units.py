@@ -255,6 +255,27 @@ def ratio_words(ratio: float, interval: tuple[float, float] | None) -> str:
     return f"{format_ratio(ratio, (interval[1] - interval[0]) / 2)}x {format_interval(interval, ratio)}"
 
 
+_WIDEST_SHARE = 1.0  # of an interval that is shown: of a wider one only the end that decides says anything
+
+
+def share_words(share: float, interval: tuple[float, float] | None) -> str:
+    """Of an excess: `92 % [88, 95]`; `at least 99 %`, `at most 5 %` where one end alone says something.
+
+    A share is a ratio whose denominator, the excess, may nearly vanish in some launches: an end then runs away.
+    Raises: ValueError: not finite.
+    """
+    if interval is None:
+        return f"{100 * _finite(share, 'a share'):.0f} %"
+    value, low, high = (100 * _finite(one, "a share") for one in (share, *interval))
+    if value <= 0 and high < 100:
+        return f"at most {high:.0f} %" if round(high) > 0 else "none"
+    if high - low <= 100 * _WIDEST_SHARE:
+        return f"{value:.0f} % [{low:.0f}, {high:.0f}]"
+    if low > 0:
+        return f"at least {low:.0f} %"
+    return f"at most {high:.0f} %" if high < 100 else "an unknown share"
+
+
 def format_rate(value_per_s: float, half_width_per_s: float | None = None, unit: str = "B/s") -> str:
     """`46.0 GB/s`: decimal prefixes, as vendors quote rates.  Raises: ValueError."""
     scales = [(scale, prefix + unit) for scale, prefix in _RATES]

@@ -113,7 +113,7 @@ def _hypotheses(rule: Rule, seen: Observation, support: Support, against: Contes
     if against.winner is not None:
         return [against.cause]
     if support.state == "shown" and against.standing and (not rule.needs_law or (seen.law and seen.law.is_named)):
-        return [against.cause, *(one.cause for one in against.standing)]
+        return [cause.rstrip(".") for cause in (against.cause, *(one.cause for one in against.standing))]
     return list(against.hypotheses)
 
 

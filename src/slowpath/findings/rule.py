@@ -29,12 +29,26 @@ class Support:
 
 
 @dataclass(frozen=True)
+class Stayed:
+    """Numbers, or cells, that a change must leave as they are. environment: of the change.  ratio: with it, over
+    without.  held: whether they stayed.
+    """
+
+    environment: str
+    words: str
+    ratio: float
+    interval: tuple[float, float]
+    held: bool
+
+
+@dataclass(frozen=True)
 class Tried:
     """A remedy whose effect the run itself measured, in an environment of its own and in the same rounds.
 
     remedy: its name in the table.  removed: share of the excess that is gone with it, and its interval.  control: what
     it must leave as it is, in words, and how that came out; None: nothing such was measured.  held: whether it stayed.
-    launches: of each side.  is_counted: the excess is a count, the same in every call of every launch.
+    launches: of each side.  is_counted: the excess is a count, the same in every call of every launch.  open: why it
+    proves nothing, whatever it removes; None: it may.
     """
 
     remedy: str
@@ -44,6 +58,7 @@ class Tried:
     launches: int
     evidence: tuple[str, ...] = ()
     is_counted: bool = False
+    open: str | None = None
 
 
 @dataclass(frozen=True)

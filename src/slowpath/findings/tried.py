@@ -14,9 +14,11 @@ from typing import Literal
 from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Leg, RemedyResult, RemovedRatio
+from slowpath.core.units import share_words
 from slowpath.findings.rule import Tried
 
 LEAST_REMOVED_RATIO = 0.5
+NO_EFFECT_RATIO = 0.1  # of the excess, at most: what removes less is no remedy
 FEWEST_LAUNCHES = 5
 FEWEST_COUNTED = 2  # launches that agree on a count
 WithTrial = Callable[[Finding, RemedyResult, Leg], Finding]
@@ -34,20 +36,26 @@ def with_tried(finding: Finding, tried: Sequence[Tried], with_trial: WithTrial) 
     return finding
 
 
-def _judged(one: Tried) -> tuple[Literal["proven", "partial"], Leg]:
+def _judged(one: Tried) -> tuple[Literal["proven", "partial", "no effect"], Leg]:
     value, low, high = one.removed
-    share = f"{value:.0%} of the excess [{low:.0%}, {high:.0%}]"
+    share = f"{share_words(value, (low, high))} of the excess"
     evidence = [*one.evidence, *([f"negative control: {one.control}"] if one.control else [])]
+    if max(value, high) < NO_EFFECT_RATIO:
+        return "no effect", Leg(state="missing", text=f"it removes {share}", evidence=evidence)
     if low < LEAST_REMOVED_RATIO:
         return "partial", Leg(state="missing", text=f"it removes {share}; a proof needs half", evidence=evidence)
     fewest = FEWEST_COUNTED if one.is_counted else FEWEST_LAUNCHES
     if one.launches < fewest:
         text = f"it removes {share} in {one.launches} launches; a proof needs {fewest}"
         return "partial", Leg(state="missing", text=text, evidence=evidence)
+    if one.open is not None:
+        return "partial", Leg(state="missing", text=f"it removes {share}, but {one.open}", evidence=evidence)
     if one.control is None:
-        return "partial", Leg(state="missing", text=f"it removes {share}; no negative control", evidence=evidence)
+        return "partial", Leg(
+            state="missing", text=f"it removes {share}; no negative control was measured", evidence=evidence
+        )
     if not one.held:
-        text = f"it removes {share}, but the negative control did not stay: something else changed, too"
+        text = f"it removes {share}, but the negative control did not stay: {one.control}"
         return "partial", Leg(state="missing", text=text, evidence=evidence)
     text = f"{one.remedy}, toggled alone in launches of this run, removes {share}"
     return "proven", Leg(state="shown", text=text, evidence=evidence)

@@ -37,6 +37,12 @@ OPEN_MPI_LOGARITHMIC: Mapping[str, str] = {
     "OMPI_MCA_coll_tuned_barrier_algorithm": "3",
 }
 
+# A reduce and a broadcast, by the numbers that ompi_info --all lists.
+OPEN_MPI_UNSPLIT_ALLREDUCE: Mapping[str, str] = {
+    "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+    "OMPI_MCA_coll_tuned_allreduce_algorithm": "2",
+}
+
 TUNINGS: tuple[Tuning, ...] = (
     Tuning(
         "asynchronous progress of MPICH",
@@ -93,6 +99,7 @@ TUNINGS: tuple[Tuning, ...] = (
         AppliesTo("mpich", ">=4.2"),
         {"MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD": "1000000"},
         "MPICH: MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD, 5 by default",
+        phrase="MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD=1000000 for short-lived communicators",
     ),
     Tuning(
         "more memory for shared-memory collectives in MPICH",
@@ -109,5 +116,14 @@ TUNINGS: tuple[Tuning, ...] = (
         "Open MPI: coll_tuned_scan_algorithm, coll_tuned_exscan_algorithm, coll_tuned_barrier_algorithm",
         {"collective": ("scan", "exscan", "barrier")},
         "Open MPI's logarithmic algorithms",
+    ),
+    Tuning(
+        "allreduce that does not count elements in Open MPI",
+        "allreduce by bytes",
+        AppliesTo("openmpi", ">=5"),
+        OPEN_MPI_UNSPLIT_ALLREDUCE,
+        "Open MPI: coll_tuned_allreduce_algorithm; issue 12550",
+        {"collective": ("allreduce",)},
+        "an allreduce that does not count elements",
     ),
 )

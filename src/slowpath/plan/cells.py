@@ -69,10 +69,12 @@ def expand_group(
     parameters = [{name: point.get(name, default) for name, default in defaults.items()} for point in points]
     numbers = itertools.count(first)
     cells = [
-        _cell(next(numbers), table, point, values, mpi_label(mpi, label, shared), mpi, shared, experiment.min_ranks)
+        _cell(next(numbers), table, point, values, mpi_label(mpi, label, shared), mpi, shared, experiment)
         for mpi in shared.mpis
         for point, values, label in zip(points, parameters, labels, strict=True)
     ]
+    if all(cell.skip is not None and cell.skip.startswith(TOO_FEW_RANKS) for cell in cells):
+        raise wrong(campaign.source, title, None, f"{cells[0].skip}, which are all of its cells; set ranks, or --ranks")
     return GroupCells(table.name, experiment, cells)
 
 
@@ -125,12 +127,11 @@ def _cell(
     label: str,
     mpi: PlannedMpi,
     shared: Shared,
-    min_ranks: int,
+    experiment: DescribedExperiment,
 ) -> Cell:
     environment = shared.environment(point["environment"], mpi.name)
     placement = shared.placement(point["placement"])
     ranks = shared.ranks_of(placement)
-    few = f"{TOO_FEW_RANKS} {table.experiment} needs {min_ranks} ranks, not {ranks}" if ranks < min_ranks else None
     key = cell_key(
         table.experiment,
         parameters,
@@ -151,9 +152,20 @@ def _cell(
         environment=environment.name,
         placement=placement.name,
         copy=int(point["copy"]),
-        skip=few or _why_skipped(environment, placement, mpi, shared),
+        skip=_too_few(experiment, parameters, ranks) or _why_skipped(environment, placement, mpi, shared),
         mpi=mpi.name,
     )
+
+
+def _too_few(experiment: DescribedExperiment, parameters: Mapping[str, str], ranks: int) -> str | None:
+    """Why so few ranks cannot run the cell: the experiment needs more, or a parameter that counts ranks names more."""
+    if ranks < experiment.min_ranks:
+        return f"{TOO_FEW_RANKS} {experiment.name} needs {experiment.min_ranks} ranks, not {ranks}"
+    for one in experiment.parameters:
+        value = parameters[one.name]
+        if one.unit == "ranks" and value.isdecimal() and int(value) > ranks:
+            return f"{TOO_FEW_RANKS} {one.name} above {ranks} are left out"
+    return None
 
 
 def _why_skipped(environment: Environment, placement: Placement, mpi: PlannedMpi, shared: Shared) -> str | None:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Leg, RemedyResult, Results, SideEffect
+from slowpath.core.units import share_words
 from slowpath.report import format as fmt
 from slowpath.report import view_witness
 from slowpath.report.cards.forecasts import forecast_lines
@@ -221,9 +222,7 @@ def remedy_view(remedy: RemedyResult) -> RemedyView:
     removed = remedy.removed_ratio
     words = None
     if removed:
-        interval = removed.interval
-        span = f" [{fmt.percent(interval[0], 0)}, {fmt.percent(interval[1], 0)}]" if interval else ""
-        words = f"{fmt.percent(removed.value, 0)}{span} of the excess"
+        words = f"{share_words(removed.value, removed.interval)} of the excess"
     return RemedyView(
         remedy.name,
         remedy.verdict,

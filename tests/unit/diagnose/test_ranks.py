@@ -115,12 +115,14 @@ def test_pairs_keep_two_ranks_and_collectives_have_all(description: Json, known:
         for cell in plan.cells
     }
     assert of["p2p"] == of["put"] == {2}
-    assert of["coll"] == {8}
+    assert of["coll"] == {8}, "counted with as many"
     lacking = {"unsplit allreduce", "logarithmic"}  # MPICH has no such settings
     assert {cell.environment for cell in plan.cells if cell.skip} <= lacking
     default = planned(everything(A_PAIR, known), description)
-    assert {default.ranks_of(one.placement) for one in default.cells} == {2}
-    assert [one.name for one in default.placements] == ["bound", "unbound"], "no launch more for a pair"
+    counted = [one for one in default.cells if default.ranks_of(one.placement) == 8]
+    assert {one.group for one in counted} == {"rounds over ranks"}
+    assert {default.ranks_of(one.placement) for one in default.cells if one not in counted} == {2}
+    assert [one.name for one in default.placements] == ["bound", "unbound", "8 ranks, counted"]
 
 
 def test_the_survey_without_the_experiment_is_that_of_pairs() -> None:
@@ -184,9 +186,9 @@ def test_counted_groups_have_all_ranks_and_no_time(description: Json) -> None:
     assert next(one.bind for one in plan.placements if one.name == cell.placement) == "none"
 
 
-def test_rounds_are_counted_from_two_ranks_to_as_many_as_there_are() -> None:
+def test_rounds_are_counted_from_four_ranks_to_as_many_as_there_are() -> None:
     members = [one.parameters["members"] for one in parts(2, 10) if one.counted]
-    assert members == [["2", "3", "4", "5", "6", "7", "8", "10"]]
+    assert members == [["4", "5", "6", "7", "8", "10"]]
     assert not any(one.counted for one in parts(2, 2)), "two ranks have no law over ranks"
     assert parts(2, 10)[2].counted, "with more ranks than cores it is all that they tell"
 
@@ -220,7 +222,11 @@ def test_groups_of_the_shipped_campaign_are_taken_over_with_less_effort(
     assert len(parts_of) == len(RULES), "each group that is named is in the campaign"
     level = parts_of["collectives: thread level"]
     assert level.environments == ("default", "threads")
-    assert [one.setting for one in level.own_environments] == ["collectives_open_later", "collectives_never_open"]
+    assert [one.setting for one in level.own_environments] == [
+        "collectives_open_later",
+        "collectives_never_open",
+        None,
+    ], "and the remedy's own level"
     assert [one.axis for one in level.pairs] == ["environment"]
     plan = planned(everything(A_PAIR, known), description)
     names = [one.name for one in plan.environments]

@@ -11,6 +11,7 @@ from click import BadParameter
 
 from slowpath.cli.values import RANKS
 from slowpath.core.cell_check import Verdict
+from slowpath.core.errors import UsageError
 from slowpath.core.plan import Cell, Plan
 from slowpath.experiments.cannon.experiment import CANNON as CANNON_EXPERIMENT
 from slowpath.plan.campaign import load
@@ -82,3 +83,20 @@ def test_ranks_of_the_command_line(words: str, counts: tuple[int, ...]) -> None:
 def test_ranks_that_are_none(words: str) -> None:
     with pytest.raises(BadParameter, match="is not a number of ranks"):
         RANKS.convert(words, None, None)
+
+
+def test_members_above_the_ranks_are_left_out_with_one_reason(plan_of: Callable[..., Plan]) -> None:
+    text = '[[cells]]\nname = "c"\nexperiment = "coll"\n[cells.parameters]\nmembers = [2, 4, 6, 16]\n'
+    plan = plan_of(text, ranks=4)
+    assert [cell.skip for cell in plan.cells] == [None, None, *["too few ranks: members above 4 are left out"] * 2]
+    with pytest.raises(UsageError, match="members above 4 are left out, which are all of its cells"):
+        plan_of(text.replace("[2, 4, 6, 16]", "[6, 16]"), ranks=4)
+
+
+def test_counted_launches_of_the_collectives_keep_their_ranks(description: dict[str, Any]) -> None:
+    for ranks in (2, 4):
+        mpis = [MpiInUse("mpich", "mpich 5", lambda setting: ({}, None))]
+        plan = expand(load("coll"), description, mpis, 1, ranks=ranks)
+        counted = {cell.placement for cell in plan.cells if cell.parameters["pattern"] == "messages"}
+        assert {plan.ranks_of(place) for place in counted} == {8}
+        assert {plan.ranks_of(cell.placement) for cell in plan.cells if cell.placement not in counted} == {ranks}

@@ -10,6 +10,8 @@ from planted_results import KIB, Planted
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.evaluate import findings
+from slowpath.findings.evidence.collectives import CLOSED
+from slowpath.mpi.tunings import OPEN_MPI_UNSPLIT_ALLREDUCE
 
 
 def only(run: Planted) -> Finding:
@@ -46,7 +48,7 @@ def test_page_faults_that_the_time_does_not_follow_explain_nothing() -> None:
             call(run, 1e-5 if length == 64 * KIB else 8e-5, environment, faults, **more)
     found = only(run)
     assert (found.rule, found.legs.explained.state) == ("SP037", "missing")
-    assert len(found.hypotheses) == 2
+    assert found.hypotheses == ["the library changes its algorithm or its protocol at this length"]
 
 
 def test_a_step_without_page_faults_is_observed_only() -> None:
@@ -90,3 +92,99 @@ def test_with_a_core_each_the_setting_is_no_remedy() -> None:
     better = call(run, 2e-6, yields, collective="barrier", message_bytes=0)
     run.contrast("environment", WORK, (better, "yields"), (usual, "default"), usual="b")
     assert "SP046" not in [one.rule for one in findings(run.results(), ROLES)]
+
+
+def paths(control: float | None = 1.0, level: str = "funneled") -> Finding:
+    """MPI_THREAD_MULTIPLE closes a path; the remedy's own level opens it. control: of alltoall; None: not measured."""
+    run = Planted()
+    multiple = run.environment("threads", SLOWPATH_THREAD_LEVEL="multiple")
+    remedy = run.environment("remedy", SLOWPATH_THREAD_LEVEL=level)
+    never = run.environment("never", CLOSED, MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD="1000000")
+    names = [("allreduce", AFTER_S, BEFORE_S)]
+    if control is not None:
+        names.append(("alltoall", BEFORE_S, control * BEFORE_S))
+    for name, open_s, slow_s in names:
+        usual, threads, _, _ = (
+            call(run, time_s, environment, collective=name, message_bytes=8)
+            for environment, time_s in (("default", open_s), (multiple, slow_s), (remedy, open_s), (never, BEFORE_S))
+        )
+        run.contrast("environment", WORK, (usual, "default"), (threads, "threads"), usual="a")
+    return next(one for one in findings(run.results(), ROLES) if one.rule == "SP042" and "Allreduce" in one.text)
+
+
+def test_a_remedy_that_the_run_toggled_proves_the_path_where_the_control_stayed() -> None:
+    found = paths()
+    assert found.status == "proven", found.legs
+    assert found.remedies[0].name == "thread level funneled"
+    assert found.remedies[0].removed_ratio is not None
+    assert any("alltoall of 8 B, which has no such path" in line for line in found.legs.proven.evidence)
+
+
+def test_a_control_that_moved_leaves_the_path_explained_and_says_so() -> None:
+    found = paths(control=1.3)
+    assert (found.status, found.remedies[0].verdict) == ("explained", "partial")
+    assert "negative control did not stay: alltoall of 8 B, which has no such path: 0.7" in found.legs.proven.text
+
+
+def test_without_a_control_the_path_is_explained_and_says_so() -> None:
+    found = paths(control=None)
+    assert found.status == "explained"
+    assert found.legs.proven.text.endswith("no negative control was measured")
+
+
+def test_a_level_that_is_no_remedy_was_not_tried() -> None:
+    found = paths(level="serialized")
+    assert (found.status, found.remedies[0].verdict) == ("explained", "not tried")
+
+
+@pytest.mark.parametrize(("scan", "status"), [(1.0, "proven"), (1.4, "explained")])
+def test_an_op_that_takes_longer_by_itself_is_no_proof(scan: float, status: str) -> None:
+    """A scan keeps its order with any op: what it takes longer is the op's own."""
+    run = Planted()
+    never = run.environment("never", CLOSED, MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD="1000000")
+    for environment, open_s in (("default", AFTER_S), (never, BEFORE_S)):
+        for name, fast_s, slow_s in (("reduce", open_s, BEFORE_S), ("scan", BEFORE_S, scan * BEFORE_S)):
+            user, ordered = (
+                call(run, time_s, environment, collective=name, op=op, message_bytes=8)
+                for op, time_s in (("user", fast_s), ("user_ordered", slow_s))
+            )
+            run.contrast("op", WORK, (user, "user"), (ordered, "user_ordered"))
+    found = next(one for one in findings(run.results(), ROLES) if one.text.startswith("Reduce"))
+    assert (found.rule, found.status) == ("SP042", status), found.legs
+
+
+def test_that_nothing_closes_the_path_leaves_the_toggle_open() -> None:
+    """Blocking is fast and nonblocking is slow: that proves nothing of why."""
+    run = Planted()
+    for name, slow_s in (("bcast", BEFORE_S), ("alltoall", AFTER_S)):
+        blocking = call(run, AFTER_S, collective=name, start="blocking", message_bytes=8)
+        other = call(run, slow_s, collective=name, start="nonblocking", message_bytes=8)
+        run.contrast("start", WORK, (blocking, "blocking"), (other, "nonblocking"))
+    found = only(run)
+    assert (found.status, found.remedies[0].verdict) == ("observed", "partial")
+    assert "proves nothing by itself" in found.legs.proven.text
+
+
+@pytest.mark.parametrize(("reduce_s", "status"), [(2e-5, "proven"), (3e-5, "explained")])
+def test_a_forced_allreduce_is_a_remedy_where_other_collectives_stay(reduce_s: float, status: str) -> None:
+    run = Planted()
+    run.mpi |= {"name": "openmpi", "version": "5.0.11"}
+    name, state = "unsplit", "allreduce_algorithm_without_splitting"
+    forced = run.environment(name, state, **OPEN_MPI_UNSPLIT_ALLREDUCE)
+    for environment, one_s, others_s in (("default", 6e-5, 2e-5), (forced, 2.1e-5, reduce_s)):
+        more = {"op": "user", "message_bytes": 64 * KIB, "environment": environment}
+        many = call(run, 2e-5, collective="allreduce", shape="elements", **more)
+        one = call(run, one_s, collective="allreduce", shape="one_type", **more)
+        call(run, others_s, collective="reduce", shape="one_type", **more)
+        run.contrast("shape", WORK, (many, "elements"), (one, "one_type"))
+    found = next(one for one in findings(run.results(), ROLES) if one.rule == "SP038")
+    assert found.status == status, found.legs
+    assert found.remedies[0].name == "allreduce that does not count elements in Open MPI"
+
+
+def test_a_length_in_pieces_is_one_finding() -> None:
+    """A cliff and a guideline about pieces name the same length: the cliff speaks."""
+    run = Planted()
+    for length, time_s in ((64 * KIB, 1e-5), (128 * KIB, 8e-5)):
+        call(run, time_s, collective="allgather", message_bytes=length)
+    assert [one.rule for one in findings(run.results(), ROLES)] == ["SP037"]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from slowpath.core.clean import cleaned
 from slowpath.core.results import Finding, RemedyResult, SideEffect
+from slowpath.core.units import share_words
 from slowpath.diagnose.limits.variables import limits_of
 from slowpath.diagnose.page.unseen import paragraph
 from slowpath.diagnose.page.words import leg_words, limit_words
@@ -103,12 +104,11 @@ def _finding(finding: Finding, status: Status, width: int) -> Iterator[str]:
 def _remedy(remedy: RemedyResult, width: int) -> Iterator[str]:
     share = ""
     if remedy.removed_ratio and remedy.removed_ratio.interval:
-        low, high = remedy.removed_ratio.interval
-        share = f", removes {remedy.removed_ratio.value:.0%} [{low:.0%}, {high:.0%}]"
+        share = f", removes {share_words(remedy.removed_ratio.value, remedy.removed_ratio.interval)}"
     yield from _wrapped(f"remedy: {remedy.name}: {remedy.verdict}{share}", width, "  ")
     for effect in remedy.side_effects:
-        if isinstance(effect, SideEffect):
-            yield from _wrapped(_side_effect(effect), width, "    ")
+        words = _side_effect(effect) if isinstance(effect, SideEffect) else f"to watch: {effect}"
+        yield from _wrapped(words, width, "    ")
     for lines in (remedy.snippet.shell, remedy.snippet.code) if remedy.verdict == "proven" else ():
         for line in (lines or "").splitlines():
             yield f"    {line}"

@@ -12,7 +12,7 @@ from slowpath.diagnose.places import Place
 
 PAIR = 2
 MOST_PER_CORE = 32  # more ranks share a core only to wait for each other
-MOST_COUNTED = 64  # a law of so many foretells more
+FEWEST_COUNTED, MOST_COUNTED = 8, 64  # fewer ranks give no law over their number; one of so many foretells more
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Job:
 
     @property
     def counted_ranks(self) -> int:
-        """Ranks of cells that are counted."""
-        return min(self.ranks, MOST_COUNTED)
+        """Ranks of cells that are counted: all, and enough for a law, since they need no cores."""
+        return min(max(self.ranks, FEWEST_COUNTED), MOST_COUNTED)
 
     @property
     def timed_places(self) -> Mapping[str, Place]:
@@ -60,8 +60,19 @@ class Job:
         ranks = self.counted_ranks
         if not self.is_crowded and ranks == self.ranks:
             return next(iter(self.timed_places.items()))
+        return f"{ranks} ranks, counted", self._anywhere(ranks)
+
+    @property
+    def crowded_place(self) -> tuple[str, Place]:
+        """Where ranks go to share cores, as many as asked for."""
+        ranks = min(self.ranks, MOST_COUNTED)
+        if ranks == self.counted_ranks:
+            return self.counted_place
+        return f"{ranks} ranks, crowded", self._anywhere(ranks)
+
+    def _anywhere(self, ranks: int) -> Place:
         nodes = self.nodes if self.nodes > 1 and ranks % self.nodes == 0 else None
-        return f"{ranks} ranks, counted", Place("none", ranks, nodes, ranks // nodes if nodes else None)
+        return Place("none", ranks, nodes, ranks // nodes if nodes else None)
 
 
 A_PAIR = Job()

@@ -119,11 +119,11 @@ def held_against(collective: str) -> Part | None:
 
 
 def counted(ranks: int) -> Part:
-    """Messages, bytes and rounds inside collectives over 2 ranks to as many as there are; nothing of it is timed."""
+    """Messages, bytes and rounds inside collectives over 4 ranks to as many as there are; nothing of it is timed."""
     members = sorted({*(one for one in _MEMBERS if one <= ranks), ranks})
     grid = {
         "pattern": "messages",
-        "collective": ["barrier", "scan", "exscan", "bcast", "reduce", "allreduce"],
+        "collective": ["barrier", "scan", "exscan", "bcast"],
         "message_bytes": "8",
         "members": [str(one) for one in members],
     }
@@ -143,7 +143,7 @@ def counted(ranks: int) -> Part:
     )
 
 
-_MEMBERS = (2, 3, 4, 5, 6, 7, 8, 12, 16)
+_MEMBERS = (4, 5, 6, 7, 8, 12, 16)
 # What can happen only once in a process has one sample a launch.
 FIRST_USE = (
     Part(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from slowpath.core.units import expand_values
@@ -90,33 +90,29 @@ def with_ranks(pairs: str, job: Job, chosen: Sequence[Part]) -> str:
     """The whole survey with these groups."""
     if not chosen:
         return pairs
-    timed = {BOUND: Place("core", PAIR)} if job.timed_ranks == PAIR else dict(job.timed_places)
-    name, place = job.counted_place
-    counted = {BOUND: timed[BOUND]} if job.ranks == PAIR and not job.is_crowded else {name: place}
-    used = {
-        **(timed if any(not _of_all(one) for one in chosen) else {}),
-        **(counted if any(_of_all(one) for one in chosen) else {}),
-    }
+    used = {name: place for one in chosen for name, place in _places(one, job).items()}
     of_pairs = _environments(pairs)
     tables = [placement_text(name, place) for name, place in used.items() if name != BOUND]
     made = set[str]()
     for part in chosen:
-        own = shortened(part, job.counted_ranks if _of_all(part) else job.timed_ranks)
-        places = list(counted if _of_all(part) else timed)
-        places = places if part.everywhere else places[:1]
+        places = _places(part, job)
+        own = shortened(part, next(iter(places.values())).ranks or PAIR)
         environments = of_pairs if part.environments == EVERY else list(part.environments)
         tables += [environment_text(one) for one in part.own_environments if one.name not in made]
         made |= {one.name for one in part.own_environments}
         environments += [one.name for one in part.own_environments]
-        group = CellsTable(part.name, part.experiment, {**part.effort, **own.parameters}, environments, places)
+        group = CellsTable(part.name, part.experiment, {**part.effort, **own.parameters}, environments, list(places))
         tables.append(group_text(group))
         tables += [contrast_text(one) for one in _contrasts(part)]
     return "\n\n".join([_named(pairs).rstrip("\n"), *tables]) + "\n"
 
 
-def _of_all(part: Part) -> bool:
-    """Whether it has all ranks, cores or no cores."""
-    return part.counted or part.crowded
+def _places(part: Part, job: Job) -> Mapping[str, Place]:
+    """Where it is measured: counts and shared cores need none for each rank, times do."""
+    if part.counted or part.crowded:
+        return dict([job.counted_place if part.counted else job.crowded_place])
+    timed = {BOUND: Place("core", PAIR)} if job.timed_ranks == PAIR else dict(job.timed_places)
+    return timed if part.everywhere else dict(list(timed.items())[:1])
 
 
 def _named(pairs: str) -> str:

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from slowpath.core.results import ContrastResult, Leg, RemovedRatio, Results, SideEffect
-from slowpath.core.units import format_time, ratio_words
+from slowpath.core.units import format_time, ratio_words, share_words
 from slowpath.diagnose.tasks import TrialTask
 from slowpath.diagnose.trials.design import AGAIN, ALIKE, CONTROL, SIDE
 from slowpath.diagnose.trials.fast_side import EFFECT, FAST, FAST_AGAIN
@@ -253,8 +253,7 @@ def _effect_words(task: TrialTask, effect: ContrastResult) -> str:
 
 
 def _removed_words(removed: RemovedRatio) -> str:
-    low, high = removed.interval or (0.0, 0.0)
-    return f"{removed.value:.0%} of the gap is removed [{low:.0%}, {high:.0%}]"
+    return f"{share_words(removed.value, removed.interval)} of the gap is removed"
 
 
 def _control_words(task: TrialTask, control: ContrastResult, effect: _Effect) -> str:

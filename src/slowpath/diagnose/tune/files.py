@@ -77,4 +77,7 @@ def _library_bytes(mpi: Mpi, environ: Mapping[str, str]) -> bytes:
         found = library_file(mpi, soname, mpi.environ(environ))
         if found is not None:
             return Path(os.path.realpath(found)).read_bytes()
-    raise EnvironmentFailure(f"{mpi.identity}: its library file was not found; tune its mock-ups alone: --ways mockups")
+    raise EnvironmentFailure(
+        f"{mpi.identity}: its library file was not found, whose tables the tuning starts from; install its "
+        "shared library, or tune another MPI with --mpi"
+    )

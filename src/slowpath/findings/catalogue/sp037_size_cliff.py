@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.units import format_time
-from slowpath.findings.evidence.collective_words import share_words
+from slowpath.findings.evidence.collective_words import excess_words
 from slowpath.findings.evidence.collectives import Cliff
 from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.words import ratio_words, sizes, times_words
@@ -15,6 +15,7 @@ from slowpath.findings.rule import Observation, Rule, Support, Tried
 FAULTS = 0.5  # of the pages of the message
 LEAST_GONE = 0.5
 WITHIN = 1.1
+ALGORITHM = "the library changes its algorithm or its protocol at this length"
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
@@ -40,10 +41,17 @@ def _observation(evidence: Evidence, one: Cliff) -> Observation:
         cells=tuple(cell.cell for cell in one.cells),
         axis="message_bytes",
         evidence=(f"{ratio_words(one.ratio)}: pairs of launches of two cells",),
+        hypotheses=() if _may_be_memory(one) else (ALGORITHM,),
         slow_cells=(one.slow.cell,),
         fast_cells=(one.fast.cell,),
         tried=_tried(one),
     )
+
+
+def _may_be_memory(one: Cliff) -> bool:
+    """Not where the time stayed although malloc kept what is freed."""
+    gone = one.under.gone if one.under else None
+    return gone is None or gone[2] >= LEAST_GONE
 
 
 def _case(one: Cliff) -> str:
@@ -70,19 +78,21 @@ def witnesses(evidence: Evidence, seen: Observation) -> Support:
     one = next(one for one in evidence.facts(Cliff) if one.slow.cell == seen.slow_cells[0])
     if one.faults is None:
         return Support("missing", "page faults were not recorded")
-    line = (
-        f"{one.faults:.0f} more page faults a call, for a message of {one.pages:.0f} pages; {format_time(one.excess_s)}"
-    )
+    line = f"{_faults_words(one.faults)}, for a message of {one.pages:.0f} pages; {format_time(one.excess_s)} longer"
     if one.shorter or one.faults < FAULTS * one.pages:
-        return Support(
-            "missing", "no page faults account for it: the library changes its algorithm or protocol", (line,)
-        )
+        why = "page faults do not account for it; whether the library changes its algorithm there was not tried"
+        return Support("missing", why, (line,))
     if one.under is None or one.under.gone is None:
         return Support("missing", "page faults grow with it; the same with freed memory kept was not measured", (line,))
-    gone = f"with what is freed kept, {share_words(one.under.gone)} of the excess is gone"
+    gone = f"with what is freed kept, {excess_words(one.under.gone)} of the excess is gone"
     if one.under.gone[1] < LEAST_GONE:
         return Support("missing", f"page faults grow with it, but {gone}", (line, gone))
     return Support("shown", "page faults, and the time goes with them", (line, gone), "kernel")
+
+
+def _faults_words(faults: float) -> str:
+    """`446 more page faults a call`; what comes out below one is none more."""
+    return f"{faults:.0f} more page faults a call" if faults >= 1 else "no more page faults a call"
 
 
 RULE = Rule(
@@ -104,7 +114,7 @@ RULE = Rule(
     cause="The library takes memory from the system for each call, and every page of it is faulted in again.",
     witnesses=witnesses,
     hypotheses=(
-        "the library changes its algorithm or its protocol at this length",
+        ALGORITHM,
         "the library takes memory from the system for each call",
     ),
     needs_law=False,

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from slowpath.findings.evidence.collective_words import (
     collective,
     contrast_observed,
-    controls,
-    controls_words,
+    excess_words,
     groups,
     of_collectives,
-    share_words,
     unders,
 )
 from slowpath.findings.evidence.evidence import CLEAR_RATIO, Evidence, Slowdown
+from slowpath.findings.evidence.words import all_stayed_words
 from slowpath.findings.rule import Observation, Rule, Support, Tried
 
 LEAST_GONE = 0.5
@@ -36,9 +35,14 @@ def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
 
 def _tried(evidence: Evidence, top: Slowdown) -> tuple[Tried, ...]:
     """Algorithms that were forced; that the fast side is fast proves nothing by itself."""
-    found = controls(evidence, top)
     return tuple(
-        Tried(one.remedy, one.gone, controls_words(found) or None, bool(found), one.launches)
+        Tried(
+            one.remedy,
+            one.gone,
+            all_stayed_words(one.stayed),
+            all(other.held for other in one.stayed),
+            one.launches,
+        )
         for one in unders(evidence, [top.contrast])
         if one.remedy is not None and one.gone is not None
     )
@@ -53,7 +57,7 @@ def witnesses(evidence: Evidence, seen: Observation) -> Support:
             "missing", "no other algorithm was forced; where a variable is known for it, slowpath run coll does"
         )
     lines = tuple(
-        f"{one.contrast}: with {one.environment}, {share_words(one.gone)} of the excess is gone"
+        f"{one.length}, {one.environment}: {excess_words(one.gone)} of the excess is gone"
         for one in gone
         if one.gone is not None
     )

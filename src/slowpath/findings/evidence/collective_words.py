@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from slowpath.findings.evidence.collectives import Same, Under
+from slowpath.core.units import share_words
+from slowpath.findings.evidence.collectives import Under
 from slowpath.findings.evidence.evidence import Evidence, Slowdown
 from slowpath.findings.evidence.words import ratio_words, sizes, slowdown_words, times_words
 from slowpath.findings.rule import Observation, Tried
 
 EXPERIMENT = "coll"
 MOST_EVIDENCE = 6
-MOST_CONTROLS = 3
 
 
 def of_collectives(evidence: Evidence, axis: str) -> list[Slowdown]:
@@ -58,7 +58,7 @@ def contrast_observed(
         excess_s=top.excess_s,
         affects_default=defaults.pop() if len(defaults) == 1 else None,
         cells=tuple(dict.fromkeys(cell.cell for one in group for cell in (one.slow, one.fast))),
-        contrasts=tuple(one.contrast for one in group),
+        contrasts=tuple(dict.fromkeys(one.contrast for one in [top, *group])),
         axis=top.axis,
         evidence=tuple(
             slowdown_words(one) for one in sorted(group, key=lambda one: one.ratio.value, reverse=True)[:MOST_EVIDENCE]
@@ -75,25 +75,6 @@ def unders(evidence: Evidence, contrasts: Iterable[str]) -> list[Under]:
     return [one for one in evidence.facts(Under) if one.contrast in wanted]
 
 
-def controls(evidence: Evidence, top: Slowdown) -> list[Same]:
-    """Contrasts of the same two values that came out as the same: of another collective, or in another environment."""
-    found = [one for one in evidence.facts(Same) if one.axis == top.axis and one.mpi == top.slow.mpi]
-    alike = [one for one in found if {top.slow_value, top.fast_value} == set(one.values)]
-    own = (collective(top), top.slow.environment, top.fast.environment)
-    return [
-        one
-        for one in alike
-        if one.placement == top.slow.placement and (one.collective != own[0] or one.environment not in own)
-    ]
-
-
-def controls_words(found: Sequence[Same]) -> str:
-    """`alltoall 1.01x, same`."""
-    words = (f"{one.collective} of {one.length} B ({one.environment}): {one.ratio:.2f}x, same" for one in found)
-    return "; ".join(list(words)[:MOST_CONTROLS])
-
-
-def share_words(share: tuple[float, float, float]) -> str:
-    """`92 % [88, 95]`."""
-    value, low, high = (100 * one for one in share)
-    return f"{value:.0f} % [{low:.0f}, {high:.0f}]"
+def excess_words(share: tuple[float, float, float]) -> str:
+    """`92 % [88, 95]`.  Args: share: value and interval."""
+    return share_words(share[0], share[1:])

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult
 from slowpath.findings.evidence.evidence import Difference
+from slowpath.findings.rule import Stayed
 
+CLOSED = "collectives_never_open"  # of mpi.settings: the library's fast path for collectives stays closed
 Share = tuple[float, float, float]  # value and interval
 
 
@@ -17,7 +19,8 @@ class Under:
     """Both sides of a decided contrast in another environment of the run, which sets one state of the library.
 
     gone: share of the excess that is gone when the slow side has that state.  lost: share of it that the fast side
-    takes on in that state.  None: not measured.  remedy: of the table, that sets the same; None: none.
+    takes on in that state.  None: not measured.  remedy: of the table, that sets the same; None: none.  length: of the
+    messages, in words.  stayed: what the remedy is not about, with and without it.
     """
 
     contrast: str
@@ -28,20 +31,22 @@ class Under:
     gone: Share | None
     lost: Share | None
     launches: int
+    length: str = ""
+    stayed: tuple[Stayed, ...] = ()
 
 
 @dataclass(frozen=True)
-class Same:
-    """Contrasts of one axis and its two values that are not decided, or within the minimum effect: what stayed."""
+class Toggled:
+    """A decided contrast of collectives, as a remedy that leads from its slow to its fast side, in the same rounds.
 
-    axis: str
-    values: tuple[str, str]
-    mpi: str | None
-    environment: str
-    placement: str
-    collective: str
-    length: int
-    ratio: float
+    removed: share of the excess that is gone with it.  stayed: of collectives that were chosen beforehand, since they
+    have no fast path to lose: the same change of the same length, and the path kept closed; (): not measured.
+    """
+
+    contrast: str
+    removed: Share
+    launches: int
+    stayed: tuple[Stayed, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

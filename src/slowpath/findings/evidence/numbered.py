@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult
 from slowpath.findings.evidence.evidence import Difference
+from slowpath.findings.rule import Stayed
 
 CALL, COMMUNICATOR = "call", "communicator"
 
@@ -46,17 +47,6 @@ class Moved:
     seen: int | None
     within: bool | None
     gone: tuple[float, float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Stayed:
-    """The negative control of a variable: numbers, or cells, that it must leave as they are, under it over without."""
-
-    environment: str
-    words: str
-    ratio: float
-    interval: tuple[float, float]
-    held: bool
 
 
 @dataclass(frozen=True, kw_only=True)

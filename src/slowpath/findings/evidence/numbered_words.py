@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from slowpath.findings.evidence.numbered import Moved, Seen, Stayed
-from slowpath.findings.evidence.words import variable_words
-from slowpath.findings.rule import Support, Tried
+from slowpath.findings.evidence.numbered import Moved, Seen
+from slowpath.findings.evidence.words import stayed_words, variable_words
+from slowpath.findings.rule import Stayed, Support, Tried
 
 
 def collectives(seen: Iterable[Seen]) -> str:
@@ -27,13 +27,6 @@ def moved_words(one: Moved, what: str) -> str:
     seen = "none" if one.seen is None else f"{one.seen}"
     beyond = ", which was not measured" if one.seen is None and one.within else ""
     return f"under {variable_words(one.variables)}: foretold {what} {one.foretold}{beyond}, seen {seen}"
-
-
-def stayed_words(one: Stayed) -> str:
-    """The control's line of evidence."""
-    low, high = one.interval
-    word = "stayed" if one.held else "did not stay"
-    return f"{one.words}: {one.ratio:.2f}x [{low:.2f}, {high:.2f}] with it, {word}"
 
 
 def by_moves(moved: Sequence[Moved], what: str) -> Support:

@@ -10,6 +10,7 @@ from slowpath.core.result import Interval, Phase
 from slowpath.core.units import format_bytes, format_interval, format_ratio, format_time
 from slowpath.core.units import ratio_words as with_interval
 from slowpath.findings.evidence.evidence import Difference, Ratio, Slowdown
+from slowpath.findings.rule import Stayed
 
 # Of the metrics of one cell the first of these speaks.
 OF_MESSAGES = ("one_way_s", "half_round_trip_latency_s", "send_barrier_s", "time_per_message_s")
@@ -17,6 +18,7 @@ PUT = "time_per_put_s"
 SPEAKING = (*OF_MESSAGES, PUT)
 SMALL_PAGE_BYTES, HUGE_PAGE_BYTES = 4096, 2 * 2**20
 SWITCHED_OUT = 0.05
+MOST_CONTROLS = 3
 _DEVICE = ("device", "device_pool", "device_vmm", "managed")
 _PAGE_OF = {"small": SMALL_PAGE_BYTES, "shared": SMALL_PAGE_BYTES, "huge": HUGE_PAGE_BYTES}
 
@@ -29,6 +31,18 @@ def ratio_words(ratio: Ratio) -> str:
 def share_words(value: float, interval: Interval) -> str:
     """`0.91 [0.89, 0.93]`."""
     return f"{format_ratio(value, (interval[1] - interval[0]) / 2)} {format_interval(interval, value)}"
+
+
+def stayed_words(one: Stayed) -> str:
+    """The negative control's line of evidence."""
+    word = "stayed" if one.held else "did not stay"
+    return f"{one.words}: {with_interval(one.ratio, one.interval)} with it, {word}"
+
+
+def all_stayed_words(every: Sequence[Stayed]) -> str | None:
+    """Those that moved first; None: none was measured."""
+    ordered = sorted(every, key=lambda one: one.held)
+    return "; ".join(dict.fromkeys(stayed_words(one) for one in ordered[:MOST_CONTROLS])) or None
 
 
 def times_words(one: Difference) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from slowpath.core.message_results import RankScaling
-from slowpath.findings.evidence.collectives import Cliff, Same, Under
+from slowpath.findings.evidence.collectives import Cliff, Toggled, Under
 from slowpath.findings.evidence.evidence import Fact
 from slowpath.findings.evidence.first_uses import FirstUseGrowth, WindowPages
 from slowpath.findings.evidence.numbered import Closing, Opening
@@ -18,7 +18,8 @@ from slowpath.findings.gather.first_use_growth import first_use_growth
 from slowpath.findings.gather.numbered import closings, openings
 from slowpath.findings.gather.scalings import scalings
 from slowpath.findings.gather.source import Source
-from slowpath.findings.gather.under import sames, unders
+from slowpath.findings.gather.toggled import toggled
+from slowpath.findings.gather.under import unders
 from slowpath.findings.gather.window_pages import window_pages
 
 Gather = Callable[[Source], Sequence[Any]]
@@ -30,7 +31,7 @@ _KINDS: Mapping[type, Gather] = {
     RankScaling: lambda source: scalings(source.cells.values()),
     Cliff: cliffs,
     FirstUseGrowth: first_use_growth,
-    Same: sames,
+    Toggled: toggled,
     Under: unders,
     WindowPages: window_pages,
 }

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
-from slowpath.findings.evidence.numbered import Closing, Moved, Opening, Seen, Stayed
+from slowpath.findings.evidence.numbered import Closing, Moved, Opening, Seen
 from slowpath.findings.gather.change_points import Change, closing, opening
 from slowpath.findings.gather.contrasts import ratio_of
 from slowpath.findings.gather.control_variables import library
 from slowpath.findings.gather.source import Source
+from slowpath.findings.gather.stayed import stayed
+from slowpath.findings.rule import Stayed
 from slowpath.mpi.collective_paths import PathVariable, path_variable
 from slowpath.mpi.tunings import TUNINGS
 from slowpath.stats.inputs import Floats
@@ -29,7 +31,6 @@ SPAN = "collective_span_s"
 METRICS = ("collective_work_s", "collective_own_s")  # the first that a cell has speaks
 FEWEST_CELLS = 2  # that must agree: one may be chance
 FIRST_OPENING = 3  # opening at the second call is a first use
-CONTROL_WITHIN_RATIO = 1.1
 Find = Callable[[Floats], Change | None]
 
 
@@ -259,7 +260,7 @@ def _stayed(source: Source, mine: Sequence[_Series], others: Sequence[_Series], 
             continue
         for own, changed in _pairs(flat, there):
             words = f"{own.collective}, which has no such path"
-            yield _control(environment, words, _level(own.times_s), _level(changed.times_s), _factor(mine))
+            yield stayed(environment, words, _level(own.times_s), _level(changed.times_s), _factor(mine))
 
 
 def _in_front(source: Source, alike: Sequence[_Series], others: Sequence[_Series], number: int) -> Iterable[Stayed]:
@@ -271,7 +272,7 @@ def _in_front(source: Source, alike: Sequence[_Series], others: Sequence[_Series
             end = min(number, changed.change.number if changed.change else number) - 1
             levels = [_level(one.times_s[:, :end]) for one in (own, changed)]
             words = f"communicators 1 to {end}, which have the path"
-            yield _control(environment, words, levels[0], levels[1], _factor(alike))
+            yield stayed(environment, words, levels[0], levels[1], _factor(alike))
 
 
 def _level(times_s: Floats) -> Floats:
@@ -283,11 +284,3 @@ def _level(times_s: Floats) -> Floats:
 def _factor(series: Sequence[_Series]) -> float:
     """The largest effect, as a factor above 1."""
     return float(np.exp(max(_excess(one.change) for one in series if one.change and one.change.number > 1)))
-
-
-def _control(environment: str, words: str, own: Floats, changed: Floats, factor: float) -> Stayed:
-    """It stayed where it is within 10 %, and its interval leaves open less than half of the effect (its root)."""
-    found = ratio_of(changed, own, 0.0)
-    low, high = found.interval or (found.value, found.value)
-    within = 1 / CONTROL_WITHIN_RATIO <= found.value <= CONTROL_WITHIN_RATIO
-    return Stayed(environment, words, found.value, (low, high), within and max(high, 1 / low) < factor**0.5)

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
-from slowpath.findings.evidence.collectives import Same, Share, Under
+from slowpath.findings.evidence.collectives import Share, Under
 from slowpath.findings.evidence.evidence import Slowdown
-from slowpath.findings.evidence.words import number
+from slowpath.findings.evidence.words import sizes
 from slowpath.findings.gather.source import Source
+from slowpath.findings.gather.stayed import stayed
 from slowpath.findings.remedies.registry import REMEDIES
+from slowpath.findings.rule import Stayed
 from slowpath.stats.inputs import Floats
 from slowpath.stats.removed import removed
 
@@ -31,7 +33,7 @@ def unders(source: Source) -> list[Under]:
 
 
 def _of(source: Source, cells: Sequence[CellResult], one: Slowdown) -> Iterator[Under]:
-    """The slow side's own state counts where it is an environment: then only the fast side can change."""
+    """Where the slow side's state is an environment, only the fast side can change, and what that environment sets."""
     mine = {one.slow.environment, one.fast.environment}
     others = dict.fromkeys(cell.environment for cell in cells if _same_place(cell, one.slow))
     for environment in (name for name in others if name not in mine):
@@ -41,9 +43,9 @@ def _of(source: Source, cells: Sequence[CellResult], one: Slowdown) -> Iterator[
             continue
         slow, fast = (times_s(side, one.metric) for side in (one.slow, one.fast))
         changed = [None if cell is None else times_s(cell, one.metric) for cell in twins]
-        if one.axis == "environment":
-            changed[0] = None
         variables = dict(source.variables(there))
+        if one.axis == "environment" and not variables.keys() <= source.variables(one.slow).keys():
+            changed[0] = None
         yield Under(
             contrast=one.contrast,
             environment=environment,
@@ -53,7 +55,30 @@ def _of(source: Source, cells: Sequence[CellResult], one: Slowdown) -> Iterator[
             gone=share(slow, changed[0], fast, fast),
             lost=share(slow, slow, fast, changed[1]),
             launches=0 if slow is None else slow.size,
+            length=sizes([one.slow]),
+            stayed=tuple(_left(cells, one, there, remedy_of(variables))),
         )
+
+
+def _left(cells: Sequence[CellResult], one: Slowdown, there: CellResult, name: str | None) -> Iterator[Stayed]:
+    """Of the same group and length: collectives that the remedy's variables do not name."""
+    remedy = next((other for other in REMEDIES if other.name == name), None)
+    named = remedy.only.get("collective", ()) if remedy else ()
+    for cell in cells:
+        mine = cell.parameters.get("collective", "")
+        alike = (cell.group, cell.environment, _but(cell, "collective")) == (
+            one.slow.group, one.slow.environment, _but(one.slow, "collective"))  # fmt: skip
+        if not named or mine in named or not alike or not _same_place(cell, one.slow):
+            continue
+        changed = twin(cells, cell, there.environment)
+        own_s, changed_s = (None if each is None else times_s(each, one.metric) for each in (cell, changed))
+        if own_s is not None and changed_s is not None and own_s.size == changed_s.size:
+            words = f"{mine} of {sizes([cell])}, which it does not name"
+            yield stayed(there.environment, words, own_s, changed_s, one.ratio.value)
+
+
+def _but(cell: CellResult, name: str) -> dict[str, str]:
+    return {key: value for key, value in cell.parameters.items() if key != name}
 
 
 def _same_place(one: CellResult, other: CellResult) -> bool:
@@ -91,17 +116,3 @@ def share(slow: Floats | None, changed: Floats | None, fast: Floats | None, ther
 def remedy_of(variables: dict[str, str]) -> str | None:
     """The remedy of the table that sets exactly this."""
     return next((one.name for one in REMEDIES if variables and dict(one.variables) == variables), None)
-
-
-def sames(source: Source) -> list[Same]:
-    """Contrasts of collectives that came out as the same: negative controls of what differs in others."""
-    found = []
-    for one in source.contrasts:
-        cell = source.cells[one.a.cell]
-        if cell.experiment != EXPERIMENT or one.verdict != "same" or one.ratio is None or one.axis not in AXES:
-            continue
-        length = int(number(cell, "message_bytes") or 0)
-        name = cell.parameters.get("collective", "")
-        values = (one.a.value, one.b.value)
-        found.append(Same(one.axis, values, cell.mpi, cell.environment, cell.placement, name, length, one.ratio))
-    return found

@@ -10,14 +10,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import ContrastResult
-from slowpath.findings.evidence.evidence import Ratio
+from slowpath.findings.evidence.collectives import Cliff
+from slowpath.findings.evidence.evidence import CLEAR_RATIO, Ratio
 from slowpath.findings.evidence.violations import LEAST, SPLIT, WAY, Violation
 from slowpath.findings.gather.other_ways import Line, Point, lines
 from slowpath.findings.gather.source import Source
@@ -65,15 +66,27 @@ class Judged:
 
 
 def violations(source: Source) -> list[Violation]:
-    """All of a run, those of one collective and way together."""
-    found = judged(source.cells_of("coll"), LEAST)
+    """All that users have who change nothing, those of one collective and way together."""
+    found = judged([cell for cell in source.cells_of("coll") if source.is_default(cell)], LEAST)
     groups: dict[tuple[int, str], list[Judged]] = defaultdict(list)
     for one in found:
         if one.is_beyond(LEAST):
             groups[id(one.candidate.line), one.candidate.way].append(one)
     every = [_violation(group, source) for group in groups.values()]
     by_mockup = {cell for one in every if one.axis == WAY for cell in one.cells}
-    return [one for one in every if one.axis != SPLIT or one.slow.cell not in by_mockup]  # one speaks for a length
+    return [one for one in every if not _is_told(source, one, by_mockup)]
+
+
+def _is_told(source: Source, one: Violation, by_mockup: Container[int]) -> bool:
+    """Whether another fact speaks for it: a mock-up or a cliff for a length in pieces (SP037), a decided contrast for
+    one that is started as a persistent call (SP042).
+    """
+    if one.axis == SPLIT:
+        return one.slow.cell in by_mockup or any(other.slow.cell == one.slow.cell for other in source.facts(Cliff))
+    if (one.axis, one.left) != ("start", "persistent"):
+        return False
+    decided = source.slowdowns("start", phase="steady")
+    return any(other.slow.cell == one.slow.cell and other.ratio.least >= CLEAR_RATIO for other in decided)
 
 
 def judged(cells: Iterable[CellResult], least: float) -> list[Judged]:

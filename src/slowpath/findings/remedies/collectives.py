@@ -26,7 +26,7 @@ REMEDIES = (
         side_effects=("a mock-up's first call on a communicator sets up its workspace",),
         sources=("docs/internals/collectives.md",),
         variables={"SLOWPATH_COLL": "tuning.json"},
-        untried="where libslowpath-coll.so is not next to the engine; else by a length that its table leaves alone",
+        untried="by one run alone; slowpath diagnose tries it where libslowpath-coll.so lies next to the engine",
         phrase="the mock-up by libslowpath-coll.so",
     ),
     Remedy(
@@ -60,7 +60,8 @@ REMEDIES = (
         sources=("MPI-4.1 section 6.9.5",),
         parameter="op",
         change=set_to("op", "user"),
-        uncontrolled="collectives without an op refuse one, and every reduction may depend on it",
+        uncontrolled="collectives without an op refuse one, and each with one pays for the op itself; slowpath run "
+        "coll holds a scan against it",
         code="MPI_Op_create(function, 1, &op);  /* 1: it commutes */",
         phrase="an op that commutes",
     ),
@@ -72,7 +73,8 @@ REMEDIES = (
         sources=("MPI-4.1 section 6.12",),
         parameter="start",
         change=set_to("start", "blocking"),
-        uncontrolled="every collective is started in some way, so none is left that it could not change",
+        uncontrolled="every collective is started in some way, and each may gain by another; slowpath run coll "
+        "holds one without a fast path against it",
         phrase="blocking collectives where nothing overlaps",
     ),
     Remedy(

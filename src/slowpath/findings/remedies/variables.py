@@ -64,8 +64,8 @@ _PURPOSES: Mapping[str, Remedy] = {
     ),
     "later opening": Remedy(
         "later opening",
-        "Let collectives not set up shared memory on communicators that are soon freed: they then take the path of "
-        "their first calls for good.",
+        "Where communicators are freed after few calls, let collectives not set up shared memory: all calls then take "
+        "the path of the first ones.",
         ("SP040",),
         ("call",),
         control=ALONE,
@@ -78,6 +78,14 @@ _PURPOSES: Mapping[str, Remedy] = {
         ("algorithm",),
         control=ALONE,
         side_effects=("long messages of the same collective, for which another algorithm may be faster",),
+    ),
+    "allreduce by bytes": Remedy(
+        "allreduce by bytes",
+        "Force an algorithm of MPI_Allreduce that splits messages by bytes, and not by elements.",
+        ("SP038",),
+        ("shape",),
+        control=ALONE,
+        side_effects=("an MPI_Allreduce of many elements, for which the library's own choice may be faster",),
     ),
     "more memory for collectives": Remedy(
         "more memory for collectives",

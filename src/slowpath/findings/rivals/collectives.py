@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from slowpath.core.results import Claim
-from slowpath.core.units import format_bytes
+from slowpath.core.units import format_bytes, share_words
 from slowpath.findings.evidence.collectives import Cliff
 from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.numbered import Closing, Opening
@@ -64,7 +64,7 @@ def _by_kept_memory(evidence: Evidence, seen: Observation, _: Support) -> Judged
     gone = one.under.gone if one.under else None
     if gone is None:
         return Judged("standing", "not made: the same where malloc keeps what is freed")
-    line = f"where malloc keeps what is freed, {100 * gone[0]:.0f} % [{100 * gone[1]:.0f}, {100 * gone[2]:.0f}] is gone"
+    line = f"where malloc keeps what is freed, {share_words(gone[0], gone[1:])} of the excess is gone"
     return Judged("refuted" if gone[1] >= GONE else "standing", line, (line,))
 
 
