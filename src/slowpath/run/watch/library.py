@@ -16,8 +16,8 @@ from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.owners import make_place, require_place, shut, why_not_trusted
 from slowpath.core.resources import data_folder
 from slowpath.mpi.probe import ask
+from slowpath.run.engine.cache import CHOICE, Engine, engine_at, engines_folder, source_hash
 from slowpath.run.engine.cache import VARIABLE as CACHE
-from slowpath.run.engine.cache import engines_folder, source_hash
 from slowpath.run.engine.compile import BUILD_LIMIT_S
 from slowpath.run.engine.meter import Tell
 from slowpath.run.engine.prebuilt import wheel_folder
@@ -54,9 +54,18 @@ def library_folders(environ: Mapping[str, str], mpi: str | None = None) -> list[
     """
     source = source_hash(data_folder("engine"))
     own = usable_engines(environ, lambda one: one.note.source == source and one.note.mpi == mpi) if mpi else ()
-    there = [engine.program.parent for engine in own]
+    there = [engine.program.parent for engine in (*_chosen(environ, mpi), *own)]
     found = [path.parent for path in _ready(environ)]
     return list(dict.fromkeys(one for one in (*there, *found) if why_not_preloaded(one) is None))
+
+
+def _chosen(environ: Mapping[str, str], mpi: str | None) -> list[Engine]:
+    """The engine that the user names by its path, where it is for this MPI."""
+    words = environ.get(CHOICE, "")
+    if "/" not in words:
+        return []
+    engine = engine_at(Path(words).expanduser().absolute())
+    return [engine] if engine.note.mpi == mpi else []
 
 
 def loadable(library: Path) -> Path:
