@@ -122,6 +122,16 @@ def test_dry_run_starts_nothing(
     assert "node-seconds" in done.stderr
 
 
+def test_more_ranks_than_cores_are_warned_of_with_what_lets_them_yield(
+    slowpath: Slowpath, env: dict[str, str], mpi: Mpi, campaign: Path
+) -> None:
+    done = slowpath("run", str(campaign), "--ranks", "100", "--dry-run", env=env)
+    assert done.returncode == 0, done.stderr
+    assert "warning: oversubscribed: 100 ranks on " in done.stderr
+    variables, _ = resolve("yield_when_idle", mpi.name, mpi.version, mpi.transport)
+    assert all(f"{name}={value} in front of this command" in done.stderr for name, value in variables.items())
+
+
 @pytest.fixture
 def other(mpi: Mpi) -> Mpi:
     """Another of the MPIs to test with."""

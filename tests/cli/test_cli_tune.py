@@ -21,9 +21,10 @@ def test_a_tuning_writes_what_it_measured_and_goes_on_where_it_was_cut_off(
     mpi = find_mpi("embedded")
     env = {"SLOWPATH_MPI": str(mpi.mpiexec), "SLOWPATH_CACHE_DIR": str(engine_cache)}
     folder = blankless / "tune"
-    few = ("--collectives", "scatter", "--bytes", "8", "--rounds", "5", "--out", str(folder))
+    few = ("--collectives", "scatter", "--bytes", "8", "--rounds", "5", "--budget", "1s", "--out", str(folder))
     done = slowpath("tune", *few, env=env)
     assert done.returncode == 0, done.stderr
+    assert "longer than the 0 s that the budget leaves it" in done.stderr, "the fewest launches all the same"
     assert "scatter, 8 B, 2 ranks" in done.stdout or "nothing was proven" in done.stdout
     assert (folder / "tuned.txt").read_text() == done.stdout
     table = json.loads((folder / "tuning.json").read_text())
@@ -33,7 +34,7 @@ def test_a_tuning_writes_what_it_measured_and_goes_on_where_it_was_cut_off(
     assert steps[0] == "choose-2"
     shutil.rmtree(folder / steps[-1])
     (folder / "tuned.txt").unlink()
-    again = slowpath("tune", "--resume", str(folder), env=env)
+    again = slowpath("tune", "--resume", str(folder), "--budget", "1s", env=env)
     assert again.returncode == 0, again.stderr
     measured = [line.partition(":")[0] for line in again.stderr.splitlines() if line.partition("-")[0] in STEPS]
     assert steps[-1] in measured

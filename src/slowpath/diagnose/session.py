@@ -23,6 +23,7 @@ from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import kind_of
 from slowpath.diagnose.steps.trial import cannot_help
+from slowpath.diagnose.trials.replaced_calls import replaced_words
 from slowpath.diagnose.verdict import verdict_of
 from slowpath.findings.least_seen import least_seen
 from slowpath.findings.order import by_cost
@@ -126,7 +127,8 @@ class Session:
         self._measured.append(MeasuredStep(done, self._bench.results(inside(self.folder, step.folder))))
         forced = self._bench.library.forced(self._bench.environ)
         after = advance(before, self._measured, forced)
-        done = replace(done, summary=kind.summary(step.task, before, after))
+        acted = replaced_words(inside(self.folder, step.folder))
+        done = replace(done, summary="; ".join(filter(None, (kind.summary(step.task, before, after), acted))))
         steps = [done if one.number == step.number else one for one in self.diagnosis.steps]
         self._bench.tell(f"{step.folder}: {done.summary}")
         spent_s = sum(one.wall_s or 0.0 for one in steps)

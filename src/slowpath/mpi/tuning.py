@@ -15,6 +15,7 @@ import msgspec
 SCHEMA = 1
 FILE_VARIABLE = "SLOWPATH_COLL"  # a path, or the text itself, which begins with {
 REPORT_VARIABLE = "SLOWPATH_COLL_REPORT"
+REPLACED_CALLS = "replaced.json"  # what that names in the folder of a launch
 Kind = Literal["algorithm", "mockup"]
 
 

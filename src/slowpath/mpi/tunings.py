@@ -99,6 +99,7 @@ TUNINGS: tuple[Tuning, ...] = (
         AppliesTo("mpich", ">=4.2"),
         {"MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD": "1000000"},
         "MPICH: MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD, 5 by default",
+        phrase="MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD=1000000 for short-lived communicators",
     ),
     Tuning(
         "more memory for shared-memory collectives in MPICH",

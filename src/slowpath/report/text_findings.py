@@ -57,4 +57,5 @@ def _remedy(remedy: RemedyView) -> list[str]:
     first = next((text for kind, text in remedy.lines if kind == "shell"), None)
     copied = first or next((text for _, text in remedy.lines), None)
     head = f"    Remedy ({remedy.verdict}{removed}): {remedy.text}"
-    return [head, *(f"      {line}" for line in (copied or "").splitlines())]
+    watch = [f"      To watch: {'; '.join(remedy.side_effects)}."] if remedy.side_effects else []
+    return [head, *(f"      {line}" for line in (copied or "").splitlines()), *watch]

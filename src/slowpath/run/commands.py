@@ -13,6 +13,7 @@ from slowpath.core.plan import Launch, Plan
 from slowpath.mpi.launchers import Command, Launcher, command, launcher_named
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.own_settings import unset_in_ranks
+from slowpath.mpi.tuning import FILE_VARIABLE, REPLACED_CALLS, REPORT_VARIABLE
 from slowpath.record.folder import launch_folder
 from slowpath.run.cores import allocated_nodes, allowed_cores
 from slowpath.run.libraries import Library
@@ -43,6 +44,8 @@ class MpiCommands:
         variables = environment.variables
         if environment.witness:
             variables = witness_variables(self.engine, out, variables, self.environ)
+        if FILE_VARIABLE in variables:  # what libslowpath-coll.so replaced is told launch by launch
+            variables = {REPORT_VARIABLE: str(out / REPLACED_CALLS), **variables}
         # env(1) takes a variable out of what the launcher inherits, and so out of what it passes on to the ranks.
         inside = _env_without(unset_in_ranks(self.mpi.name, environment.unset, variables))
         made = command(

@@ -15,7 +15,8 @@ from slowpath.core.cell_results import CellResult
 from slowpath.diagnose.places import Place
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.trials.design import design
-from slowpath.diagnose.trials.replaced import REPORT, replaceable
+from slowpath.diagnose.trials.replaced import replaceable
+from slowpath.diagnose.trials.replaced_calls import replaced_words
 from slowpath.findings.remedies.registry import find
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode
@@ -52,7 +53,6 @@ def test_the_trial_toggles_the_preload_with_a_row_about_the_slow_cell_alone(desc
     row = {"collective": "scatter", "ranks": [2, 2], "bytes": [8, 8], "mockup": "bcast"}
     assert table(at) == {"schema": 1, "mpi": "mpich-5.0.2", "rows": [row]}
     assert remedy.variables["LD_PRELOAD"] == str(PRELOAD)
-    assert remedy.variables["SLOWPATH_COLL_REPORT"] == REPORT
     made = design(at, remedy, frozenset(), 2)
     assert not isinstance(made, str)
     assert (made.axis, made.slow) == ("environment", "default")
@@ -95,3 +95,14 @@ def test_without_the_preload_or_on_another_axis_it_stays_untried(description: Js
     assert replaceable(REMEDY, replace(at, fast=None), "mpich-5.0.2", 2, PRELOAD) is REMEDY
     other = find("keep communicators")
     assert replaceable(other, at, "mpich-5.0.2", 2, PRELOAD) is other
+
+
+def test_the_library_s_own_count_says_whether_it_acted(tmp_path: Path) -> None:
+    assert replaced_words(tmp_path) is None
+    for number, calls in enumerate(([3, 4], [0], None, [])):
+        launch = tmp_path / "launches" / f"{number:06d}"
+        launch.mkdir(parents=True)
+        if calls is not None:
+            (launch / "replaced.json").write_text(json.dumps({"rows": [{"calls": one} for one in calls]}))
+    (tmp_path / "launches" / "000003" / "replaced.json").write_text("{")
+    assert replaced_words(tmp_path) == "libslowpath-coll.so replaced 7 calls in 1 of 3 launches that reported"

@@ -285,7 +285,7 @@ def test_the_heading_counts_as_the_headline_does(results: Results) -> None:
 
 def test_a_page_that_is_too_large_shows_less_of_single_cells(results: Results) -> None:
     """Each note stands for what a study of many groups takes of the page."""
-    large = replace(many(results, 300), notes=[f"{place} " + "x" * 1000 for place in range(700)])
+    large = replace(many(results, 300), notes=[f"{place} " + "x" * 1000 for place in range(680)])
     spacious = replace(large, notes=[])
     assert len(render_html(large).encode()) < 1_000_000
     assert render_html(large).count("<svg") < render_html(spacious).count("<svg")

@@ -13,6 +13,7 @@ from slowpath.core.cell_results import CellResult, MetricResult
 from slowpath.core.results import Results
 from slowpath.experiments.nccl.parts import STEPS
 from slowpath.report.nccl.first_uses import HEAD
+from slowpath.report.nccl.picture import COLOURS
 from slowpath.report.nccl.text import nccl_lines
 from slowpath.report.nccl.view import nccl_view
 from support.results import a_cell, a_metric, an_estimate, results
@@ -97,7 +98,7 @@ def test_gpu_libraries_and_mpi_have_a_picture_each_on_an_axis_of_their_own() -> 
     assert "4 ms" in str(mpi.axis)
     # A rectangle for each step, of its own class, one after the other.
     track = str(libraries.rows[0].track)
-    classes = [name for name in STEPS if f'class="p-{name}"' in track]
+    classes = [name for name in STEPS if f'class="{COLOURS[name]}"' in track]
     assert classes == ["load", "unique_id", "share_id", "init", "one_element", "first_call"]
     starts = [float(x) for x in re.findall(r'<rect[^>]* x="([0-9.]+)%"', track)]
     assert starts == sorted(starts)
@@ -108,10 +109,11 @@ def test_gpu_libraries_and_mpi_have_a_picture_each_on_an_axis_of_their_own() -> 
 
 def test_every_step_has_a_colour_in_light_and_in_dark() -> None:
     style = (Path(report.__file__).parent / "templates" / "style.css").read_text()
-    colours = dict(re.findall(r"\.p-(\w+) \{ fill: var\(--(\w+)\)", style))
-    assert set(STEPS) <= set(colours)
-    for name in STEPS:
-        assert style.count(f"--{colours[name]}:") == 2
+    fills = dict(re.findall(r"\.(p-\w+) \{ (fill: var\(--\w+\);(?: opacity: [.\d]+;)?) \}", style))
+    colours = [fills[COLOURS[name]] for name in STEPS]
+    assert len(set(colours)) == len(STEPS)
+    for colour in colours:
+        assert style.count(colour.split("(")[1].split(")")[0] + ":") == 2
 
 
 def test_a_terminal_shows_the_same_table() -> None:

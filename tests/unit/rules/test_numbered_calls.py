@@ -34,6 +34,8 @@ def test_the_call_is_exact_and_its_variable_proves_it() -> None:
     )
     assert any("foretold call 9, seen 9" in line for line in found.legs.explained.evidence)
     assert found.remedies[0].name == "later opening of shared-memory collectives in MPICH"
+    assert found.remedies[0].side_effects, "it closes the faster path for all communicators, and has to say so"
+    assert "few calls" in found.remedies[0].text
     assert any("alltoall" in line and "stayed" in line for line in found.legs.proven.evidence)
 
 

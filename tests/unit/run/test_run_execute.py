@@ -315,3 +315,13 @@ def test_launch_json_is_what_the_record_says(run_folder: Path, make_plan: MakePl
     assert info["argv"][:3] == [str(fake_commands.mpi.mpiexec), "-n", "2"]
     assert info["wall_s"] > 0
     assert info["started"] < info["finished"]
+
+
+def test_each_launch_with_a_table_of_replaced_collectives_has_a_report_of_its_own(
+    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
+) -> None:
+    with_table = make_plan(["ok"], 1, [Environment("default", {"SLOWPATH_COLL": "{}"})])
+    made = fake_commands.command(with_table, with_table.launches[0], run_folder)
+    assert made.variables["SLOWPATH_COLL_REPORT"] == str(run_folder / "replaced.json")
+    without = make_plan(["ok"])
+    assert "SLOWPATH_COLL_REPORT" not in fake_commands.command(without, without.launches[0], run_folder).variables

@@ -107,8 +107,8 @@ def _remedy(remedy: RemedyResult, width: int) -> Iterator[str]:
         share = f", removes {share_words(remedy.removed_ratio.value, remedy.removed_ratio.interval)}"
     yield from _wrapped(f"remedy: {remedy.name}: {remedy.verdict}{share}", width, "  ")
     for effect in remedy.side_effects:
-        if isinstance(effect, SideEffect):
-            yield from _wrapped(_side_effect(effect), width, "    ")
+        words = _side_effect(effect) if isinstance(effect, SideEffect) else f"to watch: {effect}"
+        yield from _wrapped(words, width, "    ")
     for lines in (remedy.snippet.shell, remedy.snippet.code) if remedy.verdict == "proven" else ():
         for line in (lines or "").splitlines():
             yield f"    {line}"

@@ -16,9 +16,8 @@ from slowpath.diagnose.sides import Sides
 from slowpath.diagnose.tune.files import PRELOAD
 from slowpath.findings.remedies.collectives import REPLACED
 from slowpath.findings.remedies.remedy import Control, Remedy
-from slowpath.mpi.tuning import FILE_VARIABLE, REPORT_VARIABLE, SCHEMA, TuningFile, TuningRow
+from slowpath.mpi.tuning import FILE_VARIABLE, SCHEMA, TuningFile, TuningRow
 
-REPORT: Final = "replaced.json"  # in the folder of each launch: how many calls were replaced
 _LONG, _LONGER = 65536, 262144  # bytes: of the control, far from what is replaced
 _MULTIPLE: Final = 64  # of it and the length that is replaced, at least
 
@@ -40,7 +39,7 @@ def replaceable(remedy: Remedy, sides: Sides, identity: str, ranks: int, preload
     table = msgspec.json.encode(TuningFile(identity, (row,), SCHEMA)).decode()
     return replace(
         remedy,
-        variables={PRELOAD: str(preload), FILE_VARIABLE: table, REPORT_VARIABLE: REPORT},
+        variables={PRELOAD: str(preload), FILE_VARIABLE: table},
         untried=None,
         control=_control(slow["collective"], length),
     )

@@ -18,9 +18,9 @@ DISTURBED = 0.2  # of the calls that a rank came late to
 _WORDS = {
     ("start", "blocking", "nonblocking"): ("A blocking {0}", "a nonblocking one and its MPI_Wait take"),
     ("start", "persistent", "blocking"): ("A persistent {0} (MPI_Start and MPI_Wait)", "a blocking one takes"),
-    ("in_place", "on", "off"): ("{0} in place", "out of place it takes"),
-    ("op", "sum", "user"): ("{0} with MPI_SUM", "with a user's op it takes"),
-    ("shape", "one_type", "elements"): ("{0} of one element of a contiguous type", "of n elements it takes"),
+    ("in_place", "on", "off"): ("{0} in place", "it takes out of place"),
+    ("op", "sum", "user"): ("{0} with MPI_SUM", "it takes with a user's op"),
+    ("shape", "one_type", "elements"): ("{0} of one element of a contiguous type", "it takes of n elements"),
 }
 
 
@@ -63,7 +63,7 @@ def _sides(one: Violation) -> tuple[str, str]:
         pieces = int(one.slow.parameters["message_bytes"]) // int(one.right)
         return f"One {one.collective}", f"{pieces} calls of {format_bytes(int(one.right))} take"
     subject, reference = _WORDS.get(
-        (one.axis, one.left, one.right), ("{0} with " + f"{one.axis} {one.left}", f"with {one.right} it takes")
+        (one.axis, one.left, one.right), ("{0} with " + f"{one.axis} {one.left}", f"it takes with {one.right}")
     )
     words = subject.format(one.collective)
     return words[0].upper() + words[1:], reference

@@ -26,7 +26,7 @@ REMEDIES = (
         side_effects=("a mock-up's first call on a communicator sets up its workspace",),
         sources=("docs/internals/collectives.md",),
         variables={"SLOWPATH_COLL": "tuning.json"},
-        untried="where libslowpath-coll.so is not next to the engine; else by a length that its table leaves alone",
+        untried="by one run alone; slowpath diagnose tries it where libslowpath-coll.so lies next to the engine",
         phrase="the mock-up by libslowpath-coll.so",
     ),
     Remedy(

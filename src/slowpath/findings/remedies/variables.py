@@ -64,8 +64,8 @@ _PURPOSES: Mapping[str, Remedy] = {
     ),
     "later opening": Remedy(
         "later opening",
-        "Let collectives not set up shared memory on communicators that are soon freed: they then take the path of "
-        "their first calls for good.",
+        "Where communicators are freed after few calls, let collectives not set up shared memory: all calls then take "
+        "the path of the first ones.",
         ("SP040",),
         ("call",),
         control=ALONE,

@@ -13,6 +13,17 @@ from slowpath.report.svg import stack
 from slowpath.report.svg.scale_linear import LinearScale
 
 _BY_MPI = "mpi"  # what the names of MPI's ways begin with
+# The colours of the parts of other bars, so that no page carries more of them.
+COLOURS = {
+    "load": "p-skew",
+    "unique_id": "p-issue",
+    "share_id": "p-test",
+    "runtime": "p-synchronise",
+    "init": "p-distribute",
+    "buffers": "p-copy",
+    "one_element": "p-wait",
+    "first_call": "p-dgemm",
+}
 _ABOUT = "Steps of a first use, one after the other: medians over launches."
 
 
@@ -27,7 +38,7 @@ def figures_of(found: Sequence[FirstUse]) -> list[Figure]:
 def legend_of(found: Sequence[FirstUse]) -> list[tuple[str, str, str]]:
     """Class, name and meaning of each step that occurs."""
     there = {name for one in found for name, time in one.steps.items() if time}
-    return [(f"p-{name}", words, STEP_MEANINGS[name]) for name, words in STEP_WORDS.items() if name in there]
+    return [(COLOURS[name], words, STEP_MEANINGS[name]) for name, words in STEP_WORDS.items() if name in there]
 
 
 def _figure(title: str, each: Sequence[FirstUse], grid: str) -> Figure:
@@ -46,7 +57,7 @@ def _figure(title: str, each: Sequence[FirstUse], grid: str) -> Figure:
 
 
 def _row(one: FirstUse, scale: LinearScale, grid: str) -> Row:
-    parts = [(f"p-{name}", time.value) for name, time in one.steps.items() if time]
+    parts = [(COLOURS[name], time.value) for name, time in one.steps.items() if time]
     whole = shown(one.whole)
     track = stack.track(parts, one.whole.value, one.whole.interval, scale, grid, f"{_name(one)}: {whole}", about=_ABOUT)
     return Row(_name(one), one.cell, track, whole, one.environment)
