@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wires between two nodes with a delay of their own, in user space: not every kernel has netem. Needs root.
+"""Wires between nodes with a delay of their own, in user space: not every kernel has netem. Needs root.
 
-Each wire is a TUN device at both ends; one process hands packets over when their time has come, and measures when that
-was.
+Each wire is a TUN device in every node; one process hands packets over when their time has come, and measures when that
+was. Node i of the list has address SUBNET.(i + 1), i from 1.
 
-    python link_wire.py PID1 PID2 FILE NAME=SUBNET=DELAY_S...
+    python link_wire.py PID,PID... FILE NAME=SUBNET=DELAY_S...
 """
 
 from __future__ import annotations
@@ -20,11 +20,16 @@ import subprocess
 import sys
 import time
 from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
+from slowpath.core.errors import EnvironmentFailure
+
 MTU = 1500
+FIRST = 2  # last byte of the first node's address
 _TUNSETIFF = 0x400454CA  # linux/if_tun.h
 _IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000
 _CLONE_NEWNET = 0x40000000  # linux/sched.h
@@ -34,11 +39,11 @@ SPIN_S = 100e-6  # a wait shorter than this is spun: sleeping takes about as lon
 
 @dataclass
 class Wire:
-    """One wire. ends: descriptors in both nodes.  due: packets on their way, each with arrival and receiving end."""
+    """One wire. ends: descriptors in the nodes.  due: packets on their way, each with arrival and receiving end."""
 
     name: str
     delay_s: float
-    ends: tuple[int, int]
+    ends: tuple[int, ...]
     due: deque[tuple[float, int, bytes]] = field(default_factory=deque)
     held_s: list[float] = field(default_factory=list)
 
@@ -56,14 +61,21 @@ def make_device(pid: int, name: str, address: str) -> int:
     return device
 
 
-def make_wires(pids: tuple[int, int], words: list[str]) -> list[Wire]:
+def make_wires(pids: list[int], words: list[str]) -> list[Wire]:
     """Wires as the command line has them."""
     wires = []
     for word in words:
         name, subnet, delay = word.split("=")
-        ends = [make_device(pid, name, f"{subnet}.{number}/24") for number, pid in enumerate(pids, start=2)]
-        wires.append(Wire(name, float(delay), (ends[0], ends[1])))
+        ends = [make_device(pid, name, f"{subnet}.{number}/24") for number, pid in enumerate(pids, start=FIRST)]
+        wires.append(Wire(name, float(delay), tuple(ends)))
     return wires
+
+
+def receiver(packet: bytes, ends: tuple[int, ...]) -> int | None:
+    """The end with the address that an IPv4 packet is for (RFC 791); None: no end's."""
+    if len(packet) < 20 or packet[0] >> 4 != 4 or not 0 <= packet[19] - FIRST < len(ends):
+        return None
+    return ends[packet[19] - FIRST]
 
 
 def take(wires: list[Wire], ready: list[int]) -> None:
@@ -75,7 +87,9 @@ def take(wires: list[Wire], ready: list[int]) -> None:
                     packet = os.read(end, MTU + 100)
                 except BlockingIOError:
                     break
-                wire.due.append((time.monotonic(), wire.ends[1] if end == wire.ends[0] else wire.ends[0], packet))
+                to = receiver(packet, wire.ends)
+                if to is not None:
+                    wire.due.append((time.monotonic(), to, packet))
 
 
 def hand_over(wires: list[Wire]) -> float | None:
@@ -94,6 +108,23 @@ def hand_over(wires: list[Wire]) -> float | None:
     return min(waits) if waits else None
 
 
+@contextmanager
+def laid(pids: Sequence[int], held: Path, delays_s: Mapping[str, float]) -> Iterator[None]:
+    """Wires of these names between the nodes of these processes; in the end `held` has what each of them held packets
+    for, seconds (JSON). Raises: EnvironmentFailure.
+    """
+    words = [f"{name}=10.78.{number}={delay_s}" for number, (name, delay_s) in enumerate(delays_s.items())]
+    argv = [sys.executable, __file__, ",".join(map(str, pids)), str(held), *words]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as wire:
+        assert wire.stdout is not None
+        try:
+            if wire.stdout.readline().strip() != "up":
+                raise EnvironmentFailure("the wire did not come up; is /dev/net/tun there?")
+            yield
+        finally:
+            wire.terminate()
+
+
 def main() -> int:
     """Runs until SIGTERM, then writes how long each wire held its packets, as JSON, median in seconds."""
     going = True
@@ -103,7 +134,7 @@ def main() -> int:
         going = False
 
     signal.signal(signal.SIGTERM, stop)
-    wires = make_wires((int(sys.argv[1]), int(sys.argv[2])), sys.argv[4:])
+    wires = make_wires([int(pid) for pid in sys.argv[1].split(",")], sys.argv[3:])
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))  # ranks poll, and would keep it waiting
     ends = [end for wire in wires for end in wire.ends]
     print("up", flush=True)
@@ -112,7 +143,7 @@ def main() -> int:
         timeout = 0.1 if wait is None else 0.0 if wait < SPIN_S else wait - SPIN_S
         take(wires, select.select(ends, [], [], timeout)[0])
     held = {wire.name: sorted(wire.held_s)[len(wire.held_s) // 2] if wire.held_s else None for wire in wires}
-    Path(sys.argv[3]).write_text(json.dumps(held))
+    Path(sys.argv[2]).write_text(json.dumps(held))
     return 0
 
 

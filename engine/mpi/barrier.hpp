@@ -5,6 +5,8 @@
 
 #include <mpi.h>
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 namespace slowpath::mpi {
@@ -17,6 +19,11 @@ class Barrier {
     /// wait().
     Barrier(MPI_Comm communicator, std::vector<int> ranks);
     void wait() const;
+    /// The same with numbers in its messages.  @param highest In: this rank's. Out: element by element the
+    /// largest of all ranks. The same length on every rank, at most `most_numbers`.
+    void wait(std::span<std::int64_t> highest) const;
+
+    static constexpr std::size_t most_numbers = 4;
 
   private:
     struct Round {

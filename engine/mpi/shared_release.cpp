@@ -17,6 +17,7 @@
 #include "core/clock.hpp"
 #include "mpi/check.hpp"
 #include "mpi/nodes.hpp"
+#include "mpi/one_clock.hpp"
 
 namespace slowpath::mpi {
 namespace {
@@ -24,6 +25,8 @@ namespace {
 /// Longer than the word of the last rank takes to its neighbours; the clock decides from then on.
 constexpr std::int64_t margin_ns = 20'000;
 constexpr int eager_spins = 2000;
+/// So far from the deadline a rank gives its core away: others may need it to come at all.
+constexpr std::int64_t far_ns = 100'000;
 
 std::vector<int> ranks_of(MPI_Comm communicator) {
     int size = 0;
@@ -49,6 +52,7 @@ void wait_until(Condition&& is_met) {
 struct SharedRelease::Region {
     alignas(128) std::atomic<std::uint64_t> arrived{0};  ///< over all meetings
     alignas(128) std::atomic<std::int64_t> deadline_ns{0};
+    std::atomic<bool> enough{false};
     alignas(128) std::atomic<std::uint64_t> released{0};  ///< meetings that have a deadline
 };
 
@@ -59,12 +63,16 @@ SharedRelease::SharedRelease(MPI_Comm communicator) {
     if (nodes.leads()) {
         between_leaders_.emplace(leaders_, ranks_of(leaders_));
         between_leaders_->wait();  // the leaders' first messages are not those of a measurement
+        check(MPI_Comm_size(leaders_, &nodes_), "MPI_Comm_size");
+        one_clock_ = nodes_ == 1 || mpi::one_clock(leaders_);
     }
     open(nodes.node());
     // All nodes go the same way, or a leader would wait for one that meets by messages.
-    int mine = region_ != nullptr ? 1 : 0, all = 0;
-    check(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, communicator), "MPI_Allreduce");
-    if (all == 1) return;
+    const std::array<int, 2> mine{region_ != nullptr ? 1 : 0, one_clock_ ? 1 : 0};
+    std::array<int, 2> all{};
+    check(MPI_Allreduce(mine.data(), all.data(), 2, MPI_INT, MPI_MIN, communicator), "MPI_Allreduce");
+    one_clock_ = all[1] == 1;
+    if (all[0] == 1) return;
     if (region_ != nullptr) munmap(region_, sizeof(Region));
     region_ = nullptr;
     between_all_.emplace(communicator, ranks_of(communicator));
@@ -107,29 +115,47 @@ SharedRelease::~SharedRelease() {
     if (region_ != nullptr) munmap(region_, sizeof(Region));
 }
 
-Release SharedRelease::meet_by_messages() const {
-    between_all_->wait();
-    return {MonotonicClock{}.now_ns(), 0};
+Release SharedRelease::meet_by_messages(bool enough) const {
+    std::array<std::int64_t, 1> word{enough ? 1 : 0};
+    between_all_->wait(word);
+    return {MonotonicClock{}.now_ns(), 0, word[0] != 0};
 }
 
-Release SharedRelease::wait() {
-    if (region_ == nullptr) return meet_by_messages();
+void SharedRelease::release(bool enough) {
+    const MonotonicClock clock;
+    std::array<std::int64_t, 3> word{enough ? 1 : 0, clock.now_ns(), reach_ns_};
+    between_leaders_->wait(word);
+    const std::int64_t now_ns = clock.now_ns(), last_ns = word[1];
+    std::int64_t deadline_ns = now_ns + margin_ns;
+    if (nodes_ > 1 && one_clock_) {
+        deadline_ns = last_ns + word[2] + margin_ns;
+        reach_ns_ = std::max(now_ns - last_ns, word[2] * 7 / 8);  // a long one is forgotten slowly
+    }
+    region_->deadline_ns.store(deadline_ns, std::memory_order_relaxed);
+    region_->enough.store(word[0] != 0, std::memory_order_relaxed);
+    region_->released.store(meetings_, std::memory_order_release);
+}
+
+Release SharedRelease::wait(bool enough) {
+    if (region_ == nullptr) return meet_by_messages(enough);
     const MonotonicClock clock;
     ++meetings_;
     const std::uint64_t wanted = meetings_ * static_cast<std::uint64_t>(members_);
     region_->arrived.fetch_add(1, std::memory_order_acq_rel);
     if (between_leaders_) {
         wait_until([&] { return region_->arrived.load(std::memory_order_acquire) >= wanted; });
-        between_leaders_->wait();
-        region_->deadline_ns.store(clock.now_ns() + margin_ns, std::memory_order_relaxed);
-        region_->released.store(meetings_, std::memory_order_release);
+        release(enough);
     }
     wait_until([&] { return region_->released.load(std::memory_order_acquire) >= meetings_; });
     const std::int64_t deadline_ns = region_->deadline_ns.load(std::memory_order_relaxed);
     std::int64_t now_ns = clock.now_ns();
     const std::int64_t late_ns = std::max<std::int64_t>(0, now_ns - deadline_ns);
-    while (now_ns < deadline_ns) now_ns = clock.now_ns();
-    return {deadline_ns, late_ns};
+    const bool had_enough = region_->enough.load(std::memory_order_relaxed);
+    while (now_ns < deadline_ns) {
+        if (deadline_ns - now_ns > far_ns) sched_yield();
+        now_ns = clock.now_ns();
+    }
+    return {deadline_ns, late_ns, had_enough};
 }
 
 }  // namespace slowpath::mpi

@@ -189,9 +189,9 @@ def test_collectives_and_first_uses_of_four_ranks_end_with_a_report(
     assert all(sorted(hosts) == ["n1", "n1", "n2", "n2"] for hosts in hosts_by_placement(results).values())
     report = (tmp_path / "run" / "report.html").read_text()
     assert "First-use ladder" in report
-    # Clocks of two nodes are not one: the longest time of a rank stands for a call.
+    # These nodes are containers of one machine, and so have one clock.
     collective = next(one for one in results["cells"] if one["parameters"].get("pattern") == "calls")
-    assert "collective_own_s" in collective["metrics"]
+    assert collective["metrics"]["collective_work_s"]["phases"]["steady"]["value"] > 0
 
 
 @pytest.mark.parametrize("pmi", ["none", "wrong"])

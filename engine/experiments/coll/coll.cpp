@@ -79,6 +79,7 @@ void record_release(Context& context, const Measurement& mine, const Meeting& me
     JsonObject event;
     event.integer("cell", context.cell);
     event.text("by", meeting.release.by_messages() ? "messages" : "shared memory");
+    event.boolean("one_clock", meeting.release.one_clock());
     event.integer("calls", mine.calls).integer("late_ns", late_start_ns);
     meeting.release.by_messages() ? event.null("late_starts") : event.integer("late_starts", late[0]);
     mine.together_ns ? event.integer("together_ns", *mine.together_ns) : event.null("together_ns");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coll/measurement.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -19,6 +21,15 @@ constexpr std::int64_t fewest_warmup = 8;
 constexpr std::int64_t most_warmup = 4096;
 /// On each communicator of pattern=communicators.
 constexpr std::int64_t most_samples_a_communicator = 10;
+/// However long they take. Over a network a call may take as long as a cell's limit.
+constexpr std::int64_t fewest_steady = 8;
+constexpr std::int64_t fewest_counted = 24;  // a path that opens at the ninth call, and as many behind it
+constexpr std::int64_t fewest_communicators = 16;
+/// Where the fewest samples would take so many limits, these few are taken.
+constexpr double most_limits = 10;
+constexpr std::int64_t fewest_of_slow_calls = 3;
+/// So long before its moment a rank that comes late by intent gives its core away.
+constexpr std::int64_t far_ns = 100'000;
 
 /// Contents of a cell's buffers.
 enum Number : std::uint64_t { timed = 0, fresh = 1 };
@@ -86,7 +97,7 @@ std::optional<std::string> Measurement::run_calls() {
     if (auto failure = use(false, config_.duplicates)) return failure;
     Call call(config_, operands_);
     begin_block(1);
-    time(call, 1);
+    time_all(call, 1);
     end_block(Phase::first);
     check_result("after the first call");
     warm_up(call);
@@ -100,7 +111,7 @@ std::optional<std::string> Measurement::run_counted() {
     if (auto failure = use(true, config_.duplicates)) return failure;
     Call call(config_, operands_);
     begin_block(config_.calls);
-    time(call, config_.calls);
+    cut_by_time = time(call, config_.calls, fewest_counted, config_.time_limit_s) < config_.calls;
     end_block(Phase::first);
     check_result("after the last call");
     check_fresh_numbers(call);
@@ -109,35 +120,42 @@ std::optional<std::string> Measurement::run_counted() {
 
 std::optional<std::string> Measurement::run_communicators() {
     const std::int64_t samples = std::min(config_.samples, most_samples_a_communicator);
+    const double limit_s = static_cast<double>(config_.calls) * (config_.time_limit_s + config_.warmup_s);
+    const std::int64_t end_ns = context_.clock.now_ns() + static_cast<std::int64_t>(limit_s * 1e9);
     for (std::int64_t number = 0; number < config_.calls; ++number) {
         if (auto failure = use(true, config_.duplicates + number)) return failure;
         allocation_ = static_cast<std::uint32_t>(number);
         Call call(config_, operands_);
         sample_ = 0;
         begin_block(fewest_warmup);
-        time(call, fewest_warmup);
+        time_all(call, fewest_warmup);
         end_block(Phase::warmup);
         begin_block(samples);
-        time(call, samples);
+        steady_samples += time(call, samples, std::min(samples, fewest_steady), config_.time_limit_s);
         end_block(Phase::steady);
-        steady_samples += samples;
         if (number == 0) check_result("on the first communicator");
-        if (number + 1 == config_.calls) {
-            check_result("on the last communicator");
-            check_fresh_numbers(call);
-        }
+        // Now and then, on one clock.
+        cut_by_time = (number + 1) % fewest_communicators == 0 && number + 1 < config_.calls &&
+                      decide(context_.clock.now_ns() > end_ns ? 1 : 0) != 0;
+        if (!cut_by_time && number + 1 < config_.calls) continue;
+        check_result("on the last communicator");
+        check_fresh_numbers(call);
+        break;
     }
     return std::nullopt;
 }
 
-void Measurement::time(Call& call, std::int64_t count) {
+std::int64_t Measurement::time(Call& call, std::int64_t count, std::int64_t fewest, double limit_s) {
     const MonotonicClock clock = context_.clock;
+    const std::int64_t end_ns = clock.now_ns() + static_cast<std::int64_t>(limit_s * 1e9);
     for (std::int64_t i = 0; i < count; ++i) {
         operands_.restore();
         const std::int64_t late_by_intent_ns = delay_ns();
-        const std::int64_t moment_ns = meeting_.release.wait().deadline_ns + late_by_intent_ns;
-        while (late_by_intent_ns > 0 && clock.now_ns() < moment_ns) {
-        }
+        const mpi::Release release = meeting_.release.wait(i >= fewest && clock.now_ns() > end_ns);
+        if (release.enough) return i;
+        const std::int64_t moment_ns = release.deadline_ns + late_by_intent_ns;
+        while (late_by_intent_ns > 0 && clock.now_ns() < moment_ns)
+            if (moment_ns - clock.now_ns() > far_ns) sched_yield();
         const std::int64_t begin_ns = clock.now_ns();
         const int code = call.run();
         const std::int64_t end_ns = clock.now_ns();
@@ -146,6 +164,7 @@ void Measurement::time(Call& call, std::int64_t count) {
         late_ns_.push_back(std::max<std::int64_t>(0, begin_ns - moment_ns));
         ++sample_;
     }
+    return count;
 }
 
 std::int64_t Measurement::delay_ns() const {
@@ -173,7 +192,7 @@ void Measurement::warm_up(Call& call) {
     begin_block(most_warmup);
     std::int64_t done = 0;
     for (std::int64_t chunk = fewest_warmup; chunk > 0;) {
-        time(call, chunk);
+        time_all(call, chunk);
         done += chunk;
         const auto elapsed_ns = static_cast<double>(context_.clock.now_ns() - block_begin_ns_);
         sample_ns_ = elapsed_ns / static_cast<double>(done);
@@ -192,10 +211,14 @@ void Measurement::warm_up(Call& call) {
 
 void Measurement::steady(Call& call) {
     const SampleBudget budget = sample_budget(sample_ns_ + latest_ns_, config_.time_limit_s, config_.samples);
-    steady_samples = decide(budget.samples);
-    cut_by_time = budget.cut_by_time;
-    begin_block(steady_samples);
-    time(call, steady_samples);
+    const double fewest_ns = static_cast<double>(fewest_steady) * (sample_ns_ + latest_ns_);
+    const bool is_slow = fewest_ns > most_limits * 1e9 * config_.time_limit_s;
+    const std::int64_t most =
+        decide(is_slow ? std::min(budget.samples, fewest_of_slow_calls) : budget.samples);
+    begin_block(most);
+    // Their number is fitted to the limit by the warm-up, so that only far slower calls run into this.
+    steady_samples = time(call, most, std::min(most, fewest_steady), 2 * config_.time_limit_s);
+    cut_by_time = budget.cut_by_time || steady_samples < most;
     end_block(Phase::steady);
 }
 

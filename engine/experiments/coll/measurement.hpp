@@ -48,7 +48,10 @@ class Measurement {
     std::optional<std::string> make_duplicates();
     /// The next calls are on a communicator of their own.
     std::optional<std::string> use(bool fresh, std::int64_t number);
-    void time(Call& call, std::int64_t count);
+    /// At most `count` calls: `fewest` whatever they take, and more until `limit_s` have passed.
+    /// @return How many, the same on all ranks.
+    std::int64_t time(Call& call, std::int64_t count, std::int64_t fewest, double limit_s);
+    void time_all(Call& call, std::int64_t count) { time(call, count, count, 0.0); }
     void warm_up(Call& call);
     void steady(Call& call);
     void begin_block(std::int64_t capacity);

@@ -138,8 +138,11 @@ std::vector<Parameter> how_carefully() {
                "calls of pattern=counted, communicators of pattern=communicators"),
         number("samples", effort, "samples", "200", "1", "100000000",
                "steady samples at most; of pattern=communicators on each communicator, 10 at most"),
-        time_limit("time_limit_s", "0.1",
-                   "steady state ends after about this time even with fewer samples (at least 8 are taken)"),
+        time_limit(
+            "time_limit_s", "0.1",
+            "steady state and the calls of pattern=counted end after about this time (8 are made, 3 where "
+            "8 would take ten times as long; 24 counted calls); of pattern=communicators those on each "
+            "(8), and all of them after `calls` times this and warmup_s (16)"),
         time_limit("warmup_s", "0.01", "warm-up ends after about this time (at least 8 calls)"),
         on_or_off("validate", effort, "on",
                   "compare each element of the result after the first call, after the last one and after one "

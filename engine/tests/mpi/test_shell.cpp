@@ -13,6 +13,7 @@
 #include "mpi/gather.hpp"
 #include "mpi/library.hpp"
 #include "mpi/session.hpp"
+#include "mpi/shared_release.hpp"
 #include "tests/text.hpp"
 
 using namespace slowpath;
@@ -76,6 +77,24 @@ TEST_F(MpiShell, BarrierHolds) {
         mpi::check(MPI_Bcast(&entered, 1, MPI_INT64_T, late, session.control()), "MPI_Bcast");
         EXPECT_GE(left, entered);
     }
+}
+
+TEST_F(MpiShell, BarrierBringsTheLargestNumbers) {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < session.size(); ++rank) ranks.push_back(rank);
+    const mpi::Barrier barrier(session.control(), ranks);
+    std::array<std::int64_t, 2> numbers{session.rank(), -session.rank()};
+    barrier.wait(numbers);
+    EXPECT_EQ(numbers[0], session.size() - 1);
+    EXPECT_EQ(numbers[1], 0);
+}
+
+TEST_F(MpiShell, EnoughIsSaidToAll) {
+    mpi::SharedRelease release(session.control());
+    EXPECT_TRUE(release.one_clock());
+    EXPECT_FALSE(release.wait().enough);
+    EXPECT_TRUE(release.wait(session.rank() == 0).enough);
+    EXPECT_FALSE(release.wait().enough);
 }
 
 TEST_F(MpiShell, ErrorsThrow) {

@@ -87,6 +87,10 @@ def _unknown_seconds(parameters: Parameters, ranks: int) -> float:
     return _UNKNOWN_S
 
 
+def _nothing_more(parameters: Parameters, ranks: int, nodes: int) -> float:
+    return 0.0
+
+
 def _as_they_are(parameters: Parameters) -> Parameters:
     return parameters
 
@@ -108,6 +112,7 @@ class Experiment:
     counted         metrics that are counted: no pattern derives them from blocks
     roles           of its parameters, for records without an engine that describes them
     seconds         (parameters, ranks) -> what one cell takes in one launch, roughly, seconds
+    across_s        (parameters, ranks, nodes) -> what it takes more with its ranks on several nodes, seconds
     recorded_bytes  (parameters, ranks) -> what one cell writes in one launch, at most, bytes
     shown           parameters as results.json gives them
     ends            the ranks that send and receive; None: the last one
@@ -127,6 +132,7 @@ class Experiment:
     counted: tuple[Metric, ...] = ()
     roles: Roles = field(default_factory=dict)
     seconds: Callable[[Parameters, int], float] = _unknown_seconds
+    across_s: Callable[[Parameters, int, int], float] = _nothing_more
     recorded_bytes: Callable[[Parameters, int], int] = recorded_bytes
     shown: Callable[[Parameters], Parameters] = _as_they_are
     ends: Callable[[Parameters], tuple[int | None, int | None]] = _first_to_last

@@ -33,13 +33,17 @@ class Cost(msgspec.Struct, frozen=True):
     launch_s: dict[str, float]  # "environment, placement, cells from N" -> seconds of one launch
 
 
-def launch_seconds(plan: Plan) -> dict[Kind, float]:
-    """Estimated seconds of one launch of each kind."""
+def launch_seconds(plan: Plan, nodes: int = 1) -> dict[Kind, float]:
+    """Estimated seconds of one launch of each kind.  Args: nodes: of the allocation."""
     cells = {cell.cell: cell for cell in plan.cells}
+    asked = {placement.name: placement.nodes for placement in plan.placements}
 
     def cell_seconds(number: int) -> float:
         cell = cells[number]
-        return experiment_named(cell.experiment).seconds(cell.parameters, plan.ranks_of(cell.placement))
+        ranks, experiment = plan.ranks_of(cell.placement), experiment_named(cell.experiment)
+        used = min(asked.get(cell.placement) or nodes, ranks)
+        more_s = experiment.across_s(cell.parameters, ranks, used) if used > 1 else 0.0
+        return experiment.seconds(cell.parameters, ranks) + more_s
 
     seconds: dict[Kind, float] = {}
     for launch in plan.launches:
@@ -66,7 +70,7 @@ def shares_of_time(plan: Plan) -> dict[int, float]:
 
 def estimate(plan: Plan, nodes: int = 1) -> Cost:
     """Cost of the whole plan before it runs; `node_s` is what an allocation of `nodes` is charged."""
-    seconds, shares = launch_seconds(plan), shares_of_time(plan)
+    seconds, shares = launch_seconds(plan, nodes), shares_of_time(plan)
     wall_s = sum(seconds[kind_of(launch)] * shares[launch.launch] for launch in plan.launches)
     per_kind = {f"{env}, {place}, cells from {lowest}": value for (env, place, lowest), value in seconds.items()}
     return Cost(len(plan.launches), wall_s, wall_s * nodes, per_kind)
@@ -75,8 +79,8 @@ def estimate(plan: Plan, nodes: int = 1) -> Cost:
 class TimeLeft:
     """Time left, from the launches measured so far; kinds not yet measured are scaled like those."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._estimate = launch_seconds(plan)
+    def __init__(self, plan: Plan, nodes: int = 1) -> None:
+        self._estimate = launch_seconds(plan, nodes)
         self._shares = shares_of_time(plan)
         self._left = {launch.launch: kind_of(launch) for launch in plan.launches}
         self._measured: dict[Kind, list[float]] = {}
@@ -112,14 +116,14 @@ class TimeLeft:
         return self._estimate[kind] * scale
 
 
-def fit_budget(plan: Plan, budget_s: float) -> tuple[Plan, str | None]:
+def fit_budget(plan: Plan, budget_s: float, nodes: int = 1) -> tuple[Plan, str | None]:
     """`plan` with as many of its rounds as `budget_s` seconds hold, and a note for the user.
 
     The rounds are never more than the plan's; None in place of the text says that nothing changed.
 
     Raises: UsageError if not even two rounds fit, since one launch a cell shows no spread between launches.
     """
-    seconds, shares = launch_seconds(plan), shares_of_time(plan)
+    seconds, shares = launch_seconds(plan, nodes), shares_of_time(plan)
     round_s = sum(seconds[kind_of(one)] * shares[one.launch] for one in plan.launches if one.round == 1)
     rounds = plan.rounds if round_s <= 0 else min(plan.rounds, int(budget_s / round_s))
     if rounds == plan.rounds:

@@ -78,7 +78,7 @@ class Release(msgspec.Struct, frozen=True, tag_field="event", tag="release"):
 
     by: shared memory | messages, which have no deadline.  late_starts: calls, over all ranks, that began more than
     late_ns after their moment; null: there was none.  together_ns: of a call to which all came at once, on the slowest
-    rank; null: all of them did.
+    rank; null: all of them did.  one_clock: all ranks read one CLOCK_MONOTONIC, on whichever nodes they are.
     """
 
     t_ns: Whole
@@ -88,6 +88,7 @@ class Release(msgspec.Struct, frozen=True, tag_field="event", tag="release"):
     late_ns: Count
     late_starts: Count | None = None
     together_ns: Count | None = None
+    one_clock: bool = False
 
 
 class CellEnd(msgspec.Struct, frozen=True, tag_field="event", tag="cell_end"):

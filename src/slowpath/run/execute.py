@@ -21,6 +21,7 @@ from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, launch
 from slowpath.record.plan_files import engine_plan_text
 from slowpath.run.account import Account, read_account
 from slowpath.run.commands import Commands
+from slowpath.run.cores import allocated_nodes
 from slowpath.run.hide import hide_secrets, without_secrets
 from slowpath.run.ownership import keep_held
 from slowpath.run.process import Job, JobLimits, Outcome, run_jobs
@@ -80,7 +81,7 @@ class Execution:
         self._run, self._plan, self._commands, self._run_all = run, plan, commands, run_all
         self._limits, self._progress = limits, progress
         self._schedule = schedule or Schedule(plan)
-        self._time_left = TimeLeft(plan)
+        self._time_left = TimeLeft(plan, allocated_nodes(commands.environ))
         self._todo = {launch.launch for launch in self._schedule.launches_left()}
         for launch in plan.launches:
             if launch.launch not in self._todo:

@@ -85,7 +85,7 @@ def prepare(
     plan = without_unavailable_witnesses(without_unavailable_bindings(plan, libraries.usable), libraries.usable)
     notes = list(libraries.notes)
     if budget_s is not None:
-        plan, note = fit_budget(plan, budget_s)
+        plan, note = fit_budget(plan, budget_s, allocated_nodes(environ))
         notes += [note] if note else []
     return _prepared(plan, campaign, libraries.usable, description, environ, tuple(notes))
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichBar
 
 PLAIN_EVERY_S = 10.0
+_MOVED_RATIO = 1.5  # of the time left over what was said before: so much is said at once
 
 
 class Progress(Protocol):
@@ -52,15 +53,27 @@ class Plain(Quiet):
         super().__init__(stream)
         self._every_s = every_s
         self._last: float | None = None
+        self._end: float | None = None  # as it was said last
 
     def step(self, done: int, total: int, left_s: float | None, what: str) -> None:
-        """A line at the first and last step, and in between at most every `every_s` seconds."""
+        """A line at the first and last step, and in between at most every `every_s` seconds; at once where the time
+        left is another than was said.
+        """
         now = time.monotonic()
-        if done < total and self._last is not None and now - self._last < self._every_s:
+        before_s = self._end - now if self._end is not None else None
+        moved = left_s is not None and before_s is not None and self._has_moved(left_s, max(0.0, before_s))
+        if done < total and self._last is not None and now - self._last < self._every_s and not moved:
             return
         self._last = now
+        self._end = now + left_s if left_s is not None else None
         left = f", {duration(left_s)} left" if left_s is not None and done < total else ""
+        if left and moved and before_s is not None:
+            left += f", not {duration(max(0.0, before_s))}: launches take another time than was estimated"
         self.note(f"launch {done} of {total} done{left}" if done else f"{total} launches{left}")
+
+    def _has_moved(self, left_s: float, before_s: float) -> bool:
+        low, high = sorted((left_s, before_s))
+        return high > _MOVED_RATIO * low and high - low > self._every_s
 
 
 class ProgressBar:

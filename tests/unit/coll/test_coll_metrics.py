@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -122,6 +123,12 @@ def test_on_several_nodes_only_what_needs_no_common_clock() -> None:
     assert (found[WORK], found[SPAN], values(found[OWN])) == (why, why, [402])
 
 
+def test_nodes_that_are_containers_of_one_machine_have_one_clock() -> None:
+    blocks = [block(rank, [1000 + 50 * rank], [400]) for rank in range(3)]
+    found = derived(blocks, job=replace(TWO_NODES, shares_clock=True))
+    assert (values(found[WORK]), values(found[SPAN]), values(found[OWN])) == ([400], [500], [400])
+
+
 def test_members_that_share_a_node_of_several_have_one_clock() -> None:
     found = derived([block(rank, [1000], [400 + rank]) for rank in (0, 1)], job=TWO_NODES, members="2")
     assert values(found[WORK]) == [401]
@@ -190,6 +197,16 @@ def test_late_starts_are_counted_over_launches() -> None:
 def test_cost_follows_the_parameters(more: dict[str, str]) -> None:
     assert COLL.seconds(CELL, 4) < COLL.seconds({**CELL, **more}, 4)
     assert COLL.seconds(CELL, 4) < COLL.seconds(CELL, 8)
+
+
+@pytest.mark.parametrize("pattern", ["calls", "counted", "communicators"])
+def test_what_a_cell_takes_ends_at_its_limit(pattern: str) -> None:
+    cell = {**CELL, "pattern": pattern, "calls": "750", "message_bytes": "8", "time_limit_s": "0.001", "warmup_s": "0"}
+    limit_s = 0.001 * (750 if pattern == "communicators" else 1)
+    assert COLL.seconds(cell, 1024) < limit_s + 0.1
+    assert COLL.seconds({**cell, "time_limit_s": "9"}, 1024) > COLL.seconds(cell, 1024)
+    assert COLL.across_s(cell, 4, 2) > 0
+    assert COLL.across_s(cell, 4, 1) == 0
 
 
 def test_a_record_is_not_longer_than_estimated() -> None:

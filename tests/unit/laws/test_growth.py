@@ -38,6 +38,24 @@ def test_planted_exponents_of_times_come_back_within_a_tenth(number: int) -> Non
     assert inside >= 2
 
 
+@pytest.mark.parametrize(("exponent", "bound"), [(0.5, 0.245), (1.0, 0.158), (2.0, 0.084)])
+def test_few_numbers_and_much_noise_leave_the_error_that_the_data_leave(exponent: float, bound: float) -> None:
+    """bound: that of Cramér and Rao for the exponent, of a constant of 2, a slope of 1, ranks 2 to 8 and 3 % of noise.
+    An error of a tenth is out of reach of any estimator, and the interval says so.
+    """
+    ranks, random = np.arange(2.0, 9.0), np.random.default_rng(5)
+    values = 2 + (ranks**exponent - 1) / exponent
+    errors, held = [], 0
+    for _ in range(20):
+        found = growth(ranks, values * (1 + random.normal(0, 0.03, ranks.size)), 0.03 * values)
+        assert found.exponent is not None
+        assert found.interval is not None
+        errors.append(found.exponent - exponent)
+        held += found.interval[0] <= exponent <= found.interval[1]
+    assert np.sqrt(np.mean(np.square(errors))) < 1.4 * bound
+    assert held >= 18
+
+
 def test_a_law_foretells_the_most_ranks_from_the_fewer() -> None:
     random = np.random.default_rng(7)
     for _, law in PLANTS:

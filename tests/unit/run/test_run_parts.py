@@ -40,6 +40,17 @@ def test_plain_lines_are_few_and_have_no_escapes() -> None:
     assert stream.getvalue().splitlines() == ["100 launches, 1 min 40 s left", "launch 100 of 100 done", "a note"]
 
 
+def test_another_time_left_is_said_at_once() -> None:
+    stream = io.StringIO()
+    progress = Plain(stream, every_s=10)
+    for done, left_s in enumerate((60.0, 58.0, 600.0, 590.0)):
+        progress.step(done, 9, left_s, "x")
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "9 launches, 1 min 00 s left"
+    assert lines[1].startswith("launch 2 of 9 done, 10 min 00 s left, not 1 min 00 s: ")
+    assert len(lines) == 2
+
+
 def test_quiet_tells_notes_only() -> None:
     stream = io.StringIO()
     progress = Quiet(stream)

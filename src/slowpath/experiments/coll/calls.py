@@ -104,7 +104,7 @@ def _durations(blocks: Sequence[SampleBlock]) -> NDArray[np.int64]:
 
 
 def _entries(ranks: Sequence[Sequence[SampleBlock]], job: LaunchContext, size: int) -> NDArray[np.int64] | Absent:
-    if not _on_one_node(job, size):
+    if not (job.shares_clock or _on_one_node(job, size)):
         return Absent(_OTHER_NODES)
     begins = [[block.start_ns for block in rank if block.start_ns is not None] for rank in ranks]
     if any(len(got) != len(rank) for got, rank in zip(begins, ranks, strict=True)):

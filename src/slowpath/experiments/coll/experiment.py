@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from slowpath.experiments.coll.cost import coll_recorded_bytes, coll_seconds
+from slowpath.experiments.coll.cost import coll_across_s, coll_recorded_bytes, coll_seconds
 from slowpath.experiments.coll.late import LateStarts
 from slowpath.experiments.coll.metrics import OWN, SPAN, WORK, by_communicator, call_by_call
 from slowpath.experiments.experiment import Experiment, Pattern
@@ -48,6 +48,7 @@ COLL = Experiment(
         "validate": "effort",
     },
     seconds=coll_seconds,
+    across_s=coll_across_s,
     recorded_bytes=coll_recorded_bytes,
     observer=LateStarts,
     views=("coll", "scaling"),

@@ -18,6 +18,7 @@ class LaunchContext:
 
     size: ranks.  one_clock: rank 0 and the last rank share a node, hence CLOCK_MONOTONIC.  one_node: all ranks do.
     hosts: by rank; empty where the record does not say.
+    shares_clock: all ranks read one CLOCK_MONOTONIC though on several nodes, which are containers of one machine.
     shared_cores: why not every rank has a processor of its own; None: each has.
     """
 
@@ -28,6 +29,7 @@ class LaunchContext:
     repetitions: tuple[Repetitions, ...] = ()
     intervals: tuple[Intervals, ...] = ()
     hosts: tuple[str, ...] = ()
+    shares_clock: bool = False
 
     def one_clock_with(self, rank: int) -> bool:
         """Rank 0 and this one share a node, so that their times are on one clock."""

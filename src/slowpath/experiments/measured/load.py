@@ -11,7 +11,7 @@ from pathlib import Path
 from slowpath.experiments.measured.launch_context import LaunchContext, why_cores_are_shared
 from slowpath.experiments.measured.series import SampleBlock
 from slowpath.record.blocks import BlockIndex, opened, read_from, scan
-from slowpath.record.events import LaunchEvents, Messages, Rank, Yardstick, read_events
+from slowpath.record.events import LaunchEvents, Messages, Rank, Release, Yardstick, read_events
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
 
 
@@ -49,6 +49,7 @@ class LaunchRecord:
             tuple(self.events.repetitions(cell)),
             tuple(self.events.intervals(cell)),
             tuple(rank.host for rank in self.ranks),
+            any(one.one_clock for one in self.events.of(Release) if one.cell == cell),
         )
 
     @cached_property
