@@ -147,11 +147,11 @@ std::optional<std::string> Measurement::run_communicators() {
 
 std::int64_t Measurement::time(Call& call, std::int64_t count, std::int64_t fewest, double limit_s) {
     const MonotonicClock clock = context_.clock;
-    const std::int64_t end_ns = clock.now_ns() + static_cast<std::int64_t>(limit_s * 1e9);
+    const std::int64_t enough_ns = clock.now_ns() + static_cast<std::int64_t>(limit_s * 1e9);
     for (std::int64_t i = 0; i < count; ++i) {
         operands_.restore();
         const std::int64_t late_by_intent_ns = delay_ns();
-        const mpi::Release release = meeting_.release.wait(i >= fewest && clock.now_ns() > end_ns);
+        const mpi::Release release = meeting_.release.wait(i >= fewest && clock.now_ns() > enough_ns);
         if (release.enough) return i;
         const std::int64_t moment_ns = release.deadline_ns + late_by_intent_ns;
         while (late_by_intent_ns > 0 && clock.now_ns() < moment_ns)
