@@ -197,3 +197,10 @@ def test_switches_know_what_holds_now() -> None:
     assert switch.value({switch.variable: "48k"}) is None
     assert variable_named("btl_sm_eager_limit", "openmpi") == "OMPI_MCA_btl_sm_eager_limit"
     assert variable_named("MPIR_CVAR_X", "mpich") == "MPIR_CVAR_X"
+
+
+def test_no_line_to_copy_sets_what_the_engine_alone_reads() -> None:
+    """A program asks for its thread level in its code: the variable toggles it in Slowpath's own trials."""
+    lines = snippet(find("thread level funneled"))
+    assert (lines["shell"], lines["modulefile"]) == (None, None)
+    assert "MPI_THREAD_FUNNELED" in str(lines["code"])

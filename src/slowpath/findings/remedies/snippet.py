@@ -9,18 +9,21 @@ from collections.abc import Mapping, Sequence
 from slowpath.findings.remedies.remedy import Remedy
 from slowpath.mpi.launchers import binding_line
 
+# Read by Slowpath's engine alone, so that a trial can toggle what a program writes in its code: nobody's line to copy.
+ENGINE_ONLY = frozenset({"SLOWPATH_THREAD_LEVEL"})
+
 
 def shell_lines(variables: Mapping[str, str], unset: Sequence[str]) -> str | None:
     """Lines for a POSIX shell; None when there is nothing to set."""
     lines = [f"unset {shlex.quote(name)}" for name in unset]
-    lines += [f"export {shlex.quote(name)}={shlex.quote(value)}" for name, value in variables.items()]
+    lines += [f"export {shlex.quote(name)}={shlex.quote(value)}" for name, value in _for_programs(variables).items()]
     return "\n".join(lines) or None
 
 
 def modulefile_lines(variables: Mapping[str, str], unset: Sequence[str]) -> str | None:
     """Lines for a modulefile in Lua (Lmod); None when there is nothing to set."""
     lines = [f"unsetenv({_lua(name)})" for name in unset]
-    lines += [f"setenv({_lua(name)}, {_lua(value)})" for name, value in variables.items()]
+    lines += [f"setenv({_lua(name)}, {_lua(value)})" for name, value in _for_programs(variables).items()]
     return "\n".join(lines) or None
 
 
@@ -43,6 +46,10 @@ def snippet(remedy: Remedy, library: str | None = None) -> dict[str, str | None]
     if remedy.bind is not None:
         shell = bind_line(remedy.bind, library)
     return {"shell": shell, "modulefile": modulefile_lines(remedy.variables, remedy.unset), "code": remedy.code}
+
+
+def _for_programs(variables: Mapping[str, str]) -> Mapping[str, str]:
+    return {name: value for name, value in variables.items() if name not in ENGINE_ONLY}
 
 
 def _lua(text: str) -> str:
