@@ -216,9 +216,9 @@ def _leg(name: str, leg: Leg) -> LegView:
 
 
 def remedy_view(remedy: RemedyResult) -> RemedyView:
-    """A remedy with its lines to copy and what a trial showed."""
-    snippet = remedy.snippet
-    copied = ((kind, getattr(snippet, kind)) for kind in _COPIED)
+    """A remedy with its lines to copy and what a trial showed; of one without an effect there is nothing to copy."""
+    useful = remedy.verdict != "no effect"
+    copied = ((kind, getattr(remedy.snippet, kind)) for kind in _COPIED if useful)
     removed = remedy.removed_ratio
     words = None
     if removed:
@@ -229,7 +229,7 @@ def remedy_view(remedy: RemedyResult) -> RemedyView:
         remedy.text,
         words,
         [(kind, text) for kind, text in copied if text],
-        [one if isinstance(one, str) else side_effect(one) for one in remedy.side_effects],
+        [one if isinstance(one, str) else side_effect(one) for one in remedy.side_effects if useful],
         remedy.reason,
     )
 

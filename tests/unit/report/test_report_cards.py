@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -229,6 +230,17 @@ def test_pages_say_micro_seconds_in_one_way_and_terminals_in_the_other(results: 
     assert "3.1 µs [2.9, 3.3] µs more, 2.5× [2.4, 2.6]." in page
     assert "µ" not in text
     assert re.search(r"\d us\b", text)
+
+
+@pytest.mark.parametrize(("verdict", "there"), [("no effect", 0), ("not tried", 2)])
+def test_what_has_no_effect_is_nothing_to_copy(results: Results, verdict: Any, there: int) -> None:
+    lines, watch = Snippet(shell="export PAGES=huge"), ["memory of each node"]
+    remedy = RemedyResult(name="huge pages", text="Take 3x pages.", snippet=lines, removed_ratio=None,
+                          side_effects=watch, verdict=verdict, reason="")  # fmt: skip
+    change(results, findings=[seen(results, remedies=[remedy])])
+    assert render_html(results).count("export PAGES=huge") == there
+    for part in ("export PAGES=huge", "To watch: memory of each node."):
+        assert (part in render_text(results)) == bool(there)
 
 
 def test_every_axis_has_a_title(results: Results, puts: Results, cannon: Results) -> None:

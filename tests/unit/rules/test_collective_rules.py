@@ -51,6 +51,21 @@ def test_page_faults_that_the_time_does_not_follow_explain_nothing() -> None:
     assert found.hypotheses == ["the library changes its algorithm or its protocol at this length"]
 
 
+def test_collectives_that_step_at_one_length_are_one_finding() -> None:
+    """What they share, their messages between two ranks, is a cause that each by itself does not suggest."""
+    run = Planted()
+    for name, slow_s in (("scan", 8e-6), ("bcast", 6e-6), ("reduce", 7e-6)):
+        for length, time_s in ((2 * KIB, 1e-6), (4 * KIB, slow_s)):
+            call(run, time_s, collective=name, message_bytes=length)
+    for length, time_s in ((4 * KIB, 1e-6), (8 * KIB, 5e-6)):
+        call(run, time_s, collective="alltoall", message_bytes=length)
+    several, single = sorted(findings(run.results(), ROLES), key=lambda one: -(one.ratio or 0.0))
+    assert several.text.startswith("Scan, reduce and bcast of 4 KiB take 3.0")
+    assert "as long as 2 of 2 KiB" in several.text
+    assert "take another protocol" in several.hypotheses[0]
+    assert single.text.startswith("Alltoall of 8 KiB")
+
+
 def test_a_step_without_page_faults_is_observed_only() -> None:
     run = Planted()
     for length, time_s in ((64 * KIB, 8e-5), (128 * KIB, 4e-5)):

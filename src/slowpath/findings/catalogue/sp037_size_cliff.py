@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
-from slowpath.core.units import format_time
+from slowpath.core.units import format_time, listed
 from slowpath.findings.evidence.collective_words import excess_words
 from slowpath.findings.evidence.collectives import Cliff
 from slowpath.findings.evidence.evidence import Evidence
@@ -16,11 +18,52 @@ FAULTS = 0.5  # of the pages of the message
 LEAST_GONE = 0.5
 WITHIN = 1.1
 ALGORITHM = "the library changes its algorithm or its protocol at this length"
+SHARED = (
+    "their messages between two ranks, which they share, take another protocol from this length on (SP013 looks at "
+    "those)",
+    "the library has the same limit in the tables of each of them",
+)
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
-    """The worst step of each collective's line of lengths."""
-    return [_observation(evidence, one) for one in evidence.facts(Cliff)]
+    """The worst step of each collective's line of lengths; one observation of those that step at the same length."""
+    groups: dict[tuple[object, ...], list[Cliff]] = defaultdict(list)
+    for one in evidence.facts(Cliff):
+        groups[_same(one)].append(one)
+    found = []
+    for group in groups.values():
+        worst = max(group, key=lambda one: one.ratio.value)
+        found.append(_of_several(evidence, worst, group) if len(group) > 1 else _observation(evidence, worst))
+    return found
+
+
+def _same(one: Cliff) -> tuple[object, ...]:
+    """Equal for cliffs that look like one. What page faults may account for is each collective's own buffer."""
+    faulted = one.faults is None or one.faults >= FAULTS * one.pages
+    own = one.slow.cell if faulted or one.shorter else None
+    place = (one.slow.mpi, one.slow.environment, one.slow.placement)
+    return (own, place, sizes([one.slow]), sizes([one.fast]), one.pieces, _case(one))
+
+
+def _of_several(evidence: Evidence, worst: Cliff, group: Sequence[Cliff]) -> Observation:
+    """Said once, with the worst one's numbers."""
+    ordered = sorted(group, key=lambda one: -one.ratio.value)
+    names = listed([one.collective for one in ordered])
+    slow, fast = sizes([worst.slow]), sizes([worst.fast])
+    least = min(one.ratio.value for one in group)
+    return replace(
+        _observation(evidence, worst),
+        about=f"several collectives, more than their bytes at {slow}{_case(worst)}",
+        place=evidence.place([cell for one in group for cell in one.cells], [names]),
+        text=f"{names.capitalize()} of {slow}{_case(worst)} take {least:.2f}x to {ratio_words(worst.ratio)} as long as "
+        f"{worst.pieces} of {fast}, which are as many bytes; {worst.collective}: {times_words(worst)}.",
+        cells=tuple(dict.fromkeys(cell.cell for one in group for cell in one.cells)),
+        evidence=tuple(
+            f"{one.collective}: {ratio_words(one.ratio)}, {times_words(one)}: pairs of launches of two cells"
+            for one in ordered
+        ),
+        hypotheses=SHARED,
+    )
 
 
 def _observation(evidence: Evidence, one: Cliff) -> Observation:
