@@ -81,7 +81,7 @@ unit: $(VENV)/installed-dev
 # What starts ranks, one test at a time; each engine is built once and kept in build/cache.
 ranks: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed build/cuda-parts/downloaded
 	SLOWPATH_TEST_MPIS=$(CURDIR)/build/mpis/openmpi:$(CURDIR)/build/mpis/impi \
-	SLOWPATH_TEST_CUDA_PARTS=$(CURDIR)/build/cuda-parts $(BIN)/python -m pytest --ignore=tests/unit
+	SLOWPATH_TEST_CUDA_PARTS=$(CURDIR)/build/cuda-parts $(BIN)/python -m pytest --durations=30 --ignore=tests/unit
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/budgets.py $(RUN)
