@@ -19,6 +19,7 @@ from slowpath.experiments.measured.reduce import Reduced
 from slowpath.experiments.registry import not_comparable
 from slowpath.findings.conclude import Offer
 from slowpath.findings.remedies.advice import advice_text
+from slowpath.findings.remedies.snippet import for_programs
 from slowpath.stats import multiplicity
 from slowpath.stats.contrast import ContrastEstimate, paired, within_launch
 from slowpath.stats.estimate import estimate_over_launches
@@ -227,4 +228,5 @@ def _environment(plan: Plan, cells: Mapping[int, Cell], side: Side) -> Environme
 
 def _exports(environment: Environment) -> str | None:
     lines = [f"unset {name}" for name in environment.unset]
-    return "; ".join([*lines, *(f"export {name}={value}" for name, value in environment.variables.items())]) or None
+    lines += [f"export {name}={value}" for name, value in for_programs(environment.variables).items()]
+    return "; ".join(lines) or None

@@ -9,7 +9,7 @@ from slowpath.core.errors import UsageError
 from slowpath.findings.remedies.memory import HUGE_PAGE_BYTES
 from slowpath.findings.remedies.registry import REMEDIES, find, remedies_for
 from slowpath.findings.remedies.remedy import Remedy
-from slowpath.findings.remedies.snippet import modulefile_lines, shell_lines, snippet
+from slowpath.findings.remedies.snippet import for_programs, modulefile_lines, shell_lines, snippet
 from slowpath.mpi.forced import forced_states, forces
 from slowpath.mpi.settings import SETTINGS
 from slowpath.mpi.switches import SWITCHES, variable_named
@@ -203,4 +203,5 @@ def test_no_line_to_copy_sets_what_the_engine_alone_reads() -> None:
     """A program asks for its thread level in its code: the variable toggles it in Slowpath's own trials."""
     lines = snippet(find("thread level funneled"))
     assert (lines["shell"], lines["modulefile"]) == (None, None)
+    assert for_programs({"SLOWPATH_THREAD_LEVEL": "multiple", "UCX_TLS": "tcp"}) == {"UCX_TLS": "tcp"}
     assert "MPI_THREAD_FUNNELED" in str(lines["code"])

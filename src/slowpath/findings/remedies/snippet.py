@@ -16,14 +16,14 @@ ENGINE_ONLY = frozenset({"SLOWPATH_THREAD_LEVEL"})
 def shell_lines(variables: Mapping[str, str], unset: Sequence[str]) -> str | None:
     """Lines for a POSIX shell; None when there is nothing to set."""
     lines = [f"unset {shlex.quote(name)}" for name in unset]
-    lines += [f"export {shlex.quote(name)}={shlex.quote(value)}" for name, value in _for_programs(variables).items()]
+    lines += [f"export {shlex.quote(name)}={shlex.quote(value)}" for name, value in for_programs(variables).items()]
     return "\n".join(lines) or None
 
 
 def modulefile_lines(variables: Mapping[str, str], unset: Sequence[str]) -> str | None:
     """Lines for a modulefile in Lua (Lmod); None when there is nothing to set."""
     lines = [f"unsetenv({_lua(name)})" for name in unset]
-    lines += [f"setenv({_lua(name)}, {_lua(value)})" for name, value in _for_programs(variables).items()]
+    lines += [f"setenv({_lua(name)}, {_lua(value)})" for name, value in for_programs(variables).items()]
     return "\n".join(lines) or None
 
 
@@ -48,7 +48,8 @@ def snippet(remedy: Remedy, library: str | None = None) -> dict[str, str | None]
     return {"shell": shell, "modulefile": modulefile_lines(remedy.variables, remedy.unset), "code": remedy.code}
 
 
-def _for_programs(variables: Mapping[str, str]) -> Mapping[str, str]:
+def for_programs(variables: Mapping[str, str]) -> Mapping[str, str]:
+    """Without what the engine alone reads."""
     return {name: value for name, value in variables.items() if name not in ENGINE_ONLY}
 
 
