@@ -143,14 +143,14 @@ def _either(counts: Sequence[int]) -> str:
 def _yielding(library: Library) -> str | None:
     """How ranks of this library give their core away while they wait; None: no way is known.
 
-    A rank that spins in MPICH's shared memory keeps its core until the scheduler's slice ends: reducing 1 MiB over 8
-    ranks on 2 cores took minutes.
+    A rank that spins in MPICH's shared memory keeps its core until the scheduler's slice ends: a reduction of 1 MiB
+    over 8 ranks on 2 cores was not over after 60 s.
     """
     variables, _ = library.resolve("yield_when_idle")
     if not variables:
         return None
     written = " ".join(f"{name}={value}" for name, value in variables.items())
-    return f"hint: with {written} in front of this command, ranks of {library.mpi.name} yield while they wait"
+    return f"hint: {written} in front of this command lets ranks of {library.mpi.name} yield in collectives"
 
 
 def _mpi_line(library: Library) -> str:

@@ -11,6 +11,7 @@ from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.evaluate import findings
 from slowpath.findings.evidence.collectives import CLOSED
+from slowpath.mpi.allocator import KEEP_FREED
 from slowpath.mpi.tunings import OPEN_MPI_UNSPLIT_ALLREDUCE
 
 
@@ -64,6 +65,28 @@ def test_collectives_that_step_at_one_length_are_one_finding() -> None:
     assert "as long as 2 of 2 KiB" in several.text
     assert "take another protocol" in several.hypotheses[0]
     assert single.text.startswith("Alltoall of 8 KiB")
+
+
+def test_one_collective_measured_twice_is_not_several() -> None:
+    run = Planted()
+    for kind in ("int", "byte"):
+        for length, time_s in ((2 * KIB, 1e-6), (4 * KIB, 8e-6)):
+            call(run, time_s, collective="scan", message_bytes=length, datatype=kind)
+    assert all(one.text.startswith("Scan of 4 KiB takes") for one in findings(run.results(), ROLES))
+
+
+def test_what_helps_one_of_several_is_proven_for_none() -> None:
+    """Kept memory takes the step of one collective away, without page faults, and leaves that of the other."""
+    run = Planted()
+    run.environment("kept", GLIBC_TUNABLES=KEEP_FREED)
+    for name, kept_s in (("scan", 2e-6), ("bcast", 8e-6)):
+        for environment, slow_s in (("default", 8e-6), ("kept", kept_s)):
+            for length, time_s in ((2 * KIB, 1e-6), (4 * KIB, slow_s)):
+                call(run, time_s, environment, collective=name, message_bytes=length)
+    found = only(run)
+    assert "scan" in found.text.lower()
+    assert "bcast" in found.text.lower()
+    assert next(one for one in found.remedies if one.removed_ratio).verdict == "no effect"
 
 
 def test_a_step_without_page_faults_is_observed_only() -> None:

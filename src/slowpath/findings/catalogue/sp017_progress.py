@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from slowpath.findings.evidence.evidence import Evidence, ExposedMessage, Slowdown
 from slowpath.findings.evidence.observed import Wording, grouped, observed, place_key, slowdown_observed
-from slowpath.findings.evidence.words import memory, ratio_words, share_words, sizes, times_words
+from slowpath.findings.evidence.words import fraction_words, memory, ratio_words, sizes, times_words
 from slowpath.findings.rule import Observation, Rule, Support
 
 _WORDING = Wording("{size}messages behind a computation without MPI_Test", "with MPI_Test in between", "progress")
@@ -26,7 +26,7 @@ def _test_helps(one: Slowdown) -> bool:
 
 
 def _exposed(evidence: Evidence, one: ExposedMessage) -> Observation:
-    length, share = sizes([one.slow]), share_words(one.share, one.share_interval)
+    length, share = sizes([one.slow]), fraction_words(one.share, one.share_interval)
     return observed(
         one,
         about="progress",

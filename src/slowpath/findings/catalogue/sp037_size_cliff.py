@@ -30,10 +30,12 @@ def observe(evidence: Evidence) -> Sequence[Observation]:
     groups: dict[tuple[object, ...], list[Cliff]] = defaultdict(list)
     for one in evidence.facts(Cliff):
         groups[_same(one)].append(one)
-    found = []
+    found = list[Observation]()
     for group in groups.values():
-        worst = max(group, key=lambda one: one.ratio.value)
-        found.append(_of_several(evidence, worst, group) if len(group) > 1 else _observation(evidence, worst))
+        if len({one.collective for one in group}) > 1:
+            found.append(_of_several(evidence, group))
+        else:
+            found += [_observation(evidence, one) for one in group]
     return found
 
 
@@ -45,25 +47,36 @@ def _same(one: Cliff) -> tuple[object, ...]:
     return (own, place, sizes([one.slow]), sizes([one.fast]), one.pieces, _case(one))
 
 
-def _of_several(evidence: Evidence, worst: Cliff, group: Sequence[Cliff]) -> Observation:
-    """Said once, with the worst one's numbers."""
+def _of_several(evidence: Evidence, group: Sequence[Cliff]) -> Observation:
+    """Said once, with the worst one's numbers. A remedy has to help each of them, so that the least helped speaks."""
     ordered = sorted(group, key=lambda one: -one.ratio.value)
-    names = listed([one.collective for one in ordered])
+    worst = ordered[0]
+    names = listed(list(dict.fromkeys(one.collective for one in ordered)))
     slow, fast = sizes([worst.slow]), sizes([worst.fast])
-    least = min(one.ratio.value for one in group)
     return replace(
         _observation(evidence, worst),
         about=f"several collectives, more than their bytes at {slow}{_case(worst)}",
         place=evidence.place([cell for one in group for cell in one.cells], [names]),
-        text=f"{names.capitalize()} of {slow}{_case(worst)} take {least:.2f}x to {ratio_words(worst.ratio)} as long as "
-        f"{worst.pieces} of {fast}, which are as many bytes; {worst.collective}: {times_words(worst)}.",
+        text=f"{names.capitalize()} of {slow}{_case(worst)} take {ordered[-1].ratio.value:.2f}x to "
+        f"{ratio_words(worst.ratio)} as long as {worst.pieces} of {fast}, which are as many bytes; "
+        f"{worst.collective}: {times_words(worst)}.",
         cells=tuple(dict.fromkeys(cell.cell for one in group for cell in one.cells)),
         evidence=tuple(
             f"{one.collective}: {ratio_words(one.ratio)}, {times_words(one)}: pairs of launches of two cells"
             for one in ordered
         ),
         hypotheses=SHARED,
+        tried=_for_each(group),
     )
+
+
+def _for_each(group: Sequence[Cliff]) -> tuple[Tried, ...]:
+    """The remedy where it helps least; its controls have to stay for each."""
+    found = [one for cliff in group for one in _tried(cliff)]
+    if len(found) < len(group):
+        return ()
+    least = min(found, key=lambda one: one.removed[1])
+    return (replace(least, held=all(one.held for one in found)),)
 
 
 def _observation(evidence: Evidence, one: Cliff) -> Observation:

@@ -28,7 +28,7 @@ def ratio_words(ratio: Ratio) -> str:
     return with_interval(ratio.value, ratio.interval)
 
 
-def share_words(value: float, interval: Interval) -> str:
+def fraction_words(value: float, interval: Interval) -> str:
     """`0.91 [0.89, 0.93]`."""
     return f"{format_ratio(value, (interval[1] - interval[0]) / 2)} {format_interval(interval, value)}"
 

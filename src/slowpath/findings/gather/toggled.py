@@ -11,7 +11,7 @@ from slowpath.findings.evidence.evidence import Slowdown
 from slowpath.findings.evidence.words import sizes
 from slowpath.findings.gather.source import Source
 from slowpath.findings.gather.stayed import stayed
-from slowpath.findings.gather.under import EXPERIMENT, remedy_of, share, times_s, twin
+from slowpath.findings.gather.under import EXPERIMENT, decided, remedy_of, share, times_s, twin
 from slowpath.findings.rule import Stayed
 from slowpath.stats.removed import toggled as taken_away
 
@@ -23,11 +23,7 @@ PATHLESS: Mapping[str, Sequence[str]] = {"op": ("scan",), "start": ("alltoall",)
 def toggled(source: Source) -> list[Toggled]:
     """Of each decided contrast of these axes."""
     cells = source.cells_of(EXPERIMENT)
-    found = []
-    for one in source.slowdowns(*PATHLESS, phase="steady"):
-        if one.slow.experiment == EXPERIMENT:
-            found += list(_of(source, cells, one))
-    return found
+    return [found for one in decided(source, PATHLESS) for found in _of(source, cells, one)]
 
 
 def _of(source: Source, cells: Sequence[CellResult], one: Slowdown) -> Iterator[Toggled]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -25,11 +25,12 @@ AXES = ("op", "start", "shape", "in_place", "arrival", "environment")
 def unders(source: Source) -> list[Under]:
     """Of each decided contrast of collectives, in each environment that is on neither of its sides."""
     cells = source.cells_of(EXPERIMENT)
-    found = []
-    for one in source.slowdowns(*AXES, phase="steady"):
-        if one.slow.experiment == EXPERIMENT:
-            found += list(_of(source, cells, one))
-    return found
+    return [under for one in decided(source, AXES) for under in _of(source, cells, one)]
+
+
+def decided(source: Source, axes: Iterable[str]) -> list[Slowdown]:
+    """Contrasts of collectives on these axes, later calls."""
+    return [one for one in source.slowdowns(*axes, phase="steady") if one.slow.experiment == EXPERIMENT]
 
 
 def _of(source: Source, cells: Sequence[CellResult], one: Slowdown) -> Iterator[Under]:
