@@ -11,8 +11,6 @@ namespace slowpath::mockups {
 
 namespace {
 
-constexpr int tag = 3;
-
 std::byte* block(const Arguments& a, std::int64_t rank) {
     return element(a.receive, rank * a.receive_count, a.receive_type);
 }
@@ -90,10 +88,10 @@ int circulant(const Arguments& a, Workspace& workspace) {
     SLOWPATH_STEP(copy(workspace, block(a, rank), turned, a.receive_count, a.receive_type));
     for (int held = 1; held < size; held *= 2) {
         const int count = std::min(held, size - held) * a.receive_count;
-        SLOWPATH_STEP(workspace.raised(SLOWPATH_MPI(Sendrecv)(
-            turned, count, a.receive_type, (rank - held + size) % size, tag,
-            element(turned, std::int64_t{held} * a.receive_count, a.receive_type), count, a.receive_type,
-            (rank + held) % size, tag, workspace.apart(), MPI_STATUS_IGNORE)));
+        SLOWPATH_STEP(
+            workspace.exchange(turned, count, a.receive_type, (rank - held + size) % size,
+                               element(turned, std::int64_t{held} * a.receive_count, a.receive_type), count,
+                               a.receive_type, (rank + held) % size));
     }
     const int behind = rank * a.receive_count;
     const int ahead = (size - rank) * a.receive_count;
@@ -113,7 +111,7 @@ constexpr Mockup all[] = {
     {"allreduce", Collective::allgather, unless_counted, allreduce},
     {"alltoall", Collective::allgather, unless_counted, alltoall},
     {"gather+bcast", Collective::allgather, unless_counted, gather_bcast},
-    {"circulant", Collective::allgather, unless_counted, circulant},
+    {"circulant", Collective::allgather, unless_counted, circulant, true},
     {"nonblocking", Collective::allgather, unless_counted, nonblocking},
 };
 

@@ -98,13 +98,13 @@ int split(const Arguments& a, Workspace&) {
 
 constexpr Mockup all[] = {
     {"reduce+bcast", Collective::allreduce, unless_counted, reduce_bcast},
-    {"reduce_scatter_block+allgather", Collective::allreduce, unless_counted, reduce_scatter_block_allgather},
-    {"reduce_scatter+allgatherv", Collective::allreduce, unless_counted, reduce_scatter_allgatherv},
+    {"reduce_scatter_block+allgather", Collective::allreduce, unless_own_op, reduce_scatter_block_allgather},
+    {"reduce_scatter+allgatherv", Collective::allreduce, unless_own_op, reduce_scatter_allgatherv},
     {"allgather+reduce_local", Collective::allreduce, unless_counted, allgather_reduce_local},
     {"nonblocking", Collective::allreduce, unless_counted, nonblocking},
-    {"padded", Collective::allreduce, unless_counted, padded},
-    {"split_2", Collective::allreduce, unless_counted, split<2>},
-    {"split_8", Collective::allreduce, unless_counted, split<8>},
+    {"padded", Collective::allreduce, unless_own_op, padded},
+    {"split_2", Collective::allreduce, unless_own_op, split<2>},
+    {"split_8", Collective::allreduce, unless_own_op, split<8>},
 };
 
 }  // namespace

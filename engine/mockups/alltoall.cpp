@@ -10,8 +10,6 @@ namespace slowpath::mockups {
 
 namespace {
 
-constexpr int tag = 4;
-
 struct Blocks {
     const void* data;
     int count;
@@ -62,10 +60,10 @@ int sendrecv(const Arguments& a, Workspace& workspace) {
     for (int step = 0; step < size; ++step) {
         const int to = (rank + step) % size;
         const int from = (rank - step + size) % size;
-        SLOWPATH_STEP(workspace.raised(SLOWPATH_MPI(Sendrecv)(
+        SLOWPATH_STEP(workspace.exchange(
             element(blocks.data, std::int64_t{to} * blocks.count, blocks.type), blocks.count, blocks.type, to,
-            tag, element(a.receive, std::int64_t{from} * a.receive_count, a.receive_type), a.receive_count,
-            a.receive_type, from, tag, workspace.apart(), MPI_STATUS_IGNORE)));
+            element(a.receive, std::int64_t{from} * a.receive_count, a.receive_type), a.receive_count,
+            a.receive_type, from));
     }
     return MPI_SUCCESS;
 }
@@ -80,7 +78,7 @@ int nonblocking(const Arguments& a, Workspace&) {
 constexpr Mockup all[] = {
     {"alltoallv", Collective::alltoall, unless_counted, alltoallv},
     {"copy+alltoall", Collective::alltoall, unless_counted, copied},
-    {"sendrecv", Collective::alltoall, unless_counted, sendrecv},
+    {"sendrecv", Collective::alltoall, unless_counted, sendrecv, true},
     {"nonblocking", Collective::alltoall, unless_counted, nonblocking},
 };
 

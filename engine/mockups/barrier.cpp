@@ -8,16 +8,13 @@ namespace slowpath::mockups {
 
 namespace {
 
-constexpr int tag = 5;
-
 /// Round k: an empty message to the rank 2^k after, one from the rank 2^k before.
 int dissemination(const Arguments& a, Workspace& workspace) {
     const int rank = rank_in(a.communicator);
     const int size = size_of(a.communicator);
     for (int step = 1; step < size; step *= 2)
-        SLOWPATH_STEP(workspace.raised(
-            SLOWPATH_MPI(Sendrecv)(nullptr, 0, MPI_BYTE, (rank + step) % size, tag, nullptr, 0, MPI_BYTE,
-                                   (rank - step + size) % size, tag, workspace.apart(), MPI_STATUS_IGNORE)));
+        SLOWPATH_STEP(workspace.exchange(nullptr, 0, MPI_BYTE, (rank + step) % size, nullptr, 0, MPI_BYTE,
+                                         (rank - step + size) % size));
     return MPI_SUCCESS;
 }
 
@@ -35,7 +32,7 @@ int nonblocking(const Arguments& a, Workspace&) {
 }
 
 constexpr Mockup all[] = {
-    {"dissemination", Collective::barrier, unless_counted, dissemination},
+    {"dissemination", Collective::barrier, unless_counted, dissemination, true},
     {"allreduce", Collective::barrier, unless_counted, allreduce},
     {"nonblocking", Collective::barrier, unless_counted, nonblocking},
 };

@@ -14,8 +14,6 @@ namespace slowpath::mockups {
 
 namespace {
 
-constexpr int tag = 2;
-
 struct Place {
     int rank;
     int size;
@@ -133,12 +131,9 @@ int circulant(const Arguments& a, Workspace& workspace) {
         const int to = (at.rank + step) % at.size;
         const int from = (at.rank - step + at.size) % at.size;
         if (mine < step && mine + step < at.size)
-            SLOWPATH_STEP(workspace.raised(
-                SLOWPATH_MPI(Send)(a.receive, a.receive_count, a.receive_type, to, tag, workspace.apart())));
+            SLOWPATH_STEP(workspace.send(a.receive, a.receive_count, a.receive_type, to));
         else if (mine >= step && mine < 2 * step)
-            SLOWPATH_STEP(
-                workspace.raised(SLOWPATH_MPI(Recv)(a.receive, a.receive_count, a.receive_type, from, tag,
-                                                    workspace.apart(), MPI_STATUS_IGNORE)));
+            SLOWPATH_STEP(workspace.receive(a.receive, a.receive_count, a.receive_type, from));
     }
     return MPI_SUCCESS;
 }
@@ -147,7 +142,7 @@ constexpr Mockup all[] = {
     {"allgatherv", Collective::bcast, unless_counted, allgatherv},
     {"scatter+allgather", Collective::bcast, unless_counted, scatter_allgather},
     {"scatterv+allgatherv", Collective::bcast, unless_counted, scatterv_allgatherv},
-    {"circulant", Collective::bcast, unless_counted, circulant},
+    {"circulant", Collective::bcast, unless_counted, circulant, true},
     {"nonblocking", Collective::bcast, unless_counted, nonblocking},
     {"bytes", Collective::bcast, unless_counted, bytes},
     {"padded", Collective::bcast, unless_counted, padded},

@@ -2,15 +2,15 @@
 #include "mockups/layout.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "mockups/calls.hpp"
+#include "mockups/process.hpp"
 
 namespace slowpath::mockups {
 
 namespace {
-
-constexpr int self_tag = 1;
 
 struct Extent {
     MPI_Aint lower = 0;
@@ -53,6 +53,40 @@ std::int64_t element_bytes(MPI_Datatype type) {
     return std::max(size, 0);  // MPI_UNDEFINED is negative
 }
 
+std::span<const MPI_Datatype> basic_types() {
+    // Not constexpr: Open MPI's handles are addresses of its library.
+    static const std::array types{MPI_BYTE,
+                                  MPI_CHAR,
+                                  MPI_SIGNED_CHAR,
+                                  MPI_UNSIGNED_CHAR,
+                                  MPI_SHORT,
+                                  MPI_INT,
+                                  MPI_UNSIGNED_SHORT,
+                                  MPI_UNSIGNED,
+                                  MPI_LONG,
+                                  MPI_UNSIGNED_LONG,
+                                  MPI_FLOAT,
+                                  MPI_LONG_LONG,
+                                  MPI_DOUBLE,
+                                  MPI_UNSIGNED_LONG_LONG,
+                                  MPI_INT8_T,
+                                  MPI_INT16_T,
+                                  MPI_INT32_T,
+                                  MPI_INT64_T,
+                                  MPI_UINT8_T,
+                                  MPI_UINT16_T,
+                                  MPI_UINT32_T,
+                                  MPI_UINT64_T,
+                                  MPI_C_FLOAT_COMPLEX,
+                                  MPI_C_DOUBLE_COMPLEX};
+    return types;
+}
+
+bool is_basic(MPI_Datatype type) {
+    const std::span<const MPI_Datatype> types = basic_types();
+    return std::find(types.begin(), types.end(), type) != types.end();
+}
+
 bool is_plain(MPI_Datatype type) {
     int integers = 0;
     int addresses = 0;
@@ -62,17 +96,17 @@ bool is_plain(MPI_Datatype type) {
     return combiner == MPI_COMBINER_NAMED && is_dense(type);
 }
 
-bool is_usable(MPI_Datatype type, Workspace& workspace) {
-    int integers = 0;
-    int addresses = 0;
-    int types = 0;
-    int combiner = 0;
-    SLOWPATH_MPI(Type_get_envelope)(type, &integers, &addresses, &types, &combiner);
-    if (combiner == MPI_COMBINER_NAMED) return true;
+bool is_known(MPI_Datatype type) {
+    int bytes = 0;
+    return is_basic(type) || SLOWPATH_MPI(Pack_size)(1, type, ours(), &bytes) == MPI_SUCCESS;
+}
+
+bool is_usable(MPI_Datatype type) {
+    if (is_basic(type)) return true;
     // Nothing of it: the library looks at the datatype, and tells nobody but us.
     std::byte nothing{};
     int at = 0;
-    return SLOWPATH_MPI(Pack)(&nothing, 0, type, &nothing, 1, &at, workspace.apart()) == MPI_SUCCESS;
+    return SLOWPATH_MPI(Pack)(&nothing, 0, type, &nothing, 1, &at, ours()) == MPI_SUCCESS;
 }
 
 std::byte* element(void* begin, std::int64_t index, MPI_Datatype type) {
@@ -100,11 +134,11 @@ int copy(Workspace& workspace, const void* from, int count, MPI_Datatype type, v
         std::memcpy(to, from, static_cast<std::size_t>(count * element_bytes(type)));
         return MPI_SUCCESS;
     }
-    // Not on MPI_COMM_SELF: two threads would take each other's messages.
-    const MPI_Comm apart = workspace.apart();
-    const int rank = rank_in(apart);
-    return workspace.raised(SLOWPATH_MPI(Sendrecv)(from, count, type, rank, self_tag, to, to_count, to_type,
-                                                   rank, self_tag, apart, MPI_STATUS_IGNORE));
+    // Not on MPI_COMM_SELF, where a message could meet one of the program's.
+    const int rank = rank_in(ours());
+    const int tag = self_tag();
+    return workspace.raised(SLOWPATH_MPI(Sendrecv)(from, count, type, rank, tag, to, to_count, to_type, rank,
+                                                   tag, ours(), MPI_STATUS_IGNORE));
 }
 
 Flat::Flat(Workspace& workspace, Scratch use, void* buffer, int count, MPI_Datatype type)
@@ -120,15 +154,13 @@ Flat::Flat(Workspace& workspace, Scratch use, void* buffer, int count, MPI_Datat
 int Flat::load() {
     if (is_buffer_ || bytes_ == 0) return MPI_SUCCESS;
     int end = 0;
-    return workspace_->raised(
-        SLOWPATH_MPI(Pack)(buffer_, count_, type_, data_, bytes_, &end, workspace_->apart()));
+    return workspace_->raised(SLOWPATH_MPI(Pack)(buffer_, count_, type_, data_, bytes_, &end, ours()));
 }
 
 int Flat::store() {
     if (is_buffer_ || bytes_ == 0) return MPI_SUCCESS;
     int begin = 0;
-    return workspace_->raised(
-        SLOWPATH_MPI(Unpack)(data_, bytes_, &begin, buffer_, count_, type_, workspace_->apart()));
+    return workspace_->raised(SLOWPATH_MPI(Unpack)(data_, bytes_, &begin, buffer_, count_, type_, ours()));
 }
 
 }  // namespace slowpath::mockups

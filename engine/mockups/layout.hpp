@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "mockups/workspace.hpp"
 
@@ -21,8 +22,15 @@ std::int64_t element_bytes(MPI_Datatype type);
 /// predefined type of that kind. Anything else may be, and is packed where bytes are wanted.
 bool is_plain(MPI_Datatype type);
 
+/// Datatypes that most calls are made of, and that nobody can free.
+std::span<const MPI_Datatype> basic_types();
+bool is_basic(MPI_Datatype type);
+
+/// The library knows this handle: it may be asked about it. (A question about another one goes to the error
+/// handler of MPI_COMM_WORLD or MPI_COMM_SELF, and ends most programs.)
+bool is_known(MPI_Datatype type);
 /// Messages can be made of it: a predefined datatype, or one that is committed.
-bool is_usable(MPI_Datatype type, Workspace& workspace);
+bool is_usable(MPI_Datatype type);
 
 /// The place of element `index`.
 std::byte* element(void* begin, std::int64_t index, MPI_Datatype type);

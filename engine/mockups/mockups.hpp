@@ -68,11 +68,11 @@ struct Arguments {
     MPI_Comm communicator = MPI_COMM_NULL;
 };
 
-/// Memory and communicators that a mock-up keeps from call to call: the first call pays, later ones do not.
-/// One for each communicator; freed with it (workspace.hpp).
+/// What mock-ups know of a communicator; freed with it (workspace.hpp).
 class Workspace;
-/// The communicator's own.  The first call for a communicator makes it, and is collective.
-Workspace& workspace_of(MPI_Comm communicator);
+/// The communicator's own, made when it is asked for first; local.  nullptr: the library does not know the
+/// communicator.
+Workspace* workspace_of(MPI_Comm communicator);
 
 /// The same on all ranks of the communicator, whatever their own arguments are.
 struct Mockup {
@@ -83,6 +83,7 @@ struct Mockup {
     /// differ between ranks.
     const char* (*obstacle)(const Arguments&);
     int (*run)(const Arguments&, Workspace&);  ///< an MPI error code
+    bool sends = false;                        ///< messages of its own: only where Workspace::can_send
 };
 
 std::span<const Mockup> mockups();

@@ -91,12 +91,12 @@ int split(const Arguments& a, Workspace&) {
 
 constexpr Mockup all[] = {
     {"allreduce", Collective::reduce, unless_counted, allreduce},
-    {"reduce_scatter_block+gather", Collective::reduce, unless_counted, reduce_scatter_block_gather},
-    {"reduce_scatter+gatherv", Collective::reduce, unless_counted, reduce_scatter_gatherv},
-    {"reduce_scatter", Collective::reduce, unless_counted, reduce_scatter},
+    {"reduce_scatter_block+gather", Collective::reduce, unless_own_op, reduce_scatter_block_gather},
+    {"reduce_scatter+gatherv", Collective::reduce, unless_own_op, reduce_scatter_gatherv},
+    {"reduce_scatter", Collective::reduce, unless_own_op, reduce_scatter},
     {"nonblocking", Collective::reduce, unless_counted, nonblocking},
-    {"split_2", Collective::reduce, unless_counted, split<2>},
-    {"split_8", Collective::reduce, unless_counted, split<8>},
+    {"split_2", Collective::reduce, unless_own_op, split<2>},
+    {"split_8", Collective::reduce, unless_own_op, split<8>},
 };
 
 }  // namespace

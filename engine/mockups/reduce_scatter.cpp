@@ -91,7 +91,7 @@ int nonblocking(const Arguments& a, Workspace&) {
 
 constexpr Mockup all[] = {
     {"reduce+scatter", Collective::reduce_scatter_block, unless_counted, reduce_and_scatter},
-    {"reduce_scatter", Collective::reduce_scatter_block, unless_counted, block_by_reduce_scatter},
+    {"reduce_scatter", Collective::reduce_scatter_block, unless_own_op, block_by_reduce_scatter},
     {"allreduce", Collective::reduce_scatter_block, unless_counted, block_by_allreduce},
     {"nonblocking", Collective::reduce_scatter_block, unless_counted, block_nonblocking},
     {"allreduce", Collective::reduce_scatter, unless_counted, by_allreduce},

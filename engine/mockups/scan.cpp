@@ -10,8 +10,6 @@ namespace slowpath::mockups {
 
 namespace {
 
-constexpr int tag = 6;
-
 int place_own(const Arguments& a, Workspace& workspace) {
     if (a.send == MPI_IN_PLACE) return MPI_SUCCESS;
     return copy(workspace, a.send, a.receive, a.receive_count, a.receive_type);
@@ -59,10 +57,9 @@ int doubling(const Arguments& a, Workspace& workspace, void* result) {
     int code = MPI_SUCCESS;
     for (int step = 1; step < size; step *= 2) {
         const bool gets = rank >= step;
-        SLOWPATH_STEP(workspace.raised(SLOWPATH_MPI(Sendrecv)(
-            result, a.receive_count, a.receive_type, rank + step < size ? rank + step : MPI_PROC_NULL, tag,
-            before, a.receive_count, a.receive_type, gets ? rank - step : MPI_PROC_NULL, tag,
-            workspace.apart(), MPI_STATUS_IGNORE)));
+        SLOWPATH_STEP(workspace.exchange(
+            result, a.receive_count, a.receive_type, rank + step < size ? rank + step : MPI_PROC_NULL, before,
+            a.receive_count, a.receive_type, gets ? rank - step : MPI_PROC_NULL));
         // An op that refuses the datatype does so on this rank alone: the others wait for its message all the
         // same.
         if (!gets || code != MPI_SUCCESS) continue;
@@ -83,9 +80,8 @@ int exscan_doubling(const Arguments& a, Workspace& workspace) {
     SLOWPATH_STEP(copy(workspace, input_of(a), inclusive, a.receive_count, a.receive_type));
     SLOWPATH_STEP(doubling(a, workspace, inclusive));
     const int next = rank + 1 < size_of(a.communicator) ? rank + 1 : MPI_PROC_NULL;
-    return workspace.raised(SLOWPATH_MPI(Sendrecv)(
-        inclusive, a.receive_count, a.receive_type, next, tag, a.receive, a.receive_count, a.receive_type,
-        rank > 0 ? rank - 1 : MPI_PROC_NULL, tag, workspace.apart(), MPI_STATUS_IGNORE));
+    return workspace.exchange(inclusive, a.receive_count, a.receive_type, next, a.receive, a.receive_count,
+                              a.receive_type, rank > 0 ? rank - 1 : MPI_PROC_NULL);
 }
 
 int scan_nonblocking(const Arguments& a, Workspace&) {
@@ -105,10 +101,10 @@ int exscan_nonblocking(const Arguments& a, Workspace&) {
 constexpr Mockup all[] = {
     {"exscan+reduce_local", Collective::scan, unless_counted, exscan_reduce_local},
     {"allgather+reduce_local", Collective::scan, unless_counted, scan_allgather},
-    {"doubling", Collective::scan, unless_counted, scan_doubling},
+    {"doubling", Collective::scan, unless_counted, scan_doubling, true},
     {"nonblocking", Collective::scan, unless_counted, scan_nonblocking},
     {"allgather+reduce_local", Collective::exscan, unless_counted, exscan_allgather},
-    {"doubling", Collective::exscan, unless_counted, exscan_doubling},
+    {"doubling", Collective::exscan, unless_counted, exscan_doubling, true},
     {"nonblocking", Collective::exscan, unless_counted, exscan_nonblocking},
 };
 

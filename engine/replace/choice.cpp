@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "mockups/layout.hpp"
-#include "replace/members.hpp"
+#include "mockups/workspace.hpp"
 
 namespace slowpath::replace {
 
@@ -13,27 +13,31 @@ namespace {
 
 using mockups::Collective;
 
-/// The library reduces such elements by such an op; a rank by itself asks, so that the answer is no more than
-/// a code.
-bool bears(const mockups::Arguments& a, Members& members) {
-    if (a.op == MPI_OP_NULL) return false;
-    if (members.op == a.op && members.type == a.receive_type) return true;
-    char nothing = 0;
-    const MPI_Comm alone = mockups::workspace_of(a.communicator).alone();
-    if (PMPI_Allreduce(MPI_IN_PLACE, &nothing, 0, a.receive_type, a.op, alone) != MPI_SUCCESS) return false;
-    members.op = a.op;
-    members.type = a.receive_type;
-    return true;
+/// One buffer to send and to receive, which MPI forbids (MPI-4.1 section 6.1) and libraries refuse. Not where
+/// datatypes of the program's own may lead to other bytes: that is correct, and other ranks need not do so.
+bool is_aliased(const mockups::Arguments& a, const mockups::Workspace& workspace) {
+    if (a.collective == Collective::allgather)
+        return mockups::is_basic(a.send_type) && mockups::is_basic(a.receive_type) &&
+               a.send == mockups::element(a.receive, std::int64_t{workspace.rank()} * a.receive_count,
+                                          a.receive_type);
+    if (a.send != a.receive) return false;
+    switch (a.collective) {
+        case Collective::alltoall:
+            return mockups::is_basic(a.send_type) && mockups::is_basic(a.receive_type);
+        case Collective::reduce:
+            return workspace.rank() == a.root;
+        case Collective::reduce_scatter:
+            return a.receive_counts[workspace.rank()] > 0;
+        default:
+            return true;
+    }
 }
 
-/// A root, datatypes and an op that the library will not refuse: a mock-up would find out in its midst, and
+/// Buffers, datatypes and an op that the library will not refuse: a mock-up would find out in its midst, and
 /// some ranks would wait for others.
-bool is_sound(const mockups::Arguments& a, Members& members) {
-    if (a.root < 0 || a.root >= members.size) return false;
-    const auto usable = [&](MPI_Datatype type) {
-        return mockups::is_usable(type, mockups::workspace_of(a.communicator));
-    };
-    const bool is_root = members.rank == a.root;
+bool is_sound(const mockups::Arguments& a, mockups::Workspace& workspace) {
+    const auto usable = [](MPI_Datatype type) { return mockups::is_usable(type); };
+    const bool is_root = workspace.rank() == a.root;
     const bool in_place = a.send == MPI_IN_PLACE;
     switch (a.collective) {
         case Collective::barrier:
@@ -44,49 +48,18 @@ bool is_sound(const mockups::Arguments& a, Members& members) {
             return (a.receive == MPI_IN_PLACE || usable(a.receive_type)) && (!is_root || usable(a.send_type));
         case Collective::allgather:
         case Collective::alltoall:
-            return (in_place || usable(a.send_type)) && usable(a.receive_type);
+            return !is_aliased(a, workspace) && (in_place || usable(a.send_type)) && usable(a.receive_type);
         case Collective::bcast:
             return usable(a.receive_type);
         default:
-            return usable(a.receive_type) && bears(a, members);
+            return !is_aliased(a, workspace) && usable(a.receive_type) &&
+                   workspace.bears(a.op, a.receive_type);
     }
 }
 
-/// Datatypes that calls are made of, and that nobody can free.
-constexpr std::size_t most_types = 24;
-std::array<MPI_Datatype, most_types> predefined() {
-    return {MPI_BYTE,
-            MPI_CHAR,
-            MPI_SIGNED_CHAR,
-            MPI_UNSIGNED_CHAR,
-            MPI_SHORT,
-            MPI_UNSIGNED_SHORT,
-            MPI_INT,
-            MPI_UNSIGNED,
-            MPI_LONG,
-            MPI_UNSIGNED_LONG,
-            MPI_LONG_LONG,
-            MPI_FLOAT,
-            MPI_UNSIGNED_LONG_LONG,
-            MPI_DOUBLE,
-            MPI_INT8_T,
-            MPI_INT16_T,
-            MPI_INT32_T,
-            MPI_INT64_T,
-            MPI_UINT8_T,
-            MPI_UINT16_T,
-            MPI_UINT32_T,
-            MPI_UINT64_T,
-            MPI_C_FLOAT_COMPLEX,
-            MPI_C_DOUBLE_COMPLEX};
-}
-
-/// What a call's length is counted in, as mockups::message_bytes has it; MPI_DATATYPE_NULL: several counts.
+/// What a call's length is counted in, as mockups::message_bytes has it; a barrier's is MPI_DATATYPE_NULL.
 MPI_Datatype counted_in(const mockups::Arguments& a) {
     switch (a.collective) {
-        case Collective::barrier:
-        case Collective::reduce_scatter:
-            return MPI_DATATYPE_NULL;
         case Collective::gather:
             return a.send == MPI_IN_PLACE ? a.receive_type : a.send_type;
         case Collective::scatter:
@@ -112,7 +85,7 @@ void Choices::take(const Table& table) {
             if (place(one.row.mockup->of) != of) continue;
             bytes = {std::min(bytes.from, one.row.bytes.from), std::max(bytes.to, one.row.bytes.to)};
         }
-        for (const MPI_Datatype type : predefined()) {
+        for (const MPI_Datatype type : mockups::basic_types()) {
             const std::int64_t size = mockups::element_bytes(type);
             if (size == 0) continue;
             const std::int64_t most = std::numeric_limits<int>::max();
@@ -141,17 +114,23 @@ void Choices::clear() {
     rows_.clear();
 }
 
-Counted* Choices::choose(const mockups::Arguments& a) {
-    // What no communicator or datatype is the library refuses, by its own call.
+Counted* Choices::choose(const mockups::Arguments& a, mockups::Workspace*& workspace) {
+    // What no communicator is the library refuses, by its own call.
     if (a.communicator == MPI_COMM_NULL) return nullptr;
+    workspace = mockups::workspace_of(a.communicator);
+    // On an intercommunicator other arguments are significant (MPI-4.1 section 6.2.3): none is looked at.
+    if (workspace == nullptr || !workspace->is_of_this_world()) return nullptr;
+    if (a.root < 0 || a.root >= workspace->size()) return nullptr;
+    const bool is_barrier = a.collective == Collective::barrier;
+    if (!is_barrier && !mockups::is_known(counted_in(a))) return nullptr;
     const std::optional<std::int64_t> bytes = mockups::message_bytes(a);
-    if (!bytes || (*bytes == 0 && a.collective != mockups::Collective::barrier)) return nullptr;
+    if (!bytes || (*bytes == 0 && !is_barrier)) return nullptr;
     for (Counted& one : rows_) {
-        if (one.row.mockup->of != a.collective || !one.row.bytes.holds(*bytes)) continue;
-        Members* const members = members_of(a.communicator);
-        if (members == nullptr || !members->share_the_table) return nullptr;
-        if (!one.row.ranks.holds(members->size) || one.row.mockup->obstacle(a) != nullptr) continue;
-        if (!is_sound(a, *members)) return nullptr;
+        const mockups::Mockup& mockup = *one.row.mockup;
+        if (mockup.of != a.collective || !one.row.bytes.holds(*bytes)) continue;
+        if (!one.row.ranks.holds(workspace->size()) || mockup.obstacle(a) != nullptr) continue;
+        if (mockup.sends && !workspace->can_send()) continue;
+        if (!is_sound(a, *workspace)) return nullptr;
         one.calls.fetch_add(1, std::memory_order_relaxed);
         return &one;
     }

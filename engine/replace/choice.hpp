@@ -6,8 +6,10 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <new>
 #include <vector>
 
+#include "mockups/workspace.hpp"
 #include "replace/parts.hpp"
 #include "replace/table.hpp"
 
@@ -28,7 +30,11 @@ class Choices {
 
     /// nullptr: the library's own call. The same on all ranks: it rests on the number of ranks, on what
     /// mockups::message_bytes says, the op and the root.
-    Counted* choose(const mockups::Arguments& arguments);
+    /// @param workspace The communicator's, where a mock-up is chosen.
+    Counted* choose(const mockups::Arguments& arguments, mockups::Workspace*& workspace);
+    /// Chooses, and calls the mock-up or `own`.
+    template <class Own>
+    int call(const mockups::Arguments& arguments, const Own& own);
 
     /// Where the window of a collective's last datatype is kept for the library in front.
     void keep_window_at(mockups::Collective of, LastWindow* last) { last_[place(of)] = last; }
@@ -43,5 +49,23 @@ class Choices {
     std::array<LastWindow*, 22> last_{};
     std::array<std::vector<Window>, 22> windows_{};  ///< of predefined datatypes, whose handles never change
 };
+
+/// Errors of the parts reach the communicator's error handler as those of the collective do: the parts are
+/// called on that communicator, and what is sent on one of ours is raised on it (mockups/workspace.hpp).
+template <class Own>
+int Choices::call(const mockups::Arguments& arguments, const Own& own) {
+    mockups::Workspace* workspace = nullptr;
+    if (Counted* const row = choose(arguments, workspace)) {
+        try {
+            const int code = row->row.mockup->run(arguments, *workspace);
+            mockups::release_long_memory();
+            return code;
+        } catch (const std::bad_alloc&) {
+            return workspace->raised(MPI_ERR_NO_MEM);
+        }
+    }
+    keep_window(arguments);
+    return own();
+}
 
 }  // namespace slowpath::replace

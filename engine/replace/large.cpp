@@ -23,10 +23,7 @@ int narrow(MPI_Count count) {
 /// @param own The library's function, with the counts as the program gave them.
 template <class Own>
 int call(const Arguments& a, const Own& own) {
-    if (Counted* const row = choices().choose(a))
-        return row->row.mockup->run(a, mockups::workspace_of(a.communicator));
-    choices().keep_window(a);
-    return own();
+    return choices().call(a, own);
 }
 
 Arguments blocks(Collective of, const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive,

@@ -36,13 +36,18 @@ int search_object(dl_phdr_info* object, std::size_t, void* wanted) {
 
 void* original(const char* name) {
     if (void* const next = dlsym(RTLD_NEXT, name)) return next;
-    char profiled[64];
-    std::snprintf(profiled, sizeof profiled, "P%s", name);
-    Search search{profiled, nullptr};
-    dl_iterate_phdr(search_object, &search);
-    if (search.found != nullptr) return search.found;
+    char of_library[64];
+    std::snprintf(of_library, sizeof of_library, "P%s", name);
+    if (void* const found = in_library(of_library)) return found;
     std::fprintf(stderr, "slowpath-coll: the MPI library has no %s\n", name);
     std::abort();
+}
+
+void* in_library(const char* name) {
+    if (void* const next = dlsym(RTLD_NEXT, name)) return next;
+    Search search{name, nullptr};
+    dl_iterate_phdr(search_object, &search);
+    return search.found;
 }
 
 }  // namespace slowpath::replace

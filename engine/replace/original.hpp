@@ -8,4 +8,7 @@ namespace slowpath::replace {
 /// profiling name. Ends the program where there is none.
 void* original(const char* name);
 
+/// What the MPI library has of this name itself: a profiling name or data. nullptr: it has none.
+void* in_library(const char* name);
+
 }  // namespace slowpath::replace

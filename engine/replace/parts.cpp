@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replace/parts.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "mockups/process.hpp"
 #include "replace/replacements.hpp"
 
 namespace slowpath::replace {
@@ -39,18 +43,46 @@ void share(std::string& text) {
     PMPI_Bcast(text.data(), static_cast<int>(length), MPI_CHAR, 0, MPI_COMM_WORLD);
 }
 
+/// A table of each length for each number of ranks is far shorter; the length must fit an int.
+constexpr std::size_t most_bytes = std::size_t{16} << 20;
+
+/// Nothing but a regular file: others may have no end, or nobody who writes to them.
 std::string read_file(const char* path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) {
+    const int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    struct stat status {};
+    std::string text;
+    if (file < 0 || fstat(file, &status) != 0)
         problem = std::string("can't read it: ") + std::strerror(errno);
-        return {};
+    else if (!S_ISREG(status.st_mode))
+        problem = "it is no regular file";
+    else
+        text.resize(most_bytes + 1);
+    std::size_t length = 0;
+    while (length < text.size()) {
+        const ssize_t got = read(file, text.data() + length, text.size() - length);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) problem = std::string("can't read it: ") + std::strerror(errno);
+        if (got <= 0) break;
+        length += static_cast<std::size_t>(got);
     }
-    return {std::istreambuf_iterator<char>(file), {}};
+    if (file >= 0) close(file);
+    if (length > most_bytes) problem = "it is longer than 16 MiB";
+    text.resize(problem.empty() ? length : 0);
+    return text;
+}
+
+/// What a terminal can be given: without control characters, and not endless.
+std::string shown(std::string_view text) {
+    constexpr std::size_t most = 200;
+    std::string made(text.substr(0, most));
+    for (char& one : made)
+        if (static_cast<unsigned char>(one) < ' ' || one == 0x7f) one = '?';
+    return text.size() > most ? made + "..." : made;
 }
 
 /// What messages call the table.
 std::string called(const char* table) {
-    return *table == '{' ? "SLOWPATH_COLL" : table;
+    return *table == '{' ? "SLOWPATH_COLL" : shown(table);
 }
 
 bool begin(const char* given, const char* report) {
@@ -60,6 +92,7 @@ bool begin(const char* given, const char* report) {
     std::string text = !first ? "" : *given == '{' ? given : read_file(given);
     share(text);
     share(problem);
+    if (problem.empty() && !mockups::begin()) problem = "the MPI library makes no communicator for it";
     if (problem.empty()) {
         auto read = read_table(text);
         if (const auto* const wrong = std::get_if<std::string>(&read)) {
@@ -68,7 +101,7 @@ bool begin(const char* given, const char* report) {
             choices().take(table);
         } else {
             std::string version = library_version();
-            problem = "it is for " + table.mpi + ", the program runs with " +
+            problem = "it is for " + shown(table.mpi) + ", the program runs with " +
                       version.substr(0, version.find_first_of(",\n"));
         }
     }
@@ -123,9 +156,17 @@ void report() {
                 "}";
         ++i;
     }
-    std::ofstream file(report_path);
-    file << text << "]}\n" << std::flush;
-    if (!file) std::fprintf(stderr, "slowpath-coll: can't write %s\n", report_path.c_str());
+    text += "]}\n";
+    // A FIFO without a reader must not keep the program in MPI_Finalize.
+    const int file = open(report_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0666);
+    std::size_t length = 0;
+    for (ssize_t got = 1; file >= 0 && length < text.size() && got > 0;
+         length += static_cast<std::size_t>(got))
+        if ((got = write(file, text.data() + length, text.size() - length)) < 0) break;
+    if (length < text.size())
+        std::fprintf(stderr, "slowpath-coll: can't write %s: %s\n", shown(report_path).c_str(),
+                     std::strerror(errno));
+    if (file >= 0) close(file);
 }
 
 }  // namespace

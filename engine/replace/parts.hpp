@@ -28,6 +28,7 @@ struct Parts {
     const void* profiled_init;
     /// Collective over MPI_COMM_WORLD: rank 0 reads the table, which is a path, or its text from its first {
     /// on; all ranks get it.
+    /// @param table Rank 0's counts; null elsewhere or not.
     /// @return False: nothing is replaced; rank 0 has said why.
     bool (*begin)(const char* table, const char* report_path);
     /// What stands in for "MPI_Bcast", of the same type; nullptr: no row is about it.

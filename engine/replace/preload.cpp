@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "replace/agreement.hpp"
 #include "replace/original.hpp"
 #include "replace/parts.hpp"
 
@@ -77,6 +78,7 @@ struct alignas(32) Way {
 };
 constinit std::array<Way, call_count> ways{};
 constinit std::atomic<const Parts*> parts{nullptr};
+constinit std::atomic<bool> has_begun{false};
 
 template <class Function>
 Function original_as(const char* name) {
@@ -109,10 +111,10 @@ template <class Function>
     return target<Function>(call);
 }
 
-/// libslowpath-coll-parts.so from the folder of this library; nullptr, with a line about it: it can't be
-/// used.
-const Parts* open_parts() {
+/// libslowpath-coll-parts.so from the folder of this library; nullptr, with the problem: it can't be used.
+const Parts* open_parts(std::array<char, 4352>& problem) {
     char path[4096];
+    problem = {"the folder of libslowpath-coll.so is not known"};
     Dl_info here;
     if (dladdr(reinterpret_cast<void*>(&open_parts), &here) == 0 || here.dli_fname == nullptr) return nullptr;
     const char* const slash = std::strrchr(here.dli_fname, '/');
@@ -120,28 +122,30 @@ const Parts* open_parts() {
     std::snprintf(path, sizeof path, "%.*slibslowpath-coll-parts.so", folder, here.dli_fname);
     void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
-        std::fprintf(stderr, "slowpath-coll: %s; nothing is replaced\n", dlerror());
+        std::snprintf(problem.data(), problem.size(), "%s", dlerror());
         return nullptr;
     }
     const auto get = reinterpret_cast<decltype(&slowpath_coll_parts)>(dlsym(library, "slowpath_coll_parts"));
     const Parts* const found = get == nullptr ? nullptr : get();
     // Bound to another MPI than the program's: compiled for that one.
-    void* const own =
-        dlsym(RTLD_NEXT, "PMPI_Init") != nullptr ? dlsym(RTLD_NEXT, "PMPI_Init") : original("MPI_Init");
-    if (found == nullptr || (found->profiled_init != own)) {
-        std::fprintf(stderr,
-                     "slowpath-coll: %s is built for another MPI than the program's; nothing is replaced\n",
-                     path);
+    // A library preloaded before this one may define the profiling names, too, as libslowpath-watch.so does.
+    void* const first = dlsym(RTLD_DEFAULT, "PMPI_Init");
+    void* const behind = dlsym(RTLD_NEXT, "PMPI_Init");
+    void* const own = behind != nullptr ? behind : original("MPI_Init");
+    if (found == nullptr || (found->profiled_init != own && found->profiled_init != first)) {
+        std::snprintf(problem.data(), problem.size(), "%s is built for another MPI than the program's", path);
         return nullptr;
     }
     return found;
 }
 
 void begin() {
+    if (has_begun.exchange(true)) return;
     const char* const table = std::getenv("SLOWPATH_COLL");
-    if (table == nullptr || *table == '\0' || parts.load() != nullptr) return;
-    const Parts* const found = open_parts();
-    if (found == nullptr) return;
+    const bool has_table = table != nullptr && *table != '\0';
+    std::array<char, 4352> problem{};
+    const Parts* const found = open_parts(problem);
+    if (!slowpath::replace::agree(found == nullptr ? problem.data() : nullptr, has_table)) return;
     parts.store(found);
     if (!found->begin(table, std::getenv("SLOWPATH_COLL_REPORT"))) return;
     for (std::size_t call = 0; call < call_count; ++call) {
@@ -178,7 +182,7 @@ namespace {
 /// Fortran layers that call the functions of C, as those of MPICH and Intel MPI do, have begun when this is
 /// asked; one that calls the profiling names, as Open MPI's does, passes all of its calls by.
 void begin_of_fortran() {
-    if (parts.load() != nullptr) return;
+    if (has_begun.load()) return;
     begin();
     if (const Parts* const used = parts.load())
         used->say(

@@ -10,13 +10,8 @@ namespace {
 using mockups::Arguments;
 using mockups::Collective;
 
-/// Errors of the parts reach the communicator's error handler as those of the collective do: the parts are
-/// called on that communicator, and what is sent on one of ours is raised on it (mockups/calls.hpp).
 int call(const Arguments& a) {
-    if (Counted* const row = choices().choose(a))
-        return row->row.mockup->run(a, mockups::workspace_of(a.communicator));
-    choices().keep_window(a);
-    return mockups::call_library(a);
+    return choices().call(a, [&] { return mockups::call_library(a); });
 }
 
 int barrier(MPI_Comm among) {

@@ -52,7 +52,14 @@ class Reader {
             if (one == '\0' || static_cast<unsigned char>(one) < ' ') refuse("a string without an end");
             found += one;
             if (one != '\\') continue;
-            found.back() = next();  // escapes of letters mean nothing in the names that are read
+            const char escaped = next();
+            if (std::string_view("\"\\/bfnrtu").find(escaped) == std::string_view::npos)
+                refuse("a bad escape");
+            // No name that is read has an escape; one that has stays as it is written.
+            if (std::string_view("\"\\/").find(escaped) == std::string_view::npos)
+                found += escaped;
+            else
+                found.back() = escaped;
         }
         return found;
     }
@@ -142,6 +149,12 @@ class Reader {
     std::string wrong_;
 };
 
+/// A name as messages have it.
+std::string shortened(const std::string& name) {
+    constexpr std::size_t most = 40;
+    return name.size() <= most ? name : name.substr(0, most) + "...";
+}
+
 Range range(Reader& reader) {
     std::array<std::int64_t, 2> ends{};
     std::size_t count = 0;
@@ -177,7 +190,9 @@ Row row(Reader& reader) {
     }
     const auto of = mockups::collective_named(*collective);
     const mockups::Mockup* const found = of ? mockups::find(*of, *mockup) : nullptr;
-    if (found == nullptr) reader.refuse("no mock-up '" + *mockup + "' of a collective '" + *collective + "'");
+    if (found == nullptr)
+        reader.refuse("no mock-up '" + shortened(*mockup) + "' of a collective '" + shortened(*collective) +
+                      "'");
     return {found, *ranks, *bytes};
 }
 

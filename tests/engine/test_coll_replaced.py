@@ -41,28 +41,45 @@ def rows(which: int) -> Table:
 
 
 @pytest.fixture
-def replaced(ranks: Ranks, tmp_path: Path) -> Run:
+def program(ranks: Ranks, tmp_path: Path) -> Callable[[str], Path]:
+    """Compiles a program of SOURCES."""
+
+    def compiled(source: str) -> Path:
+        if ranks.mpi.mpicxx is None:
+            pytest.skip("no compiler wrapper")
+        made = tmp_path / source.removesuffix(".c")
+        argv = [str(ranks.mpi.mpicxx.with_name("mpicc")), "-O1", "-o", str(made), str(SOURCES / source)]
+        # The only MPI here with a Fortran layer; what is declared weak does not make the linker keep it.
+        fortran = ["-Wl,--no-as-needed", "-lmpifort"] if ranks.mpi.name == "intelmpi" else []
+        subprocess.run([*argv, "-lpthread", "-lm", *fortran], env=ranks.environ(), check=True, capture_output=True)
+        return made
+
+    return compiled
+
+
+def library_of(ranks: Ranks) -> Path:
+    return ranks.engine.program.parent / "libslowpath-coll.so"
+
+
+def text_of(ranks: Ranks, table: Table) -> str:
+    return json.dumps({"schema": 1, "mpi": f"{ranks.mpi.name}-{ranks.mpi.version}", "rows": table})
+
+
+@pytest.fixture
+def replaced(ranks: Ranks, program: Callable[[str], Path], tmp_path: Path) -> Run:
     """Runs a program of SOURCES with a table, or its text; what it printed and its report."""
 
     def run(
         source: str, table: Table | str, *words: str, ranks_of_it: int = 2, in_variable: bool = False
     ) -> tuple[Process, dict[str, Any]]:
-        if ranks.mpi.mpicxx is None:
-            pytest.skip("no compiler wrapper")
-        program = tmp_path / source.removesuffix(".c")
-        argv = [str(ranks.mpi.mpicxx.with_name("mpicc")), "-O1", "-o", str(program), str(SOURCES / source)]
-        # The only MPI here with a Fortran layer; what is declared weak does not make the linker keep it.
-        fortran = ["-Wl,--no-as-needed", "-lmpifort"] if ranks.mpi.name == "intelmpi" else []
-        subprocess.run([*argv, "-lpthread", "-lm", *fortran], env=ranks.environ(), check=True, capture_output=True)
-        known = {"schema": 1, "mpi": f"{ranks.mpi.name}-{ranks.mpi.version}", "rows": table}
-        text = table if isinstance(table, str) else json.dumps(known)
+        text = table if isinstance(table, str) else text_of(ranks, table)
         (tmp_path / "tuning.json").write_text(text)
         variables = {
-            "LD_PRELOAD": str(ranks.engine.program.parent / "libslowpath-coll.so"),
+            "LD_PRELOAD": str(library_of(ranks)),
             "SLOWPATH_COLL": text if in_variable else str(tmp_path / "tuning.json"),
             "SLOWPATH_COLL_REPORT": str(tmp_path / "report.json"),
         }
-        done = ranks.start(str(program), *words, ranks=ranks_of_it, exported=variables)
+        done = ranks.start(str(program(source)), *words, ranks=ranks_of_it, exported=variables)
         assert done.returncode == 0, done.stdout + done.stderr
         return done, json.loads((tmp_path / "report.json").read_text())
 

@@ -182,7 +182,8 @@ Call::~Call() {
 int Call::run() {
     if (mockup_ != nullptr) {
         // The first call pays for what the mock-up keeps, as the library's own does.
-        if (workspace_ == nullptr) workspace_ = &mockups::workspace_of(operands_.arguments().communicator);
+        if (workspace_ == nullptr) workspace_ = mockups::workspace_of(operands_.arguments().communicator);
+        if (workspace_ == nullptr || (mockup_->sends && !workspace_->can_send())) return MPI_ERR_COMM;
         return mockup_->run(operands_.arguments(), *workspace_);
     }
     if (start_ == Start::blocking) return issue(operands_, {start_, nullptr});

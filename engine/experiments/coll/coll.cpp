@@ -12,6 +12,7 @@
 #include "coll/tabulate.hpp"
 #include "coll/team.hpp"
 #include "core/pattern.hpp"
+#include "mockups/process.hpp"
 #include "mpi/agree.hpp"
 #include "mpi/check.hpp"
 #include "mpi/nodes.hpp"
@@ -111,6 +112,8 @@ Outcome run(Context& context, const Assignment& assignment) {
     const Config config = configure(assignment);
     const mpi::Session& session = context.session;
     if (const auto reason = obstacle(config, session.size())) return ended(Status::skipped, *reason);
+    if (!config.by_library() && !mockups::begin())
+        return ended(Status::skipped, "way=" + config.way + ": the MPI library makes no communicator for it");
     const int members = config.members.value_or(session.size());
     Meeting* const meeting = meeting_of(session.control(), members);
     Team team(config);

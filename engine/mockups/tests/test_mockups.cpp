@@ -10,6 +10,8 @@
 
 #include "cases.hpp"
 #include "mockups/mockups.hpp"
+#include "mockups/process.hpp"
+#include "mockups/workspace.hpp"
 
 namespace {
 
@@ -135,7 +137,9 @@ void compare(const Case& one, MPI_Comm communicator) {
     obstacles.push_back(obstacle == nullptr ? 0 : 1);
     if (obstacle != nullptr) return;
     if (call_library(by_library.a) != MPI_SUCCESS) fail(one, "the library refused its own call");
-    if (one.mockup->run(by_mockup.a, workspace_of(communicator)) != MPI_SUCCESS) fail(one, "an error code");
+    Workspace& workspace = *workspace_of(communicator);
+    if (one.mockup->sends && !workspace.can_send()) fail(one, "no tag is free");
+    if (one.mockup->run(by_mockup.a, workspace) != MPI_SUCCESS) fail(one, "an error code");
     if (by_library.send.packed() != by_mockup.send.packed()) fail(one, "it wrote to what it sends");
     if (result(one, by_library) != result(one, by_mockup)) fail(one, "another result");
     if (by_library.receive.rest() != by_mockup.receive.rest()) fail(one, "it wrote where no data belong");
@@ -177,6 +181,7 @@ int main(int argc, char** argv) {
     MPI_Comm communicator = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
     MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+    if (!begin()) return 2;
     const std::vector<Kind> all_kinds = kinds(rank);
     const std::string only = argc > 1 ? argv[1] : "";
     all_cases(all_kinds, communicator, only == "all" ? "" : only, size == 1 || !only.empty());
