@@ -51,21 +51,24 @@ int copied(const Arguments& a, Workspace& workspace) {
                                   a.receive_type, a.communicator);
 }
 
-/// Round k: to the rank k after, from the rank k before.
+/// Round k: to the rank k after, from the rank k before. A rank that meets an error goes on, since others
+/// wait for it.
 int sendrecv(const Arguments& a, Workspace& workspace) {
     const int rank = rank_in(a.communicator);
     const int size = size_of(a.communicator);
     Blocks blocks{};
     SLOWPATH_STEP(blocks_of(a, workspace, size, blocks));
+    int code = MPI_SUCCESS;
     for (int step = 0; step < size; ++step) {
         const int to = (rank + step) % size;
         const int from = (rank - step + size) % size;
-        SLOWPATH_STEP(workspace.exchange(
+        const int found = workspace.exchange(
             element(blocks.data, std::int64_t{to} * blocks.count, blocks.type), blocks.count, blocks.type, to,
             element(a.receive, std::int64_t{from} * a.receive_count, a.receive_type), a.receive_count,
-            a.receive_type, from));
+            a.receive_type, from);
+        if (code == MPI_SUCCESS) code = found;
     }
-    return MPI_SUCCESS;
+    return code;
 }
 
 int nonblocking(const Arguments& a, Workspace&) {

@@ -96,11 +96,6 @@ bool is_plain(MPI_Datatype type) {
     return combiner == MPI_COMBINER_NAMED && is_dense(type);
 }
 
-bool is_known(MPI_Datatype type) {
-    int bytes = 0;
-    return is_basic(type) || SLOWPATH_MPI(Pack_size)(1, type, ours(), &bytes) == MPI_SUCCESS;
-}
-
 bool is_usable(MPI_Datatype type) {
     if (is_basic(type)) return true;
     // Nothing of it: the library looks at the datatype, and tells nobody but us.

@@ -26,10 +26,9 @@ bool is_plain(MPI_Datatype type);
 std::span<const MPI_Datatype> basic_types();
 bool is_basic(MPI_Datatype type);
 
-/// The library knows this handle: it may be asked about it. (A question about another one goes to the error
-/// handler of MPI_COMM_WORLD or MPI_COMM_SELF, and ends most programs.)
-bool is_known(MPI_Datatype type);
-/// Messages can be made of it: a predefined datatype, or one that is committed.
+/// Messages can be made of it: a predefined datatype, or one that is committed.  Safe for any handle: other
+/// questions about one that is none go to the error handler of MPI_COMM_WORLD or MPI_COMM_SELF, and end most
+/// programs.
 bool is_usable(MPI_Datatype type);
 
 /// The place of element `index`.

@@ -26,13 +26,13 @@ Function profiled_as(const char* name) {
 // Open MPI's handles are data of its library, which programs without MPI lack: they get this library, too.
 #ifdef OMPI_MAJOR_VERSION
 MPI_Comm world() {
-    return static_cast<MPI_Comm>(in_library("ompi_mpi_comm_world"));
+    return static_cast<MPI_Comm>(data_of_library("ompi_mpi_comm_world"));
 }
 MPI_Datatype int_type() {
-    return static_cast<MPI_Datatype>(in_library("ompi_mpi_int"));
+    return static_cast<MPI_Datatype>(data_of_library("ompi_mpi_int"));
 }
 MPI_Op minimum() {
-    return static_cast<MPI_Op>(in_library("ompi_mpi_op_min"));
+    return static_cast<MPI_Op>(data_of_library("ompi_mpi_op_min"));
 }
 #else
 MPI_Comm world() {
@@ -50,9 +50,9 @@ MPI_Op minimum() {
 /// both.
 bool has_our_handles() {
 #ifdef OMPI_MAJOR_VERSION
-    return in_library("ompi_mpi_comm_world") != nullptr;
+    return data_of_library("ompi_mpi_comm_world") != nullptr;
 #else
-    return in_library("ompi_mpi_comm_world") == nullptr;
+    return data_of_library("ompi_mpi_comm_world") == nullptr;
 #endif
 }
 

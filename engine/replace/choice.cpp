@@ -122,7 +122,7 @@ Counted* Choices::choose(const mockups::Arguments& a, mockups::Workspace*& works
     if (workspace == nullptr || !workspace->is_of_this_world()) return nullptr;
     if (a.root < 0 || a.root >= workspace->size()) return nullptr;
     const bool is_barrier = a.collective == Collective::barrier;
-    if (!is_barrier && !mockups::is_known(counted_in(a))) return nullptr;
+    if (!is_barrier && !mockups::is_usable(counted_in(a))) return nullptr;
     const std::optional<std::int64_t> bytes = mockups::message_bytes(a);
     if (!bytes || (*bytes == 0 && !is_barrier)) return nullptr;
     for (Counted& one : rows_) {

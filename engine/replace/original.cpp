@@ -50,4 +50,9 @@ void* in_library(const char* name) {
     return search.found;
 }
 
+void* data_of_library(const char* name) {
+    void* const first = dlsym(RTLD_DEFAULT, name);
+    return first != nullptr ? first : in_library(name);
+}
+
 }  // namespace slowpath::replace

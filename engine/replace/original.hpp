@@ -8,7 +8,10 @@ namespace slowpath::replace {
 /// profiling name. Ends the program where there is none.
 void* original(const char* name);
 
-/// What the MPI library has of this name itself: a profiling name or data. nullptr: it has none.
+/// The MPI library's function of a profiling name; nullptr: it has none.
 void* in_library(const char* name);
+/// The MPI library's data of this name: where the program's copy of it is (copy relocation, System V ABI),
+/// which the library itself uses then.
+void* data_of_library(const char* name);
 
 }  // namespace slowpath::replace
