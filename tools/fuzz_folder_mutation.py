@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fuzz_mutation import NESTED, edited, mutated
+from fuzz_values import NESTED, edited, spoilt
 
 from slowpath.record.layout import layout
 
@@ -63,7 +63,7 @@ def _bytes(folder: Path, victim: Path, seeds: Seeds, chance: random.Random) -> s
     path = _any_file(folder, chance)
     if path is None:
         return ""
-    path.write_bytes(mutated([path.read_bytes()], chance))
+    path.write_bytes(spoilt(path.read_bytes(), chance))
     return path.name
 
 

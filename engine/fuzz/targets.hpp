@@ -1,30 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The engine's readers, and what must hold for whatever they are given.
+/// The engine's readers of bytes from outside, and what must hold for whatever they are given.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <vector>
-
-#include "fuzz/mutation.hpp"
 
 namespace slowpath::fuzz {
 
-/// A reader took what it must not take, or read it wrongly.
+/// A reader accepted what it must not accept, or misread it.
 struct Defect : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+using Input = std::span<const std::uint8_t>;
+
+inline std::string text_of(Input input) {
+    return {reinterpret_cast<const char*>(input.data()), input.size()};
+}
+
+/// One reader. `read` gives it the input and checks the result.  @throws Defect.
 struct Target {
     std::string_view name;
-    std::vector<std::string> (*seeds)();
-    /// An input of this target: `mutated`, or more.
-    std::string (*input)(const std::vector<std::string>& seeds, Random& random);
-    /// @return whether the reader took the input.  @throws Defect.
-    bool (*read)(const std::vector<std::string>& seeds, const std::string& input);
+    void (*read)(Input input);
 };
 
-const std::vector<Target>& targets();
+std::span<const Target> targets();
+
+// Texts (texts.cpp): what users, launchers and other ranks write.
+void read_arguments(Input input);
+void read_clauses(Input input);
+void read_plan(Input input);
+void read_ranks(Input input);
+void read_tuning_table(Input input);
+void read_values(Input input);
+
+// Files (files.cpp): records, programs, and what the kernel shows of a process.
+void read_block(Input input);
+void read_elf(Input input);
+void read_frames(Input input);
+void read_mappings(Input input);
+void read_proc_text(Input input);
+void read_smaps(Input input);
 
 }  // namespace slowpath::fuzz

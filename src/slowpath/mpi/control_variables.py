@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from slowpath.core.decoding import DAMAGE
 from slowpath.mpi.loaded import Ask
 from slowpath.mpi.probe import output_of
 
@@ -46,9 +47,11 @@ class ControlVariables(msgspec.Struct, frozen=True):
     values: dict[str, str]
 
     def number(self, name: str) -> int | None:
-        """As a C int; None: not there."""
-        raw = self.values.get(name)
-        return None if raw is None else int.from_bytes(bytes.fromhex(raw)[:4], "little", signed=True)
+        """As a C int; None: not there, or not in hexadecimal digits."""
+        try:
+            return int.from_bytes(bytes.fromhex(self.values[name])[:4], "little", signed=True)
+        except (KeyError, ValueError):
+            return None
 
 
 def read_control_variables(
@@ -58,5 +61,5 @@ def read_control_variables(
     said = ask([sys.executable, "-c", _QUESTION, str(library), *wanted], environ)
     try:
         return msgspec.json.decode((said or "").splitlines()[-1], type=ControlVariables)
-    except (IndexError, msgspec.DecodeError):
+    except (IndexError, *DAMAGE):
         return None

@@ -11,6 +11,7 @@ from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.whole import whole_number
 
 MAX_HOSTS = 100_000  # a list that expands to more is damaged
+MOST_CHOICES = 2 * MAX_HOSTS  # in the brackets of one name
 _PART = re.compile(r"[^\[\]]+|\[[^\[\]]*\]")
 
 
@@ -21,9 +22,14 @@ def expand_hostlist(text: str) -> list[str]:
     """
     names: list[str] = []
     for word in _split(text):
-        choices = [_choices(part, text) for part in _PART.findall(word)]
-        if "".join(_PART.findall(word)) != word:
+        parts = _PART.findall(word)
+        if "".join(parts) != word:
             raise _damaged(text)
+        choices: list[list[str]] = []
+        for part in parts:
+            choices.append(_choices(part, text))
+            if sum(map(len, choices)) > MOST_CHOICES:
+                raise _damaged(text)
         names += ("".join(one) for one in itertools.islice(itertools.product(*choices), MAX_HOSTS - len(names)))
     return names
 
@@ -51,6 +57,8 @@ def _choices(part: str, text: str) -> list[str]:
         first, dash, last = item.partition("-")
         begin, end = whole_number(first), whole_number(last if dash else first)
         if begin is None or end is None or not 0 <= end - begin < MAX_HOSTS:
+            raise _damaged(text)
+        if len(found) > MOST_CHOICES:
             raise _damaged(text)
         found += [str(n).zfill(len(first)) for n in range(begin, end + 1)]
     return found

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from slowpath.core.decoding import DAMAGE
 from slowpath.core.errors import RecordError
 from slowpath.core.files import inside, read_bytes
 
@@ -96,7 +97,7 @@ def _held(path: Path) -> Held:
         owner = msgspec.json.decode(read_bytes(path, _LIMIT_BYTES), type=Owner)
     except RecordError as error:
         return Held(number, path, None, stamp_ns, str(error))
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except DAMAGE:
         return Held(number, path, None, stamp_ns, f"{path}: is damaged")
     return Held(number, path, owner, stamp_ns)
 

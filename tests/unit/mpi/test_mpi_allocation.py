@@ -29,7 +29,19 @@ def test_host_lists(text: str, names: list[str]) -> None:
     assert expand_hostlist(text) == names
 
 
-@pytest.mark.parametrize("text", ["n[1-", "n]1[", "n[2-1]", "n[a-b]", "n[1-999999999]", "n[]"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n[1-",
+        "n]1[",
+        "n[2-1]",
+        "n[a-b]",
+        "n[1-999999999]",
+        "n[]",
+        "n" + "[0-99999]" * 400,
+        "n[" + "0-99999," * 400 + "1]",
+    ],
+)
 def test_damaged_host_lists(text: str) -> None:
     with pytest.raises(EnvironmentFailure, match="list of hosts"):
         expand_hostlist(text)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from slowpath.core.decoding import DAMAGE
 from slowpath.core.watch_proof import ProofWitness
 from slowpath.core.whole import whole_number
 from slowpath.diagnose.prove.candidate import Candidate, MpiFacts
@@ -40,7 +41,7 @@ def of_collectives_report(report: Path) -> ProofWitness | None:
     """From what libslowpath-coll.so wrote when the program ended."""
     try:
         said = msgspec.json.decode(report.read_bytes(), type=_Report)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *DAMAGE):
         return ProofWitness(state="ignored", text="libslowpath-coll.so replaced nothing: it wrote no report")
     calls = sum(row.calls for row in said.rows)
     if not calls:

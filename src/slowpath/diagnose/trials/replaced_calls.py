@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from slowpath.core.decoding import DAMAGE
 from slowpath.mpi.tuning import REPLACED_CALLS
 
 
@@ -30,7 +31,7 @@ def replaced_words(run: Path) -> str | None:
         tables += 1
         try:
             said = msgspec.json.decode((launch / REPLACED_CALLS).read_bytes(), type=_Report)
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, *DAMAGE):
             continue
         calls.append(sum(row.calls for row in said.rows))
     if not tables:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+from slowpath.core.decoding import DAMAGE
+
 VARIABLE = "SLOWPATH_DATA_DIR"
 MANIFEST = "slowpath-mpi.json"
 NAMES = ("cuda",)
@@ -58,7 +60,7 @@ def read_manifest(prefix: Path) -> Manifest | None:
     """What this prefix was made of; None for an MPI that Slowpath did not make."""
     try:
         return msgspec.json.decode((prefix / MANIFEST).read_bytes(), type=Manifest)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *DAMAGE):
         return None
 
 

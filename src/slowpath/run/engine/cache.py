@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from slowpath.core.decoding import DAMAGE
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.mpi.mpi import Mpi
 
@@ -108,7 +109,7 @@ def cached_engine(folder: Path) -> Engine | None:
     """The engine that a folder's note describes, None if there is none. Whether it may be run: engine.whole."""
     try:
         note = msgspec.json.decode((folder / NOTE).read_bytes(), type=EngineNote)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *DAMAGE):
         return None
     program = folder / PROGRAM
     return Engine(program, note) if os.access(program, os.X_OK) else None

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from slowpath.core.cell_check import CheckCells, Verdict, Verdicts, nothing_checked
+from slowpath.core.decoding import DAMAGE
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.plan import Cell
 from slowpath.record.plan_files import engine_cells_text
@@ -45,7 +46,7 @@ def _verdicts(engine: UsableEngine, environ: Mapping[str, str], cells: Sequence[
         raise _no_answer(engine, done.stderr.decode("utf-8", "replace").strip() or f"exit code {done.return_code}")
     try:
         found = [msgspec.json.decode(line, type=Verdict) for line in done.stdout.splitlines()]
-    except msgspec.DecodeError as error:
+    except DAMAGE as error:
         raise _no_answer(engine, str(error)) from error
     return {verdict.cell: verdict for verdict in found}
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from slowpath.core.decoding import DAMAGE
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.files import read_bytes
 from slowpath.core.resources import data_folder
@@ -36,14 +37,14 @@ def describe(engine: UsableEngine, environ: Mapping[str, str]) -> dict[str, Any]
         return shipped_description()
     kept = engine.program.parent / KEPT
     program = _checksum(engine)
-    with contextlib.suppress(OSError, msgspec.DecodeError, RecordError):
+    with contextlib.suppress(OSError, *DAMAGE, RecordError):
         found = msgspec.json.decode(read_bytes(kept), type=_Kept)
         if found.program == program and _is_whole(found.description):
             return found.description
     text = output_of([str(engine.program), "describe", "--json"], environ)
     try:
         description = msgspec.json.decode((text or "").encode(), type=dict[str, Any])
-    except msgspec.DecodeError:
+    except DAMAGE:
         description = {}
     if not _is_whole(description):
         raise EnvironmentFailure(

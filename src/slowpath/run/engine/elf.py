@@ -30,7 +30,7 @@ def dynamic(path: Path) -> Dynamic | None:
         if content[:4] != b"\x7fELF" or content[4] != 2:
             return None
         return _read(content, str(path.resolve().parent))
-    except (OSError, struct.error, IndexError, StopIteration):
+    except (OSError, struct.error, IndexError, StopIteration, ValueError, OverflowError):  # an offset beyond any file
         return None
 
 

@@ -31,7 +31,7 @@ def symbols(path: Path) -> Symbols | None:
         if content[:4] != b"\x7fELF" or content[4] != 2:
             return None
         return _read(content)
-    except (OSError, struct.error, IndexError, StopIteration, ValueError):
+    except (OSError, struct.error, IndexError, StopIteration, ValueError, OverflowError):  # an offset beyond any file
         return None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from slowpath.core.decoding import DAMAGE
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.files import write_atomically
 from slowpath.run.ownership import holds_nothing
@@ -41,7 +42,7 @@ def check_folder(out: Path, drawn: Drawn, trials: Sequence[PlantTrial]) -> None:
     try:
         begun = msgspec.json.decode((out / FILE).read_bytes())
         before = begun["mpi"], begun["command"], begun["drawn"]
-    except (OSError, msgspec.DecodeError, KeyError, TypeError):
+    except (OSError, *DAMAGE, KeyError, TypeError):
         raise UsageError(f"{out}: holds no plants that can be gone on with; name a new folder with --out") from None
     if before != (drawn.mpi, list(drawn.command), _texts(trials)):
         why = "was begun with another seed, count, MPI or budget"
@@ -54,7 +55,7 @@ def read(out: Path) -> tuple[Drawn, list[PlantTrial]]:
         found = msgspec.json.decode((out / FILE).read_bytes())
         trials = msgspec.convert(found["planned"], list[PlantTrial])
         return Drawn(found["seed"], found["mpi"], found["command"]), trials
-    except (OSError, msgspec.DecodeError, msgspec.ValidationError, KeyError, TypeError) as error:
+    except (OSError, *DAMAGE, KeyError, TypeError) as error:
         raise RecordError(f"{out / FILE}: holds no plants that can be scored again: {error}") from None
 
 
