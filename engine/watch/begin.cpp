@@ -8,6 +8,7 @@
 #include "watch/clock.hpp"
 #include "watch/communicators.hpp"
 #include "watch/groups.hpp"
+#include "watch/guard.hpp"
 #include "watch/library.hpp"
 #include "watch/modules.hpp"
 #include "watch/observe.hpp"
@@ -100,6 +101,7 @@ void forget_last() {
 void begin_record() {
     const SpinGuard guard(beginning);
     if (has_file()) {  // another session
+        guard_file();
         set_state(layout::running);
         recording = last_recording;
         return;
@@ -110,6 +112,7 @@ void begin_record() {
     is_multiple = level == level_multiple;
     open_file(!is_multiple);
     if (!has_file()) return;
+    guard_file();
     measure_ticks();
     make_plans();
     forget_last();
@@ -153,6 +156,7 @@ void end_record() {
     note_modules();
     renew_anchor();
     set_state(layout::finalized);
+    unguard_record();
 }
 
 namespace {

@@ -96,9 +96,13 @@ Described describe(Word handle) {
     const std::span<const std::int32_t> local = members_of(handle, false);
     made.state.members_hash = hash_of(local);
     if (made.row.is_inter == 0) {
+        made.state.targets = made.row.size < 0 ? 0 : made.row.size;
         write_members(made.row, local);
         return made;
     }
+    // Also where the other group's members are of another world, and not known.
+    const int others = communicator_int("Comm_remote_size", handle);
+    made.state.targets = others < 0 ? 0 : others;
     const std::span<const std::int32_t> remote = members_of(handle, true);
     const std::uint64_t one = made.state.members_hash, other = hash_of(remote);
     write_members(made.row, other == 0 ? std::span<const std::int32_t>{} : remote);
@@ -121,12 +125,27 @@ std::uint64_t identity_of(std::uint64_t parent, std::uint64_t making, std::uint6
 
 enum class Topology : std::uint16_t { none, cartesian, graph };
 
+/// Neighbours of a grid by dimension, below and above (MPI-4.1, section 8.6): at an edge there is none.
+std::uint32_t missing_neighbours(Word handle, int dimensions) {
+    void* const asked = function("Cart_shift");
+    std::uint32_t missing = 0;
+    for (int dimension = 0; asked != nullptr && dimension < dimensions && dimension < 16; ++dimension) {
+        int below = 0, above = 0;
+        if (watch::call(asked, handle, static_cast<Word>(dimension), Word{1}, &below, &above) != 0) continue;
+        if (below == library().proc_null) missing |= 1U << 2 * dimension;
+        if (above == library().proc_null) missing |= 2U << 2 * dimension;
+    }
+    return missing;
+}
+
 void describe_topology(Described& made, Word handle, Call call) {
     const std::string_view name = shapes[call].name;
     int in = 0, out = 0, weighted = 0;
     if (name == "MPI_Cart_create" || name == "MPI_Cart_sub") {
         made.row.topology = static_cast<std::uint16_t>(Topology::cartesian);
-        made.state.neighbours_in = made.state.neighbours_out = 2 * communicator_int("Cartdim_get", handle);
+        const int dimensions = communicator_int("Cartdim_get", handle);
+        made.state.neighbours_in = made.state.neighbours_out = 2 * dimensions;
+        made.state.missing_neighbours = missing_neighbours(handle, dimensions);
     } else if (name.starts_with("MPI_Dist_graph_create")) {
         made.row.topology = static_cast<std::uint16_t>(Topology::graph);
         void* const asked = function("Dist_graph_neighbors_count");
@@ -179,8 +198,15 @@ Described copy_of(std::uint16_t parent) {
 std::uint16_t communicator_row(Word handle) {
     if (const Handle* entry = handles.find(library().handle(handle) + 1)) [[likely]]
         return entry->row;
+    // MPI would call the program's error handler, were it asked for its ranks.
+    if (library().handle(handle) == library().handle(library().comm_null)) return layout::no_row;
     const Described found = describe(handle);
     return add_row(handle, found.row, found.state);
+}
+
+std::uint16_t known_communicator_row(Word handle) {
+    const Handle* const entry = handles.find(library().handle(handle) + 1);
+    return entry == nullptr ? layout::no_row : entry->row;
 }
 
 std::int32_t world_rank_of(std::uint16_t row, std::int32_t rank) {
@@ -201,12 +227,6 @@ CommunicatorState& communicator_state(std::uint16_t row) {
 
 std::uint32_t number_collective(std::uint16_t row) {
     return row == layout::no_row ? layout::not_known : states[row].collectives++;
-}
-
-std::int32_t communicator_size(std::uint16_t row) {
-    if (row == layout::no_row) return 0;
-    const layout::Communicator& there = sections().communicators[row];
-    return there.is_inter != 0 ? static_cast<std::int32_t>(there.members_count) : there.size;
 }
 
 void begin_communicators(std::uint64_t identity) {
@@ -255,7 +275,8 @@ void communicator_made(Word handle, Call call, const Word* arguments) {
     // Ranks that get none (MPI_UNDEFINED) took part in it.
     const std::uint32_t making = is_collective_on_parent ? ++states[parent].children : 0;
     if (library().handle(handle) == library().handle(library().comm_null)) return;
-    Described made = is_duplicate(name) && parent != layout::no_row ? copy_of(parent) : describe(handle);
+    if (is_duplicate(name) && parent == layout::no_row) return;  // no room for its parent: none for it
+    Described made = is_duplicate(name) ? copy_of(parent) : describe(handle);
     made.row.made_by = call;
     made.row.parent = parent;
     const std::uint64_t members_hash = made.state.members_hash;

@@ -11,11 +11,15 @@
 namespace slowpath::watch {
 
 struct CommunicatorState {
-    std::uint32_t collectives = 0;  ///< begun on it
-    std::uint32_t children = 0;     ///< communicators made from all of it
-    std::int32_t neighbours_out = 0;
+    std::uint32_t collectives = 0;    ///< begun on it
+    std::uint32_t children = 0;       ///< communicators made from all of it
+    std::int32_t targets = 0;         ///< ranks that messages go to: between groups, those of the other one
+    std::int32_t neighbours_out = 0;  ///< length of arrays by neighbour
     std::int32_t neighbours_in = 0;
-    std::uint64_t members_hash = 0;  ///< 0: not known
+    std::uint32_t missing_neighbours = 0;  ///< a bit for each of a Cartesian grid that is MPI_PROC_NULL
+    std::uint64_t members_hash = 0;        ///< 0: not known
+
+    bool lacks_neighbour(std::int32_t at) const { return at < 32 && (missing_neighbours >> at & 1) != 0; }
 };
 
 /// Of the world that was not spawned by another.
@@ -23,6 +27,8 @@ inline constexpr std::uint64_t world_identity = 1;
 
 /// Row of a handle; one that nobody saw being made gets a row without identity. layout::no_row: no room.
 std::uint16_t communicator_row(Word handle);
+/// The same without a question to MPI, for a handle that may be none: layout::no_row where it is not known.
+std::uint16_t known_communicator_row(Word handle);
 
 /// The world rank of a rank of a communicator, or as layout::Peer has it.
 std::int32_t world_rank_of(std::uint16_t row, std::int32_t rank);
@@ -31,9 +37,6 @@ std::int32_t world_rank_of(std::uint16_t row, std::int32_t rank);
 CommunicatorState& communicator_state(std::uint16_t row);
 /// The number of the next collective on it; layout::not_known for layout::no_row.
 std::uint32_t number_collective(std::uint16_t row);
-
-/// Ranks of its group (intercommunicators: the local one) and of the one that messages go to.
-std::int32_t communicator_size(std::uint16_t row);
 
 /// MPI_COMM_WORLD and MPI_COMM_SELF, or the ranks of a session's mpi://WORLD.
 /// @param identity Of the world; 0: it has none that is its own.

@@ -13,6 +13,7 @@
 
 #include "watch/calls.hpp"
 #include "watch/clock.hpp"
+#include "watch/guard.hpp"
 #include "watch/room.hpp"
 
 namespace slowpath::watch {
@@ -173,6 +174,10 @@ void open_file(bool is_single) {
     else
         map(file, path);
     close(file);
+}
+
+void guard_file() {
+    if (mapped != nullptr) guard_record(mapped, mapped_bytes);
 }
 
 LaneRoom take_lane_room(std::uint32_t lane) {

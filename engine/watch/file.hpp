@@ -10,7 +10,8 @@
 namespace slowpath::watch {
 
 /// Rows of one kind in the file. Empty until the record is open, and for good where there was no room.
-/// Adding is the caller's to serialise.
+/// Adding is the caller's to serialise. How many there are is not read back from the file: what it holds may
+/// be zeros from one moment to the next (guard.hpp), and no place is found by what is read there.
 template <typename Row>
 class Section {
   public:
@@ -18,7 +19,7 @@ class Section {
     Section(Row* rows, layout::SectionRow* table) : rows_(rows), table_(table), capacity_(table->capacity) {}
 
     std::uint32_t capacity() const { return capacity_; }
-    std::uint32_t used() const { return table_ == nullptr ? 0 : table_->used; }
+    std::uint32_t used() const { return used_; }
     Row& operator[](std::uint32_t row) { return rows_[row]; }
 
     /// The next row, zero, to be filled and then published; nullptr: full, which is counted.
@@ -27,24 +28,28 @@ class Section {
             lose(1);
             return nullptr;
         }
-        return &rows_[table_->used];
+        return &rows_[used_];
     }
     /// @return Its number.
     std::uint32_t publish(std::uint32_t rows = 1) {
-        const std::uint32_t row = table_->used;
-        std::atomic_ref(table_->used).store(row + rows, std::memory_order_release);
+        const std::uint32_t row = used_;
+        shrink(row + rows);
         return row;
     }
     void lose(std::uint32_t rows) {
         if (table_ != nullptr) table_->lost += rows;
     }
     /// Forget rows from this one on.
-    void shrink(std::uint32_t rows) { std::atomic_ref(table_->used).store(rows, std::memory_order_release); }
+    void shrink(std::uint32_t rows) {
+        used_ = rows;
+        std::atomic_ref(table_->used).store(rows, std::memory_order_release);
+    }
 
   private:
     Row* rows_ = nullptr;
     layout::SectionRow* table_ = nullptr;
     std::uint32_t capacity_ = 0;
+    std::uint32_t used_ = 0;
 };
 
 /// What all threads share.
@@ -76,6 +81,9 @@ struct LaneRoom {
 /// @param lane 0 ... most_lanes() - 1, each once.
 LaneRoom take_lane_room(std::uint32_t lane);
 std::uint32_t most_lanes();
+
+/// Keep the program running where its file is truncated, until unguard_record().
+void guard_file();
 
 /// Header of the file, to be written once has_file().
 layout::Header& header();

@@ -35,8 +35,14 @@ struct Seen {
     /// The n-th of an array of counts.
     std::uint64_t count_at(Role role, std::size_t index) const;
     const void* pointer(Role role) const { return reinterpret_cast<const void*>(word(role)); }
-    /// What a pointer to an int says now.
-    std::int32_t said(Role role) const { return *static_cast<const std::int32_t*>(pointer(role)); }
+    /// Whether a call has written a handle there. MPICH returns MPI_SUCCESS from a call that it refused where
+    /// the program's error handler returns, so a pointer may still be null.
+    bool made(Role role) const { return call.error == 0 && has(role) && pointer(role) != nullptr; }
+    /// What a pointer to an int says now; 0 where there is none, which a call that failed may have been
+    /// given.
+    std::int32_t said(Role role) const {
+        return pointer(role) == nullptr ? 0 : *static_cast<const std::int32_t*>(pointer(role));
+    }
     std::uint64_t ticks() const { return call.end_ticks - call.start_ticks; }
 };
 
@@ -49,9 +55,14 @@ struct Payload {
     std::uint32_t start_offset = 0;
 };
 
+/// Nothing where the call failed, for its arguments may be what MPI refused, or where nothing is sent.
 Payload view_payload(const Seen& seen, const void* address, std::uint64_t count, Word datatype);
 /// @param buffer, count, datatype A role that the call does not have stands for nothing.
 Payload view_payload(const Seen& seen, Role buffer, Role count, Role datatype);
+
+/// The communicator's row. A call that failed may have named none: of that, MPI is asked nothing, for it
+/// would call the program's error handler once more.
+std::uint16_t row_of(const Seen& seen);
 
 /// An event of the call as such: times, site, no message.
 layout::Event event_of(const Seen& seen);

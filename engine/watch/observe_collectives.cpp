@@ -2,6 +2,7 @@
 /// Collectives: what this rank gives, and which one on its communicator it is.
 #include "watch/communicators.hpp"
 #include "watch/datatypes.hpp"
+#include "watch/groups.hpp"
 #include "watch/library.hpp"
 #include "watch/observe.hpp"
 
@@ -26,12 +27,6 @@ Word buffer_of(const Seen& seen, const Side& side) {
     return seen.has(Role::receive_buffer) ? seen.word(Role::receive_buffer) : library().in_place;
 }
 
-std::uint64_t sum_of(const Seen& seen, Role counts, std::size_t length) {
-    std::uint64_t sum = 0;
-    for (std::size_t at = 0; at < length; ++at) sum += seen.count_at(counts, at);
-    return sum;
-}
-
 Payload view(const Seen& seen, const Side& side, std::uint64_t count) {
     const Word datatype = seen.has(side.datatype) ? seen.word(side.datatype) : seen.word(Role::send_datatype);
     return view_payload(seen, reinterpret_cast<const void*>(buffer_of(seen, side)), count, datatype);
@@ -44,18 +39,73 @@ std::uint64_t own_count(const Seen& seen, const Side& side, std::int32_t rank) {
     return 0;
 }
 
-Payload view_by_types(const Seen& seen, const Side& side, std::size_t length) {
-    Payload payload;
-    if (length == 0) return payload;
-    const void* const types = seen.pointer(side.datatypes);
-    std::uint64_t bytes = 0;
-    for (std::size_t at = 0; at < length; ++at)
-        if (const std::uint64_t count = seen.count_at(side.counts, at); count != 0)
-            bytes += count * view_datatype(library().handle_at(types, at)).bytes;
-    payload = view_payload(seen, reinterpret_cast<const void*>(buffer_of(seen, side)), 0,
-                           library().handle_at(types, 0));
-    payload.bytes = bytes;
-    return payload;
+/// Which neighbours there are: those of a Cartesian grid may be MPI_PROC_NULL at its edges, and nothing goes
+/// to them. @param of Calls for each that is there, with its position in the arrays.
+template <typename Of>
+void for_each_neighbour(const CommunicatorState& state, Of of) {
+    for (std::int32_t at = 0; at < state.neighbours_out; ++at)
+        if (!state.lacks_neighbour(at)) of(static_cast<std::size_t>(at));
+}
+
+/// Sums up arrays by rank or by neighbour.
+class Sum {
+  public:
+    Sum(const Seen& seen, const Side& side) : seen_(seen), side_(side) {}
+
+    void add(std::size_t at) {
+        const std::uint64_t count = seen_.count_at(side_.counts, at);
+        if (count == 0) return;
+        count_ += count;
+        if (!seen_.has(side_.datatypes) || seen_.pointer(side_.datatypes) == nullptr) return;
+        const Word datatype = library().handle_at(seen_.pointer(side_.datatypes), at);
+        if (count_ == count) first_ = datatype;
+        bytes_ += count * view_datatype(datatype).bytes;
+    }
+    Payload payload() const {
+        if (!seen_.has(side_.datatypes)) return view(seen_, side_, count_);
+        if (count_ == 0) return {};
+        Payload payload =
+            view_payload(seen_, reinterpret_cast<const void*>(buffer_of(seen_, side_)), 1, first_);
+        payload.bytes = bytes_;
+        return payload;
+    }
+
+  private:
+    const Seen& seen_;
+    const Side& side_;
+    std::uint64_t count_ = 0, bytes_ = 0;
+    Word first_ = 0;  ///< datatype of the first count that is not 0
+};
+
+Payload view_ranks(const Seen& seen, const Side& side, std::int32_t ranks) {
+    Sum sum(seen, side);
+    for (std::int32_t rank = 0; rank < ranks; ++rank) sum.add(static_cast<std::size_t>(rank));
+    return sum.payload();
+}
+
+Payload view_neighbours(const Seen& seen, const CommunicatorState& state) {
+    Sum sum(seen, given);
+    for_each_neighbour(state, [&](std::size_t at) { sum.add(at); });
+    return sum.payload();
+}
+
+std::uint64_t count_neighbours(const CommunicatorState& state) {
+    std::uint64_t there = 0;
+    for_each_neighbour(state, [&](std::size_t) { ++there; });
+    return there;
+}
+
+/// What a rank is in a collective. Between two groups the root is who says MPI_ROOT, the others of its group
+/// say MPI_PROC_NULL and take no part, and the rank of the root is one of the other group (MPI-4.1, section
+/// 6.2.3).
+enum class Part { member, root, leaf, nobody };
+
+Part part_of(const Seen& seen, const layout::Communicator& communicator) {
+    if (!seen.plan.is_rooted) return Part::member;
+    const std::int32_t root = seen.integer(Role::root);
+    if (communicator.is_inter == 0) return root == communicator.rank ? Part::root : Part::leaf;
+    if (root == library().root) return Part::root;
+    return root == library().proc_null ? Part::nobody : Part::leaf;
 }
 
 struct Given {
@@ -63,49 +113,63 @@ struct Given {
     bool is_received = false;  ///< this rank gives nothing: it is what arrives
 };
 
+/// Reads what is significant on this rank, and nothing else: an array may be shorter than the communicator,
+/// and any other argument may be anything.
 /// @param row Of the communicator, not layout::no_row.
 Given view_given(const Seen& seen, std::uint16_t row) {
-    const bool in_place = is_in_place(seen);
-    const Side& side = in_place ? received : given;
     const layout::Communicator& communicator = sections().communicators[row];
-    const auto size = static_cast<std::size_t>(communicator_size(row));
-    const auto neighbours = static_cast<std::size_t>(communicator_state(row).neighbours_out);
-    const bool is_root = seen.plan.is_rooted && (seen.integer(Role::root) == communicator.rank ||
-                                                 seen.integer(Role::root) == library().root);
+    const CommunicatorState& state = communicator_state(row);
+    const Part part = part_of(seen, communicator);
+    if (part == Part::nobody) return {};
+    // A root in a group of its own gives nothing of what it gathers or reduces.
+    const bool gathers =
+        seen.plan.is_rooted && seen.has(Role::receive_buffer) && seen.plan.gives == Gives::count;
+    if (gathers && part == Part::root && communicator.is_inter != 0) return {};
+    // MPI_IN_PLACE means something to the root alone where there is one.
+    const bool in_place = part != Part::leaf && communicator.is_inter == 0 && is_in_place(seen);
+    const Side& side = in_place ? received : given;
+    const auto ranks = static_cast<std::uint64_t>(state.targets);
+    const auto own_ranks = static_cast<std::uint64_t>(communicator.size < 0 ? 0 : communicator.size);
     switch (seen.plan.gives) {
         case Gives::nothing:
             return {};
         case Gives::count: {
-            const bool takes = seen.plan.is_rooted && !seen.has(Role::receive_buffer) && !is_root;
+            const bool takes = part == Part::leaf && !seen.has(Role::receive_buffer);
             // Reductions have one count for both sides.
             const Side& counted =
                 in_place && !seen.has(received.count) && !seen.has(received.counts) ? given : side;
             return {view(seen, counted, own_count(seen, counted, communicator.rank)), takes};
         }
         case Gives::count_for_each:
-            return {view(seen, side, seen.count(side.count) * size)};
+            return {view(seen, side, seen.count(side.count) * ranks)};
         case Gives::counts_for_each:
-            return {view(seen, side, sum_of(seen, side.counts, size))};
-        case Gives::counts_and_types_for_each:
-            return {view_by_types(seen, side, size)};
+            return {view_ranks(seen, side, state.targets)};
         case Gives::count_as_root:
-            return is_root ? Given{view(seen, given, seen.count(Role::send_count) * size)}
-                           : Given{view(seen, received, seen.count(Role::receive_count)), true};
+            return part == Part::root ? Given{view(seen, given, seen.count(Role::send_count) * ranks)}
+                                      : Given{view(seen, received, seen.count(Role::receive_count)), true};
         case Gives::counts_as_root:
-            return is_root ? Given{view(seen, given, sum_of(seen, Role::send_counts, size))}
-                           : Given{view(seen, received, seen.count(Role::receive_count)), true};
+            return part == Part::root ? Given{view_ranks(seen, given, state.targets)}
+                                      : Given{view(seen, received, seen.count(Role::receive_count)), true};
         case Gives::received_count_for_each:
-            return {view(seen, given, seen.count(Role::receive_count) * size)};
-        case Gives::received_counts:
-            return {view(seen, given, sum_of(seen, Role::receive_counts, size))};
+            return {view(seen, given, seen.count(Role::receive_count) * own_ranks)};
+        case Gives::received_counts: {
+            std::uint64_t sum = 0;
+            for (std::size_t rank = 0; rank < own_ranks; ++rank)
+                sum += seen.count_at(Role::receive_counts, rank);
+            return {view(seen, given, sum)};
+        }
         case Gives::neighbours:
-            return {view(seen, given, seen.count(Role::send_count) * neighbours)};
+            return {view(seen, given, seen.count(Role::send_count) * count_neighbours(state))};
         case Gives::neighbours_counts:
-            return {view(seen, given, sum_of(seen, Role::send_counts, neighbours))};
-        case Gives::neighbours_counts_and_types:
-            return {view_by_types(seen, given, neighbours)};
+            return {view_neighbours(seen, state)};
     }
     return {};
+}
+
+/// The world rank of the root.
+std::int32_t root_of(const Seen& seen, std::uint16_t row) {
+    const std::int32_t root = seen.integer(Role::root);
+    return root == library().root ? world_group_rank() : world_rank_of(row, root);
 }
 
 }  // namespace
@@ -113,16 +177,13 @@ Given view_given(const Seen& seen, std::uint16_t row) {
 void observe_collective(const Seen& seen) {
     layout::Event event = event_of(seen);
     const SpinGuard guard(shared_state, is_multiple);
-    const std::uint16_t row = communicator_row(seen.word(Role::communicator));
-    const Given what = row == layout::no_row ? Given{} : view_given(seen, row);
+    const std::uint16_t row = row_of(seen);
+    const Given what = row == layout::no_row || seen.call.error != 0 ? Given{} : view_given(seen, row);
     describe(event, what.payload);
     if (what.is_received) event.kind |= layout::receive;
     event.communicator = row;
     event.sequence = number_collective(row);
-    if (seen.plan.is_rooted)
-        event.peer =
-            world_rank_of(row, seen.integer(Role::root) == library().root ? sections().communicators[row].rank
-                                                                          : seen.integer(Role::root));
+    if (seen.plan.is_rooted) event.peer = root_of(seen, row);
     if (seen.plan.lasting != Lasting::no) {
         if (seen.plan.lasting == Lasting::once) event.request = next_serial();
         post_request(seen, event, what.payload);

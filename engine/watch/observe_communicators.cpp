@@ -9,7 +9,7 @@ void observe_communicator_made(const Seen& seen) {
     layout::Event event = event_of(seen);
     const SpinGuard guard(shared_state, is_multiple);
     if ((seen.plan.kind & layout::collective) != 0) {
-        event.communicator = communicator_row(seen.word(Role::communicator));
+        event.communicator = row_of(seen);
         event.sequence = number_collective(event.communicator);
     }
     if (seen.plan.lasting == Lasting::once && seen.call.error == 0) {
@@ -17,7 +17,7 @@ void observe_communicator_made(const Seen& seen) {
         post_request(seen, event, {});
     }
     keep_event(seen, event, {});
-    if (seen.call.error == 0)
+    if (seen.made(Role::new_communicator))
         communicator_made(library().handle_at(seen.pointer(Role::new_communicator), 0), seen.call.call,
                           seen.call.arguments);
 }
@@ -31,7 +31,7 @@ void observe_communicator_freed(const Seen& seen) {
 void observe_communicator_named(const Seen& seen) {
     const SpinGuard guard(shared_state, is_multiple);
     count_event(seen, event_of(seen), {}, Timed::yes);
-    if (seen.call.error == 0)
+    if (seen.made(Role::name))
         communicator_named(seen.word(Role::communicator), static_cast<const char*>(seen.pointer(Role::name)));
 }
 

@@ -25,6 +25,8 @@ struct Completion {
     bool is_gone(std::size_t at) const {
         return library().handle_at(array, at) == library().handle(library().request_null);
     }
+    /// Of a call that failed, only what is gone is known to be complete.
+    bool is_over(std::size_t at) const { return seen.call.error == 0 || is_gone(at); }
     const void* location(std::size_t at) const {
         return static_cast<const char*>(array) + at * (library().is_handle_pointer ? sizeof(Word) : 4);
     }
@@ -112,7 +114,7 @@ void finish_all(const Completion& completion) {
     std::size_t late_count = 0;
     const Seen& seen = completion.seen;
     for (std::size_t at = 0; at < seen.scratch->request_count; ++at) {
-        if (seen.call.error != 0 && !completion.is_gone(at)) continue;
+        if (!completion.is_over(at)) continue;
         const Pending* const pending = completion.find(at);
         if (pending == nullptr) continue;
         if (pending->is_numbered || late_count == most_late) {
@@ -130,17 +132,23 @@ void finish_all(const Completion& completion) {
 
 void finish_some(const Completion& completion) {
     const Seen& seen = completion.seen;
-    const std::int32_t count = seen.said(Role::out_count);
-    if (count == library().undefined) return;
+    const std::size_t most = seen.scratch->request_count;
     const auto* const indices = static_cast<const std::int32_t*>(seen.pointer(Role::indices));
-    for (std::int32_t at = 0; at < count; ++at)
-        if (const auto index = static_cast<std::size_t>(indices[at]); index < seen.scratch->request_count)
-            finish(completion, index, completion.status(static_cast<std::size_t>(at)));
+    // MPI_UNDEFINED is negative. A call that failed need not have written any of these.
+    const std::int32_t count = seen.said(Role::out_count);
+    if (indices == nullptr || count <= 0 || static_cast<std::size_t>(count) > most) return;
+    for (std::size_t at = 0; at < static_cast<std::size_t>(count); ++at)
+        if (const auto index = static_cast<std::size_t>(indices[at]);
+            index < most && completion.is_over(index))
+            finish(completion, index, completion.status(at));
 }
 
 void finish_any(const Completion& completion) {
-    const std::int32_t index = completion.seen.said(Role::index);
-    if (index >= 0 && static_cast<std::size_t>(index) < completion.seen.scratch->request_count)
+    const Seen& seen = completion.seen;
+    const std::int32_t index = seen.said(Role::index);
+    if (seen.pointer(Role::index) != nullptr && index >= 0 &&
+        static_cast<std::size_t>(index) < seen.scratch->request_count &&
+        completion.is_over(static_cast<std::size_t>(index)))
         finish(completion, static_cast<std::size_t>(index), completion.status(0));
 }
 
@@ -199,7 +207,7 @@ void observe_completion(const Seen& seen) {
     const Completion completion(seen);
     switch (seen.plan.completes) {
         case Completes::one:
-            if (seen.call.error == 0 || completion.is_gone(0)) finish(completion, 0, completion.status(0));
+            if (completion.is_over(0)) finish(completion, 0, completion.status(0));
             return;
         case Completes::all:
             return finish_all(completion);

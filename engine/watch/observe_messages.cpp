@@ -121,7 +121,7 @@ void observe_send(const Seen& seen) {
     layout::Event event = event_of(seen);
     describe(event, payload);
     const SpinGuard guard(shared_state, is_multiple);
-    describe_send(seen, event, communicator_row(seen.word(Role::communicator)));
+    describe_send(seen, event, row_of(seen));
     if (seen.plan.lasting != Lasting::no) {
         if (seen.plan.lasting == Lasting::once) event.request = next_serial();
         if (Pending* const pending = post_request(seen, event, payload))
@@ -139,7 +139,7 @@ void observe_receive(const Seen& seen) {
     payload.bytes *= partitions_of(seen);
     layout::Event event = event_of(seen);
     const SpinGuard guard(shared_state, is_multiple);
-    const Stream wanted = wanted_stream(seen, communicator_row(seen.word(Role::communicator)));
+    const Stream wanted = wanted_stream(seen, row_of(seen));
     if (seen.plan.lasting != Lasting::no) return post_receive_request(seen, event, payload, wanted);
     finish_receive(seen, event, payload, wanted);
     keep_event(seen, event, payload);
@@ -154,7 +154,7 @@ void observe_exchange(const Seen& seen) {
     layout::Event event = event_of(seen);
     describe(event, sent);
     const SpinGuard guard(shared_state, is_multiple);
-    const std::uint16_t communicator = communicator_row(seen.word(Role::communicator));
+    const std::uint16_t communicator = row_of(seen);
     describe_send(seen, event, communicator);
     layout::Event second = event_of(seen);
     second.kind = static_cast<std::uint16_t>((event.kind & ~layout::send) | layout::receive | layout::part);
@@ -198,7 +198,7 @@ void observe_probe(const Seen& seen) {
     layout::Event event = event_of(seen);
     const bool found = !seen.has(Role::flag) || seen.said(Role::flag) != 0;
     const SpinGuard guard(shared_state, is_multiple);
-    const std::uint16_t communicator = communicator_row(seen.word(Role::communicator));
+    const std::uint16_t communicator = row_of(seen);
     const Stream wanted = wanted_stream(seen, communicator);
     event.communicator = communicator;
     if (!found) {
@@ -208,7 +208,7 @@ void observe_probe(const Seen& seen) {
         return keep_event(seen, event, {});
     }
     if (wanted.peer == any_rank || wanted.tag == any_tag) event.kind |= layout::any_source_or_tag;
-    if (!seen.has(Role::message) || seen.call.error != 0) {
+    if (!seen.made(Role::message)) {
         const Arrival arrival = read_status(status_of(seen));
         event.peer = world_rank_of(communicator, arrival.source);
         event.tag = arrival.tag;

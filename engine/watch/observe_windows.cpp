@@ -28,13 +28,25 @@ void place(const Seen& seen, layout::Event& event, const Window* window) {
     if (seen.has(Role::target)) event.peer = world_rank_of(window->communicator, seen.integer(Role::target));
 }
 
+/// With MPI_NO_OP the origin's buffer, count and datatype are ignored (MPI-4.1, section 12.3.4).
+bool has_origin(const Seen& seen) {
+    return seen.has(Role::send_buffer) &&
+           !(seen.has(Role::operation) &&
+             library().handle(seen.word(Role::operation)) == library().handle(library().no_op));
+}
+
+/// Where the target's data goes. MPI_Fetch_and_op has one datatype for both sides.
+Payload view_result(const Seen& seen) {
+    const Role datatype = seen.has(Role::receive_datatype) ? Role::receive_datatype : Role::send_datatype;
+    return view_payload(seen, Role::receive_buffer, Role::receive_count, datatype);
+}
+
 }  // namespace
 
 void observe_transfer(const Seen& seen) {
-    const bool has_origin = seen.has(Role::send_buffer);
-    Payload payload =
-        has_origin ? view_payload(seen, Role::send_buffer, Role::send_count, Role::send_datatype)
-                   : view_payload(seen, Role::receive_buffer, Role::receive_count, Role::receive_datatype);
+    Payload payload = has_origin(seen)
+                          ? view_payload(seen, Role::send_buffer, Role::send_count, Role::send_datatype)
+                          : view_result(seen);
     layout::Event event = event_of(seen);
     describe(event, payload);
     const SpinGuard guard(shared_state, is_multiple);
@@ -64,9 +76,9 @@ void observe_epoch(const Seen& seen) {
 void observe_window_made(const Seen& seen) {
     layout::Event event = event_of(seen);
     const SpinGuard guard(shared_state, is_multiple);
-    event.communicator = communicator_row(seen.word(Role::communicator));
+    event.communicator = row_of(seen);
     event.sequence = number_collective(event.communicator);
-    if (seen.call.error == 0) {
+    if (seen.made(Role::new_window)) {
         const Word handle = library().handle_at(seen.pointer(Role::new_window), 0);
         if (Window* const window = windows.put(handle + 1)) {
             window->epoch = 0;

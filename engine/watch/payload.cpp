@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "watch/communicators.hpp"
 #include "watch/datatypes.hpp"
 #include "watch/library.hpp"
 #include "watch/observe.hpp"
@@ -7,6 +8,7 @@
 namespace slowpath::watch {
 
 std::uint64_t Seen::count_at(Role role, std::size_t index) const {
+    if (pointer(role) == nullptr) return 0;
     const std::int64_t given = plan.is_large ? static_cast<const std::int64_t*>(pointer(role))[index]
                                              : static_cast<const std::int32_t*>(pointer(role))[index];
     return given < 0 ? 0 : static_cast<std::uint64_t>(given);
@@ -16,7 +18,9 @@ Payload view_payload(const Seen& seen, const void* address, std::uint64_t count,
     constexpr std::uint16_t no_buffer = 1 << 10;
     constexpr std::uintptr_t offset_mask = (2 << 20) - 1;
     Payload payload;
-    const DatatypeView type = view_datatype(datatype);
+    if (seen.call.error != 0) return payload;
+    // Nobody need look at the datatype of nothing.
+    const DatatypeView type = count == 0 ? DatatypeView{} : view_datatype(datatype);
     payload.bytes = count * type.bytes;
     payload.datatype = type.row;
     payload.has_gaps = type.has_gaps;
@@ -33,6 +37,11 @@ Payload view_payload(const Seen& seen, Role buffer, Role count, Role datatype) {
     if (!seen.has(datatype)) return {};
     return view_payload(seen, seen.has(buffer) ? seen.pointer(buffer) : nullptr,
                         seen.has(count) ? seen.count(count) : 1, seen.word(datatype));
+}
+
+std::uint16_t row_of(const Seen& seen) {
+    const Word handle = seen.word(Role::communicator);
+    return seen.call.error == 0 ? communicator_row(handle) : known_communicator_row(handle);
 }
 
 layout::Event event_of(const Seen& seen) {
@@ -83,7 +92,7 @@ void keep_preparation(const Seen& seen, layout::Event event, const Payload& payl
 }
 
 Pending* post_request(const Seen& seen, const layout::Event& event, const Payload& payload) {
-    if (seen.call.error != 0 || !seen.has(Role::request)) return nullptr;
+    if (!seen.made(Role::request)) return nullptr;
     const void* const location = seen.pointer(Role::request);
     Pending* const pending = remember_request(library().handle_at(location, 0), location);
     if (pending == nullptr) return nullptr;

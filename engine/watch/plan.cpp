@@ -136,12 +136,12 @@ constexpr Volume volumes[] = {
     {"Scatterv", Gives::counts_as_root},
     {"Alltoall", Gives::count_for_each},
     {"Alltoallv", Gives::counts_for_each},
-    {"Alltoallw", Gives::counts_and_types_for_each},
+    {"Alltoallw", Gives::counts_for_each},
     {"Reduce_scatter", Gives::received_counts},
     {"Reduce_scatter_block", Gives::received_count_for_each},
     {"Neighbor_alltoall", Gives::neighbours},
     {"Neighbor_alltoallv", Gives::neighbours_counts},
-    {"Neighbor_alltoallw", Gives::neighbours_counts_and_types},
+    {"Neighbor_alltoallw", Gives::neighbours_counts},
 };
 
 std::string_view without(std::string_view name, std::string_view prefix, std::string_view suffix) {

@@ -39,20 +39,18 @@ enum class Lasting : std::uint8_t { no, once, persistent, partitioned };
 /// Which requests a call says are complete.
 enum class Completes : std::uint8_t { one, all, any, some };
 
-/// What a rank gives in a collective, see volume.cpp.
+/// What a rank gives in a collective, see observe_collectives.cpp.
 enum class Gives : std::uint8_t {
     nothing,
     count,
     count_for_each,
     counts_for_each,
-    counts_and_types_for_each,
     count_as_root,
     counts_as_root,
     received_count_for_each,
     received_counts,
     neighbours,
     neighbours_counts,
-    neighbours_counts_and_types,
 };
 
 inline constexpr std::size_t role_count = static_cast<std::size_t>(Role::other) + 1;

@@ -67,7 +67,8 @@ Scratch* keep_status(Observed& call, const Plan& plan) {
     Word* const status = argument(call, plan, Role::status);
     if (status != nullptr && *status == library().status_ignore)
         *status = reinterpret_cast<Word>(own.statuses = own.inline_statuses);
-    if (const Word* const message = argument(call, plan, Role::message); message != nullptr)
+    own.handle = 0;
+    if (const Word* const message = argument(call, plan, Role::message); message != nullptr && *message != 0)
         own.handle = library().handle_at(reinterpret_cast<const void*>(*message), 0);
     return &own;
 }

@@ -50,8 +50,21 @@ int comm_rank(Word handle, int* rank) {
     return 0;
 }
 
-int comm_test_inter(Word, int* flag) {
-    *flag = 0;
+const World::Members* find(Word handle) {
+    for (const World::Members& one : world.communicators)
+        if (one.handle == (handle & 0xffffffff)) return &one;
+    return nullptr;
+}
+
+int comm_test_inter(Word handle, int* flag) {
+    const World::Members* const there = find(handle);
+    *flag = there != nullptr && !there->remote.empty() ? 1 : 0;
+    return 0;
+}
+
+int comm_remote_size(Word handle, int* size) {
+    const World::Members* const there = find(handle);
+    *size = there == nullptr ? 0 : static_cast<int>(there->remote.size());
     return 0;
 }
 
@@ -106,6 +119,7 @@ const Library& library() {
         it.comm_world = 0x44000000, it.comm_self = 0x44000001, it.comm_null = 0x04000000;
         it.request_null = it.message_null = 0x2c000000, it.datatype_null = 0x0c000000;
         it.status_ignore = it.statuses_ignore = 1, it.in_place = ~Word{0}, it.bottom = 0;
+        it.no_op = 0x5800000e;
         it.any_source = -2, it.any_tag = -1, it.proc_null = -1, it.root = -3, it.undefined = -32766;
         it.status_bytes = 20, it.source_offset = 8, it.tag_offset = 12, it.error_offset = 16;
         return it;
@@ -123,6 +137,7 @@ void* function(const char* name) {
         {"Comm_size", address(comm_size)},
         {"Comm_rank", address(comm_rank)},
         {"Comm_test_inter", address(comm_test_inter)},
+        {"Comm_remote_size", address(comm_remote_size)},
         {"Group_translate_ranks", address(group_translate_ranks)},
         {"Initialized", address(initialized)},
         {"Query_thread", address(query_thread)},

@@ -24,6 +24,7 @@ struct World {
     struct Members {
         Word handle;
         std::vector<int> ranks;
+        std::vector<int> remote = {};  ///< of the other group, where it has one
     };
     std::vector<Members> communicators;
 };

@@ -47,6 +47,7 @@ int main(int count, char** arguments) {
     EXPECT(statuses_ignore, MPI_STATUSES_IGNORE);
     EXPECT(in_place, MPI_IN_PLACE);
     EXPECT(bottom, MPI_BOTTOM);
+    EXPECT(no_op, MPI_NO_OP);
     EXPECT_INT(any_source, MPI_ANY_SOURCE);
     EXPECT_INT(any_tag, MPI_ANY_TAG);
     EXPECT_INT(proc_null, MPI_PROC_NULL);

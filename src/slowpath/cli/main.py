@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import errno
 import importlib
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ import click
 from slowpath.cli.cleaned import cleaned_streams
 from slowpath.cli.outputs import EXIT_NO_READER, EXIT_REFUSED, guarded
 from slowpath.core.clean import line
-from slowpath.core.errors import SlowpathError, UsageError
+from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
 from slowpath.core.version import __version__
 from slowpath.run.interrupt import stop_signals
 
@@ -56,6 +57,7 @@ DEVELOPER_COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("plants", "slowpath.cli.plants", "Plant slow paths by known laws, and count how many are named."),
 )
 EXIT_INTERRUPTED = 130
+_NEEDS_NO_FOLDER = {"-h", "--help", "-V", "--version"}
 EXIT_DEFECT = 70  # EX_SOFTWARE of sysexits.h
 # What a disk, a limit or a file server refuses, wherever it strikes; any other OSError is a defect.
 _REFUSALS = (
@@ -137,6 +139,7 @@ def exit_code(argv: list[str]) -> int:
 def _exit_code(argv: list[str]) -> int:
     try:
         _require_utf8(argv)
+        _require_working_folder(argv)
         result = slowpath.main(args=argv, prog_name="slowpath", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
@@ -171,6 +174,20 @@ def _require_utf8(argv: Sequence[str]) -> None:
         shown = word.encode(errors="backslashreplace").decode()
         if shown != word:
             raise UsageError(f"'{shown}': is not UTF-8, which records are written in; rename it")
+
+
+def _require_working_folder(argv: Sequence[str]) -> None:
+    """Most commands write below the working folder, record it, or start programs in it.
+
+    Raises: EnvironmentFailure: it was deleted, or can't be reached.
+    """
+    own = argv[: argv.index("--")] if "--" in argv else argv
+    if not argv or not _NEEDS_NO_FOLDER.isdisjoint(own):
+        return
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise EnvironmentFailure("the working folder was deleted or can't be read; cd to another one") from error
 
 
 def _tell(message: str) -> None:

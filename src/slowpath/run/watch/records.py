@@ -11,6 +11,7 @@ from slowpath.core.watch_folder import record_files
 
 MAGIC = b"SPWATCH1"
 _STATE = struct.Struct("<IiiiI")  # state, pid, world_rank, world_size, interface: from byte 28 on
+_FILE_BYTES, _FILE_BYTES_AT = struct.Struct("<Q"), 16
 _STATE_AT, _HOST_AT, _HEADER_BYTES = 28, 136, 256
 RUNNING, FINALIZED, NO_FINALIZE, THINNING, NO_ROOM = 1, 2, 3, 4, 5
 
@@ -38,6 +39,30 @@ def headers(folder: Path) -> list[Header]:
             state, _, rank, size, _ = _STATE.unpack_from(content, _STATE_AT)
             found.append(Header(path, state, rank, size))
     return found
+
+
+def truncated(folder: Path) -> str | None:
+    """One line where records are shorter than they were made, as their headers have it; None: none is."""
+    paths = record_files(folder)
+    short = [path for path in paths if _is_short(path)]
+    if not short:
+        return None
+    return (
+        f"{len(short)} of {len(paths)} records were truncated while the program ran ({short[0].name}): their calls are "
+        "missing; watch again, and let nothing write to the folder meanwhile"
+    )
+
+
+def _is_short(path: Path) -> bool:
+    """A record is never made without a whole header."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_HEADER_BYTES)
+        if len(content) < _HEADER_BYTES:
+            return True
+        return content.startswith(MAGIC) and path.stat().st_size < _FILE_BYTES.unpack_from(content, _FILE_BYTES_AT)[0]
+    except OSError:
+        return False
 
 
 def missing_ranks(found: list[Header]) -> str | None:

@@ -25,7 +25,7 @@ from slowpath.run.watch.commands import remember
 from slowpath.run.watch.environment import Watched, program_name, programs_in, watched
 from slowpath.run.watch.launcher import launcher_of
 from slowpath.run.watch.library import find_library
-from slowpath.run.watch.records import headers, missing_ranks, without_room
+from slowpath.run.watch.records import headers, missing_ranks, truncated, without_room
 from slowpath.run.watch.start import Ended, require_program, run_to_end
 
 DEFAULT_PARENT = Path("slowpath-watches")
@@ -122,10 +122,13 @@ class Unrecorded(EnvironmentFailure):
 def troubles(folder: Path, environ: Mapping[str, str]) -> tuple[bool, list[str]]:
     """Whether any rank left a record, and lines on what is missing.  Raises: RecordError."""
     info, found = read_watch(folder), headers(folder)
+    short = truncated(folder)
+    if not found and short:
+        return False, [f"no rank left a record: {short}"]
     if not found:
         reason = why_no_record(programs_in(info.command, environ), Path(info.library), _room(folder))
         return False, [f"no rank left a record: {reason}"]
-    return True, [line for line in (missing_ranks(found), without_room(found)) if line]
+    return True, [line for line in (short or missing_ranks(found), without_room(found)) if line]
 
 
 def _stdin_file() -> str | None:
