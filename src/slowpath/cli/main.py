@@ -16,6 +16,7 @@ from slowpath.cli.cleaned import cleaned_streams
 from slowpath.cli.outputs import EXIT_NO_READER, EXIT_REFUSED, guarded
 from slowpath.core.clean import line
 from slowpath.core.errors import SlowpathError, UsageError
+from slowpath.core.signals import exit_codes_kept
 from slowpath.core.version import __version__
 from slowpath.run.interrupt import stop_signals
 
@@ -121,7 +122,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        with stop_signals():
+        with exit_codes_kept(), stop_signals():
             code = guarded(lambda: exit_code(words))
     except KeyboardInterrupt:  # before the first line of the command, or after its last
         code = EXIT_INTERRUPTED
