@@ -111,7 +111,7 @@ def _undo(number: signal.Signals) -> Callable[[], object]:
 
     def undo() -> None:
         signal.signal(number, signal.SIG_DFL if python is None else python)
-        if is_kept:
+        if sigaction is not None and is_kept:
             sigaction(int(number), kept, None)
 
     return undo
