@@ -126,6 +126,9 @@ def main(argv: Sequence[str] | None = None) -> None:
             code = guarded(lambda: exit_code(words))
     except KeyboardInterrupt:  # before the first line of the command, or after its last
         code = EXIT_INTERRUPTED
+    # Where an interrupt passed through exec() of a text, as when a dataclass is made, CPython remembers it as unhandled
+    # until the next such exec(), and would end this process by SIGINT whatever the code is (Python/pythonrun.c).
+    exec("")
     sys.exit(code)
 
 
