@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from slowpath.cli import main
 from slowpath.core.errors import RecordError
+from watchdog import WATCHDOG_S
 
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -88,3 +90,20 @@ def test_campaigns_are_listed_and_printed(slowpath: Slowpath) -> None:
     assert listed.returncode == 0
     assert any(line.startswith("checkup ") for line in listed.stdout.splitlines())
     assert slowpath("campaigns", "checkup").stdout.count("[[cells]]") > 0
+
+
+def test_an_interrupt_within_exec_ends_with_130_and_not_by_sigint(tmp_path: Path) -> None:
+    """As one does that comes while an import makes a dataclass, under `python -m`."""
+    (tmp_path / "interrupted.py").write_text("""
+import slowpath.cli.main as cli
+def interrupted(words):
+    try:
+        exec("raise KeyboardInterrupt")
+    except KeyboardInterrupt:
+        return cli.EXIT_INTERRUPTED
+cli.exit_code = interrupted
+cli.main([])
+""")
+    argv = [sys.executable, "-m", "interrupted"]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, timeout=WATCHDOG_S, check=False)
+    assert (done.returncode, done.stderr) == (130, b"")

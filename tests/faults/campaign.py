@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-import json
+import math
 import random
 import shutil
 import subprocess
@@ -14,13 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from faults.check import Signature, at_once, differences, doubled, signature, unreadable
+from faults.commands import RUN, Command, Found
+from faults.inherited import handler
 from faults.kinds import FAULTS, Fault
 from faults.world import World
 from watchdog import WATCHDOG_S
 
 HERE = Path(__file__).parent
-SEED = 7  # of all runs: the same plan
 ORPHANS_S = 120.0  # the launcher's own way of ending a job that lost its parent takes a few seconds on a quiet machine
 MOST_TRIES = 5
 TELL_EVERY = 50
@@ -29,13 +29,14 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Told:
-    """What became of one run. faults: in words, all that is not as it must be."""
+    """What became of one run. faults: in words, all that is not as it must be.  recovery_s: of what went on with it."""
 
     kind: str
     hit: bool
     resumed: bool
     wall_s: float
     faults: tuple[str, ...]
+    recovery_s: float = 0.0
 
 
 def preload(folder: Path) -> Path:
@@ -49,6 +50,20 @@ def preload(folder: Path) -> Path:
     return library
 
 
+def program(folder: Path, environ: Mapping[str, str]) -> None:
+    """The program of program.c, built into `folder` by the MPI's own wrapper."""
+    wrapper = Path(environ["SLOWPATH_MPI"]).parent / "mpicc"
+    without = {name: value for name, value in environ.items() if name != "LD_PRELOAD"}
+    argv = [
+        str(wrapper),
+        "-o",
+        str(folder / "program"),
+        str(HERE / "program.c"),
+        f"-Wl,-rpath,{wrapper.parents[1] / 'lib'}",
+    ]
+    subprocess.run(argv, env=without, check=True, timeout=WATCHDOG_S)
+
+
 class Faults:
     """Does faults in folders of their own under `folder`; those of runs that are as they must be are removed."""
 
@@ -58,66 +73,75 @@ class Faults:
         self._environ = {**environ, "LD_PRELOAD": str(preload(folder))}
         self._cell_timeout_s = cell_timeout_s
         self._numbers = itertools.count(1)
-        self.expected: Signature = {}
-        self.usual_s = 0.0
+        self._expected: dict[str, Found] = {}
+        self.usual_s: dict[str, float] = {}
+        handler(folder)
 
-    def undisturbed(self) -> None:
-        """The run that all others must equal.  Raises: RuntimeError: it does not succeed."""
-        world = self._world()
-        world.start_run(SEED)
-        code = world.finish()
-        self.usual_s = time.monotonic() - world.begun
-        if code != 0:
-            raise RuntimeError(f"the undisturbed run ended with {code}: {(world.folder / 'said').read_text()}")
-        self.expected = signature(world.run)
+    def undisturbed(self, kinds: Sequence[Fault] = FAULTS) -> None:
+        """The run of each command that all others must equal.  Raises: RuntimeError: one does not succeed."""
+        commands = {fault.command.name: fault.command for fault in kinds}
+        if commands.keys() - {RUN.name}:
+            program(self._folder, self._environ)
+        for name, command in commands.items():
+            world = self._world()
+            command.begin(world)
+            begun = time.monotonic()
+            code = world.finish()
+            self.usual_s[name] = time.monotonic() - begun
+            if not command.whole(world, code):
+                raise RuntimeError(f"{name}, undisturbed, ended with {code}: {(world.folder / 'said').read_text()}")
+            self._expected[name] = command.holds(world.run)
 
     def one(self, fault: Fault, chance: random.Random) -> Told:
         """Do one fault at a random time; again, and earlier, if it came too late to hit anything."""
         for attempt in range(MOST_TRIES):
-            told = self._once(fault, chance, self.usual_s / 2**attempt)
+            told = self._once(fault, chance, self.usual_s[fault.command.name] / 2**attempt)
             if told.hit:
                 break
         return told
 
     def _once(self, fault: Fault, chance: random.Random, within_s: float) -> Told:
-        world = self._world()
-        world.start_run(SEED)
+        world, command = self._world(), fault.command
+        fault.before(world, chance)
+        command.begin(world)
         time.sleep(chance.uniform(0, within_s))
         hit = fault.inject(world, chance)
         code = world.finish()
         wall_s = time.monotonic() - world.begun
         wrong = list(world.wrong)
+        if fault.codes is not None and code not in (*command.done, *fault.codes):
+            wrong.append(f"exit code {code}: {(world.folder / 'said').read_text()[-400:]}")
         if code is None:
             wrong.append(f"hang: {wall_s:.0f} s")
         if not world.gone_within(ORPHANS_S):
             wrong.append(f"orphans: {len(world.pids())} processes")
-        if why := unreadable(world.run):
-            wrong.append(f"unreadable: {why}")
+        wrong += _checked(world, command, code)
         fault.mend(world)
-        resumed = code != 0 or _status(world.run) != "complete"
+        resumed, recovery_s = not command.whole(world, code), 0.0
         if resumed:
-            wrong += self._resume(world)
-        wrong += self._compared(world)
+            begun = time.monotonic()
+            wrong += self._resume(world, command)
+            recovery_s = time.monotonic() - begun
+        wrong += self._compared(world, command)
         world.kill_all()
         if not wrong:
             shutil.rmtree(world.folder)
-        return Told(fault.name, hit, resumed, wall_s, tuple(f"{world.folder}: {text}" for text in wrong))
+        return Told(fault.name, hit, resumed, wall_s, tuple(f"{world.folder}: {text}" for text in wrong), recovery_s)
 
-    def _resume(self, world: World) -> list[str]:
-        world.start("resume", str(world.run))
+    def _resume(self, world: World, command: Command) -> list[str]:
+        words = command.again(world)
+        world.start(*words)
         code = world.finish()
-        if code != 0:
-            return [f"resume ended with {code}: {(world.folder / 'said').read_text()[-400:]}"]
-        return [] if world.gone_within(ORPHANS_S) else ["orphans after resume"]
+        if code not in command.done:
+            return [f"{words[0]} ended with {code}: {(world.folder / 'said').read_text()[-400:]}"]
+        left = [] if world.gone_within(ORPHANS_S) else ["orphans after resume"]
+        return left + _checked(world, command, code)
 
-    def _compared(self, world: World) -> list[str]:
+    def _compared(self, world: World, command: Command) -> list[str]:
         try:
-            status = _status(world.run)
-            found = [] if status == "complete" else [f"status {status}"]
-            found += differences(self.expected, signature(world.run)) + doubled(world.run) + at_once(world.run)
+            return command.differ(self._expected[command.name], command.holds(world.run))
         except Exception as error:
             return [f"{type(error).__name__}: {error}"]
-        return found
 
     def _world(self) -> World:
         folder = self._folder / f"{next(self._numbers):04d}"
@@ -125,25 +149,42 @@ class Faults:
         return World(folder, self._environ, self._cell_timeout_s)
 
 
-def _status(run: Path) -> str:
+def _checked(world: World, command: Command, code: int | None) -> list[str]:
+    """Whether the folder can be read, and states nothing that is not so."""
     try:
-        return str(json.loads((run / "run.json").read_text())["status"])
-    except (OSError, ValueError, KeyError):
-        return "unknown"
+        command.holds(world.run)
+        return command.wrong(world, code)
+    except Exception as error:  # whatever it is, it is what a user would meet
+        return [f"unreadable: {type(error).__name__}: {error}"]
 
 
 def campaign(
-    faults: Faults, count: int, seed: int, tell: Tell, kinds: Sequence[Fault] = FAULTS, workers: int = 1
+    faults: Faults,
+    count: int,
+    seed: int,
+    tell: Tell,
+    kinds: Sequence[Fault] = FAULTS,
+    workers: int = 1,
+    within_s: float = math.inf,
 ) -> list[Told]:
-    """`count` faults, kinds in turn, times and choices by chance: the same for a seed, however many workers do them."""
-    told: list[Told] = []
+    """`count` faults, kinds in turn, times and choices by chance: the same for a seed, however many workers do them.
 
-    def one(number: int) -> Told:
+    within_s: those that were not begun by then are left out.
+    """
+    told: list[Told] = []
+    end = time.monotonic() + within_s
+
+    def one(number: int) -> Told | None:
+        if time.monotonic() > end:
+            return None
         return faults.one(kinds[number % len(kinds)], random.Random(f"{seed} {number}"))
 
     pool = ThreadPoolExecutor(workers)
     try:
         for done in pool.map(one, range(count)):
+            if done is None:
+                tell(f"the time was over after {len(told)} of {count}")
+                break
             told.append(done)
             for text in done.faults:
                 tell(f"{done.kind}: {text}")
@@ -157,13 +198,14 @@ def campaign(
 
 
 def table(told: Sequence[Told]) -> str:
-    """One line a kind: how many, how many hit, how many needed resume, what was wrong, the longest run."""
-    head = f"{'fault':<36}{'done':>6}{'hit':>6}{'resumed':>9}{'wrong':>7}{'longest':>10}"
+    """One line a kind: how many, how many hit, how many needed resume, what was wrong, the longest run and recovery."""
+    head = f"{'fault':<36}{'done':>6}{'hit':>6}{'resumed':>9}{'wrong':>7}{'longest':>10}{'recovery':>11}"
     lines = [head, "-" * len(head)]
     for kind in [*dict.fromkeys(one.kind for one in told), "all"]:
         own = [one for one in told if kind in ("all", one.kind)]
+        longest_s, recovery_s = max(one.wall_s for one in own), max(one.recovery_s for one in own)
         lines.append(
             f"{kind:<36}{len(own):>6}{sum(one.hit for one in own):>6}{sum(one.resumed for one in own):>9}"
-            f"{sum(bool(one.faults) for one in own):>7}{max(one.wall_s for one in own):>8.1f} s"
+            f"{sum(bool(one.faults) for one in own):>7}{longest_s:>8.1f} s{recovery_s:>9.1f} s"
         )
     return "\n".join(lines)

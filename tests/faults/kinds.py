@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from faults.commands import OTHERS, RUN, STOPPED, WATCH, Command
+from faults.inherited import SIGNALS, WAYS, Inherited, inherited
 from faults.world import ENGINE, LAUNCHER, PROXY, World
 
 LEAVE = signal.SIGRTMIN + 3  # preload.c
@@ -21,11 +23,18 @@ ATOMIC = ("run.json", "plan.json", "launch.json", "plan.txt", "campaign.toml")
 
 @dataclass(frozen=True)
 class Fault:
-    """inject: does it, returns whether it hit.  mend: undoes what lasts, before the run is resumed."""
+    """inject: does it, returns whether it hit.  mend: undoes what lasts, before the run is resumed.
+
+    command: that it is done to.  before: what has to be so from the start.  codes: exit codes of a command that it
+    hit; None: any.
+    """
 
     name: str
     inject: Inject
     mend: Callable[[World], None] = lambda world: None
+    command: Command = RUN
+    before: Callable[[World, random.Random], None] = lambda world, chance: None
+    codes: tuple[int, ...] | None = None
 
 
 def _to(program: str, number: int) -> Inject:
@@ -116,6 +125,43 @@ def _power_cut(world: World, chance: random.Random) -> bool:
     return hit
 
 
+def _slowpath_gets(number: signal.Signals) -> Inject:
+    def inject(world: World, chance: random.Random) -> bool:
+        assert world.process is not None
+        return world.running() and world.send(world.process.pid, number)
+
+    return inject
+
+
+def _inherit(world: World, chance: random.Random) -> None:
+    """One signal ignored, blocked or handled by a preloaded library, from the start."""
+    world.inherited = inherited(chance.choice(WAYS), chance.choice(SIGNALS))
+
+
+def _begin_as_usual(world: World) -> None:
+    world.inherited = Inherited()
+
+
+def _of(command: Command) -> tuple[Fault, ...]:
+    """The faults of each command but `run`. A watched program gets the signals, and its exit code is checked."""
+    stopped = None if command is WATCH else (STOPPED,)
+    return (
+        Fault(f"{command.name}: SIGKILL", _slowpath_gets(signal.SIGKILL), command=command, codes=(-signal.SIGKILL,)),
+        Fault(f"{command.name}: SIGTERM", _slowpath_gets(signal.SIGTERM), command=command, codes=stopped),
+        Fault(f"{command.name}: Ctrl-C", _slowpath_gets(signal.SIGINT), command=command, codes=stopped),
+        Fault(f"{command.name}: disk full", _fill, _empty, command=command, codes=(4,)),
+        Fault(f"{command.name}: clock set", _set_clock, command=command, codes=()),
+        Fault(
+            f"{command.name}: signals inherited",
+            lambda world, chance: True,
+            _begin_as_usual,
+            command=command,
+            before=_inherit,
+            codes=(),
+        ),
+    )
+
+
 FAULTS: tuple[Fault, ...] = (
     Fault("rank: SIGKILL", _to(ENGINE, signal.SIGKILL)),
     Fault("rank: SIGSEGV", _to(ENGINE, signal.SIGSEGV)),
@@ -131,3 +177,5 @@ FAULTS: tuple[Fault, ...] = (
     Fault("slowpath: SIGKILL", _kill_slowpath),
     Fault("power cut in a write", _power_cut),
 )
+RUN_INHERITS = Fault("signals inherited", lambda world, chance: True, _begin_as_usual, before=_inherit, codes=())
+OF_COMMANDS = (RUN_INHERITS, *(fault for command in OTHERS for fault in _of(command)))

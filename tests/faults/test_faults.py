@@ -9,18 +9,28 @@ import tempfile
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from faults.campaign import Faults, Told, campaign, table
 from faults.check import differences
-from faults.kinds import FAULTS, Fault
+from faults.commands import PROVE
+from faults.kinds import FAULTS, OF_COMMANDS, Fault
+from faults.world import World
 from faults.writers import WRITERS
 from slowpath.core.errors import SlowpathError
+from slowpath.core.watch_proof import write_proof
 from slowpath.mpi.find import find_mpi
 from slowpath.run.engine.build import engine_for
+from support.watch_results import a_proof
 
-# One that the run mends itself, one that takes the whole of it down, and one of several that want its folder.
-KINDS = ("rank: SIGKILL", "power cut in a write", "several resumes at once")
+# One that the run mends itself, one that takes the whole of it down, one of several that want its folder, and some of
+# other commands.
+NAMES = (
+    *("rank: SIGKILL", "power cut in a write", "several resumes at once"),
+    *("prove FAST=1: SIGKILL", "prove FAIL=1: signals inherited", "watch: SIGTERM"),
+)
+KINDS = [fault for fault in (*FAULTS, *WRITERS, *OF_COMMANDS) if fault.name in NAMES]
 
 
 @pytest.fixture(scope="module")
@@ -33,14 +43,13 @@ def faults(engine_cache: Path, blankless_of_session: Path) -> Faults:
     environ = {**os.environ, "SLOWPATH_MPI": str(mpi.mpiexec), "SLOWPATH_CACHE_DIR": str(engine_cache)}
     engine_for(mpi, environ)
     made = Faults(Path(tempfile.mkdtemp(dir=blankless_of_session)), environ, cell_timeout_s=300)
-    made.undisturbed()
+    made.undisturbed(KINDS)
     return made
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_run_that_was_hit_is_resumed_and_equals_another(kind: str, faults: Faults) -> None:
-    fault = next(fault for fault in (*FAULTS, *WRITERS) if fault.name == kind)
-    told = faults.one(fault, random.Random(kind))
+@pytest.mark.parametrize("fault", KINDS, ids=lambda fault: fault.name)
+def test_what_was_hit_is_resumed_and_equals_another(fault: Fault, faults: Faults) -> None:
+    told = faults.one(fault, random.Random(fault.name))
     assert told.hit
     assert told.faults == ()
 
@@ -65,6 +74,41 @@ def test_the_faults_of_a_seed_are_the_same_however_many_are_done_at_the_same_tim
     assert [one.kind for one in alone][: len(FAULTS)] == [fault.name for fault in FAULTS]
 
 
+def test_what_is_not_begun_in_time_is_left_out() -> None:
+    said: list[str] = []
+    assert campaign(Drawing(), 20, 1, said.append, FAULTS, 2, within_s=-1.0) == []
+    assert said == ["the time was over after 0 of 20"]
+
+
+@pytest.mark.parametrize(
+    ("remedy", "verdict", "code", "runs", "said"),
+    [
+        ("FAST=1", "proven", 0, (0, 0), None),
+        ("FAIL=1", "failed", 1, (0, 9), None),
+        ("FAIL=1", "proven", 0, (0, 9), "proven, with runs"),
+        ("FAST=1", "proven", 0, (0, None), "proven, with runs"),
+        ("FAST=1", "undecided", 0, (0, 0), "exit code 0"),
+        ("FAST=1", "failed", 1, (0, 0), "failed"),
+    ],
+)
+def test_a_proof_that_is_none_is_told(
+    remedy: str, verdict: str, code: int, runs: tuple[int | None, ...], said: str | None, tmp_path: Path
+) -> None:
+    run = a_proof().runs[0]
+    rows = tuple(
+        msgspec.structs.replace(run, number=number, exit_code=one, failed=f"exit code {one}" if one else None)
+        for number, one in enumerate(runs, 1)
+    )
+    (tmp_path / "run" / "proof-1").mkdir(parents=True)
+    write_proof(
+        tmp_path / "run" / "proof-1",
+        msgspec.structs.replace(a_proof(), remedy=remedy, verdict=verdict, runs=rows),
+    )
+    found = PROVE.wrong(World(tmp_path, {}, 3), code)
+    assert bool(found) == (said is not None)
+    assert said is None or said in found[0]
+
+
 def test_a_difference_is_told() -> None:
     whole = {"k": {"label": "8 B", "metrics": {"m": {"steady": (3, 120)}}}}
     short = {"k": {"label": "8 B", "metrics": {"m": {"steady": (2, 80)}}}}
@@ -74,10 +118,10 @@ def test_a_difference_is_told() -> None:
 
 
 def test_the_table_counts_by_kind() -> None:
-    told = [Told("a", True, False, 1.0, ()), Told("a", True, True, 3.0, ("x",)), Told("b", False, False, 2.0, ())]
+    told = [Told("a", True, False, 1.0, ()), Told("a", True, True, 3.0, ("x",), 4.0), Told("b", False, False, 2.0, ())]
     lines = [line.split() for line in table(told).splitlines()[2:]]
     assert lines == [
-        ["a", "2", "2", "1", "1", "3.0", "s"],
-        ["b", "1", "0", "0", "0", "2.0", "s"],
-        ["all", "3", "2", "1", "1", "3.0", "s"],
+        ["a", "2", "2", "1", "1", "3.0", "s", "4.0", "s"],
+        ["b", "1", "0", "0", "0", "2.0", "s", "0.0", "s"],
+        ["all", "3", "2", "1", "1", "3.0", "s", "4.0", "s"],
     ]

@@ -12,8 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from faults.inherited import Inherited
+
 LIMIT_S = 600.0  # far over all that a run may take, even with a watchdog and stacks
 ENGINE, LAUNCHER, PROXY = "slowpath-engine", "mpiexec", "hydra_pmi_proxy"
+MEASURING = ("run", "resume", "diagnose", "tune")
 CAMPAIGN = """\
 [campaign]
 name = "faults"
@@ -69,6 +72,7 @@ class World:
     process: subprocess.Popen[bytes] | None = None
     begun: float = 0.0
     wrong: list[str] = field(default_factory=list)  # what a fault saw that is not as it must be
+    inherited: Inherited = field(default_factory=Inherited)  # by the slowpath that is hit, and those beside it
     _others: int = 0
 
     @property
@@ -90,16 +94,22 @@ class World:
         self, arguments: Sequence[str], said: str, within: Sequence[str] = (), flags: Mapping[str, str] | None = None
     ) -> subprocess.Popen[bytes]:
         places = {"SLOWPATH_FAULTS_FOLDER": str(self.folder), "SLOWPATH_FAULTS_RUN": str(self.run), **(flags or {})}
-        slowpath = [sys.executable, "-m", "slowpath.cli", *arguments, "--quiet"]
+        limit = ["--cell-timeout", f"{self.cell_timeout_s}s"] if arguments[0] in MEASURING else []
+        slowpath = [sys.executable, "-m", "slowpath.cli", arguments[0], "--quiet", *limit, *arguments[1:]]
         with (self.folder / said).open("ab") as file:
             return subprocess.Popen(
-                [*within, *slowpath, "--cell-timeout", f"{self.cell_timeout_s}s"],
+                [*within, *self.inherited.around(slowpath)],
                 cwd=self.folder,
-                env={**self.environ, **places},
+                env=self._with_handler({**self.environ, **places}),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=file,
             )
+
+    def _with_handler(self, environ: dict[str, str]) -> dict[str, str]:
+        more = self.inherited.variables(self.folder.parent / "libhandler.so")
+        both = ":".join(filter(None, (environ.get("LD_PRELOAD"), more.get("LD_PRELOAD"))))
+        return {**environ, **more, **({"LD_PRELOAD": both} if both else {})}
 
     def start_run(self, seed: int) -> None:
         """Begin the run, and come back when its folder says who it is."""

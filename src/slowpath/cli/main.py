@@ -17,6 +17,7 @@ from slowpath.cli.cleaned import cleaned_streams
 from slowpath.cli.outputs import EXIT_NO_READER, EXIT_REFUSED, guarded
 from slowpath.core.clean import line
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
+from slowpath.core.signals import exit_codes_kept
 from slowpath.core.version import __version__
 from slowpath.run.interrupt import stop_signals
 
@@ -123,10 +124,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        with stop_signals():
+        with exit_codes_kept(), stop_signals():
             code = guarded(lambda: exit_code(words))
     except KeyboardInterrupt:  # before the first line of the command, or after its last
         code = EXIT_INTERRUPTED
+    # Where an interrupt passed through exec() of a text, as when a dataclass is made, CPython remembers it as unhandled
+    # until the next such exec(), and would end this process by SIGINT whatever the code is (Python/pythonrun.c).
+    exec("")
     sys.exit(code)
 
 

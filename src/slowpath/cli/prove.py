@@ -82,7 +82,8 @@ def command(watch: Path, what: What, how: How, dry_run: bool, as_json: bool, qui
     A proof that the budget left open goes on when the command is repeated.
 
     Exit codes: 0 a remedy is proven; 1 none helps: no effect, slower, not taken, or the run fails or prints something
-    else with it; 2 wrong usage; 3 undecided; 4 the program fails as it is, or a file refused.
+    else with it; 2 wrong usage; 3 undecided; 4 the program fails as it is, its exit code was lost,
+    or a file refused.
     """
     import msgspec
 

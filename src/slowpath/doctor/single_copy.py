@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -82,9 +83,12 @@ def _read_from_sibling() -> str | None:
             # The buffer lies at the same address in every child of this fork.
             os._exit(_read(sleeper, ctypes.addressof(target)))
         code = os.waitstatus_to_exitcode(os.waitpid(reader, 0)[1])
+    except ChildProcessError:
+        return "what became of the attempt can't be seen: something else collects this process's children"
     finally:
         os.kill(sleeper, signal.SIGKILL)
-        os.waitpid(sleeper, 0)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(sleeper, 0)
     if code == 0:
         return None
     return os.strerror(code) if code > 0 else f"ended by signal {-code}"

@@ -10,6 +10,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from slowpath.mpi.child import Child, ExitUnseen
+
 # A launcher that hangs on a question (a dead batch system behind it, say) must not hang us.
 QUESTION_LIMIT_S = 20.0
 _REAP_S = 2.0
@@ -35,9 +37,9 @@ def ask(
 
     At the limit, and when this process is interrupted, all of its process group is ended: a script's children too.
     Args: given: for its stdin.  together: stderr goes into stdout.
-    Raises: OSError: it can't be started.  subprocess.TimeoutExpired.
+    Raises: OSError: it can't be started.  subprocess.TimeoutExpired.  ExitUnseen.
     """
-    process = subprocess.Popen(
+    process = Child(
         list(argv),
         env=dict(environ),
         stdin=subprocess.PIPE if given else subprocess.DEVNULL,
@@ -53,7 +55,7 @@ def ask(
     return Answer(process.returncode, stdout, stderr or b"")
 
 
-def end_group(process: subprocess.Popen[bytes]) -> None:
+def end_group(process: Child) -> None:
     """End by force a process that leads a group, and its group; its pipes are closed, whoever else holds them.
 
     As long as it is not waited for, its number can't be another's. Raises nothing.
@@ -61,7 +63,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
     if process.returncode is None:
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):  # it waits for a device
+        with contextlib.suppress(subprocess.TimeoutExpired, ExitUnseen):  # it waits for a device
             process.wait(_REAP_S)
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream is not None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from types import FrameType
+
+from slowpath.core.signals import Action, handled
 
 STOPPING = (signal.SIGTERM, signal.SIGHUP)
 # A session that closes sends both, one after the other; the second must not cut what the first one made us save.
@@ -19,11 +20,9 @@ ONE_REQUEST_S = 2.0
 def stop_signals() -> Iterator[None]:
     """Inside, SIGTERM and SIGHUP raise KeyboardInterrupt as SIGINT does; afterwards all is as before.
 
-    One that is ignored stays so: `nohup slowpath run` outlives its terminal.
+    One that is ignored stays so: `nohup slowpath run` outlives its terminal. Ctrl-C is heard, too, where a preloaded
+    library has a handler for SIGINT, which keeps Python from installing its own.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     last_s = -ONE_REQUEST_S
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -32,10 +31,10 @@ def stop_signals() -> Iterator[None]:
         if now_s - before_s >= ONE_REQUEST_S:
             raise KeyboardInterrupt
 
-    heard = [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, stop) for number in heard}
-    try:
+    actions: dict[signal.Signals, Action] = {
+        number: stop for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    if signal.getsignal(signal.SIGINT) is None:
+        actions[signal.SIGINT] = signal.default_int_handler
+    with handled(actions):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from slowpath.core.signals import as_job, held_back
+from slowpath.mpi.child import Child
 from slowpath.mpi.failure_line import failure_line, signal_in
 from slowpath.run.leftovers import MARKER, end_job
 from slowpath.run.ownership import keep_held
@@ -100,7 +102,7 @@ def run_jobs(jobs: Sequence[Job]) -> list[Outcome]:
     """Start all jobs, which have no node in common, and wait until each has ended or was ended, as `run_job` does.
 
     Ctrl-C ends all that still run. Returns: how each ended, in the order of the jobs.
-    Raises: Taken: a folder that this process holds was taken over; the jobs are ended.
+    Raises: Taken: a folder that this process holds was taken over; the jobs are ended.  ExitUnseen: likewise.
     """
     running: list[_Running] = []
     try:
@@ -132,7 +134,7 @@ class _Running:
         self._job, self._id, self._begun = job, uuid.uuid4().hex, time.monotonic()
         self._outcome: Outcome | None = None
         self._over: float | None = None
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Child | None = None
         with job.stdout.open("wb") as out, job.stderr.open("wb") as err:
             try:
                 self.process = _start(job, {**job.environ, MARKER: self._id}, out, err)
@@ -195,9 +197,9 @@ class _Running:
         end_job(None, self._id, 0.0)
 
 
-def _start(job: Job, environ: Mapping[str, str], out: BinaryIO, err: BinaryIO) -> subprocess.Popen[bytes]:
-    with open(job.stdin or os.devnull, "rb") as given:
-        return subprocess.Popen(
+def _start(job: Job, environ: Mapping[str, str], out: BinaryIO, err: BinaryIO) -> Child:
+    with open(job.stdin or os.devnull, "rb") as given, held_back():
+        return Child(
             list(job.argv),
             env=dict(environ),
             stdin=given,
@@ -222,6 +224,7 @@ def _dying_with(parent: int) -> Callable[[], None]:
             prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
         if os.getppid() != parent:
             os._exit(1)  # it died before the request
+        as_job()
 
     return ask
 
@@ -244,7 +247,7 @@ def _sleep_until_one_ends(running: Sequence[_Running]) -> None:
         time.sleep(WAKE_S)
 
 
-def _ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
+def _ended_within(process: Child, seconds: float) -> bool:
     """Wait without polling where the kernel can, else as subprocess does."""
     if not _one_ends_within([process], seconds):
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -252,7 +255,7 @@ def _ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
     return process.poll() is not None
 
 
-def _one_ends_within(processes: Sequence[subprocess.Popen[bytes]], seconds: float) -> bool:
+def _one_ends_within(processes: Sequence[Child], seconds: float) -> bool:
     """Wait until one of them ends, or for `seconds`. False: the kernel can't (pidfd_open(2), Linux 5.3)."""
     descriptors: list[int] = []
     try:
@@ -270,7 +273,7 @@ def _one_ends_within(processes: Sequence[subprocess.Popen[bytes]], seconds: floa
     return True
 
 
-def _end(process: subprocess.Popen[bytes], job: str, gently: bool) -> None:
+def _end(process: Child, job: str, gently: bool) -> None:
     """End what is left of the job; every rank of it is gone from this node afterwards, in time or by force."""
     grace_s = GRACE_S if gently else 0.5
     while True:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import shutil
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 from slowpath.core.errors import RecordError
+from slowpath.core.owners import ROOT, WRITABLE_BY_OTHERS
 from slowpath.core.watch_folder import WatchInfo
 from slowpath.core.watch_results import WatchFinding, WatchResults
 from slowpath.core.watch_results_file import read_watch_results
@@ -37,19 +39,29 @@ def mpi_of(info: WatchInfo, results: WatchResults | None, environ: Mapping[str, 
         folders = (mpi.prefix / "lib", mpi.prefix / "lib64")
         path = next((one for folder in folders for one in sorted(folder.glob("libmpi.so.*"))), None)
     if path is None and results is not None and results.program.library_path:
-        path = _of_system(Path(results.program.library_path))
+        path = of_system(Path(results.program.library_path))
     name, version = (said[0].name, said[1]) if said is not None else (mpi.name, mpi.version) if mpi else (None, None)
     transport = mpi.transport if mpi is not None and mpi.name == name else None
     return MpiFacts(None if name == "unknown" else name, version, transport, path, launcher)
 
 
-def _of_system(path: Path) -> Path | None:
-    """The path where root alone can write that file; None: elsewhere, since a folder must not decide what is loaded."""
+def of_system(path: Path) -> Path | None:
+    """The file behind `path`, without any link, where root alone can change it and each folder down to it.
+
+    None: elsewhere, since a folder does not decide what is loaded. From / on, each part is no link and in a folder that
+    was found to be root's alone, so that nobody else can put another file in its place afterwards. A sticky folder that
+    others can write is none of these: they choose what is in it.
+    """
     try:
-        status = path.resolve(strict=True).stat()
-    except OSError:
+        real = path.resolve(strict=True)
+        for part in (*reversed(real.parents), real):
+            status = part.lstat()
+            kind = stat.S_ISREG if part == real else stat.S_ISDIR
+            if not kind(status.st_mode) or status.st_uid != ROOT or status.st_mode & WRITABLE_BY_OTHERS:
+                return None
+    except (OSError, RuntimeError, ValueError):
         return None
-    return path if status.st_uid == 0 and not status.st_mode & 0o022 else None
+    return real
 
 
 def findings_of(results: WatchResults | None) -> list[WatchFinding]:

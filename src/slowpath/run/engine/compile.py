@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowpath.core.errors import EnvironmentFailure
+from slowpath.mpi.child import Child
 from slowpath.run.engine.blas import PACKAGED, PLUGIN, BlasInSight
 from slowpath.run.engine.cache import PROGRAM
 from slowpath.run.engine.meter import BuildMeter, Tell
@@ -119,7 +120,7 @@ def _logged(argv: Sequence[str], environ: Mapping[str, str], log: Path, meter: B
         out.flush()
         end = time.monotonic() + BUILD_LIMIT_S
         with group_that_ends_with_us() as group:
-            process = subprocess.Popen(
+            process = Child(
                 argv,
                 env=dict(environ),
                 stdin=subprocess.DEVNULL,

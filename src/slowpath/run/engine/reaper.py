@@ -9,6 +9,8 @@ import signal
 import subprocess
 from collections.abc import Iterator
 
+from slowpath.mpi.child import Child
+
 # It waits until the pipe on its stdin closes, as that does when whoever holds the other end is gone.
 _WATCH = "read never_written || kill -s KILL 0"
 
@@ -21,7 +23,7 @@ def group_that_ends_with_us() -> Iterator[int]:
     """
     theirs, ours = os.pipe()  # neither is inherited by what is started meanwhile
     try:
-        watcher = subprocess.Popen(
+        watcher = Child(
             ["/bin/sh", "-c", _WATCH],
             stdin=theirs,
             stdout=subprocess.DEVNULL,

@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
+from slowpath.mpi.child import Child
+from slowpath.run.starting import start_users
 
 NOT_FOUND, NOT_STARTED = 127, 126  # as the shell has them (POSIX, Shell Command Language, 2.8.2)
 BY_SIGNAL = 128
@@ -24,8 +26,7 @@ HANDED_ON = (
     *(signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGWINCH),
 )
 _ASKS_TO_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-# Python ignores these two, and a program that it starts would, too.
-_AS_BEFORE_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+WAKE_S = 1.0  # it looks so often, whatever became of SIGCHLD
 _FROM_THE_KERNEL = 0x80  # SI_KERNEL of sigaction(2): the terminal's
 
 
@@ -67,7 +68,7 @@ def require_program(command: Sequence[str], environ: Mapping[str, str]) -> None:
 def run_to_end(command: Sequence[str], environ: Mapping[str, str]) -> Ended:
     """Start `command` in this process group and wait for its end; only from the main thread.
 
-    Raises: NotFound, NotStarted.
+    Raises: NotFound, NotStarted.  ExitUnseen: it ended, and nobody can say how.
     """
     waited = {*HANDED_ON, signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
@@ -76,30 +77,26 @@ def run_to_end(command: Sequence[str], environ: Mapping[str, str]) -> Ended:
         child = _start(command, environ, before)
         interrupted = False
         while True:
-            ended, status = os.waitpid(child, os.WNOHANG)
-            if ended:
+            if (code := child.poll()) is not None:
                 wall_s = time.monotonic() - begun
                 break
-            heard = signal.sigwaitinfo(waited)
-            number = signal.Signals(heard.si_signo)
-            if number is signal.SIGCHLD:
+            heard = signal.sigtimedwait(waited, WAKE_S)
+            if heard is None or heard.si_signo == signal.SIGCHLD:
                 continue
+            number = signal.Signals(heard.si_signo)
             interrupted = interrupted or number in _ASKS_TO_STOP
             if heard.si_code != _FROM_THE_KERNEL:
-                os.kill(child, number)
+                os.kill(child.pid, number)
     finally:
         while signal.sigtimedwait(set(HANDED_ON), 0) is not None:  # or it would end us while we conclude
             pass
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    code = os.waitstatus_to_exitcode(status)
     return Ended(code if code >= 0 else None, -code if code < 0 else None, wall_s, interrupted)
 
 
-def _start(command: Sequence[str], environ: Mapping[str, str], mask: set[signal.Signals] | set[int]) -> int:
+def _start(command: Sequence[str], environ: Mapping[str, str], mask: set[signal.Signals] | set[int]) -> Child:
     try:
-        return os.posix_spawnp(
-            command[0], list(command), dict(environ), setsigmask=mask, setsigdef=set(_AS_BEFORE_PYTHON)
-        )
+        return start_users(command, environ, mask)
     except OSError as error:
         if error.errno == errno.ENOENT:
             raise NotFound(f"{command[0]}: no such program, or its interpreter is missing") from error

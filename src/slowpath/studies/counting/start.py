@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
+from slowpath.core.signals import Action, handled, held_back
+from slowpath.run.starting import start_users
 from slowpath.studies.counting.tools import LIBRARY, TRACER, Tools
 
 METHODS = ("trap", "ptrace")
@@ -66,23 +68,21 @@ def variables(wish: Wish, folder: Path, tools: Tools, environ: Mapping[str, str]
 def run(command: Sequence[str], environ: Mapping[str, str], output_to_stderr: bool) -> int:
     """Run to the end; its exit code, negative for a signal. Streams and all open files are handed on, as PMI needs.
 
-    Raises: UsageError: there is no such program.  EnvironmentFailure: the system refuses to start it.
+    Raises: UsageError: there is no such program.  EnvironmentFailure: the system refuses to start it.  ExitUnseen.
     """
     if shutil.which(command[0], path=environ.get("PATH")) is None:
         raise UsageError(f"{command[0]}: no such program; what follows -- is the command as you would start it")
     try:
-        child = subprocess.Popen(
-            command, env=dict(environ), stdout=sys.stderr.fileno() if output_to_stderr else None, close_fds=False
-        )
+        with contextlib.ExitStack() as undone:
+            with held_back() as mask:
+                child = start_users(command, environ, mask, sys.stderr.fileno() if output_to_stderr else None)
+                undone.enter_context(handled(_while_it_runs(child.pid)))
+            return child.wait()
     except OSError as error:
         raise EnvironmentFailure(f"{command[0]} can't be started: {error.strerror or error}") from error
-    # Ctrl-C reaches the program by itself, the others are handed on: what it has done until then is shown.
-    old = {signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN)}
-    for handed in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(handed) is not signal.SIG_IGN:
-            old[handed] = signal.signal(handed, lambda number, _: os.kill(child.pid, number))
-    try:
-        return child.wait()
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
+
+
+def _while_it_runs(child: int) -> dict[signal.Signals, Action]:
+    """Ctrl-C reaches the program by itself, the others are handed on: what it has done until then is shown."""
+    handed = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is not signal.SIG_IGN]
+    return {signal.SIGINT: signal.SIG_IGN, **dict.fromkeys(handed, lambda number, _: os.kill(child, number))}

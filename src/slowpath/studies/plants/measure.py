@@ -21,6 +21,7 @@ from slowpath.run.engine.meter import Tell
 from slowpath.run.libraries import Library, one_library
 from slowpath.run.ownership import BEAT_S, keep_held
 from slowpath.run.prepare import varied_parameters
+from slowpath.run.starting import start_piped
 from slowpath.studies.plants.classes import PlantClass
 from slowpath.studies.plants.pens import Pen
 from slowpath.studies.plants.plant import Measured, Plant
@@ -101,12 +102,12 @@ class Ground:
 def _run_to_its_end(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[int, str]:
     """Exit code and stderr.  Raises: subprocess.TimeoutExpired, after LIMIT_S; it is ended then."""
     end = time.monotonic() + LIMIT_S
-    with subprocess.Popen(argv, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with start_piped(argv, environ) as process:
         try:
             while True:
                 try:
                     _, said = process.communicate(timeout=BEAT_S)
-                    return process.returncode, said
+                    return process.returncode, said.decode(errors="replace")
                 except subprocess.TimeoutExpired:
                     with _HOLDING:
                         keep_held()

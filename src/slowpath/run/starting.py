@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starting a program beside the jobs that are measured: the user's own, or another slowpath."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from slowpath.core.signals import as_user_had, held_back
+from slowpath.mpi.child import Child
+
+
+def start_users(
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    mask: set[signal.Signals] | set[int],
+    stdout: int | None = None,
+) -> Child:
+    """Start the user's command with the user's streams, open files, dispositions of signals and signal mask.
+
+    Args: mask: the signals that the user blocked.  stdout: another descriptor for it.
+    Raises: OSError.
+    """
+    with held_back():
+        return Child(list(command), env=dict(environ), stdout=stdout, close_fds=False, preexec_fn=as_user_had(mask))
+
+
+def start_piped(argv: Sequence[str], environ: Mapping[str, str]) -> Child:
+    """Start a program whose stdout and stderr this process reads.  Raises: OSError."""
+    return Child(list(argv), env=dict(environ), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
