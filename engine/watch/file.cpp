@@ -180,6 +180,36 @@ void guard_file() {
     if (mapped != nullptr) guard_record(mapped, mapped_bytes);
 }
 
+namespace {
+char begun_path[1024] = {};
+}  // namespace
+
+void note_start_begun() {
+    const char* const folder = getenv("SLOWPATH_WATCH");
+    if (mapped != nullptr || begun_path[0] != '\0' || folder == nullptr || folder[0] == '\0') return;
+    char host[65] = {};
+    if (gethostname(host, sizeof host - 1) != 0) strcpy(host, "host");
+    const int length = snprintf(begun_path, sizeof begun_path, "%s/%s-%d.begun", folder, host, getpid());
+    const int file = length < static_cast<int>(sizeof begun_path)
+                         ? open(begun_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666)
+                         : -1;
+    if (file < 0)
+        begun_path[0] = '\0';
+    else
+        close(file);
+}
+
+void note_start_over(int error) {
+    if (begun_path[0] == '\0') return;
+    if (error == 0) {
+        unlink(begun_path);
+    } else if (const int file = open(begun_path, O_WRONLY | O_TRUNC | O_CLOEXEC); file >= 0) {
+        dprintf(file, "%d\n", error);
+        close(file);
+    }
+    begun_path[0] = '\0';
+}
+
 LaneRoom take_lane_room(std::uint32_t lane) {
     if (mapped == nullptr) return {};
     return {add_section<layout::Profile>(layout::Is::profile, rooms.profiles[lane], lane),

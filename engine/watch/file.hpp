@@ -73,6 +73,12 @@ bool has_file();
 /// @param is_single Only one thread can call MPI: its lane gets the room of all.
 void open_file(bool is_single);
 
+/// A start of MPI is about to be called: HOST-PID.begun is in the folder until it returns well. One that
+/// stays tells a program that failed in it from one that never came so far; it holds the error, where there
+/// is one.
+void note_start_begun();
+void note_start_over(int error);
+
 /// Room of a lane, taken when its thread first calls.
 struct LaneRoom {
     Section<layout::Profile> profile;

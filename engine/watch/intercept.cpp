@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "watch/file.hpp"
 #include "watch/fortran.hpp"
 #include "watch/imports.hpp"
 #include "watch/library.hpp"
@@ -55,9 +56,12 @@ void end() {
 
 [[gnu::noinline]] int start_or_end(Observed& seen, Prefix prefix, Invoke invoke) {
     if (seen.call == calls::MPI_Finalize) end();
+    const bool is_noted = is_start(seen.call) && library().interface != Interface::unknown;
+    if (is_noted) note_start_begun();
     seen.start_ticks = now_ticks();
     seen.error = invoke(original(prefix, seen.call, seen.caller), seen.arguments);
     seen.end_ticks = now_ticks();
+    if (is_noted) note_start_over(seen.error);
     if (is_start(seen.call) && seen.error == 0) begin();
     return seen.error;
 }

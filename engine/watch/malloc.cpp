@@ -141,11 +141,12 @@ void* reallocate(void* old, std::size_t bytes, const void* caller, Make make) {
     next(next_memalign);
     next(next_valloc);
     next(next_pvalloc);
+    // Not by strlen or the like: sanitizers define those as well.
+    void* const of_c = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
     Dl_info of_malloc{}, of_libc{};
-    is_glibc = dladdr(reinterpret_cast<void*>(next_malloc.found.load()), &of_malloc) != 0 &&
-               dladdr(reinterpret_cast<void*>(&strlen), &of_libc) != 0 &&
-               of_malloc.dli_fbase == of_libc.dli_fbase &&
-               dlsym(RTLD_DEFAULT, "gnu_get_libc_version") != nullptr;
+    is_glibc = of_c != nullptr &&
+               dladdr(reinterpret_cast<void*>(next_malloc.found.load()), &of_malloc) != 0 &&
+               dladdr(of_c, &of_libc) != 0 && of_malloc.dli_fbase == of_libc.dli_fbase;
 }
 
 }  // namespace

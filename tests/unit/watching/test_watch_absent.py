@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import shutil
 import struct
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from slowpath.run.watch.absent import program_header, why_no_record
+from slowpath.run.watch.environment import needs_sanitizer_option
 
 PYTHON = Path(sys.executable).resolve()
 LIBRARY = Path(next(row.split()[-1] for row in Path("/proc/self/maps").read_text().splitlines() if "/libc" in row))
@@ -69,3 +71,28 @@ def test_a_full_disk_comes_first_and_a_launcher_last(tmp_path: Path) -> None:
     line = why_no_record([PYTHON], LIBRARY)
     assert "never called MPI_Init" in line
     assert "--print-environment" in line
+
+
+def test_an_end_before_mpi_init_is_said_with_its_exit_code() -> None:
+    line = why_no_record([PYTHON], LIBRARY, None, (0, 0), 3)
+    assert line.startswith(f"{PYTHON.name} ended with exit code 3, and no process called MPI_Init")
+    assert "exit code" not in why_no_record([PYTHON], LIBRARY, None, (0, 0), 0)
+
+
+@pytest.mark.parametrize(
+    ("failed", "how"),
+    [((1, 0), "did not return in 1 process;"), ((3, 2), "returned an error in 2 of 3 processes;")],
+)
+def test_notes_of_the_library_say_that_mpi_init_failed(failed: tuple[int, int], how: str) -> None:
+    """Whatever the exit code: a process that called MPI_Init was preloaded, and is linked with MPI."""
+    assert f"MPI_Init {how}" in why_no_record([PYTHON], LIBRARY, None, failed, 1)
+
+
+def test_shared_sanitizers_are_recognised(tmp_path: Path) -> None:
+    """By what the program needs; a program without one, and a script, are left alone."""
+    (tmp_path / "program.c").write_text("int main(void) { return 0; }")
+    for name, flags in (("plain", []), ("address", ["-fsanitize=address"])):
+        subprocess.run(["gcc", *flags, "-o", tmp_path / name, tmp_path / "program.c"], check=True)
+    assert needs_sanitizer_option(tmp_path / "address")
+    assert not needs_sanitizer_option(tmp_path / "plain")
+    assert not needs_sanitizer_option(tmp_path / "program.c")

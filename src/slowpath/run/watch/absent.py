@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from slowpath.run.engine.elf import dynamic
+from slowpath.run.watch.environment import needs_sanitizer_option
 
 _INTERPRETER, _HEADER_BYTES = 3, 64  # p_type PT_INTERP; of an ELF file of 64 bits
 _CAPABILITIES = "security.capability"  # capabilities(7): ld.so drops LD_PRELOAD of such programs, as of setuid ones
@@ -48,10 +49,24 @@ def program_header(path: Path) -> Program | None:
     return Program(64, machine, _INTERPRETER in kinds)
 
 
-def why_no_record(programs: Sequence[Path], library: Path, room: str | None = None) -> str:
-    """Args: programs: of the command, without launchers.  room: why the folder takes nothing; None: it does."""
+def why_no_record(
+    programs: Sequence[Path],
+    library: Path,
+    room: str | None = None,
+    failed: tuple[int, int] = (0, 0),
+    exit_code: int | None = None,
+) -> str:
+    """One line by what is known: notes of the library, then the programs, then how the command ended.
+
+    Args: programs: of the command, without launchers.  room: why the folder takes nothing; None: it does.
+          failed: as records.starts_that_failed.  exit_code: of the command; None: not known, or a signal.
+    """
     if room is not None:
         return room
+    count, returned = failed
+    if count:
+        how = f"returned an error in {returned} of" if returned else "did not return in"
+        return f"MPI_Init {how} {count} process{'es' * (count > 1)}; the program's own messages tell why"
     wanted = program_header(library)
     elf = [(path, found) for path in programs if (found := program_header(path)) is not None]
     for path, program in elf:
@@ -62,6 +77,15 @@ def why_no_record(programs: Sequence[Path], library: Path, room: str | None = No
         return (
             f"{named[-1]} is linked with no MPI library, so it never called MPI_Init; watch the command that "
             "starts the ranks"
+        )
+    if exit_code:
+        who = named[-1].name if named else "the command"
+        hint = ""
+        if not any(needs_sanitizer_option(path) for path in named):  # else the option was set
+            hint = "; a program with AddressSanitizer that a script starts needs ASAN_OPTIONS=verify_asan_link_order=0"
+        return (
+            f"{who} ended with exit code {exit_code}, and no process called MPI_Init with the library preloaded; the "
+            f"command's own messages tell why{hint}"
         )
     what = f"{named[-1]} never called MPI_Init" if named else "the command started no program that called MPI_Init"
     return (

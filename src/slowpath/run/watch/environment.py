@@ -14,9 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowpath.core.watch_folder import RANKS_FOLDER
+from slowpath.run.engine.elf import dynamic
 
 PRELOAD = "LD_PRELOAD"
 VARIABLE = "SLOWPATH_WATCH"  # folder of the records; without it the library does nothing
+SANITIZER = "ASAN_OPTIONS"  # the last of several values of an option counts
+_ANY_ORDER = "verify_asan_link_order=0"
+# AddressSanitizer as a shared library (GCC, clang -shared-libasan) starts no program in which it is not the first
+# library. It works behind the one that watches, whose malloc goes on to the sanitizer's. Linked into the program, as
+# clang does by default, it does not ask.
+_SANITIZERS = ("libasan.", "libclang_rt.asan")
 # Programs that start another one, which their arguments name.
 _STARTERS = ("env", "time", "nice", "timeout", "numactl", "taskset", "stdbuf", "setarch", "bash", "sh", "chrt")
 LAUNCHERS = ("mpiexec", "mpirun", "mpiexec.hydra", "prterun", "orterun", "srun", "aprun", "flux", "jsrun")
@@ -43,6 +50,8 @@ def watched(command: Sequence[str], launcher: str, library: Path, folder: Path, 
           folder: of the watch.  environ: the user's.
     """
     mine = {VARIABLE: str(folder.absolute() / RANKS_FOLDER)}
+    if any(needs_sanitizer_option(path) for path in programs_in(command, environ)):
+        mine[SANITIZER] = ":".join(filter(None, [environ.get(SANITIZER, ""), _ANY_ORDER]))
     return _handed_on(command, launcher, str(library), mine, environ)
 
 
@@ -137,6 +146,12 @@ def _end_of_options(command: Sequence[str], environ: Mapping[str, str]) -> int:
         if not word.startswith("-") and shutil.which(word, path=environ.get("PATH")) is not None:
             return at
     return len(command)
+
+
+def needs_sanitizer_option(program: Path) -> bool:
+    """Whether a program names a shared AddressSanitizer among its libraries; one without it ignores the option."""
+    found = dynamic(program)
+    return found is not None and any(name.startswith(_SANITIZERS) for name in found.needed)
 
 
 def programs_in(command: Sequence[str], environ: Mapping[str, str]) -> list[Path]:

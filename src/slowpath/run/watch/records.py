@@ -7,7 +7,8 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowpath.core.watch_folder import record_files
+from slowpath.core.files import inside
+from slowpath.core.watch_folder import RANKS_FOLDER, record_files
 
 MAGIC = b"SPWATCH1"
 _STATE = struct.Struct("<IiiiI")  # state, pid, world_rank, world_size, interface: from byte 28 on
@@ -39,6 +40,16 @@ def headers(folder: Path) -> list[Header]:
             state, _, rank, size, _ = _STATE.unpack_from(content, _STATE_AT)
             found.append(Header(path, state, rank, size))
     return found
+
+
+def starts_that_failed(folder: Path) -> tuple[int, int]:
+    """Processes that called MPI_Init and left no record: how many, and of how many it returned an error.
+
+    In the others it never returned: the library ended them there.
+    """
+    ranks = inside(folder, RANKS_FOLDER)
+    notes = [path for path in ranks.glob("*.begun") if path.is_file() and not path.is_symlink()]
+    return len(notes), sum(path.stat().st_size > 0 for path in notes)
 
 
 def truncated(folder: Path) -> str | None:

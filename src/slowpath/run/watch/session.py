@@ -25,7 +25,7 @@ from slowpath.run.watch.commands import remember
 from slowpath.run.watch.environment import Watched, program_name, programs_in, watched
 from slowpath.run.watch.launcher import launcher_of
 from slowpath.run.watch.library import find_library
-from slowpath.run.watch.records import headers, missing_ranks, truncated, without_room
+from slowpath.run.watch.records import headers, missing_ranks, starts_that_failed, truncated, without_room
 from slowpath.run.watch.start import Ended, require_program, run_to_end
 
 DEFAULT_PARENT = Path("slowpath-watches")
@@ -126,7 +126,9 @@ def troubles(folder: Path, environ: Mapping[str, str]) -> tuple[bool, list[str]]
     if not found and short:
         return False, [f"no rank left a record: {short}"]
     if not found:
-        reason = why_no_record(programs_in(info.command, environ), Path(info.library), _room(folder))
+        programs = programs_in(info.command, environ)
+        failed = starts_that_failed(folder)
+        reason = why_no_record(programs, Path(info.library), _room(folder), failed, info.exit_code)
         return False, [f"no rank left a record: {reason}"]
     return True, [line for line in (short or missing_ranks(found), without_room(found)) if line]
 
