@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with a sanitizer run under a watch; a failure in MPI_Init is distinguished from an end before it."""
+"""Programs with a sanitizer run under a watch; so do those whose record is truncated."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from ranks import Ranks
-from test_watch_calls import SOURCES
+from test_watch_calls import SOURCES, compiled
 
 from slowpath.core.watch_folder import RANKS_FOLDER, record_files
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.watch.absent import why_no_record
 from slowpath.run.watch.environment import watched
-from slowpath.run.watch.records import starts_that_failed
+from slowpath.run.watch.records import starts_that_failed, truncated
 
 OVERFLOW = 1  # argument of test_sanitized.c: writes behind its buffer
 
@@ -65,3 +65,18 @@ def test_a_start_that_fails_is_told_from_none(
     assert starts_that_failed(tmp_path) == (1, 0)
     line = why_no_record([program], watch_library, None, starts_that_failed(tmp_path), done.returncode)
     assert line == "MPI_Init did not return in 1 process; the program's own messages tell why"
+
+
+def test_truncated_records_end_no_program(ranks: Ranks, watch_library: Path, tmp_path: Path, blankless: Path) -> None:
+    """Whatever handlers for SIGBUS the MPI library installs in MPI_Init; and the records are said to be truncated."""
+    assert ranks.mpi.mpicxx is not None
+    wrapper = ranks.mpi.mpicxx.with_name("mpicc")
+    program = compiled(wrapper, "test_truncated.c", blankless / "truncated", ranks.environ())
+    records = tmp_path / RANKS_FOLDER
+    records.mkdir()
+    variables = {"LD_PRELOAD": str(watch_library), "SLOWPATH_WATCH": str(records)}
+    done = ranks.start(str(program), str(records), of_ranks=variables)
+    assert (done.returncode, done.stdout.split()) == (0, ["whole"]), done.stderr
+    line = truncated(tmp_path)
+    assert line is not None
+    assert line.startswith("2 of 2 records were truncated while the program ran")
