@@ -13,23 +13,34 @@ namespace {
 
 using mockups::Collective;
 
-/// One buffer to send and to receive, which MPI forbids (MPI-4.1 section 6.1) and libraries refuse. Not where
-/// datatypes of the program's own may lead to other bytes: that is correct, and other ranks need not do so.
+/// Of basic datatypes, so that the addresses say where the data are. Datatypes of the program's own may lead
+/// to other bytes: that is correct, and other ranks need not do so.
+bool is_own_block(const mockups::Arguments& a, const void* block, const void* all, int count,
+                  MPI_Datatype type, int rank) {
+    return mockups::is_basic(a.send_type) && mockups::is_basic(a.receive_type) &&
+           block == mockups::element(all, std::int64_t{rank} * count, type);
+}
+
+/// One buffer to send and to receive, which MPI forbids (MPI-4.1 section 6.1) and libraries refuse, before
+/// any message.
 bool is_aliased(const mockups::Arguments& a, const mockups::Workspace& workspace) {
-    if (a.collective == Collective::allgather)
-        return mockups::is_basic(a.send_type) && mockups::is_basic(a.receive_type) &&
-               a.send == mockups::element(a.receive, std::int64_t{workspace.rank()} * a.receive_count,
-                                          a.receive_type);
-    if (a.send != a.receive) return false;
+    const int rank = workspace.rank();
     switch (a.collective) {
+        case Collective::gather:
+            return rank == a.root &&
+                   is_own_block(a, a.send, a.receive, a.receive_count, a.receive_type, rank);
+        case Collective::scatter:
+            return rank == a.root && is_own_block(a, a.receive, a.send, a.send_count, a.send_type, rank);
+        case Collective::allgather:
+            return is_own_block(a, a.send, a.receive, a.receive_count, a.receive_type, rank);
         case Collective::alltoall:
-            return mockups::is_basic(a.send_type) && mockups::is_basic(a.receive_type);
+            return is_own_block(a, a.send, a.receive, 0, a.receive_type, rank);
         case Collective::reduce:
-            return workspace.rank() == a.root;
+            return rank == a.root && a.send == a.receive;
         case Collective::reduce_scatter:
-            return a.receive_counts[workspace.rank()] > 0;
+            return a.send == a.receive && a.receive_counts[rank] > 0;
         default:
-            return true;
+            return a.send == a.receive;
     }
 }
 
@@ -39,6 +50,8 @@ bool is_sound(const mockups::Arguments& a, mockups::Workspace& workspace) {
     const auto usable = [](MPI_Datatype type) { return mockups::is_usable(type); };
     const bool is_root = workspace.rank() == a.root;
     const bool in_place = a.send == MPI_IN_PLACE;
+    if (a.collective != Collective::barrier && a.collective != Collective::bcast && is_aliased(a, workspace))
+        return false;
     switch (a.collective) {
         case Collective::barrier:
             return true;
@@ -48,12 +61,11 @@ bool is_sound(const mockups::Arguments& a, mockups::Workspace& workspace) {
             return (a.receive == MPI_IN_PLACE || usable(a.receive_type)) && (!is_root || usable(a.send_type));
         case Collective::allgather:
         case Collective::alltoall:
-            return !is_aliased(a, workspace) && (in_place || usable(a.send_type)) && usable(a.receive_type);
+            return (in_place || usable(a.send_type)) && usable(a.receive_type);
         case Collective::bcast:
             return usable(a.receive_type);
         default:
-            return !is_aliased(a, workspace) && usable(a.receive_type) &&
-                   workspace.bears(a.op, a.receive_type);
+            return usable(a.receive_type) && workspace.bears(a.op, a.receive_type);
     }
 }
 
@@ -129,8 +141,8 @@ Counted* Choices::choose(const mockups::Arguments& a, mockups::Workspace*& works
         const mockups::Mockup& mockup = *one.row.mockup;
         if (mockup.of != a.collective || !one.row.bytes.holds(*bytes)) continue;
         if (!one.row.ranks.holds(workspace->size()) || mockup.obstacle(a) != nullptr) continue;
-        if (mockup.sends && !workspace->can_send()) continue;
         if (!is_sound(a, *workspace)) return nullptr;
+        if (mockup.sends && !workspace->can_send()) continue;
         one.calls.fetch_add(1, std::memory_order_relaxed);
         return &one;
     }

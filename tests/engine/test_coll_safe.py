@@ -78,7 +78,7 @@ def test_what_the_library_refuses_it_refuses_with_a_table(
         return  # says nothing of one buffer for both, and gives what comes of it
     native = ranks.start(str(program("aliased.c")))
     names = {"allreduce": "reduce+bcast", "allgather": "gather+bcast", "alltoall": "sendrecv", "scan": "doubling"}
-    names |= {"reduce_scatter_block": "allreduce"}
+    names |= {"reduce_scatter_block": "allreduce", "gather": "allgather", "scatter": "bcast"}
     table: Table = [{"collective": name, "mockup": mockup, **EVERYTHING} for name, mockup in names.items()]
     done, _ = replaced("aliased.c", table)
     assert done.stdout == native.stdout
