@@ -19,7 +19,11 @@ from .ways import WAITING, Way
 SOURCES: Final = Path(__file__).resolve().parents[2] / "tests" / "transparency" / "programs"
 #: Families of calls; those whose collectives are replaced come with every table.
 COLLECTIVES: Final = ("moves", "reductions")
-OTHERS: Final = ("lengths", "inter-moves", "inter-lengths", "inter-reductions", "neighbours")
+OTHERS: Final = (
+    *("lengths", "inter-moves", "inter-lengths", "inter-reductions", "neighbours"),
+    *("messages", "one-sided", "errors", "handles", "communicators", "threads", "thread-messages"),
+    *("sessions", "session-reductions", "spawn", "spawn-reductions"),
+)
 FAMILIES: Final = (*COLLECTIVES, *OTHERS)
 _END: Final = re.compile(r"^calls (\d+), wrong (\d+)", re.MULTILINE)
 _SEEN: Final = re.compile(r"^(?:different|crashed): .*", re.MULTILINE)

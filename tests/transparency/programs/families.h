@@ -12,9 +12,11 @@ void exchange_once(Sequence* sequence);
 void access_once(Sequence* sequence);
 void fail_once(Sequence* sequence);
 void handle_once(Sequence* sequence);
+int use_up_communicators(Sequence* sequence);
 
 // Ops of the program, for reduce_once.
 void make_ops(void);
 void free_ops(void);
+// For access_once.
 void open_windows(Sequence* sequence);
 void close_windows(Sequence* sequence);

@@ -26,8 +26,7 @@ void make_groups(Sequence* s) {
     MPI_Comm made;
     MPI_Comm_dup(s->world, &made);
     add(s, made, "duplicate");
-    MPI_Comm_dup(MPI_COMM_SELF, &made);
-    add(s, made, "self");
+    add(s, split(s, s->rank, 0), "alone");
     add(s, split(s, 0, -s->rank), "reversed");
     add(s, split(s, s->rank % 2, s->rank), "odd and even");
     add(s, split(s, s->rank * 2 >= s->size, -s->rank), "halves, reversed");

@@ -110,7 +110,7 @@ void free_types(Sequence* sequence);
 // One of them; `empty`: only one without elements, else one with.
 const Type* any_type(const TypeSet* set, Random* random, int empty);
 
-// Every kind of communicator; not those of `one_in_each` ranks that a call leaves out.
+// Every kind of communicator.
 void make_groups(Sequence* sequence);
 void make_intercommunicators(Sequence* sequence);
 void make_topologies(Sequence* sequence);
