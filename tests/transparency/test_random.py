@@ -6,20 +6,21 @@ A sample of what tools/transparency runs; SLOWPATH_TRANSPARENCY_MINUTES sets its
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
-from transparency_suite.campaign import Part, Runner, parts, replaced_calls, seconds_of_each
-from transparency_suite.programs import FAMILIES, program_for
-from transparency_suite.tables import mockups
+from transparency_suite.campaign import Part, Runner, parts, seconds_of_each
+from transparency_suite.programs import COLLECTIVES, FAMILIES, program_for
+from transparency_suite.tables import mockups, tables
 from transparency_suite.ways import BOTH, NATIVE
 
-from conftest import MPI_OPTIONS
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
 
-MINUTES = float(os.environ.get("SLOWPATH_TRANSPARENCY_MINUTES", "6"))
+MINUTES = float(os.environ.get("SLOWPATH_TRANSPARENCY_MINUTES", "3"))
+MPIS = 1 + len(list(filter(None, os.environ.get("SLOWPATH_TEST_MPIS", "").split(":"))))
 SEED = 20261123
 SIZES = (2, 3)  # ranks; from three on a rank differs from the first and the last one
 
@@ -42,7 +43,7 @@ def sample(mpi: Mpi, family: str) -> list[Part]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_byte_and_every_error_code_is_the_library_s_own(runner: Runner, family: str) -> None:
-    count = sum(len(sample(runner.mpi, name)) for name in FAMILIES) * len(MPI_OPTIONS)
+    count = sum(len(sample(runner.mpi, name)) for name in FAMILIES) * MPIS
     seconds = seconds_of_each(MINUTES, count)
     outcomes = [runner.run(part, SEED + number, seconds) for number, part in enumerate(sample(runner.mpi, family))]
     wrong = [
@@ -52,7 +53,9 @@ def test_every_byte_and_every_error_code_is_the_library_s_own(runner: Runner, fa
 
 
 def test_each_mockup_is_in_a_table(runner: Runner) -> None:
-    """The runs of the sample name all of them; calls are few here, tools/transparency counts them."""
-    named = {part.table for family in ("moves", "reductions") for part in sample(runner.mpi, family)} - {None}
-    assert len(named) == max(map(len, mockups().values()))
-    assert replaced_calls([]) == {}
+    """And each of these tables is taken by the sample."""
+    named = {(row["collective"], row["mockup"]) for table in tables(runner.mpi) for row in json.loads(table)["rows"]}
+    assert named == {(collective, mockup) for collective, found in mockups().items() for mockup in found}
+    for family in COLLECTIVES:
+        taken = {part.table for part in sample(runner.mpi, family)} - {None}
+        assert taken == set(range(len(tables(runner.mpi))))

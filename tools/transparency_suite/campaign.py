@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from slowpath.mpi.mpi import Mpi
@@ -18,6 +18,7 @@ from .ways import BOTH, NATIVE, REPLACED, WATCHED, Way
 #: What a launch takes beside its calls, on a busy machine.
 LAUNCH_S = 1.5
 LEAST_S = 0.3
+USED_UP, FEW_COMMUNICATORS = "communicators", 8
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,26 @@ class Runner:
     libraries: Path
     folder: Path
     first: tuple[str, ...] = ()
+    natively: dict[int, int] = field(default_factory=dict)  # communicators at a time, by ranks
 
     def run(self, part: Part, seed: int, seconds: float, calls: int = 0) -> Outcome:
         """One of them."""
         table = None if part.table is None else tables(self.mpi)[part.table]
         way = Way(part.way, self.libraries, self.folder, table, self.first if part.way != NATIVE else ())
+        if part.family == USED_UP and part.way != NATIVE and part.ranks not in self.natively:
+            self.run(replace(part, way=NATIVE, table=None), seed, LEAST_S)
         outcome = run_random(self.mpi, self.program, part.family, way, part.ranks, seed, seconds, calls)
-        return replace(outcome, table=part.table)
+        if outcome.communicators is not None and part.way == NATIVE:
+            self.natively[part.ranks] = outcome.communicators
+        return replace(self._with_communicators(outcome), table=part.table)
+
+    def _with_communicators(self, outcome: Outcome) -> Outcome:
+        """As many must be possible at a time as natively, but for a few of our own."""
+        wanted = self.natively.get(outcome.ranks, 0) - FEW_COMMUNICATORS
+        if outcome.communicators is None or outcome.communicators >= wanted:
+            return outcome
+        line = f"{outcome.communicators} communicators at a time instead of {self.natively[outcome.ranks]}"
+        return replace(outcome, wrong=outcome.wrong + 1, lines=(*outcome.lines, line))
 
 
 def seconds_of_each(minutes: float, count: int) -> float:

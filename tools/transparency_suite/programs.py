@@ -26,6 +26,7 @@ OTHERS: Final = (
 )
 FAMILIES: Final = (*COLLECTIVES, *OTHERS)
 _END: Final = re.compile(r"^calls (\d+), wrong (\d+)", re.MULTILINE)
+_COMMUNICATORS: Final = re.compile(r"^communicators (\d+)", re.MULTILINE)
 _SEEN: Final = re.compile(r"^(?:different|crashed): .*", re.MULTILINE)
 _GRACE_S: Final = 150  # a process ends itself 120 s after its last call
 
@@ -46,7 +47,10 @@ def program_for(mpi: Mpi, folder: Path, words: Sequence[str] = ()) -> Path:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run. calls: made by each rank.  lines: the first differences and crashes.  replaced: as in Way."""
+    """One run. calls: made by each rank.  lines: the first differences and crashes.  replaced: as in Way.
+
+    communicators: that there were at a time, where they were used up.
+    """
 
     suite: str
     mpi: str
@@ -59,6 +63,7 @@ class Outcome:
     lines: tuple[str, ...] = ()
     replaced: Mapping[str, int] = field(default_factory=dict)
     table: int | None = None
+    communicators: int | None = None
 
     @property
     def is_crashed(self) -> bool:
@@ -112,6 +117,16 @@ def run_random(
     if end is None and not lines:
         lines = (f"exit {done.returncode}: " + " | ".join(done.stdout.strip().splitlines()[-4:])[:400],)
     code = done.returncode if end or done.returncode else 1
+    found = _COMMUNICATORS.search(done.stdout)
     return Outcome(
-        family, f"{mpi.name} {mpi.version}", way.name, ranks, seed, code, *counts, lines, dict(way.replaced())
+        family,
+        f"{mpi.name} {mpi.version}",
+        way.name,
+        ranks,
+        seed,
+        code,
+        *counts,
+        lines,
+        dict(way.replaced()),
+        communicators=int(found[1]) if found else None,
     )

@@ -27,7 +27,8 @@ from .programs import Outcome
 from .tables import tables
 from .ways import BOTH, NATIVE, REPLACED, WAITING, WATCHED, Way
 
-_WHEELS: Final = ("mpich5", "openmpi5", "intelmpi")
+#: The MPI that the replacement library is built for: the same wheel as in the environment of the suite.
+_BUILT_FOR: Final = {"mpich5": "embedded", "openmpi5": "build/mpis/openmpi", "intelmpi": "build/mpis/impi"}
 _LONGEST_S: Final = 600
 _NUMBER: Final = re.compile(r"[-+]?\d+\.\d+(?:[EeDd][-+]?\d+)?")
 _NOT_OURS: Final = ("fftw-transpose",)  # is compiled for each run
@@ -61,8 +62,8 @@ def _ways(folder: Path, case: Case, build: Path) -> Iterator[Way]:
     yield Way(NATIVE, watch, here)
     yield Way(NATIVE, watch, here)
     yield Way(WATCHED, watch, here)
-    if case.mpi in _WHEELS:
-        mpi = find_mpi(str(environment_of(folder, case.mpi)))
+    if case.mpi in _BUILT_FOR:
+        mpi = find_mpi(_BUILT_FOR[case.mpi])
         libraries = engine_for(mpi, environ).program.parent
         for number, table in enumerate(tables(mpi)):
             yield Way(REPLACED if number % 2 else BOTH, libraries, here, table)

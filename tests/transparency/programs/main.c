@@ -191,6 +191,9 @@ int main(int argc, char** argv) {
     }
     begin_sequence(&sequence, world);
     make_ops();
+    // Of the process, so of all threads; sessions have none.
+    static char buffered[1 << 20];
+    if (!(family->needs & session)) MPI_Buffer_attach(buffered, sizeof buffered);
     const double from = PMPI_Wtime();
     if (family->needs & threads)
         run_threads(family, calls);
@@ -198,6 +201,9 @@ int main(int argc, char** argv) {
         run(&sequence, family, calls);
     const double seconds = PMPI_Wtime() - from;
     free_ops();
+    void* detached;
+    int bytes;
+    if (!(family->needs & session)) MPI_Buffer_detach(&detached, &bytes);
     end_sequence(&sequence);
     long wrong = 0;
     PMPI_Allreduce(&sequence.wrong, &wrong, 1, MPI_LONG, MPI_SUM, world);

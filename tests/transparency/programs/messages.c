@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages between two ranks in every mode: each rank sends to the rank so many places on, and receives from
 // the one so many places before. Statuses are compared, too.
-#include <stdlib.h>
 #include <string.h>
 
 #include "families.h"
@@ -197,23 +196,11 @@ void exchange_once(Sequence* s) {
     fill(&s->send, &s->mine, sent, (long)m.count * m.partitions);
     fill(&s->receive, &s->mine, received,
          (long)m.receive_count + (is_partitioned ? (long)m.count * m.partitions : 0));
-    // For two sends that are buffered.
-    static _Thread_local char* attached = NULL;
-    const int is_buffered = m.mode == 2 && exchanges[kind].exchange == without_blocking;
-    if (is_buffered) {
-        attached = malloc(1 << 16);
-        PMPI_Buffer_attach(attached, 1 << 16);
-    }
     // A rank that is ahead must not send what a receive from any source could take.
     const int code = exchanges[kind].exchange(s, &m, tried);
     PMPI_Barrier(group->comm);
     const int native_code = exchanges[kind].exchange(s, &m, native);
     PMPI_Barrier(group->comm);
-    if (is_buffered) {
-        int bytes;
-        PMPI_Buffer_detach(&attached, &bytes);
-        free(attached);
-    }
     same_codes(s, code, native_code);
     if (native_code != MPI_SUCCESS) return;
     if (!is_cancelled && !is_partitioned) same_status(s, &m);
