@@ -18,6 +18,7 @@ from .ways import BOTH, NATIVE, REPLACED, WATCHED, Way
 #: What a launch takes beside its calls, on a busy machine.
 LAUNCH_S = 1.5
 LEAST_S = 0.3
+LEAST_CALLS = 60  # among which some are replaced
 USED_UP, FEW_COMMUNICATORS = "communicators", 8
 
 
@@ -68,7 +69,7 @@ class Runner:
         outcome = run_random(self.mpi, self.program, part.family, way, part.ranks, seed, seconds, calls)
         if outcome.communicators is not None and part.way == NATIVE:
             self.natively[part.ranks] = outcome.communicators
-        return replace(self._with_communicators(outcome), table=part.table)
+        return replace(_with_replacements(part, self._with_communicators(outcome)), table=part.table)
 
     def _with_communicators(self, outcome: Outcome) -> Outcome:
         """As many must be possible at a time as natively, but for a few of our own."""
@@ -77,6 +78,14 @@ class Runner:
             return outcome
         line = f"{outcome.communicators} communicators at a time instead of {self.natively[outcome.ranks]}"
         return replace(outcome, wrong=outcome.wrong + 1, lines=(*outcome.lines, line))
+
+
+def _with_replacements(part: Part, outcome: Outcome) -> Outcome:
+    """A run that should replace collectives and replaced none shows nothing."""
+    is_empty = part.table is not None and part.family in COLLECTIVES and not sum(outcome.replaced.values())
+    if not (is_empty and outcome.is_right and outcome.calls > LEAST_CALLS):
+        return outcome
+    return replace(outcome, wrong=1, lines=(*outcome.lines, "no call was replaced"))
 
 
 def seconds_of_each(minutes: float, count: int) -> float:

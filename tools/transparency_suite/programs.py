@@ -28,7 +28,7 @@ FAMILIES: Final = (*COLLECTIVES, *OTHERS)
 _END: Final = re.compile(r"^calls (\d+), wrong (\d+)", re.MULTILINE)
 _COMMUNICATORS: Final = re.compile(r"^communicators (\d+)", re.MULTILINE)
 _SEEN: Final = re.compile(r"^(?:different|crashed): .*", re.MULTILINE)
-_GRACE_S: Final = 150  # a process ends itself 120 s after its last call
+_GRACE_S: Final = 300  # a process ends itself 120 s after its last calls, and all communicators take a while
 
 
 def program_for(mpi: Mpi, folder: Path, words: Sequence[str] = ()) -> Path:
@@ -83,8 +83,12 @@ def started(
     launcher, cores = launcher_named(mpi.launcher), len(os.sched_getaffinity(0))
     environ = {**mpi.environ(os.environ), **WAITING}
     made = command(launcher, str(mpi.mpiexec), mpi.name, ranks, "none", dict(variables), list(argv), cores, environ)
+    words = list(made.argv)
+    if "-bind-to" in words:  # Hydra's default, and MPI_Comm_spawn fails where it is named: "duplicate setting: binding"
+        at = words.index("-bind-to")
+        del words[at : at + 2]
     with subprocess.Popen(
-        made.argv,
+        words,
         env={**environ, **made.variables},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -101,8 +105,8 @@ def started(
             except subprocess.TimeoutExpired:
                 process.kill()
                 text, _ = process.communicate()
-            return subprocess.CompletedProcess(made.argv, 124, text)
-    return subprocess.CompletedProcess(made.argv, process.returncode, text)
+            return subprocess.CompletedProcess(words, 124, text)
+    return subprocess.CompletedProcess(words, process.returncode, text)
 
 
 def run_random(

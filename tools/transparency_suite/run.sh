@@ -34,14 +34,15 @@ one() {
     local number=$1 seconds=$2 mpi=$3 ranks=$4 family=$5 way=$6 table=$7
     local work=$out/$number preload="${first:-}" variables=() launcher code
     mkdir -p "$work/ranks"
-    case $way in watched | both)
-        preload=${preload:+$preload:}$mpi/preloads/libslowpath-watch.so
-        variables+=("SLOWPATH_WATCH=$work/ranks")
-        ;;
-    esac
+    # The watch comes last: behind it the other one replaces nothing.
     case $way in replaced | both)
         preload=${preload:+$preload:}$mpi/preloads/libslowpath-coll.so
         variables+=("SLOWPATH_COLL=$mpi/tables/$table.json" "SLOWPATH_COLL_REPORT=$work/replaced.json")
+        ;;
+    esac
+    case $way in watched | both)
+        preload=${preload:+$preload:}$mpi/preloads/libslowpath-watch.so
+        variables+=("SLOWPATH_WATCH=$work/ranks")
         ;;
     esac
     [ "$way" = native ] || variables+=("LD_PRELOAD=$preload")
@@ -52,6 +53,7 @@ one() {
         </dev/null >"$work/text" 2>&1
     code=$?
     echo "$(basename "$mpi") $ranks $family $way table $table seed $number exit $code $(grep -m1 '^calls' "$work/text")" \
+        "$([ ! -e "$work/replaced.json" ] || echo "replaced $(grep -oE '"calls": ?[0-9]+' "$work/replaced.json" | awk -F'[: ]+' '{ n += $NF } END { print n + 0 }')")" \
         "$(grep -m3 -E '^(different|crashed)' "$work/text" | tr '\n' ';')" >>"$out/lines"
     rm -rf "$work/ranks"
 }

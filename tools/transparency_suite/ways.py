@@ -41,15 +41,16 @@ class Way:
         shutil.rmtree(self.folder, ignore_errors=True)
         (self.folder / "ranks").mkdir(parents=True)
         preloads, made = list(self.first), {}
-        if self.name in (WATCHED, BOTH):
-            preloads.append(str(self.libraries / "libslowpath-watch.so"))
-            made["SLOWPATH_WATCH"] = str(self.folder / "ranks")
+        # The watch comes last, as `slowpath watch` has it: behind it the other one replaces nothing, silently.
         if self.name in (REPLACED, BOTH):
             assert self.table is not None
             (self.folder / "tuning.json").write_text(self.table)
             preloads.append(str(self.libraries / "libslowpath-coll.so"))
             made["SLOWPATH_COLL"] = str(self.folder / "tuning.json")
             made["SLOWPATH_COLL_REPORT"] = str(self.folder / "replaced.json")
+        if self.name in (WATCHED, BOTH):
+            preloads.append(str(self.libraries / "libslowpath-watch.so"))
+            made["SLOWPATH_WATCH"] = str(self.folder / "ranks")
         return {**made, "LD_PRELOAD": ":".join(preloads)} if preloads else made
 
     def replaced(self) -> Mapping[str, int]:

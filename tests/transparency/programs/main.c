@@ -68,14 +68,14 @@ static void crashed(int number) {
 }
 
 static void run(Sequence* s, const Family* family, long calls) {
-    if (family->needs & plain) make_groups(s);
-    if (family->needs & between_groups) make_intercommunicators(s);
-    if (family->needs & topologies) make_topologies(s);
-    if (family->needs & windows) open_windows(s);
     if (family->needs & many) {
         const int count = use_up_communicators(s);
         if (s->rank == 0) printf("communicators %d\n", count);
     }
+    if (family->needs & plain) make_groups(s);
+    if (family->needs & between_groups) make_intercommunicators(s);
+    if (family->needs & topologies) make_topologies(s);
+    if (family->needs & windows) open_windows(s);
     while (next_call(s, calls)) family->once(s);
     if (family->needs & windows) close_windows(s);
 }
