@@ -5,8 +5,8 @@
 
 #include "sequence.h"
 
-// Where a collective has a count of a datatype without elements, Intel MPI 2021.18 waits for ever between groups, and
-// Open MPI 5.0.11 said MPI_ERR_TRUNCATE once; why is not known.
+// Where a collective has a count of a datatype without elements, Intel MPI 2021.18 waits for ever between
+// groups, and Open MPI 5.0.11 said MPI_ERR_TRUNCATE once; why is not known.
 #if defined(MPICH_VERSION) && !defined(I_MPI_VERSION)
 enum { has_empty = 1 };
 #else
