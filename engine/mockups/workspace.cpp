@@ -49,9 +49,14 @@ std::vector<int> world_ranks(MPI_Comm of, int size) {
     MPI_Group group = MPI_GROUP_NULL;
     MPI_Group world = MPI_GROUP_NULL;
     if (SLOWPATH_MPI(Comm_group)(of, &group) != MPI_SUCCESS) return there;
-    SLOWPATH_MPI(Comm_group)(MPI_COMM_WORLD, &world);
-    SLOWPATH_MPI(Group_translate_ranks)(group, size, ranks.data(), world, there.data());
-    SLOWPATH_MPI(Group_free)(&world);
+    // MPICH's thread communicators have a rank for each thread, and a group of processes.
+    int members = 0;
+    SLOWPATH_MPI(Group_size)(group, &members);
+    if (members == size) {
+        SLOWPATH_MPI(Comm_group)(MPI_COMM_WORLD, &world);
+        SLOWPATH_MPI(Group_translate_ranks)(group, size, ranks.data(), world, there.data());
+        SLOWPATH_MPI(Group_free)(&world);
+    }
     SLOWPATH_MPI(Group_free)(&group);
     return there;
 }

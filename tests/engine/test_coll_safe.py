@@ -159,3 +159,10 @@ def test_a_watch_may_stand_before_it_or_behind(
     assert "slowpath-coll" not in done.stderr
     assert json.loads((tmp_path / "report.json").read_text())["rows"][0]["calls"] == 10
     assert len(list((tmp_path / "records").glob("*.watch"))) == 2
+
+
+def test_a_communicator_of_threads_is_the_library_s(replaced: Run, ranks: Ranks) -> None:
+    if ranks.mpi.name != "mpich":
+        return  # has none
+    done, _ = replaced("thread_communicator.c", [{"collective": "allreduce", "mockup": "reduce+bcast", **EVERYTHING}])
+    assert sorted(done.stdout.splitlines()) == ["rank 0 wrong: 0", "rank 1 wrong: 0"]
