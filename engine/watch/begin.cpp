@@ -133,12 +133,15 @@ void begin_record() {
 
 void note_start(const Observed& call) {
     layout::Header& head = header();
+    const bool is_session = call.call == calls::MPI_Session_init && call.error == 0;
+    constexpr int session_argument = 2;
+    if (is_session)
+        session_begun(
+            library().handle_at(reinterpret_cast<const void*>(call.arguments[session_argument]), 0));
     if (head.spawn_ticks != 0) return;
     head.spawn_ticks = call.start_ticks;
-    if (head.world_rank >= 0 || call.call != calls::MPI_Session_init) return;
-    constexpr int session_argument = 2;
-    begin_session_communicators(
-        library().handle_at(reinterpret_cast<const void*>(call.arguments[session_argument]), 0));
+    if (head.world_rank >= 0 || !is_session) return;
+    begin_session_communicators();
     write_world(head);
 }
 

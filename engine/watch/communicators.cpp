@@ -232,7 +232,7 @@ std::uint32_t number_collective(std::uint16_t row) {
 void begin_communicators(std::uint64_t identity) {
     handles.clear();
     makings.clear();
-    begin_world_group(0);
+    begin_world_group(World::of_communicator);
     Described world = describe(library().comm_world);
     world.row.identity = identity;
     std::strcpy(world.row.name, "MPI_COMM_WORLD");
@@ -243,10 +243,10 @@ void begin_communicators(std::uint64_t identity) {
     add_row(library().comm_self, self.row, self.state);
 }
 
-void begin_session_communicators(Word session) {
+void begin_session_communicators() {
     handles.clear();
     makings.clear();
-    begin_world_group(session);
+    begin_world_group(World::of_session);
     // Row 0 is the world's, whether or not anybody has its handle.
     layout::Communicator world{};
     world.identity = world_identity;

@@ -41,7 +41,7 @@ std::uint32_t number_collective(std::uint16_t row);
 /// MPI_COMM_WORLD and MPI_COMM_SELF, or the ranks of a session's mpi://WORLD.
 /// @param identity Of the world; 0: it has none that is its own.
 void begin_communicators(std::uint64_t identity);
-void begin_session_communicators(Word session);
+void begin_session_communicators();
 
 /// A call has made one. @param parent Row; layout::no_row: none.
 void communicator_made(Word handle, Call call, const Word* arguments);

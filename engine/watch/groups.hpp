@@ -9,8 +9,13 @@
 
 namespace slowpath::watch {
 
-/// The group of all: of MPI_COMM_WORLD, or of a session's mpi://WORLD. False: there is none.
-bool begin_world_group(Word session_or_none);
+/// The group of all: of MPI_COMM_WORLD, or of a live session's mpi://WORLD.
+enum class World : std::uint8_t { of_communicator, of_session };
+/// False: there is none.
+bool begin_world_group(World world);
+/// A session lives from one to the other; ends: before it is finalized.
+void session_begun(Word session);
+void session_ends(Word session);
 std::int32_t world_group_rank();
 std::int32_t world_group_size();
 

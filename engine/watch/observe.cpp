@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "watch/datatypes.hpp"
+#include "watch/groups.hpp"
 #include "watch/library.hpp"
 #include "watch/sites.hpp"
 
@@ -79,7 +80,11 @@ void count_call(Lane& lane, const Observed& call) {
 Scratch* before(Observed& call) {
     if (recording == 0) [[unlikely]]
         return nullptr;
-    return plans[call.call].keeps ? prepare(call, plans[call.call]) : nullptr;
+    const Plan& plan = plans[call.call];
+    if (!plan.keeps) return nullptr;
+    Scratch* const scratch = prepare(call, plan);
+    if (plan.action == Action::end_session && scratch != nullptr) session_ends(scratch->handle);
+    return scratch;
 }
 
 void after(Observed& call, Scratch* scratch) {
@@ -92,7 +97,9 @@ void after(Observed& call, Scratch* scratch) {
         const Plan& plan = plans[call.call];
         observe({call, plan, lane, scratch, find_site(lane, call)});
         if (plan.action == Action::begin) note_start(call);
-        if (plan.action == Action::end_session) note_session_end();
+        if (plan.action == Action::end_session && call.error == 0) note_session_end();
+        if (plan.action == Action::end_session && call.error != 0 && scratch != nullptr)
+            session_begun(scratch->handle);
     }
     if (scratch != nullptr) release(*scratch);
 }

@@ -198,6 +198,7 @@ bool keeps_something(Action action) {
         case Action::free_communicator:
         case Action::free_window:
         case Action::free_datatype:
+        case Action::end_session:
             return true;
         default:
             return false;

@@ -81,6 +81,13 @@ Scratch* keep_handle(Observed& call, const Plan& plan, Role role) {
     return &own;
 }
 
+Scratch* keep_session(const Observed& call) {
+    own.mapped = nullptr;
+    if (call.arguments[0] == 0) return nullptr;
+    own.handle = library().handle_at(reinterpret_cast<const void*>(call.arguments[0]), 0);
+    return &own;
+}
+
 }  // namespace
 
 Scratch* prepare(Observed& call, const Plan& plan) {
@@ -101,6 +108,8 @@ Scratch* prepare(Observed& call, const Plan& plan) {
             return keep_handle(call, plan, Role::new_window);
         case Action::free_datatype:
             return keep_handle(call, plan, Role::new_datatype);
+        case Action::end_session:
+            return keep_session(call);
         default:
             return nullptr;
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with a sanitizer run under a watch; so do those whose record is truncated."""
+"""Programs with a sanitizer run under a watch; so do those with strict sessions, or whose record is truncated."""
 
 from __future__ import annotations
 
@@ -80,3 +80,20 @@ def test_truncated_records_end_no_program(ranks: Ranks, watch_library: Path, tmp
     line = truncated(tmp_path)
     assert line is not None
     assert line.startswith("2 of 2 records were truncated while the program ran")
+
+
+def test_sessions_that_must_be_free_are_finalized(
+    ranks: Ranks, watch_library: Path, tmp_path: Path, blankless: Path
+) -> None:
+    """The watch holds no group of them."""
+    assert ranks.mpi.mpicxx is not None
+    program = compiled(ranks.mpi.mpicxx.with_name("mpicc"), "test_session.c", blankless / "sessions", ranks.environ())
+    (tmp_path / RANKS_FOLDER).mkdir()
+    native = ranks.start(str(program))
+    variables = dict(watched([str(program)], "", watch_library, tmp_path, dict(os.environ)).variables)
+    done = ranks.start(str(program), of_ranks=variables)
+    assert done.returncode == native.returncode, done.stderr
+    if ranks.mpi.name != "mpich":  # Intel MPI 2021.18 and Open MPI 5.0.11 end such programs themselves
+        return
+    assert done.stdout == native.stdout == "errors: 0, wrong: 0\n" * 2
+    assert len(record_files(tmp_path)) == 2
