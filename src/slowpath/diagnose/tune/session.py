@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -160,7 +161,7 @@ class Session:
             self.request.rounds,
             [one for one in asked if one in alone],
         )
-        found, by_way = factors(self._measured(name, text, ranks), ranks)
+        found, by_way = factors(self._measured(name, text, ranks, variables), ranks)
         ways = [by_way.get((Cell(one.collective, one.ranks, one.bytes), one.name)) for one in asked if one in alone]
         return [*found, *(one for one in ways if one is not None)]
 
@@ -193,10 +194,16 @@ class Session:
         found: list[Factor] = []
         for ranks in self.request.ranks:
             text = comparing(self.request, grid, variables, self.bind(ranks), self.request.verifying_rounds)
-            found += factors(self._measured(f"verify-{number}-{ranks}", text, ranks), ranks)[0]
+            found += factors(self._measured(f"verify-{number}-{ranks}", text, ranks, variables), ranks)[0]
         return found
 
-    def _measured(self, name: str, text: CampaignText, ranks: int) -> Results:
+    def _measured(
+        self, name: str, text: CampaignText, ranks: int, variables: Mapping[str, str] | None = None
+    ) -> Results:
+        """A step, measured, continued or read.
+
+        Args: variables: of its campaign, which name files of this folder; this process has just written these files.
+        """
         run = self.folder / name
         limits = RunLimits(self.cell_timeout_s, None)
         share_s = self.shares.next_s(name.partition("-")[0], len(self.request.ranks))
@@ -204,10 +211,12 @@ class Session:
             results = rebuild(run)
             if results.run.status in ("complete", "partial"):
                 return results
-            own = {} if self.preload is None else {PRELOAD: str(self.preload)}
-            terms = Terms(self.request.mpi, own=own)
+            preload = {} if self.preload is None else {PRELOAD: str(self.preload)}
+            terms = Terms(self.request.mpi, own={**(variables or {}), **preload})
             resume(run, self.environ, self.tell, limits, lambda: choose(self.quiet), terms)
             return rebuild(run)
+        if run.is_dir():  # a disk was full before anything could be measured
+            shutil.rmtree(run)
         prepared = self._within(text, ranks, share_s)
         self.tell(f"{name}: {prepared.cost.launches} launches, about {duration(prepared.cost.wall_s)}")
         create(prepared, run, list(self.command))
