@@ -23,8 +23,11 @@ CACHE = Path(__file__).resolve().parents[1] / "build" / "cache"
 
 
 def pytest_configure() -> None:
-    """Shells start what stands in the background with SIGINT ignored; tests of Ctrl-C would then wait for ever."""
+    """Shells start what stands in the background with SIGINT ignored, nohup with SIGHUP: what is watched or counted
+    inherits that, and tests that end it so would wait for ever.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -52,9 +52,9 @@ def _copy_mpi(mpi: Mpi, into: Path) -> None:
         for path in (mpi.prefix / "bin").glob(pattern):
             shutil.copy2(path, into / "bin" / path.name, follow_symlinks=True)
     for path in (mpi.prefix / "lib").iterdir():
-        if path.is_dir() and path.name in ("openmpi", "mpi", "pmix", "prte", "libfabric"):
+        if path.is_dir() and path.name in ("openmpi", "mpi", "mpich", "pmix", "prte", "libfabric"):
             shutil.copytree(path, into / "lib" / path.name, symlinks=True)
-        elif ".so" in path.name and "java" not in path.name and "ilp64" not in path.name:
+        elif ".so" in path.name and not any(word in path.name for word in ("java", "ilp64", "mpi_abi")):
             shutil.copy2(path, into / "lib" / path.name, follow_symlinks=False)
     for name in ("etc", "share/openmpi", "share/pmix", "share/prte"):
         if (mpi.prefix / name).is_dir():
