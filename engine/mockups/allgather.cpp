@@ -56,11 +56,11 @@ int alltoall(const Arguments& a, Workspace& workspace) {
     const void* const own = in_place ? block(a, rank) : a.send;
     const int count = in_place ? a.receive_count : a.send_count;
     const MPI_Datatype type = in_place ? a.receive_type : a.send_type;
-    void* const copies = room_for(workspace, Scratch::input, std::int64_t{count} * size, type);
-    for (int to = 0; to < size; ++to)
-        SLOWPATH_STEP(copy(workspace, own, element(copies, std::int64_t{to} * count, type), count, type));
-    return SLOWPATH_MPI(Alltoall)(copies, count, type, a.receive, a.receive_count, a.receive_type,
-                                  a.communicator);
+    const Block same(count, type);
+    void* const copies = same.room(workspace, Scratch::input, size);
+    for (int to = 0; to < size; ++to) SLOWPATH_STEP(copy(workspace, own, same.at(copies, to), count, type));
+    return SLOWPATH_MPI(Alltoall)(copies, same.count(), same.type(), a.receive, a.receive_count,
+                                  a.receive_type, a.communicator);
 }
 
 int gather_bcast(const Arguments& a, Workspace&) {

@@ -51,17 +51,14 @@ int reduce_scatter_allgatherv(const Arguments& a, Workspace& workspace) {
 /// before its second.
 int allgather_reduce_local(const Arguments& a, Workspace& workspace) {
     const int size = size_of(a.communicator);
-    void* const all =
-        room_for(workspace, Scratch::output, std::int64_t{a.receive_count} * size, a.receive_type);
-    SLOWPATH_STEP(SLOWPATH_MPI(Allgather)(input_of(a), a.receive_count, a.receive_type, all, a.receive_count,
-                                          a.receive_type, a.communicator));
-    const auto vector = [&](int rank) {
-        return element(all, std::int64_t{rank} * a.receive_count, a.receive_type);
-    };
-    SLOWPATH_STEP(copy(workspace, vector(size - 1), a.receive, a.receive_count, a.receive_type));
+    const Block vector(a.receive_count, a.receive_type);
+    void* const all = vector.room(workspace, Scratch::output, size);
+    SLOWPATH_STEP(SLOWPATH_MPI(Allgather)(input_of(a), a.receive_count, a.receive_type, all, vector.count(),
+                                          vector.type(), a.communicator));
+    SLOWPATH_STEP(copy(workspace, vector.at(all, size - 1), a.receive, a.receive_count, a.receive_type));
     for (int rank = size - 2; rank >= 0; --rank)
-        SLOWPATH_STEP(
-            SLOWPATH_MPI(Reduce_local)(vector(rank), a.receive, a.receive_count, a.receive_type, a.op));
+        SLOWPATH_STEP(SLOWPATH_MPI(Reduce_local)(vector.at(all, rank), a.receive, a.receive_count,
+                                                 a.receive_type, a.op));
     return MPI_SUCCESS;
 }
 

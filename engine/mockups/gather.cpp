@@ -43,10 +43,10 @@ int allgather(const Arguments& a, Workspace& workspace) {
     if (rank == a.root)
         return SLOWPATH_MPI(Allgather)(own.data, own.count, own.type, a.receive, a.receive_count,
                                        a.receive_type, a.communicator);
-    const std::int64_t elements = std::int64_t{own.count} * size_of(a.communicator);
+    const Block unused(own.count, own.type);
     return SLOWPATH_MPI(Allgather)(own.data, own.count, own.type,
-                                   room_for(workspace, Scratch::output, elements, own.type), own.count,
-                                   own.type, a.communicator);
+                                   unused.room(workspace, Scratch::output, size_of(a.communicator)),
+                                   unused.count(), unused.type(), a.communicator);
 }
 
 int gatherv(const Arguments& a, Workspace&) {

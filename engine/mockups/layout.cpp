@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 
 #include "mockups/calls.hpp"
@@ -120,6 +121,26 @@ void* room_for(Workspace& workspace, Scratch use, std::int64_t count, MPI_Dataty
     const MPI_Aint begin = std::min<MPI_Aint>(last, 0) + lower;
     const MPI_Aint end = std::max<MPI_Aint>(last, 0) + lower + length;
     return workspace.memory(use, static_cast<std::size_t>(end - begin)) - begin;
+}
+
+Block::Block(int count, MPI_Datatype type) : count_(count), type_(type) {
+    if (count < 2 || is_basic(type)) return;
+    MPI_Aint lower = 0;
+    MPI_Aint length = 0;
+    SLOWPATH_MPI(Type_get_true_extent)(type, &lower, &length);
+    const MPI_Aint step = std::abs(extent_of(type).extent);
+    if (length <= step) return;
+    MPI_Datatype together = MPI_DATATYPE_NULL;
+    SLOWPATH_MPI(Type_contiguous)(count, type, &together);
+    SLOWPATH_MPI(Type_create_resized)(together, 0, (count - 1) * step + length, &type_);
+    SLOWPATH_MPI(Type_commit)(&type_);
+    SLOWPATH_MPI(Type_free)(&together);
+    count_ = 1;
+    is_made_ = true;
+}
+
+Block::~Block() {
+    if (is_made_) SLOWPATH_MPI(Type_free)(&type_);
 }
 
 int copy(Workspace& workspace, const void* from, int count, MPI_Datatype type, void* to, int to_count,

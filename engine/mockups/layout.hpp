@@ -39,6 +39,33 @@ const std::byte* element(const void* begin, std::int64_t index, MPI_Datatype typ
 /// accounted for.  Its bytes are those of the last use.
 void* room_for(Workspace& workspace, Scratch use, std::int64_t count, MPI_Datatype type);
 
+/// The elements of one rank as a block, of which as many as there are ranks follow one another. Elements that
+/// lie among each other, as the columns of a matrix do, don't bear that: a program need not have room for the
+/// columns of all ranks side by side. Then blocks are of a datatype of their own, of the same signature.
+class Block {
+  public:
+    Block(int count, MPI_Datatype type);
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
+    ~Block();
+    /// What to pass for so many blocks.
+    int count(int blocks = 1) const { return blocks * count_; }
+    MPI_Datatype type() const { return type_; }
+    /// Scratch memory for so many.
+    void* room(Workspace& workspace, Scratch use, int blocks) const {
+        return room_for(workspace, use, std::int64_t{count_} * blocks, type_);
+    }
+    /// The first element of a block.
+    std::byte* at(void* begin, int block) const {
+        return element(begin, std::int64_t{block} * count_, type_);
+    }
+
+  private:
+    int count_;
+    MPI_Datatype type_;
+    bool is_made_ = false;
+};
+
 /// Copies elements on this rank; between different datatypes too. Gaps are left as they are.
 int copy(Workspace& workspace, const void* from, int count, MPI_Datatype type, void* to, int to_count,
          MPI_Datatype to_type);

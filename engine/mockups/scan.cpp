@@ -26,18 +26,15 @@ int exscan_reduce_local(const Arguments& a, Workspace& workspace) {
 
 /// The vectors of all ranks; `receive` becomes the reduction of those up to `last`.
 int gathered(const Arguments& a, Workspace& workspace, int last) {
-    const std::int64_t elements = std::int64_t{a.receive_count} * size_of(a.communicator);
-    void* const all = room_for(workspace, Scratch::output, elements, a.receive_type);
-    SLOWPATH_STEP(SLOWPATH_MPI(Allgather)(input_of(a), a.receive_count, a.receive_type, all, a.receive_count,
-                                          a.receive_type, a.communicator));
+    const Block vector(a.receive_count, a.receive_type);
+    void* const all = vector.room(workspace, Scratch::output, size_of(a.communicator));
+    SLOWPATH_STEP(SLOWPATH_MPI(Allgather)(input_of(a), a.receive_count, a.receive_type, all, vector.count(),
+                                          vector.type(), a.communicator));
     if (last < 0) return MPI_SUCCESS;
-    const auto vector = [&](int rank) {
-        return element(all, std::int64_t{rank} * a.receive_count, a.receive_type);
-    };
-    SLOWPATH_STEP(copy(workspace, vector(last), a.receive, a.receive_count, a.receive_type));
+    SLOWPATH_STEP(copy(workspace, vector.at(all, last), a.receive, a.receive_count, a.receive_type));
     for (int rank = last - 1; rank >= 0; --rank)
-        SLOWPATH_STEP(
-            SLOWPATH_MPI(Reduce_local)(vector(rank), a.receive, a.receive_count, a.receive_type, a.op));
+        SLOWPATH_STEP(SLOWPATH_MPI(Reduce_local)(vector.at(all, rank), a.receive, a.receive_count,
+                                                 a.receive_type, a.op));
     return MPI_SUCCESS;
 }
 

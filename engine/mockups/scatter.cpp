@@ -21,11 +21,10 @@ int bcast(const Arguments& a, Workspace& workspace) {
         return copy(workspace, element(a.send, std::int64_t{rank} * a.send_count, a.send_type), a.send_count,
                     a.send_type, a.receive, a.receive_count, a.receive_type);
     }
-    const int elements = a.receive_count * size;
-    void* const blocks = room_for(workspace, Scratch::output, elements, a.receive_type);
-    SLOWPATH_STEP(SLOWPATH_MPI(Bcast)(blocks, elements, a.receive_type, a.root, a.communicator));
-    return copy(workspace, element(blocks, std::int64_t{rank} * a.receive_count, a.receive_type), a.receive,
-                a.receive_count, a.receive_type);
+    const Block block(a.receive_count, a.receive_type);
+    void* const blocks = block.room(workspace, Scratch::output, size);
+    SLOWPATH_STEP(SLOWPATH_MPI(Bcast)(blocks, block.count(size), block.type(), a.root, a.communicator));
+    return copy(workspace, block.at(blocks, rank), a.receive, a.receive_count, a.receive_type);
 }
 
 int scatterv(const Arguments& a, Workspace&) {

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -116,7 +117,7 @@ def unlike(ranks: Ranks, program: Path, rank: int, change: str, table: str) -> P
     """Two ranks, of which `rank` runs after a change of its variables by a shell."""
     script = program.with_name("unlike.sh")
     number = "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}"
-    script.write_text(f'#!/bin/sh\nif [ "{number}" = {rank} ]; then {change}; fi\nexec {program} 5\n')
+    script.write_text(f'#!/bin/sh\nif [ "{number}" = {rank} ]; then {change}; fi\nexec {shlex.quote(str(program))} 5\n')
     script.chmod(0o755)
     variables = {"LD_PRELOAD": str(library_of(ranks)), "SLOWPATH_COLL": table}
     return ranks.start(str(script), exported=variables)
@@ -140,6 +141,18 @@ def test_ranks_that_are_not_alike_agree(
         "parts": [f"rank {rank}: {parts}: cannot open shared object file: No such file or directory"],
         "table": ["SLOWPATH_COLL is not set on rank 0"] if rank == 0 else [],
     }[lacks]
+
+
+def test_columns_of_all_ranks_need_no_room_side_by_side(replaced: Run) -> None:
+    """Their blocks in one array, a rank's behind another's, would lie among each other."""
+    by = {
+        **dict.fromkeys(("allreduce", "scan", "exscan"), "allgather+reduce_local"),
+        **{"scatter": "bcast", "gather": "allgather", "allgather": "alltoall"},
+    }
+    table = [{"collective": collective, "mockup": mockup, **EVERYTHING} for collective, mockup in by.items()]
+    done, report = replaced("columns.c", table, ranks_of_it=3)
+    assert done.stdout == "wrong: 0\n"
+    assert [row["calls"] for row in report["rows"]] == [3] * len(by)
 
 
 @pytest.mark.parametrize("watch_first", [True, False])

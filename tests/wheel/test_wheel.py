@@ -24,7 +24,7 @@ from watchdog import WATCHDOG_S
 ROOT = Path(__file__).resolve().parents[2]
 MPIS = [find_mpi(option) for option in ("embedded", *filter(None, os.environ.get("SLOWPATH_TEST_MPIS", "").split(":")))]
 COMPILING = re.compile(
-    r"(c\+\+|g\+\+|gcc|cpp|clang|cc|c89|c99|cmake|ccache|make|ninja|ld|as)(-[\w.]+)?|.*-(g\+\+|gcc)(-\d+)?"
+    r"(c\+\+|g\+\+|gcc|cpp|clang(\+\+)?|cc|c89|c99|cmake|ccache|make|ninja|ld|as)(-[\w.]+)?|.*-(g\+\+|gcc)(-\d+)?"
 )
 # What MPI_Get_library_version begins with.
 ANSWERS = {"mpich": "MPICH Version", "openmpi": "Open MPI", "intelmpi": "Intel(R) MPI"}
