@@ -58,7 +58,7 @@ one() {
     rm -rf "$work/ranks"
 }
 
-plan "$@" | shuf --random-source="$here/families" >"$out/plan"
+plan "$@" | shuf --random-source="$here/run.sh" >"$out/plan"
 count=$(wc -l <"$out/plan")
 most=$(printf '%s\n' "$@" | sort -n | tail -1)
 slots=$((cores / most))
