@@ -124,7 +124,7 @@ void* room_for(Workspace& workspace, Scratch use, std::int64_t count, MPI_Dataty
 }
 
 Block::Block(int count, MPI_Datatype type) : count_(count), type_(type) {
-    if (count < 2 || is_basic(type)) return;
+    if (count == 0 || is_basic(type)) return;
     MPI_Aint lower = 0;
     MPI_Aint length = 0;
     SLOWPATH_MPI(Type_get_true_extent)(type, &lower, &length);

@@ -39,9 +39,10 @@ const std::byte* element(const void* begin, std::int64_t index, MPI_Datatype typ
 /// accounted for.  Its bytes are those of the last use.
 void* room_for(Workspace& workspace, Scratch use, std::int64_t count, MPI_Datatype type);
 
-/// The elements of one rank as a block, of which as many as there are ranks follow one another. Elements that
-/// lie among each other, as the columns of a matrix do, don't bear that: a program need not have room for the
-/// columns of all ranks side by side. Then blocks are of a datatype of their own, of the same signature.
+/// One rank's elements as a block, for scratch memory that holds a block of each rank. Where elements lie
+/// among each other, as the columns of a matrix do, blocks placed by the datatype's extent would overlap
+/// (MPI-4.1 section 6.5 forbids that in a receive buffer): they are of a derived datatype then, of the same
+/// signature.
 class Block {
   public:
     Block(int count, MPI_Datatype type);

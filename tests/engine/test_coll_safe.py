@@ -152,7 +152,7 @@ def test_columns_of_all_ranks_need_no_room_side_by_side(replaced: Run) -> None:
     table = [{"collective": collective, "mockup": mockup, **EVERYTHING} for collective, mockup in by.items()]
     done, report = replaced("columns.c", table, ranks_of_it=3)
     assert done.stdout == "wrong: 0\n"
-    assert [row["calls"] for row in report["rows"]] == [3] * len(by)
+    assert [row["calls"] for row in report["rows"]] == [6] * len(by)
 
 
 @pytest.mark.parametrize("watch_first", [True, False])

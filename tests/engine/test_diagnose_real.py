@@ -97,13 +97,13 @@ def test_a_window_s_memory_is_found_and_its_remedy_proven(
     monkeypatch.setattr(survey, "survey_text", lambda shipped, own, gpus: SURVEY)
     monkeypatch.setattr(all_ranks, "parts", lambda *_: [])
     bench = bench_of(mpi, engine)
-    # Where the machine is busy two measurements of the slow cell differ, and the finding stays explained: asked again.
+    # On a busy machine two measurements of the slow cell may differ, and the diagnosis says that nothing was decided:
+    # asked again then, and only then.
     for attempt in range(3):
         folder = tmp_path / f"diagnosis-{attempt}"
         made = begin(bench, 600.0, folder).run()
         found = next(one for one in made.findings if one.rule == "SP019")
-        assert found.status in ("explained", "proven")
-        if found.status == "proven":
+        if found.legs.proven.state != "missing":
             break
     proven = next(one for one in found.remedies if one.name == "MPI_Win_allocate")
     assert found.status == "proven", found.legs.proven

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Columns of a matrix: elements that lie among each other. The columns of all ranks together don't fit beside
-// each other into one matrix. Each call is compared with the library's own.
+// each other into one matrix. Each call is compared with the library's own; prints those that differ.
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { rows = 4, width = 256, columns = 200, ranks = 3 };
-typedef unsigned Matrix[rows * width];
+enum { rows = 4, widest = 256, most_columns = 200, ranks = 3 };
+typedef unsigned Matrix[rows * widest];
+
+static int width;
 
 static unsigned* at(void* matrix, int column, int row) {
     return (unsigned*)matrix + row * width + column;
@@ -22,45 +24,56 @@ static void multiply(void* in, void* inout, int* count, MPI_Datatype* type) {
     }
 }
 
-int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
-    int rank;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+static int rank, wrong;
+
+static void compare(const char* name, const void* got, const void* expected, size_t bytes) {
+    const int differs = memcmp(got, expected, bytes) != 0;
+    if (differs) printf("rank %d: %s of a matrix with %d columns differs\n", rank, name, width);
+    wrong += differs;
+}
+
+static void call_all(int columns, MPI_Op op) {
     MPI_Datatype vector, column;
     MPI_Type_vector(rows, 1, width, MPI_UNSIGNED, &vector);
     MPI_Type_create_resized(vector, 0, sizeof(unsigned), &column);
     MPI_Type_commit(&column);
-    MPI_Op op;
-    MPI_Op_create(multiply, 0, &op);
     static Matrix mine, got[2];
-    static unsigned all[2][ranks * rows * columns], given[ranks * rows * columns];
+    static unsigned all[2][ranks * rows * most_columns], given[ranks * rows * most_columns];
     for (int i = 0; i < rows * width; ++i) mine[i] = 2654435761u * (unsigned)(i + 1 + rank * rows * width);
     for (int i = 0; i < ranks * rows * columns; ++i) given[i] = 40503u * (unsigned)(i + 1);
-    int wrong = 0;
-#define SAME(what) wrong += memcmp(what[0], what[1], sizeof what[0]) != 0
-    MPI_Allreduce(mine, got[0], columns, column, op, MPI_COMM_WORLD);
-    PMPI_Allreduce(mine, got[1], columns, column, op, MPI_COMM_WORLD);
-    SAME(got);
-    MPI_Scan(mine, got[0], columns, column, op, MPI_COMM_WORLD);
-    PMPI_Scan(mine, got[1], columns, column, op, MPI_COMM_WORLD);
-    SAME(got);
-    MPI_Exscan(mine, got[0], columns, column, op, MPI_COMM_WORLD);
-    PMPI_Exscan(mine, got[1], columns, column, op, MPI_COMM_WORLD);
-    SAME(got);
-    MPI_Scatter(given, rows * columns, MPI_UNSIGNED, got[0], columns, column, 1, MPI_COMM_WORLD);
-    PMPI_Scatter(given, rows * columns, MPI_UNSIGNED, got[1], columns, column, 1, MPI_COMM_WORLD);
-    SAME(got);
-    MPI_Gather(mine, columns, column, all[0], rows * columns, MPI_UNSIGNED, 1, MPI_COMM_WORLD);
-    PMPI_Gather(mine, columns, column, all[1], rows * columns, MPI_UNSIGNED, 1, MPI_COMM_WORLD);
-    SAME(all);
-    MPI_Allgather(mine, columns, column, all[0], rows * columns, MPI_UNSIGNED, MPI_COMM_WORLD);
-    PMPI_Allgather(mine, columns, column, all[1], rows * columns, MPI_UNSIGNED, MPI_COMM_WORLD);
-    SAME(all);
+    const int numbers = rows * columns;
+#define BOTH(name, result, arguments_0, arguments_1) \
+    MPI_##name arguments_0;                          \
+    PMPI_##name arguments_1;                         \
+    compare(#name, result[0], result[1], sizeof result[0])
+#define REDUCED(name)                                                    \
+    BOTH(name, got, (mine, got[0], columns, column, op, MPI_COMM_WORLD), \
+         (mine, got[1], columns, column, op, MPI_COMM_WORLD))
+    REDUCED(Allreduce);
+    REDUCED(Scan);
+    REDUCED(Exscan);
+    BOTH(Scatter, got, (given, numbers, MPI_UNSIGNED, got[0], columns, column, 1, MPI_COMM_WORLD),
+         (given, numbers, MPI_UNSIGNED, got[1], columns, column, 1, MPI_COMM_WORLD));
+    BOTH(Gather, all, (mine, columns, column, all[0], numbers, MPI_UNSIGNED, 1, MPI_COMM_WORLD),
+         (mine, columns, column, all[1], numbers, MPI_UNSIGNED, 1, MPI_COMM_WORLD));
+    BOTH(Allgather, all, (mine, columns, column, all[0], numbers, MPI_UNSIGNED, MPI_COMM_WORLD),
+         (mine, columns, column, all[1], numbers, MPI_UNSIGNED, MPI_COMM_WORLD));
+    MPI_Type_free(&column);
+    MPI_Type_free(&vector);
+}
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Op op;
+    MPI_Op_create(multiply, 0, &op);
+    width = widest;
+    call_all(most_columns, op);
+    width = 2;
+    call_all(1, op);
     PMPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0) printf("wrong: %d\n", wrong);
     MPI_Op_free(&op);
-    MPI_Type_free(&column);
-    MPI_Type_free(&vector);
     MPI_Finalize();
     return 0;
 }
