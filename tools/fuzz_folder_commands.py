@@ -234,7 +234,7 @@ def _written(reader: Reader, place: Place, outcome: Outcome) -> Sequence[tuple[s
     for folder in reader.allowed(place) if reader.name.startswith("report") and outcome.code == 0 else ():
         for path in sorted(folder.rglob("*")):
             if path.suffix in (".txt", ".csv", ".md") and path.is_file() and not path.is_symlink():
-                told = path.name in ("report.txt", "cells.csv", "contrasts.csv", "put-table.csv", "put-table.md")
-                if told and path.stat().st_size < 2**22:
+                reported = path.name in ("report.txt", "cells.csv", "contrasts.csv", "put-table.csv", "put-table.md")
+                if reported and path.stat().st_size < 2**22:
                     found.append((path.name, path.read_bytes().decode(errors="replace")))
     return found

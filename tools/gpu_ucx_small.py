@@ -89,13 +89,13 @@ def runs(mpi: Mpi, engine: Path, program: Path | None) -> dict[str, Callable[[in
 def reports(mpi: Mpi, engine: Path, program: Path | None, out: Path) -> None:
     """UCX's own account of both programs, `ucx-report-{ours,perftest}-*.log` in `out`, a file a process."""
 
-    def told(name: str) -> dict[str, str]:
+    def reported(name: str) -> dict[str, str]:
         return {**VARIABLES, LOG_FILE: str(out / f"ucx-report-{name}-%p.log")}
 
     try:
-        ours(mpi, engine, Settings(told("ours")))
+        ours(mpi, engine, Settings(reported("ours")))
         if program:
-            perftest_latency_s(program, mpi.environ(os.environ), "device", SIZES[0], 21999, told("perftest"))
+            perftest_latency_s(program, mpi.environ(os.environ), "device", SIZES[0], 21999, reported("perftest"))
     except JobError as error:
         print(f"\nNo report: {error}")
 

@@ -104,8 +104,8 @@ class Nodes:
 
     def sent_bytes(self, name: str) -> int:
         """What this node has put on the link since it exists."""
-        told = json.loads(self._must(self.command(name, ["ip", "-s", "-j", "link", "show", "dev", "eth0"])))
-        return int(told[0]["stats64"]["tx"]["bytes"])
+        reported = json.loads(self._must(self.command(name, ["ip", "-s", "-j", "link", "show", "dev", "eth0"])))
+        return int(reported[0]["stats64"]["tx"]["bytes"])
 
     def _write_hosts(self) -> None:
         names = [*enumerate([CONTROL, *self.processors], start=1)]

@@ -100,7 +100,7 @@ def progress(table: Sequence[Row]) -> str:
     found = {row.variant: row.hidden_ratio for row in table}
     without, tested = found.get("isend_wait"), found.get("isend_test")
     if without is None or tested is None:
-        return "Whether data move without calls can't be told: isend_wait or isend_test was not measured."
+        return "Whether data move without calls can't be reported: isend_wait or isend_test was not measured."
     said = f"isend_wait hides {shown(without)}, with MPI_Testall between pieces (isend_test) {shown(tested)}"
     if without.value >= HIDES_RATIO:
         return f"Data move while the program computes: {said}."
@@ -108,7 +108,7 @@ def progress(table: Sequence[Row]) -> str:
         return f"Data move only inside MPI calls, or mostly: {said}."
     if max(without.value, tested.value) < HIDES_RATIO and tested.value - without.value < 0.1:
         return f"Data hardly move while the program computes, and testing does not help: {said}."
-    return f"Whether data move without calls can't be told from these launches: {said}."
+    return f"Whether data move without calls can't be distinguished from these launches: {said}."
 
 
 def shown(value: Spread) -> str:

@@ -64,7 +64,7 @@ variables = {{ {variable} = "{name}" }}
 
 @dataclass(frozen=True)
 class Row:
-    """One collective on so many ranks. timed: slope of T_span over the delay, 95 %; counted: rounds; None: not told."""
+    """One collective on so many ranks. timed: slope of T_span over the delay, 95 %; counted: rounds; None: unknown."""
 
     collective: str
     members: int

@@ -32,7 +32,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("InstructionCounts", "InstructionRegion", "PerCall", "Distribution", "InstructionTotal", "FunctionShare"),
         "LaunchInstructions",
     ),
-    "messages": ("MessageCounts", "RankScaling", "RankPoint", "HeldOutRanks", "ForetoldRanks"),
+    "messages": ("MessageCounts", "RankScaling", "RankPoint", "HeldOutRanks", "PredictedRanks"),
     "contrasts": ("ContrastResult", "ContrastSide", "Reproduce", "NodePairs", "NodePair", "FailedNode"),
     "shapes": (
         "CellShapes",

@@ -104,7 +104,7 @@ void take_range(Layer layer, Address begin, Address end);
 void put_region(const Made& made);
 
 /// How many blocks begin at this place in a page. The C library's mappings all begin at the same, so nearly
-/// every small block is told from them by a table of 1 KiB.
+/// every small block is distinguished from them by a table of 1 KiB.
 extern std::atomic<std::uint32_t> block_offsets[256];
 inline std::atomic<std::uint32_t>& blocks_at_offset(Address begin) {
     return block_offsets[begin / 16 % 256];

@@ -69,7 +69,7 @@ bool is_spawned() {
 }
 
 /// Of the world of spawned processes: it is not their parents'. What names their job in the environment is
-/// the same for all of them; where nothing does (Hydra), theirs can't be told from other jobs': 0.
+/// the same for all of them; where nothing does (Hydra), theirs can't be distinguished from other jobs': 0.
 std::uint64_t spawned_identity() {
     const char* job = std::getenv("PMIX_NAMESPACE");
     if (job == nullptr) return 0;

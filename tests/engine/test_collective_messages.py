@@ -15,7 +15,7 @@ from slowpath.mpi.settings import resolve
 from slowpath.record.events import read_events
 from slowpath.run.witness import witness_variables
 
-RANKS = 5  # the fewest at which a chain, a star and a tree are told apart, and a barrier of Open MPI is linear
+RANKS = 5  # the fewest at which a chain, a star and a tree are distinguished, and a barrier of Open MPI is linear
 SCAN, BARRIER = range(2)
 ROUNDS = {"mpich": (3, 3), "openmpi": (4, 8), "intelmpi": (3, 3)}
 ALGORITHMS = {

@@ -28,7 +28,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Told:
+class RunFacts:
     """What became of one run. faults: in words, all that is not as it must be.  recovery_s: of what went on with it."""
 
     kind: str
@@ -92,7 +92,7 @@ class Faults:
                 raise RuntimeError(f"{name}, undisturbed, ended with {code}: {(world.folder / 'said').read_text()}")
             self._expected[name] = command.holds(world.run)
 
-    def one(self, fault: Fault, chance: random.Random) -> Told:
+    def one(self, fault: Fault, chance: random.Random) -> RunFacts:
         """Do one fault at a random time; again, and earlier, if it came too late to hit anything."""
         for attempt in range(MOST_TRIES):
             told = self._once(fault, chance, self.usual_s[fault.command.name] / 2**attempt)
@@ -100,7 +100,7 @@ class Faults:
                 break
         return told
 
-    def _once(self, fault: Fault, chance: random.Random, within_s: float) -> Told:
+    def _once(self, fault: Fault, chance: random.Random, within_s: float) -> RunFacts:
         world, command = self._world(), fault.command
         fault.before(world, chance)
         command.begin(world)
@@ -126,7 +126,9 @@ class Faults:
         world.kill_all()
         if not wrong:
             shutil.rmtree(world.folder)
-        return Told(fault.name, hit, resumed, wall_s, tuple(f"{world.folder}: {text}" for text in wrong), recovery_s)
+        return RunFacts(
+            fault.name, hit, resumed, wall_s, tuple(f"{world.folder}: {text}" for text in wrong), recovery_s
+        )
 
     def _resume(self, world: World, command: Command) -> list[str]:
         words = command.again(world)
@@ -166,15 +168,15 @@ def campaign(
     kinds: Sequence[Fault] = FAULTS,
     workers: int = 1,
     within_s: float = math.inf,
-) -> list[Told]:
+) -> list[RunFacts]:
     """`count` faults, kinds in turn, times and choices by chance: the same for a seed, however many workers do them.
 
     within_s: those that were not begun by then are left out.
     """
-    told: list[Told] = []
+    told: list[RunFacts] = []
     end = time.monotonic() + within_s
 
-    def one(number: int) -> Told | None:
+    def one(number: int) -> RunFacts | None:
         if time.monotonic() > end:
             return None
         return faults.one(kinds[number % len(kinds)], random.Random(f"{seed} {number}"))
@@ -197,7 +199,7 @@ def campaign(
     return told
 
 
-def table(told: Sequence[Told]) -> str:
+def table(told: Sequence[RunFacts]) -> str:
     """One line a kind: how many, how many hit, how many needed resume, what was wrong, the longest run and recovery."""
     head = f"{'fault':<36}{'done':>6}{'hit':>6}{'resumed':>9}{'wrong':>7}{'longest':>10}{'recovery':>11}"
     lines = [head, "-" * len(head)]

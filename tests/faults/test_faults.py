@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from faults.campaign import Faults, Told, campaign, table
+from faults.campaign import Faults, RunFacts, campaign, table
 from faults.check import differences
 from faults.commands import PROVE
 from faults.kinds import FAULTS, OF_COMMANDS, Fault
@@ -60,9 +60,9 @@ class Drawing(Faults):
     def __init__(self) -> None:
         pass
 
-    def one(self, fault: Fault, chance: random.Random) -> Told:
+    def one(self, fault: Fault, chance: random.Random) -> RunFacts:
         time.sleep(0.02 * random.random())
-        return Told(fault.name, True, False, chance.random(), ())
+        return RunFacts(fault.name, True, False, chance.random(), ())
 
 
 def test_the_faults_of_a_seed_are_the_same_however_many_are_done_at_the_same_time() -> None:
@@ -118,7 +118,11 @@ def test_a_difference_is_told() -> None:
 
 
 def test_the_table_counts_by_kind() -> None:
-    told = [Told("a", True, False, 1.0, ()), Told("a", True, True, 3.0, ("x",), 4.0), Told("b", False, False, 2.0, ())]
+    told = [
+        RunFacts("a", True, False, 1.0, ()),
+        RunFacts("a", True, True, 3.0, ("x",), 4.0),
+        RunFacts("b", False, False, 2.0, ()),
+    ]
     lines = [line.split() for line in table(told).splitlines()[2:]]
     assert lines == [
         ["a", "2", "2", "1", "1", "3.0", "s", "4.0", "s"],

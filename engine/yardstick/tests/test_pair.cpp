@@ -119,10 +119,18 @@ TEST(Copies, TimeGrowsWithTheLength) {
     EXPECT_GT(each_ns(copy_warm(4 << 20)), 20 * each_ns(copy_warm(4096)));
 }
 
-TEST(Copies, ColdIsNoFasterThanWarm) {
-    const Timed cold = copy_cold(256 << 10);
-    if (cold.reason) GTEST_SKIP() << *cold.reason;
-    EXPECT_GT(each_ns(cold), each_ns(copy_warm(256 << 10)));
+TEST(Copies, ColdIsSlowerThanWarm) {
+    // 64 lines from memory take at least ten times what they take from the first cache; twice is asked.
+    constexpr std::int64_t bytes = 4096;
+    double cold_ns = 1e18, warm_ns = 1e18;
+    // Other processes take the processor away, and only ever add to a time.
+    for (int attempt = 0; attempt < 50 && cold_ns < 2 * warm_ns + 1; ++attempt) {
+        const Timed cold = copy_cold(bytes);
+        if (cold.reason) GTEST_SKIP() << *cold.reason;
+        cold_ns = attempt == 0 ? each_ns(cold) : std::min(cold_ns, each_ns(cold));
+        warm_ns = std::min(warm_ns, each_ns(copy_warm(bytes)));
+    }
+    EXPECT_GT(cold_ns, 2 * warm_ns);
 }
 
 TEST(Copies, WithoutAGpuTheReasonIsGiven) {

@@ -20,9 +20,9 @@ from slowpath.analyse.library_loaded import library_lines
 from slowpath.analyse.node_pairs import node_pairs, pair_lines
 from slowpath.analyse.outcomes import skipped_rows
 from slowpath.analyse.placed import placement_lines
+from slowpath.analyse.run_facts import absent_notes, run_facts
 from slowpath.analyse.shapes import shapes_of
 from slowpath.analyse.source import read_recorded
-from slowpath.analyse.told import absent_notes, told_of
 from slowpath.analyse.witness import tells_processor_time_apart
 from slowpath.core.results import RESULTS_SCHEMA, Results, Verdict
 from slowpath.experiments.experiment import Concluded
@@ -85,7 +85,7 @@ def build_results(run: Path) -> Results:
     results = msgspec.structs.replace(results, scalings=scalings(results.cells))
     found = findings(results, ROLES)
     by_number = {cell.cell: cell for cell in cells}
-    concluded = conclude(contrasts, found, told_of(results), cells=by_number, offers=offers(plan), more=more)
+    concluded = conclude(contrasts, found, run_facts(results), cells=by_number, offers=offers(plan), more=more)
     return msgspec.structs.replace(results, verdict=concluded.verdict, contrasts=concluded.contrasts, findings=found)
 
 

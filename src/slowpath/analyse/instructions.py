@@ -69,7 +69,7 @@ def _region(counted: Counted) -> InstructionRegion:
     calls = sum(event.calls or 0 for event in events)
     stepped, retired = (_distribution([n for e in events for n in getattr(e, kind)]) for kind in _KINDS)
     return InstructionRegion(
-        method=" and ".join(sorted({event.method or "not told" for event in events})),
+        method=" and ".join(sorted({event.method or "not reported" for event in events})),
         launches=len(events),
         calls=calls,
         per_call=PerCall(stepped=stepped, retired=retired),

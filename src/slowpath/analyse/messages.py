@@ -130,7 +130,7 @@ def _headers(parameters: Mapping[str, str], logs: Sequence[RankLog], known: int)
     header_bytes = round(first.size) - message_bytes
     synchronous = counted(logs, known // 2, known).graph.messages
     if [(one.source, one.target) for one in synchronous] != [(0, 1), (1, 0)] or synchronous[0].size <= first.size:
-        # Where a synchronous message looks like any other one, answers can't be told from messages.
+        # Where a synchronous message looks like any other one, answers can't be distinguished from messages.
         return _Headers(message_bytes, header_bytes)
     return _Headers(message_bytes, header_bytes, synchronous[0].size - first.size, synchronous[1].size)
 

@@ -21,12 +21,12 @@ Groups = Mapping[str, Sequence[frozenset[int]]]
 
 def groups_of(machine: Mapping[str, Any]) -> Groups:
     """Processor groups by level, from run.json's machine; empty where an older slowpath did not write them."""
-    told = machine.get("processor_groups") or {}
-    return {level: [parse_cpu_list(one) for one in each] for level, each in told.items()}
+    reported = machine.get("processor_groups") or {}
+    return {level: [parse_cpu_list(one) for one in each] for level, each in reported.items()}
 
 
 def differences(placement: Placement, ranks: Sequence[Rank], groups: Groups) -> list[str]:
-    """What of the placement the ranks of one launch did not find; empty: all that can be told is as asked.
+    """What of the placement the ranks of one launch did not find; empty: all that is known is as asked.
 
     groups: those of the node on which slowpath ran; ranks whose processors are not among them are not judged by them.
     """
@@ -97,8 +97,8 @@ def _shared_cores(placement: Placement, ranks: Sequence[Rank], groups: Groups) -
     found = []
     for host, there in by_host.items():
         places = [_place(rank, groups, "core") for rank in there]
-        told = [place for place in places if place is not None]
-        if len(told) == len(there) <= len(groups["core"]) and len(set(told)) < len(told):
+        reported = [place for place in places if place is not None]
+        if len(reported) == len(there) <= len(groups["core"]) and len(set(reported)) < len(reported):
             found.append(f"a core for each rank was asked for, and ranks of {host} share one")
     return found
 

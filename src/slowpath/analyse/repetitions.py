@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each use of a fresh buffer by itself: its 1st message, its 2nd, ... (docs/reference/results.md, by_repetition). Pure.
 
-A launch has few fresh buffers, so that a processor shared with others spoils their median. What the kernel told of each
-block says which of them it spoils: those during which a rank was switched out (ru_nivcsw) are left out while others are
+A launch has few fresh buffers, so that a processor shared with others spoils their median. What the kernel reported of
+each block says which of them it spoils:
+those during which a rank was switched out (ru_nivcsw) are left out while others are
 there. Where all were, the lower quartile stands for the launch: what disturbs a message only ever makes it longer.
 """
 
@@ -104,17 +105,17 @@ def _by_use(
 
 
 def _quiet(launch: LaunchRecord, cell: int, shape: tuple[int, int, int]) -> NDArray[np.bool_]:
-    """Where no rank was switched out, as far as was told: a first message, the later ones of a set; as `_by_use`."""
+    """Where no rank was reported as switched out: a first message, the later ones of a set; as `_by_use`."""
     sets, live, uses = shape
     quiet = np.ones((sets * live, uses), dtype=np.bool_)
     index = launch.blocks
     if index is None:
         return quiet
-    told = index.flag("witness") & (index.headers["involuntary_switches"] > 0)
+    reported = index.flag("witness") & (index.headers["involuntary_switches"] > 0)
     for phase in ("first", "steady"):
         for i in index.select(cell=cell, phase=phase):
             buffer = int(index.headers["allocation"][i])
-            if not told[i] or buffer >= sets * live:
+            if not reported[i] or buffer >= sets * live:
                 continue
             if phase == "first":
                 quiet[buffer, 0] = False

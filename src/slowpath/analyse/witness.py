@@ -56,20 +56,20 @@ def _role(
             totals[name] += int(heads[name].sum())
     if not operations:
         return None
-    told = all(map(tells_processor_time_apart, launches))
+    reported = all(map(tells_processor_time_apart, launches))
     return RoleWitness(
         minor_faults_per_op=totals["minor_faults"] / operations,
         major_faults_per_op=totals["major_faults"] / operations,
-        system_time_s_per_op=totals["system_time_ns"] * 1e-9 / operations if told else None,
-        user_time_s_per_op=totals["user_time_ns"] * 1e-9 / operations if told else None,
+        system_time_s_per_op=totals["system_time_ns"] * 1e-9 / operations if reported else None,
+        user_time_s_per_op=totals["user_time_ns"] * 1e-9 / operations if reported else None,
         involuntary_switches=totals["involuntary_switches"],
         operations=operations,
     )
 
 
 def tells_processor_time_apart(launch: LaunchRecord) -> bool:
-    """Whether the kernel told user from system time there; a launch of an older engine did not ask and is believed."""
-    return all(one.is_told_apart for one in launch.events.of(ProcessorTime))
+    """Whether the kernel distinguished user from system time; a launch of an older engine did not ask: believed."""
+    return all(one.is_distinguished for one in launch.events.of(ProcessorTime))
 
 
 def allocations(launches: Iterable[LaunchRecord], cell: int) -> Allocations | None:

@@ -108,7 +108,7 @@ def _scores(
         for trial in trials:
             click.echo(f"{trial.name:24} {trial.plant.text if trial.plant else 'nothing'}")
         return 0
-    return _told(run(ground, trials, folder, drawn, _tell, jobs, take_over), folder)
+    return _reported(run(ground, trials, folder, drawn, _tell, jobs, take_over), folder)
 
 
 def _limits(
@@ -143,7 +143,7 @@ def _again(out: Path | None) -> int:
 
     if out is None:
         raise UsageError("--score-only: which folder? Name it with --out")
-    return _told(scored_again(out, _tell), out)
+    return _reported(scored_again(out, _tell), out)
 
 
 def _tell(one: Scored) -> None:
@@ -152,7 +152,7 @@ def _tell(one: Scored) -> None:
     click.echo(line(one))
 
 
-def _told(scored: Sequence[Scored], folder: Path) -> int:
+def _reported(scored: Sequence[Scored], folder: Path) -> int:
     """The table, and the exit code."""
     from slowpath.studies.plants.table import counts, table
 

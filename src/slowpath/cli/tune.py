@@ -52,7 +52,7 @@ def command(
 ) -> int:
     """Find the fastest way of each collective and write the files that choose it.
 
-    Measures each collective at each length by each algorithm that the library can be told to take and by its other
+    Measures each collective at each length by each algorithm that the library can be set to take and by its other
     calls; proves the best in launches that chose nothing; verifies the files as a whole in further ones. What is not
     proven keeps the library's own choice. Writes MPICH's JSON, Open MPI's rules or Intel MPI's variables, and
     tuning.json for libslowpath-coll.so, and prints the lines to copy.

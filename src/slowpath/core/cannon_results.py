@@ -112,7 +112,7 @@ class CannonBest(Result, frozen=True, kw_only=True):
 
     n: Annotated[AtLeastOne, means("order of the matrices")]
     variant: Annotated[str | None, means("name; null: see reason")]
-    same: Annotated[list[str], means("variants that can't be told from it")]
+    same: Annotated[list[str], means("variants that can't be distinguished from it")]
     reason: Annotated[str | None, means("why variant is null")]
 
 

@@ -54,14 +54,14 @@ class LawPoint(Result, frozen=True, kw_only=True):
 
 
 class LawForecast(Result, frozen=True, kw_only=True, omit_defaults=True):
-    """What a law foretold at a place that it was not fitted to, and what was seen there."""
+    """What a law predicted at a place that it was not fitted to, and what was seen there."""
 
     place: Annotated[dict[str, Number], means("what is varied -> its value here")]
     kind: Annotated[
         Literal["held out", "later"],
         means("a point of the sweep itself, set apart before any law was fitted; or measured after it was written"),
     ]
-    foretold_s: Annotated[Positive, means("by the law, seconds")]
+    predicted_s: Annotated[Positive, means("by the law, seconds")]
     interval: Annotated[Interval, means("prediction interval of this place alone at 95 %, seconds")]
     joint_ratio: Annotated[Positive, means("half the interval by which all places are judged at once, as a ratio")]
     span_s: Annotated[NotNegative, means("the time that the law is about: its longest less its shortest, seconds")]
@@ -100,9 +100,9 @@ class LawResult(Result, frozen=True, kw_only=True):
     drawn: Annotated[tuple[LawPoint, ...], means("the points, in the order of the sweep")] = ()
     is_excess: Annotated[bool, means("times are slow minus usual")] = False
     forecasts: Annotated[
-        tuple[LawForecast, ...], means("what it foretold, later ones first, of each kind the outermost place first")
+        tuple[LawForecast, ...], means("what it predicted, later ones first, of each kind the outermost place first")
     ] = ()
-    foretold: Annotated[
+    predicted: Annotated[
         Literal["held", "failed", "undecided", "not made"],
         means("what came of the forecasts; a cause rests on a law only where they held"),
     ] = "not made"
@@ -130,7 +130,7 @@ class Legs(Result, frozen=True, kw_only=True):
 
 
 class Claim(Result, frozen=True, kw_only=True):
-    """What a cause says, so that it can be told from another one. Null: it says nothing of that."""
+    """What a cause says, so that it can be distinguished from another one. Null: it says nothing of that."""
 
     time: Annotated[
         Literal["kernel", "user", "waiting", "cold cache", "copy", "path"] | None,
@@ -144,7 +144,7 @@ class Claim(Result, frozen=True, kw_only=True):
 
 
 class Rival(Result, frozen=True, kw_only=True):
-    """Another cause that would look the same, and whether an experiment told it apart (docs/reference/findings.md)."""
+    """A cause that would look the same, and whether an experiment distinguished it (docs/reference/findings.md)."""
 
     name: Annotated[Text, means("short")]
     cause: Annotated[Text, means("the sentence of the finding, were it this one")]

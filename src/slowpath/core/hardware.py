@@ -31,7 +31,7 @@ def hardware(machine: Machine) -> tuple[str | None, ...]:
 
 
 def described(machine: Machine) -> tuple[str | None, ...]:
-    """All that two machines are told apart by, in words: `hardware`, processors that the run could use, GPUs."""
+    """All that two machines are distinguished by, in words: `hardware`, processors that the run could use, GPUs."""
     return *hardware(machine), _words(allowed(machine)), gpus(machine)
 
 

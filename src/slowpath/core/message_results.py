@@ -21,7 +21,7 @@ class RankPoint(Result, frozen=True, kw_only=True):
     algorithms: Annotated[list[Name], means("that were recognised")] = []  # noqa: RUF012
 
 
-class ForetoldRanks(Result, frozen=True, kw_only=True):
+class PredictedRanks(Result, frozen=True, kw_only=True):
     """What the law says of ranks that were not measured."""
 
     ranks: Annotated[AtLeastOne, means("in the communicator")]
@@ -30,11 +30,11 @@ class ForetoldRanks(Result, frozen=True, kw_only=True):
 
 
 class HeldOutRanks(Result, frozen=True, kw_only=True):
-    """The most ranks, foretold from the others alone."""
+    """The most ranks, predicted from the others alone."""
 
     ranks: Annotated[AtLeastOne, means("in the communicator")]
     value: Annotated[NotNegative, means("counted, or seconds")]
-    foretold: Annotated[Interval, means("by the law of the other points")]
+    predicted: Annotated[Interval, means("by the law of the other points")]
     holds: Annotated[bool, means("the value lies there")]
 
 
@@ -53,5 +53,7 @@ class RankScaling(Result, frozen=True, kw_only=True):
     exponent: Annotated[Number | None, means("e of a + b p^e; 0: grows with log p; null: constant, or not determined")]
     interval: Annotated[Interval | None, means("95 % of the exponent; equal ends: the law is exact")]
     held_out: Annotated[HeldOutRanks | None, means("null: too few points")]
-    foretold: Annotated[list[ForetoldRanks], means("extrapolated, not measured; empty: no law, or it did not foretell")]
-    reason: Annotated[str | None, means("why there is no law, or nothing is foretold")] = None
+    predicted: Annotated[
+        list[PredictedRanks], means("extrapolated, not measured; empty: no law, or it did not predict")
+    ]
+    reason: Annotated[str | None, means("why there is no law, or nothing is predicted")] = None

@@ -45,8 +45,10 @@ class MpiResult(Result, frozen=True, kw_only=True, omit_defaults=True):
 
     mpi: Annotated[str | None, means("short name, as cells have it; null in imported and old runs")] = optional()
     unavailable: Annotated[str | None, means("why it is not there; its cells are skipped")] = optional()
-    library: Annotated[str | None, means("what MPI_Get_library_version returns; null: no launch told it")] = optional()
-    standard: Annotated[str | None, means("version of the MPI standard; null: no launch told it")] = optional()
+    library: Annotated[str | None, means("what MPI_Get_library_version returns; null: no launch reported it")] = (
+        optional()
+    )
+    standard: Annotated[str | None, means("version of the MPI standard; null: no launch reported it")] = optional()
     control_variables: Annotated[
         list[LibraryVariable] | None, means("of MPI_T; only where launches were witnessed")
     ] = None

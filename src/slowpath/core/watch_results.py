@@ -58,7 +58,7 @@ class RankTime(Result, frozen=True, kw_only=True):
     ]
     imbalance_s: Annotated[NotNegative, means("waiting in collectives, fences and flushes for ranks that came later")]
     unexpected_s: Annotated[
-        NotNegative, means("copies of messages that came before their receive, as far as they can be told")
+        NotNegative, means("copies of messages that came before their receive, as far as they can be recognized")
     ]
     transfer_s: Annotated[NotNegative, means("moving bytes, waits taken off")]
     call_s: Annotated[NotNegative, means("overhead of calls that move nothing and wait for nothing")]

@@ -17,12 +17,12 @@ from slowpath.core.files import read_bytes, write_atomically
 from slowpath.core.limits import FILE_BYTES, MOST_STEPS, Name, Text
 from slowpath.core.result import Count, Interval, NotNegative, Number, Whole
 from slowpath.core.results import Finding, SideEffect, Snippet, Verdict
-from slowpath.diagnose.schema_1 import upgraded
+from slowpath.diagnose.older_schemas import upgraded
 from slowpath.diagnose.tasks import LeftOut, Task
 from slowpath.findings.least_seen import LeastSeen
 from slowpath.mpi.forced import Forced
 
-SCHEMA = 2
+SCHEMA = 3
 FILE = DIAGNOSIS_FILE
 
 Status = Literal["running", "settled", "named", "budget", "interrupted"]

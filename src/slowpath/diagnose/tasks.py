@@ -99,7 +99,7 @@ class RivalTask(TaskBase, frozen=True, kw_only=True, tag="rival"):
     """Tell the causes of findings from what would look the same: their cells as they are and with one thing changed."""
 
 
-class ForetoldAnchor(msgspec.Struct, frozen=True, kw_only=True):
+class PredictedAnchor(msgspec.Struct, frozen=True, kw_only=True):
     """A point of the survey that is measured again. half_ratio: half the interval of its centre at 95 %, as a ratio."""
 
     parameters: dict[Name, str]
@@ -107,8 +107,8 @@ class ForetoldAnchor(msgspec.Struct, frozen=True, kw_only=True):
     half_ratio: Number
 
 
-class ForetoldPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """A new place, and what the law foretold of it before it was measured."""
+class PredictedPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """A new place, and what the law predicted of it before it was measured."""
 
     parameters: dict[Name, str]
     forecast: LawForecast
@@ -120,12 +120,12 @@ class ForecastEntry(msgspec.Struct, frozen=True, kw_only=True):
     finding: Name
     source: LawSourceResult
     like: Whole
-    anchors: list[ForetoldAnchor]
-    places: list[ForetoldPlace]
+    anchors: list[PredictedAnchor]
+    places: list[PredictedPlace]
 
 
 class ForecastTask(TaskBase, frozen=True, kw_only=True, tag="forecast"):
-    """Measure what the laws of findings foretold."""
+    """Measure what the laws of findings predicted."""
 
     entries: list[ForecastEntry]
 

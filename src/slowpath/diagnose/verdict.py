@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from slowpath.analyse.told import told_of
+from slowpath.analyse.run_facts import run_facts
 from slowpath.core.results import ContrastResult, Finding, Verdict
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.tasks import RepeatTask
@@ -16,9 +16,11 @@ from slowpath.findings.conclude import conclude
 def verdict_of(findings: Sequence[Finding], measured: Sequence[MeasuredStep]) -> Verdict:
     """Headline and counts; its lines are those of the survey.  Args: measured: the survey first."""
     survey = measured[0].results
-    told = dataclasses.replace(told_of(survey), rounds=0, round_s=None)  # a diagnosis is asked for time, not for rounds
+    run = dataclasses.replace(
+        run_facts(survey), rounds=0, round_s=None
+    )  # a diagnosis is asked for time, not for rounds
     cells = {cell.cell: cell for cell in survey.cells}
-    return conclude(list(_still_asked(measured)), findings, told, cells=cells).verdict
+    return conclude(list(_still_asked(measured)), findings, run, cells=cells).verdict
 
 
 def _still_asked(measured: Sequence[MeasuredStep]) -> Iterator[ContrastResult]:

@@ -27,11 +27,11 @@ def own_settings() -> Check:
 
 def judged(settings: Sequence[OwnSetting], library: str) -> Check:
     """What is said of these settings under this library."""
-    told = [one for one in settings if one.left_in is None]
-    if not told:
+    reported = [one for one in settings if one.left_in is None]
+    if not reported:
         return Check(NAME, "none", "ok", "no variable or parameter file of yours reaches the MPI library")
-    ignored = [f"{one.name}: {why}" for one in told if (why := why_ignored(one, library, {}, {})) is not None]
-    value = ", ".join(one.words for one in told)
+    ignored = [f"{one.name}: {why}" for one in reported if (why := why_ignored(one, library, {}, {})) is not None]
+    value = ", ".join(one.words for one in reported)
     if ignored:
         return Check(NAME, value, "warn", "; ".join(ignored), "unset them, or name the library that reads them: --mpi")
     return Check(NAME, value, "ok", "slowpath diagnose compares your environment with one without them")

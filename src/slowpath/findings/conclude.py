@@ -22,7 +22,7 @@ from slowpath.findings.headline import Cells, advice
 from slowpath.findings.libraries import between_two, libraries_line
 from slowpath.findings.order import by_cost
 from slowpath.findings.questions import grouped, is_question, question
-from slowpath.findings.tally import Tally, Told
+from slowpath.findings.tally import RunFacts, Tally
 
 DECIDED = ("faster", "slower")
 _RANK: Mapping[Level, int] = {"warning": 0, "slow": 1, "info": 2, "ok": 3}
@@ -48,7 +48,7 @@ class Conclusion:
 def conclude(
     contrasts: Sequence[ContrastResult],
     findings: Sequence[Finding],
-    told: Told | None = None,
+    run: RunFacts | None = None,
     *,
     cells: Cells | None = None,
     offers: Mapping[str, Offer] | None = None,
@@ -56,7 +56,7 @@ def conclude(
 ) -> Conclusion:
     """Verdict of a run.
 
-    Args: told: what the headline needs to know of the run.  cells: by number, for the lengths that it names.
+    Args: run: what the headline needs to know of the run.  cells: by number, for the lengths that it names.
           offers: id of a contrast -> what would move the user to either side.
           more: lines that rest on no contrast of the campaign; they answer none of its questions.
     """
@@ -75,7 +75,7 @@ def conclude(
             for group, line in zip(groups, answers, strict=True)
             if is_question(group)
         ],
-        told=told or Told(),
+        run=run or RunFacts(),
     )
     offered = [_with_remedy(one, (offers or {}).get(one.id, Offer())) for one in contrasts]
     return Conclusion(_verdict(tally, lines, offered, cells or {}), offered)
@@ -93,7 +93,7 @@ def _verdict(tally: Tally, lines: list[Line], contrasts: Sequence[ContrastResult
         headline=headline,
         lines=lines,
         state=tally.state,
-        place=tally.told.place,
+        place=tally.run.place,
         count=tally.count,
         slow_paths=tally.slow_paths,
         off_default=len(tally.apart),

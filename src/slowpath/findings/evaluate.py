@@ -36,7 +36,7 @@ def findings(
     Args: results: `findings` of it is not read.  roles: of the parameters of its cells.  rules: to ask.
           user_state: a slow state that the user's variables force, where they are known to.
           experiments: further runs, made to tell causes apart, the newest first.
-          later: what laws foretold and was measured in another run.
+          later: what laws predicted and was measured in another run.
     """
     evidence = Gathered(results, roles, user_state, experiments, later)
     made = (

@@ -63,7 +63,7 @@ def build(
           against: the cause held against its rivals; it is explained only where none of them stands. None: it has none.
     """
     against = against or uncontested(rule, seen)
-    has_law = not rule.needs_law or (seen.law is not None and seen.law.is_foretold)
+    has_law = not rule.needs_law or (seen.law is not None and seen.law.is_predicted)
     explained = held_against(_explained(rule, seen, support), against, has_law=has_law)
     shown = explained.state == "shown"
     legs = Legs(
@@ -140,7 +140,7 @@ def law_result(law: FittedLaw) -> LawResult:
         drawn=tuple(_point(one) for one in law.drawn),
         is_excess=law.is_excess,
         forecasts=tuple(_forecast(one) for one in law.forecasts),
-        foretold=law.foretold,
+        predicted=law.predicted,
         source=_source(law.source),
     )
 
@@ -155,7 +155,7 @@ def _forecast(one: Forecast) -> LawForecast:
     return LawForecast(
         place=dict(one.place),
         kind=one.kind,
-        foretold_s=one.foretold_s,
+        predicted_s=one.predicted_s,
         interval=one.interval,
         joint_ratio=one.joint_ratio,
         span_s=one.span_s,
@@ -187,14 +187,14 @@ def _observed(seen: Observation) -> list[str]:
     law = seen.law
     if law is None or law.name is None:
         return list(seen.evidence)
-    word = "law" if law.is_foretold else "fits"  # what has foretold nothing is a fit
+    word = "law" if law.is_predicted else "fits"  # what has predicted nothing is a fit
     return [*seen.evidence, f"{word} {law.name}: {formula_words(law)}"]
 
 
 def _explained(rule: Rule, seen: Observation, support: Support) -> Leg:
     """Law and witness, or which of the two is missing."""
     law, evidence = seen.law, list(support.evidence)
-    if support.state == "refuted" or not rule.needs_law or (law is not None and law.is_foretold):
+    if support.state == "refuted" or not rule.needs_law or (law is not None and law.is_predicted):
         return Leg(state=support.state, text=support.text, evidence=evidence)
     why = _no_law(law)
     text = why if support.state == "shown" else f"{why}; {support.text}"

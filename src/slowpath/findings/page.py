@@ -87,7 +87,7 @@ def _rivals(rule: Rule) -> list[str]:
         "",
         _RIVALS,
         "",
-        "| rival | what is true then | told apart by |",
+        "| rival | what is true then | distinguished by |",
     ]
     rows = [f"| {one.name} | {one.cause} | {one.experiment} |" for one in kinds]
     return [*head, "|---|---|---|", *rows, ""]

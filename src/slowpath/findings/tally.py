@@ -15,7 +15,7 @@ MOST_ROUNDS = 200  # that it makes sense to ask for: beyond, the machine must ge
 
 
 @dataclass(frozen=True)
-class Told:
+class RunFacts:
     """What the headline needs to know of a run. place: host, library, date; None: not known.
 
     rounds: that were measured.  round_s: of one, seconds; None: not known.  failed: cells that gave nothing, though
@@ -39,7 +39,7 @@ class Tally:
     findings: Sequence[Finding]
     unnamed: Sequence[Line]
     questions: Sequence[Question]
-    told: Told = field(default_factory=Told)
+    run: RunFacts = field(default_factory=RunFacts)
 
     @cached_property
     def own(self) -> list[Finding]:
@@ -67,7 +67,7 @@ class Tally:
         measured = [one for one in self.questions if one.state != "not measured"]
         if self.slow_paths:
             return "slow"
-        if self.told.nothing is not None:
+        if self.run.nothing is not None:
             return "not measured"
         if self.undecided:
             return "undecided"
@@ -81,8 +81,8 @@ class Tally:
     def headline(self) -> str:
         """Where no slow path is named."""
         asked = len(self.questions)
-        if self.state == "not measured" and self.told.nothing is not None:
-            return f"Nothing was measured: {self.told.nothing}."
+        if self.state == "not measured" and self.run.nothing is not None:
+            return f"Nothing was measured: {self.run.nothing}."
         if self.state == "undecided":
             return f"Undecided: {len(self.undecided)} of {_questions(asked)}; {self._needed}."
         if self.state == "off default":
@@ -101,8 +101,8 @@ class Tally:
         rounds = max(one.more_rounds or 1 for one in self.undecided)
         if rounds > MOST_ROUNDS:
             return f"more than {MOST_ROUNDS} rounds would be needed here: measure on a quieter machine"
-        time = f" ({_duration(rounds * self.told.round_s)})" if self.told.round_s else ""
-        again = f": --rounds {self.told.rounds + rounds}" if self.told.rounds else ""
+        time = f" ({_duration(rounds * self.run.round_s)})" if self.run.round_s else ""
+        again = f": --rounds {self.run.rounds + rounds}" if self.run.rounds else ""
         return f"about {rounds} more round{_s(rounds)}{time} would decide{again}"
 
     @property
@@ -113,8 +113,8 @@ class Tally:
             parts.append(f"{len(self.apart)} only under settings that are not yours ({_codes(self.apart)})")
         parts += self._answers
         parts.append(self._share)
-        if self.told.failed:
-            parts.append(f"{self.told.failed} cell{_s(self.told.failed)} failed")
+        if self.run.failed:
+            parts.append(f"{self.run.failed} cell{_s(self.run.failed)} failed")
         return "; ".join(part for part in parts if part)
 
     @property
@@ -132,8 +132,8 @@ class Tally:
     @property
     def _share(self) -> str:
         """`9 of 12 cells measured`; empty where all were, or the run is not known."""
-        told = self.told
-        return f"{told.measured} of {told.cells} cells measured" if told.measured < told.cells else ""
+        run = self.run
+        return f"{run.measured} of {run.cells} cells measured" if run.measured < run.cells else ""
 
     @property
     def _answers(self) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the C library is told of memory that MPI libraries take and free. Pure."""
+"""What the C library is asked to do with memory that MPI libraries take and free. Pure."""
 
 from __future__ import annotations
 

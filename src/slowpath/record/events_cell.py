@@ -16,7 +16,7 @@ from slowpath.core.plan import CellNumber, Count, RankNumber
 
 
 class CellBegin(msgspec.Struct, frozen=True, tag_field="event", tag="cell_begin"):
-    """The engine starts a cell. slowpath-ipc, which is told by no plan, says here what the cell is."""
+    """The engine starts a cell. slowpath-ipc, which no plan describes, says here what the cell is."""
 
     t_ns: Whole
     cell: CellNumber
@@ -59,7 +59,7 @@ class Intervals(msgspec.Struct, frozen=True, tag_field="event", tag="intervals")
 class Repetitions(msgspec.Struct, frozen=True, tag_field="event", tag="repetitions"):
     """What disturbed each steady repetition on one rank, in order.
 
-    other_cpu_s: processor time that processes other than the ranks used on the node meanwhile; null: not told.
+    other_cpu_s: processor time that processes other than the ranks used on the node meanwhile; null: not reported.
     clock_hz: the frequency of the rank's processor right after the repetition; null: not known.
     clock_from: cpufreq | counted loop, or why there is no frequency.
     """

@@ -64,7 +64,7 @@ class ProcessorTime(msgspec.Struct, frozen=True, tag_field="event", tag="process
     kernel_work_system_ns: Count
 
     @property
-    def is_told_apart(self) -> bool:
+    def is_distinguished(self) -> bool:
         """Whether nearly all of each stretch was booked as what it was."""
         return self.user_work_system_ns <= MOST_OF_OTHER * (
             self.user_work_user_ns + self.user_work_system_ns

@@ -24,7 +24,7 @@ from slowpath.report.svg.sides import Side
 STATUSES = ("observed", "explained", "proven")
 _STATE = {"shown": "yes", "missing": "not yet", "refuted": "refuted"}
 _LAW_CAPTION = "Points are centres over launches with their intervals; the line is {}."
-_FORECAST_CAPTION = " Hollow: foretold, with its interval; filled: seen."
+_FORECAST_CAPTION = " Hollow: predicted, with its interval; filled: seen."
 _SIDES_CAPTION = "A dot is the median of a launch; the line is the centre of all, the band its interval."
 _COPIED = ("shell", "code", "modulefile")
 
@@ -190,9 +190,9 @@ def _pictures(one: Finding, measured: Measured) -> list[Picture]:
         made += shape_pictures(one, results)
     law = law_picture(one)
     shaded = " Shaded: where it changes." if law and 'class="limit' in law else ""
-    foretold = _FORECAST_CAPTION if law and 'class="foretold' in law else ""
-    line = "the law" if one.law and one.law.foretold == "held" else "a fit that has not foretold new points"
-    made.append(("law", law, _LAW_CAPTION.format(line) + foretold + shaded))
+    predicted = _FORECAST_CAPTION if law and 'class="predicted' in law else ""
+    line = "the law" if one.law and one.law.predicted == "held" else "a fit that has not predicted new points"
+    made.append(("law", law, _LAW_CAPTION.format(line) + predicted + shaded))
     if results is not None:
         if one.legs.explained.state == "shown":
             made.append(("witness", witness_picture(one, results), "How much of an operation's time the kernel takes."))

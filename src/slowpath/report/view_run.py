@@ -110,8 +110,8 @@ def ignored_note(mpi: MpiResult) -> str | None:
     unused = mpi.unused_variables
     if not unused:
         return None
-    told = (f"{name} (nearest: {near})" if near else name for name, near in unused.items())
-    return f"Ignored: nothing in UCX reads {', '.join(told)}."
+    reported = (f"{name} (nearest: {near})" if near else name for name, near in unused.items())
+    return f"Ignored: nothing in UCX reads {', '.join(reported)}."
 
 
 _STATUS = {

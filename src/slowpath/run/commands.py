@@ -44,7 +44,7 @@ class MpiCommands:
         variables = environment.variables
         if environment.witness:
             variables = witness_variables(self.engine, out, variables, self.environ)
-        if FILE_VARIABLE in variables:  # what libslowpath-coll.so replaced is told launch by launch
+        if FILE_VARIABLE in variables:  # what libslowpath-coll.so replaced is reported launch by launch
             variables = {REPORT_VARIABLE: str(out / REPLACED_CALLS), **variables}
         # env(1) takes a variable out of what the launcher inherits, and so out of what it passes on to the ranks.
         inside = _env_without(unset_in_ranks(self.mpi.name, environment.unset, variables))

@@ -29,7 +29,7 @@ def schedule_after(run: Path, plan: Plan) -> Schedule:
     schedule = Schedule(plan)
     for folder in launch_folders(run):
         number = int(folder.name)
-        cells, planned = _told(folder, plan, number)
+        cells, planned = _reported(folder, plan, number)
         if planned is None:
             continue
         info = None if (folder / SUPERSEDED).exists() else _trusted(folder)
@@ -69,7 +69,7 @@ def _trusted(folder: Path) -> LaunchInfo | None:
     return None if torn or not good <= {int(cell) for cell in blocks.headers["cell"]} else info
 
 
-def _told(folder: Path, plan: Plan, number: int) -> tuple[tuple[int, ...], Launch | None]:
+def _reported(folder: Path, plan: Plan, number: int) -> tuple[tuple[int, ...], Launch | None]:
     """Cells in this launch's plan.txt and the planned launch that it serves.
 
     Follow-up launches have the seed of the launch that they continue, and no two planned launches share one.

@@ -84,7 +84,7 @@ def block(rank: int, part: int, durations: list[int], start: int | None = 0) -> 
     return SampleBlock(rank, "steady", 0, 1, 0, values, begin, part)
 
 
-def test_repetitions_are_told_apart() -> None:
+def test_repetitions_are_distinguished() -> None:
     runs = read_runs([block(0, 0, [10, 20]), block(0, 1, [1, 2, 3, 4])], LaunchContext(1, True))
     assert isinstance(runs, Runs)
     assert runs.spent_s(0, 1) == pytest.approx([3e-9, 7e-9])
@@ -254,7 +254,7 @@ def test_the_longest_range_wins_and_in_it_the_fastest() -> None:
     gains = {(v, n): g for v, g in (("pscw", 1.3), ("sendrecv", 1.2), ("put_flag", 1.4)) for n in (128, 256, 512)}
     text = spoken(best, gains)
     assert text.startswith("Take pscw from n = 128 on, the smallest measured: it is 1.30")
-    assert "can't be told from sendrecv, put_flag" in text
+    assert "can't be distinguished from sendrecv, put_flag" in text
 
 
 def test_without_the_reference_no_gain_is_claimed() -> None:

@@ -271,8 +271,8 @@ def test_advice_says_from_where_on_and_how_much(results: Results) -> None:
         r"\] times as fast as sendrecv_replace at n = 256 and 1\.4\d+ \[.+?\] times at n = 512, where", advice
     )
     assert (
-        "can't be told from put_flag; below, put_flag at n = 128; of those that also run with ranks on several nodes"
-        in advice
+        "can't be distinguished from put_flag; below, put_flag at n = 128; of those that also run with ranks on "
+        "several nodes" in advice
     )
     assert advice.count(". ") == 0
     (line,) = [one for one in results.verdict.lines if "Take" in one.text]
@@ -308,7 +308,7 @@ def test_one_launch_gives_times_and_no_advice(tmp_path: Path) -> None:
     results = built(tmp_path, rounds=1)
     found = group(results)
     assert found.advice is None
-    assert found.advice_reason == "1 launch: variants can be told apart from 3 rounds on"
+    assert found.advice_reason == "1 launch: variants can be distinguished from 3 rounds on"
     assert point(results, "put_flag", 128).speed_up.interval is None
     assert set(found.best[0].same) == {"sendrecv_replace", "shared_direct"}
     assert follows_the_schema(results)

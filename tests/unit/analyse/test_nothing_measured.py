@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "compare"))
 import planted_runs
 
 from slowpath.analyse.build import build_results
-from slowpath.analyse.told import told_of
+from slowpath.analyse.run_facts import run_facts
 from slowpath.cli.main import exit_code
 from slowpath.core.nothing_measured import nothing_measured
 from slowpath.findings.conclude import conclude
@@ -49,7 +49,7 @@ def test_the_verdict_of_nothing_claims_nothing(asked: bool) -> None:
     contrasts = [a_contrast("x", None)] if asked else []
     dead = [a_cell(0, status="skipped", reason="no GPU driver", metrics={})]
     whole = results(dead, contrasts, skipped=[a_skipped_row(cell=0)])
-    verdict = conclude(contrasts, [], told_of(whole)).verdict
+    verdict = conclude(contrasts, [], run_facts(whole)).verdict
     assert verdict.headline == "Nothing was measured: no GPU driver."
     assert (verdict.state, verdict.slow_paths) == ("not measured", 0)
     assert verdict.count is not None
@@ -61,15 +61,15 @@ def test_the_verdict_of_nothing_claims_nothing(asked: bool) -> None:
 def test_the_verdict_of_a_part_states_which_part() -> None:
     same = [a_contrast(f"c{i}", 1.0, interval=(0.99, 1.01)) for i in range(2)]
     cells = [a_cell(0), a_cell(1), a_cell(2, status="failed", reason="crashed", metrics={})]
-    verdict = conclude(same, [], told_of(results(cells, same))).verdict
+    verdict = conclude(same, [], run_facts(results(cells, same))).verdict
     assert verdict.headline == "No slow path in 1 question; 2 of 3 cells measured"
     assert verdict.count is not None
     assert "2 of 3 cells measured" in verdict.count
-    whole = conclude(same, [], told_of(results(cells[:2], same))).verdict
+    whole = conclude(same, [], run_facts(results(cells[:2], same))).verdict
     assert whole.headline == "No slow path in 1 question"
-    unasked = conclude([], [], told_of(results(cells))).verdict
+    unasked = conclude([], [], run_facts(results(cells))).verdict
     assert unasked.headline == "2 of 3 cells measured; this run has no question about slow paths"
-    lost = conclude([a_contrast("c1", 0.3)], [], told_of(results(cells))).verdict
+    lost = conclude([a_contrast("c1", 0.3)], [], run_facts(results(cells))).verdict
     assert lost.state == "slow"
     assert "2 of 3 cells measured" in (lost.count or "")
 

@@ -147,7 +147,7 @@ def test_instructions_of_a_library_that_allocates_now_and_then(results: Results)
     assert cell.instructions_reason is None
 
 
-def test_launches_that_disagree_are_told_apart(results: Results) -> None:
+def test_launches_that_disagree_are_distinguished(results: Results) -> None:
     """Launch 1 is beta's first."""
     cell = results.cells[2]
     put = cell.instructions.put

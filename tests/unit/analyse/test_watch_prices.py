@@ -189,22 +189,22 @@ def test_collectives_are_no_messages_from_rank_to_rank() -> None:
     assert not asking(found, None, {}).loads
 
 
-def law(foretold: str, **changes: Any) -> Results:
+def law(predicted: str, **changes: Any) -> Results:
     points = tuple(
         LawPoint(place={"message_bytes": float(i * MIB)}, value_s=i * 1e-4, interval=(0.0, 1.0), fitted_s=i * 1e-4)
         for i in (1, 2, 3)
     )
     held = LawForecast(
-        place={"message_bytes": 6.0 * MIB}, kind="later", foretold_s=6e-4, interval=(5e-4, 7e-4), joint_ratio=0.1,
+        place={"message_bytes": 6.0 * MIB}, kind="later", predicted_s=6e-4, interval=(5e-4, 7e-4), joint_ratio=0.1,
         span_s=1e-3, noise_ratio=0.01, seen_s=6e-4, held=True, text="held",
     )  # fmt: skip
     found = engine.a_law(
-        name="message", refused=None, is_excess=True, foretold=foretold, drawn=points, forecasts=(held,), **changes
+        name="message", refused=None, is_excess=True, predicted=predicted, drawn=points, forecasts=(held,), **changes
     )
     return replace(engine.results(), findings=[engine.a_finding("SP008", law=found)])
 
 
-def test_a_law_that_was_foretold_prices_up_to_where_it_was_tried() -> None:
+def test_a_law_that_was_predicted_prices_up_to_where_it_was_tried() -> None:
     source = [Source(law("held"), "diagnosis", "diagnosis")]
     (finding,) = concluded(program(small_pages(bytes=COUNT * 5 * MIB)), None, source, {}).findings
     assert finding.prices[0].per_message_s == pytest.approx(5e-4)
@@ -214,11 +214,11 @@ def test_a_law_that_was_foretold_prices_up_to_where_it_was_tried() -> None:
     assert not beyond.findings
 
 
-def test_a_law_that_was_not_foretold_prices_nothing() -> None:
+def test_a_law_that_was_not_predicted_prices_nothing() -> None:
     for state in ("failed", "undecided", "not made"):
         found = concluded(program(small_pages()), None, [Source(law(state), "diagnosis", "diagnosis")], {})
         assert not found.findings
-        assert any("foretold" in one or "kind" in one for one in found.unpriced)
+        assert any("predicted" in one or "kind" in one for one in found.unpriced)
 
 
 def test_too_few_pairs_have_no_interval() -> None:

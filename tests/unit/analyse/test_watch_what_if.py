@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Foretold savings against a program that is run again with other costs."""
+"""Predicted savings against a program that is run again with other costs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from slowpath.analyse.watch.graph import Order, possible, replay
-from slowpath.analyse.watch.what_if import MOST_CALLS, Change, Foretold, Messages, sampled, what_if
+from slowpath.analyse.watch.what_if import MOST_CALLS, Change, Messages, Predicted, sampled, what_if
 from support.ordered import Compute, Meet, Receive, Send, Step, run
 
 COSTS = {0: 100e-6, 1: 20e-6}
@@ -31,7 +31,7 @@ def ring(ranks: int, steps: int, seed: int = 1, eager: bool = False) -> list[lis
     return programs
 
 
-def saved(order: Order, prices: Sequence[Mapping[int, tuple[float, float, float]]], span_s: float) -> Foretold:
+def saved(order: Order, prices: Sequence[Mapping[int, tuple[float, float, float]]], span_s: float) -> Predicted:
     counts = np.bincount(order.done[:, 1], minlength=2) / 2
     messages = Messages(counts, counts, np.array([COSTS[0], COSTS[1]]))
     return what_if(order, [Change(one) for one in prices], messages, span_s)
@@ -44,7 +44,7 @@ def exact(price: float) -> tuple[float, float, float]:
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("eager", [False, True])
 @pytest.mark.parametrize("factor", [0.3, 0.8, 1.5, 2.0])
-def test_a_replay_foretells_the_run_with_other_costs(ranks: int, eager: bool, factor: float) -> None:
+def test_a_replay_predicts_the_run_with_other_costs(ranks: int, eager: bool, factor: float) -> None:
     programs = ring(ranks, 60, eager=eager)
     order, span_s = run(programs, COSTS)
     _, other_s = run(programs, {**COSTS, 0: COSTS[0] * factor})

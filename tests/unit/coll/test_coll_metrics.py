@@ -171,7 +171,7 @@ def test_a_launch_stands_by_its_lower_quartile() -> None:
     assert (reduced.centre_s, reduced.location) == (pytest.approx(100e-9), 0.25)
 
 
-def test_where_lateness_was_not_recorded_calls_are_not_told_apart() -> None:
+def test_where_lateness_was_not_recorded_calls_are_not_distinguished() -> None:
     found = derived([block(0, [1], [4]), block(1, [1], [5]), late(0, [0])])
     assert isinstance(found[OWN], MetricSamples)
     assert found[OWN].clean is None

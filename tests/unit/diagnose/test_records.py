@@ -60,6 +60,18 @@ def schema_1(kind: str, about: dict[str, Any], number: int = 1) -> dict[str, Any
             "about": about, "wall_s": 2.0, "said": "1 finding"}  # fmt: skip
 
 
+def test_a_law_of_schema_2_is_read_by_its_name_of_today(tmp_path: Path) -> None:
+    one = msgspec.to_builtins(finding(law=law((4, 5))))
+    one["law"]["foretold"] = one["law"].pop("predicted")
+    (tmp_path / FILE).write_text(json.dumps({
+        "schema": 2, "slowpath": "0", "command": [], "started": "now", "budget_s": 60.0, "mpi": None,
+        "status": "settled", "findings": [one],
+    }))  # fmt: skip
+    read = read_diagnosis(tmp_path)
+    assert read.schema == SCHEMA
+    assert read.findings[0].law == law((4, 5))
+
+
 def test_a_file_of_schema_1_is_read_with_its_tasks_by_their_names_of_today(tmp_path: Path) -> None:
     where = {"finding": "SP013:00000000", "metric": "m", "phase": "steady"}
     switch = {"variable": CMA, "does": "d", "value": 5, "told_by": "MPI_T", "moved": 7, "limit": 4, "foretold": 6,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What laws foretell: true ones come true, those made of too few points fail, and intervals hold what they promise."""
+"""What laws predict: true ones come true, those made of too few points fail, and intervals hold what they promise."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from planting import MIB, plant
 from slowpath.stats.laws.choose import choose
 from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.fit import Fit, NotDetermined, fit
-from slowpath.stats.laws.foretell import foretell, judged, teller, verdict
 from slowpath.stats.laws.found import Forecast
 from slowpath.stats.laws.held_out import FEWEST_LEFT, held_out, set_apart
+from slowpath.stats.laws.predict import judged, predict, teller, verdict
 from slowpath.stats.laws.registry import find
 from slowpath.stats.laws.sweep import Sweep, make_sweep
 
@@ -68,13 +68,13 @@ def test_true_laws_come_true() -> None:
     assert verdicts.count("failed") <= 0.02 * len(verdicts), verdicts
 
 
-def foretold(sweep: Sweep, law: str, places: Mapping[float, float], launch_ratio: float = 0.025) -> list[Forecast]:
+def predicted(sweep: Sweep, law: str, places: Mapping[float, float], launch_ratio: float = 0.025) -> list[Forecast]:
     """Args: places: allocation -> what is seen there, seconds."""
     made = fit(find(law), sweep)
     by = teller(made, curve(sweep), sweep)
     found = []
     for length, seen_s in sorted(places.items(), reverse=True):
-        one = foretell(by, {"allocation_bytes": length}, launch_ratio**2, len(places), "later")
+        one = predict(by, {"allocation_bytes": length}, launch_ratio**2, len(places), "later")
         assert one is not None
         found.append(judged(one, seen_s, (seen_s * 0.98, seen_s * 1.02)))
     return found
@@ -84,7 +84,7 @@ def foretold(sweep: Sweep, law: str, places: Mapping[float, float], launch_ratio
 def test_a_line_through_four_points_of_a_levelling_cost_fails(seed: int) -> None:
     """23 us at 2 MiB and 37, 47, 48 us at 16, 32 and 64 MiB: caches, and nothing by the byte."""
     sweep = plant(seed, {"allocation_bytes": [n * MIB for n in (2, 16, 32, 64)]}, [23e-6, 37e-6, 47e-6, 48e-6], wild=0)
-    seen = foretold(sweep, "allocation", {8 * MIB: 30.5e-6, 256 * MIB: 48.3e-6})
+    seen = predicted(sweep, "allocation", {8 * MIB: 30.5e-6, 256 * MIB: 48.3e-6})
     assert verdict(seen) != "held"
     assert seen[0].held is not True
     wide = plant(
@@ -92,7 +92,7 @@ def test_a_line_through_four_points_of_a_levelling_cost_fails(seed: int) -> None
         {"allocation_bytes": [n * MIB for n in (2, 4, 8, 16, 24, 32, 48, 64)]},
         [20e-6 + 28e-6 * (1 - np.exp(-n / 14)) for n in (2, 4, 8, 16, 24, 32, 48, 64)],
     )
-    seen = foretold(wide, "saturates", {12 * MIB: 36.1e-6, 256 * MIB: 48e-6})
+    seen = predicted(wide, "saturates", {12 * MIB: 36.1e-6, 256 * MIB: 48e-6})
     assert verdict(seen) in ("held", "undecided")
 
 
@@ -101,13 +101,13 @@ def test_a_line_through_four_lengths_of_a_gpu_fails(seed: int) -> None:
     """Clean lengths: nothing up to 384 MiB, 7 to 11 ms from 512 MiB on, whatever the length."""
     lengths = {4.0 * MIB: 2.3e-4, 32.0 * MIB: 2.4e-4, 256.0 * MIB: 3.1e-4, 1024.0 * MIB: 7e-3}
     sweep = plant(seed, {"allocation_bytes": list(lengths)}, list(lengths.values()), launches=5)
-    seen = foretold(sweep, "allocation", {640.0 * MIB: 7.3e-3, 2048.0 * MIB: 9e-3, 4096.0 * MIB: 11e-3})
+    seen = predicted(sweep, "allocation", {640.0 * MIB: 7.3e-3, 2048.0 * MIB: 9e-3, 4096.0 * MIB: 11e-3})
     assert verdict(seen) != "held"
     choice = choose(sweep)
     assert not choice.winner or verdict(held_out(sweep, choice.winner.name, lambda rest: choose(rest).winner)) != "held"
 
 
-def test_points_inside_a_limit_are_not_foretold() -> None:
+def test_points_inside_a_limit_are_not_predicted() -> None:
     sweep = next(iter(sweeps("live buffers", 0.0)))
     by = teller(fit(find("live buffers"), sweep), curve(sweep), sweep)
     assert by.at({"live_buffers": 18.0}) is None

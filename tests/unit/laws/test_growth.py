@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Growth with the number of ranks: what was planted comes back, and a law foretells the ranks that it was not shown."""
+"""Growth with the number of ranks: what was planted comes back, and a law predicts the ranks that it was not shown."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def test_few_numbers_and_much_noise_leave_the_error_that_the_data_leave(exponent
     assert held >= 18
 
 
-def test_a_law_foretells_the_most_ranks_from_the_fewer() -> None:
+def test_a_law_predicts_the_most_ranks_from_the_fewer() -> None:
     random = np.random.default_rng(7)
     for _, law in PLANTS:
         times = law(RANKS) * np.exp(random.normal(0, NOISE_RATIO, RANKS.size))
         known = RANKS <= 12
-        value, (low, high) = growth(RANKS[known], times[known], NOISE_RATIO * times[known]).foretell(16)
+        value, (low, high) = growth(RANKS[known], times[known], NOISE_RATIO * times[known]).predict(16)
         assert low <= value <= high
         assert low * (1 - 3 * NOISE_RATIO) <= times[-1] <= high * (1 + 3 * NOISE_RATIO)
 
@@ -84,7 +84,7 @@ def test_counts_of_known_algorithms_have_an_exact_law(
     found = growth(RANKS, counts)
     assert (found.formula, found.is_exact, found.exponent) == (formula, True, exponent)
     assert found.interval == (None if exponent is None else (exponent, exponent))
-    value, (low, high) = found.foretell(1024)
+    value, (low, high) = found.predict(1024)
     assert value == low == high == pytest.approx(at_1024)
 
 
@@ -101,4 +101,4 @@ def test_what_does_not_grow_has_no_exponent() -> None:
     times = 1e-3 * np.exp(random.normal(0, NOISE_RATIO, RANKS.size))
     found = growth(RANKS, times, NOISE_RATIO * times)
     assert found.exponent is None
-    assert found.foretell(64)[0] == pytest.approx(1e-3, rel=0.02)
+    assert found.predict(64)[0] == pytest.approx(1e-3, rel=0.02)

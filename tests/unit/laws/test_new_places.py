@@ -9,10 +9,10 @@ from planting import GIB, KIB, MIB, plant
 
 from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.fit import fit
-from slowpath.stats.laws.foretell import verdict
 from slowpath.stats.laws.granules import alignment
 from slowpath.stats.laws.later import Anchor, seen, to_measure
 from slowpath.stats.laws.new_places import anchors, new_places
+from slowpath.stats.laws.predict import verdict
 from slowpath.stats.laws.registry import find
 from slowpath.stats.laws.sweep import Sweep
 
@@ -35,7 +35,7 @@ def test_one_beyond_one_between_and_one_on_either_side_of_the_limit() -> None:
     assert any(12 < one < 16 for one in places)
     assert any(24 < one < 32 for one in places)
     assert not set(places) & set(LIVE)
-    assert not any(16 < one < 24 for one in places)  # inside the bracket nothing is foretold
+    assert not any(16 < one < 24 for one in places)  # inside the bracket nothing is predicted
 
 
 def test_between_a_few_bytes_and_many_lies_a_length_above_none() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the points can't tell two laws apart, none is named, and the points that would tell them apart do so."""
+"""Where the points can't tell two laws apart, none is named, and the points that would distinguish them do so."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def law(excess_s: float, above: float = 4096, up_to: float = 16384) -> LawResult
     )
     bracket = LimitBracket(covariate="message_bytes", above=above, up_to=up_to)
     return msgspec.structs.replace(
-        made_results.law(), name="segments", brackets=[bracket], drawn=points, foretold="held"
+        made_results.law(), name="segments", brackets=[bracket], drawn=points, predicted="held"
     )
 
 
@@ -97,9 +97,9 @@ def finding(rule: str = "SP013", excess_s: float = 20 * US, said: Claim | None =
     return msgspec.structs.replace(made, status="explained", cause="The library changes its protocol.", claim=said)
 
 
-def foretold(outcome: Any) -> LawResult:
+def predicted(outcome: Any) -> LawResult:
     """A law that is off, and what came of its forecasts."""
-    return msgspec.structs.replace(law(40 * US), foretold=outcome)
+    return msgspec.structs.replace(law(40 * US), predicted=outcome)
 
 
 def until_its_fifth_use() -> Finding:
@@ -137,8 +137,8 @@ KERNEL_OF_SENDER = claim("kernel", "sender")
         ([finding(law=law(20 * US), said=claim("copy"))], OVER_8K, "wrong", "said to go to copy, it goes to user"),
         ([finding(law=law(20 * US), said=claim(by="uses"))], OVER_8K, "wrong", "said to follow use, planted by bytes"),
         ([finding(law=law(20 * US), said=claim(by="nothing"))], OVER_8K, "right", "found"),
-        ([finding(law=foretold("failed"))], OVER_8K, "honest", "has not foretold: failed"),
-        ([finding(law=foretold("undecided"))], OVER_8K, "honest", "has not foretold: undecided"),
+        ([finding(law=predicted("failed"))], OVER_8K, "honest", "has not predicted: failed"),
+        ([finding(law=predicted("undecided"))], OVER_8K, "honest", "has not predicted: undecided"),
         ([until_its_fifth_use()], GATE, "honest", "no law is named"),
         ([far_above_floor()], OVER_8K, "honest", "no law"),
         ([far_above_floor()], PUTS, "wrong", "not planted: SP025"),
@@ -220,7 +220,7 @@ def test_forecasts_are_counted_where_they_were_measured_later() -> None:
         return LawForecast(
             place={},
             kind=kind,
-            foretold_s=1.0,
+            predicted_s=1.0,
             interval=(0.9, 1.1),
             joint_ratio=0.1,
             noise_ratio=0.01,

@@ -10,7 +10,7 @@ from slowpath.record.events import ProcessorTime
 
 def told(user: tuple[int, int], kernel: tuple[int, int]) -> bool:
     """(user_ns, system_ns) of arithmetic alone, and of the kernel's work alone."""
-    return ProcessorTime(9, 0, *user, *kernel).is_told_apart
+    return ProcessorTime(9, 0, *user, *kernel).is_distinguished
 
 
 @pytest.mark.parametrize(

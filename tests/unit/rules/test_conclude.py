@@ -14,7 +14,7 @@ from slowpath.core.results import ContrastResult, Finding, Line, RemovedRatio
 from slowpath.findings.conclude import Offer, conclude
 from slowpath.findings.order import by_cost
 from slowpath.findings.remedies.advice import ADVICE, advice_text, find_advice
-from slowpath.findings.tally import Told
+from slowpath.findings.tally import RunFacts
 from support.results import a_cell, a_contrast, a_finding, a_line, a_remedy, a_side
 
 
@@ -72,7 +72,7 @@ def test_a_control_that_differs_is_a_warning_about_the_machine() -> None:
 
 
 def test_cells_that_failed_are_counted_and_what_is_absent_is_not_in_the_headline() -> None:
-    verdict = conclude([contrast("x", None, None)], [], Told(failed=2)).verdict
+    verdict = conclude([contrast("x", None, None)], [], RunFacts(failed=2)).verdict
     assert verdict.headline == "Undecided: nothing of 1 question could be measured; see what was skipped."
     assert verdict.count.endswith("2 cells failed")
     assert verdict.state == "not measured"
@@ -124,7 +124,7 @@ def test_only_under_settings_of_others_is_said_so() -> None:
 def test_undecided_comparisons_are_no_all_clear() -> None:
     open_one = contrast("x", 3.27, "undecided", interval=(0.8, 9.0), more_pairs=14, default_side=None)
     same = [contrast(f"y{i}", 1.0, "same", group="other") for i in range(4)]
-    verdict = conclude([open_one, *same], [], Told("n1, mpich 5.0.2, 2026-01-31", rounds=10, round_s=4.0)).verdict
+    verdict = conclude([open_one, *same], [], RunFacts("n1, mpich 5.0.2, 2026-01-31", rounds=10, round_s=4.0)).verdict
     assert verdict.state == "undecided"
     assert verdict.headline == "Undecided: 1 of 2 questions; about 14 more rounds (56 s) would decide: --rounds 24."
     assert verdict.undecided == 1

@@ -204,7 +204,7 @@ def test_a_wide_bracket_is_not_attributed() -> None:
     assert any("refine message_bytes" in step for step in one.next)
 
 
-def test_where_laws_cant_be_told_apart_none_is_named() -> None:
+def test_where_laws_cant_be_distinguished_none_is_named() -> None:
     run = Planted()
     for length in (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB):  # buffer as long as the message
         times = {"first": transfer_s(length) + 1e-10 * length, "steady": transfer_s(length)}

@@ -28,13 +28,13 @@ def over_ranks(run: Planted, each_s: float, *, cores: int = 99) -> None:
         run.cell(times, experiment="first_use", pattern="peer", order="ascending", also={"placement": name})
 
 
-def test_a_first_round_over_more_peers_is_a_line_that_foretells() -> None:
+def test_a_first_round_over_more_peers_is_a_line_that_predicts() -> None:
     run = Planted(1)
     over_ranks(run, 2e-3)
     (found,) = of(run)
     assert (found.rule, found.status) == ("SP043", "observed")
     assert found.law is not None
-    assert found.law.foretold == "held"
+    assert found.law.predicted == "held"
     assert found.law.coefficients[-1].value == pytest.approx(2e-3, rel=0.1)
     assert "At 1024 ranks it would take 2." in found.text
     assert "extrapolated" in found.text
@@ -73,7 +73,7 @@ def test_a_window_says_what_a_page_costs_and_what_a_longer_one_would() -> None:
     windows(run, True)
     (found,) = of(run)
     assert found.law is not None
-    assert found.law.foretold == "held"
+    assert found.law.predicted == "held"
     assert found.affects_default
     assert "MPI_Win_allocate_shared adds 1.2" in found.text
     assert "A part of 8 GiB would take 2.5" in found.text
@@ -101,7 +101,7 @@ def test_a_key_that_the_program_sets_is_off_the_default_and_has_its_remedy() -> 
     assert [one.name for one in found.remedies][:1] == ["no symmetric heap"]
 
 
-def test_fewer_lengths_than_a_law_needs_to_foretell_one_say_nothing() -> None:
+def test_fewer_lengths_than_a_law_needs_to_predict_one_say_nothing() -> None:
     run = Planted(1)
     windows(run, True)
     longest = {str(one) for one in LENGTHS[:4]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The step `forecast`: what laws foretell is written into the task, measured in one run, and decides over the cause."""
+"""The step `forecast`: what laws predict is written into the task, measured in one run, and decides over the cause."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def later(one: Finding) -> list[bool | None]:
     return [told.held for told in law_of(one).forecasts if told.kind == "later"]
 
 
-def test_what_is_foretold_stands_in_the_task_with_anchors_of_the_survey() -> None:
+def test_what_is_predicted_stands_in_the_task_with_anchors_of_the_survey() -> None:
     survey = measured(cache)
     task, campaign = proposed(survey)
     [entry] = task.entries
@@ -106,23 +106,23 @@ def test_a_true_law_holds_in_whatever_phase_the_machine_is(phase: float) -> None
     survey = measured(cache)
     task, campaign = proposed(survey)
     one = concluded(survey, task, run_of(campaign, cache, phase))
-    assert (one.rule, law_of(one).name, law_of(one).foretold) == ("SP003", "live buffers", "held")
+    assert (one.rule, law_of(one).name, law_of(one).predicted) == ("SP003", "live buffers", "held")
     assert later(one).count(True) >= 3
     shown = next(told for told in law_of(one).forecasts if told.kind == "later")
-    assert shown.text.startswith("foretold 81.5 us [")
+    assert shown.text.startswith("predicted 81.5 us [")
     assert "at live buffers 128," in shown.text
     assert ", seen " in shown.text
 
 
 def test_a_law_that_does_not_hold_beyond_the_survey_is_not_named_and_no_cause_rests_on_it() -> None:
     survey = measured(cache)
-    assert law_of(survey.findings[0]).foretold == "held"  # of the points set apart, which lie inside
+    assert law_of(survey.findings[0]).predicted == "held"  # of the points set apart, which lie inside
     task, campaign = proposed(survey)
     one = concluded(survey, task, run_of(campaign, only_in_the_survey))
     law = law_of(one)
-    assert (one.rule, one.status, one.cause, law.name, law.foretold) == ("SP003", "observed", None, None, "failed")
+    assert (one.rule, one.status, one.cause, law.name, law.predicted) == ("SP003", "observed", None, None, "failed")
     assert law.refused is not None
-    assert law.refused.startswith("it depends on live buffers; no law holds: 'live buffers' foretold")
+    assert law.refused.startswith("it depends on live buffers; no law holds: 'live buffers' predicted")
     assert "no law of its growth holds" in one.text
     assert one.remedies
     assert later(one)[0] is False
@@ -132,7 +132,7 @@ def test_what_was_not_measured_leaves_the_points_set_apart_to_decide() -> None:
     survey = measured(cache)
     task, _ = proposed(survey)
     one = concluded(survey, task, Planted(2).results())
-    assert law_of(one).foretold == "held"
+    assert law_of(one).predicted == "held"
     assert all(told.seen_s is None for told in law_of(one).forecasts if told.kind == "later")
 
 

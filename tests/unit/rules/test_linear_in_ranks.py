@@ -83,7 +83,7 @@ def one_finding(run: Planted) -> Finding:
     return found[0]
 
 
-def test_a_linear_scan_is_named_with_its_law_and_what_it_foretells_and_proven_by_counts() -> None:
+def test_a_linear_scan_is_named_with_its_law_and_what_it_predicts_and_proven_by_counts() -> None:
     run = Planted()
     linear(run, True)
     found = one_finding(run)
@@ -118,7 +118,7 @@ def schedules_of_binary(ranks: int) -> Schedule:
 
 
 def test_a_stretch_of_another_algorithm_is_a_law_of_its_own() -> None:
-    """Linear at 4 to 7 ranks, doubling from 8 on: nothing is foretold from a stretch that has ended."""
+    """Linear at 4 to 7 ranks, doubling from 8 on: nothing is predicted from a stretch that has ended."""
 
     def barrier(ranks: int) -> Schedule:
         if 4 <= ranks < 8:
@@ -131,7 +131,7 @@ def test_a_stretch_of_another_algorithm_is_a_law_of_its_own() -> None:
     rounds = [one for one in scalings(run.results().cells) if one.quantity == "rounds"]
     assert [[point.ranks for point in one.points] for one in rounds] == [[2, 3], [4, 5, 6, 7], [8, 10, 12, 14, 16]]
     assert rounds[1].law == "2 p - 2"
-    assert rounds[1].foretold == []
+    assert rounds[1].predicted == []
     assert "from 8 ranks on" in str(rounds[1].reason)
     assert (rounds[2].law, rounds[2].exponent) == ("ceil(log2 p)", 0.0) or rounds[2].law is not None
     found = one_finding(run)

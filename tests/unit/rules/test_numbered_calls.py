@@ -32,7 +32,7 @@ def test_the_call_is_exact_and_its_variable_proves_it() -> None:
     assert {one.name: one.state for one in found.rivals} == dict.fromkeys(
         ("bytes", "time", "warm-up of the process"), "refuted"
     )
-    assert any("foretold call 9, seen 9" in line for line in found.legs.explained.evidence)
+    assert any("predicted call 9, seen 9" in line for line in found.legs.explained.evidence)
     assert found.remedies[0].name == "later opening of shared-memory collectives in MPICH"
     assert found.remedies[0].side_effects, "it closes the faster path for all communicators, and has to say so"
     assert "few calls" in found.remedies[0].text
@@ -101,8 +101,8 @@ def test_the_communicator_is_that_of_the_limit() -> None:
     assert "on communicator 656 and later ones" in found.text
     assert found.status == "proven"
     evidence = found.legs.explained.evidence
-    assert any("foretold communicator 329, seen 328" in one for one in evidence)  # 32768 / 100 = 327.68
-    assert any("foretold communicator 1311, which was not measured, seen none" in one for one in evidence)
+    assert any("predicted communicator 329, seen 328" in one for one in evidence)  # 32768 / 100 = 327.68
+    assert any("predicted communicator 1311, which was not measured, seen none" in one for one in evidence)
     assert [one.state for one in found.rivals] == ["refuted"]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts over the number of ranks in a report: what is foretold is marked, and what no law fixes is not foretold."""
+"""Counts over the number of ranks in a report: what is predicted is marked, and what no law fixes is not predicted."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_an_exact_law_is_drawn_beyond_what_was_counted_and_marked() -> None:
     assert ["scan of 8 B", "2 to 8", "p - 1", "1.00", "8 ranks: holds", "63 at 64; 1023 at 1024"] in figure.table.rows
 
 
-def test_a_law_that_few_counts_do_not_fix_foretells_nothing() -> None:
+def test_a_law_that_few_counts_do_not_fix_predicts_nothing() -> None:
     lines = scaling_lines(run())
     (bcast,) = [line for line in lines if "bcast" in line]
     assert "1024" not in bcast

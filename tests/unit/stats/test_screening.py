@@ -64,7 +64,7 @@ def test_what_two_factors_do_together_passes_for_neither() -> None:
     assert not any(decided(found, 0.03))
     groups = mixed_pairs(levels)
     mine = next(group for group in groups if (2, 5) in group)
-    assert len(mine) == 4, "of 28 pairs of 8 factors in 16 runs, four at a time can't be told apart"
+    assert len(mine) == 4, "of 28 pairs of 8 factors in 16 runs, four at a time can't be distinguished"
     assert sum(map(len, groups)) == 28
 
 

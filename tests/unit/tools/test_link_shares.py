@@ -63,7 +63,7 @@ def test_the_rate_follows_from_what_blocking_exposed() -> None:
         ([0.72, 0.73, 0.71], [0.72, 0.73, 0.71], "Data move while the program computes"),
         ([0.95, 0.96, 0.94], [0.72, 0.73, 0.71], "Data move only inside MPI calls"),
         ([0.99, 1.00, 0.98], [0.98, 1.00, 0.97], "Data hardly move while the program computes"),
-        ([0.80, 1.00, 0.75], [0.75, 0.85, 0.74], "can't be told from these launches"),
+        ([0.80, 1.00, 0.75], [0.75, 0.85, 0.74], "can't be distinguished from these launches"),
     ],
 )
 def test_progress(without: Sequence[float], tested: Sequence[float], said: str) -> None:

@@ -38,7 +38,7 @@ def test_who_came_after_the_wait_was_not_waited_for() -> None:
     assert found == [wait(0, 2, 0, 1, 4), wait(2, 1, 0, 4, 7)]
 
 
-def test_steps_and_short_waits_are_told_apart() -> None:
+def test_steps_and_short_waits_are_distinguished() -> None:
     parts = [one(0, "wait", 1, 2, 0), one(1, "wait", 5, 6, 1), one(0, "dgemm", 2, 100)]
     assert waits(parts, (1, 2)) == []  # nobody else communicates in step 0
     parts = [one(0, "wait", 1, 2), one(1, "wait", 1.5, 2), one(0, "dgemm", 2, 100)]

@@ -80,9 +80,9 @@ def attributed(job: WatchedJob) -> Attributed:
     wrong = match.contradictions(events, found)
     found = Matched(found.sends, found.receives, found.send[~wrong], found.receive[~wrong], found.repeated)
     clock = world.clock[events.record]
-    told_s, told_r = found.sends.told[found.send], found.receives.told[found.receive]
-    error_s = clocks.error_s[clock[told_s], clock[told_r]] if world.origin_s.size else np.zeros(0)
-    is_far = clock[told_s] != clock[told_r]
+    reported_s, reported_r = found.sends.reported[found.send], found.receives.reported[found.receive]
+    error_s = clocks.error_s[clock[reported_s], clock[reported_r]] if world.origin_s.size else np.zeros(0)
+    is_far = clock[reported_s] != clock[reported_r]
     posted = found.receives.posted[found.receive]
     posted_s = np.where(posted == NO_EVENT, np.nan, events.start_s[posted])
     eager = eager_of(events, found, posted_s, error_s, is_far)
@@ -189,7 +189,7 @@ def _unknown(events: Events, found: Matched, eager: Eager, groups: Collectives) 
     of_event[groups.event] = False
     alone_s = np.ones(len(found.sends), dtype=bool)
     alone_s[found.send] = False
-    alone_s &= events.bytes[found.sends.told] > eager.longest_bytes
+    alone_s &= events.bytes[found.sends.reported] > eager.longest_bytes
     alone_r = np.ones(len(found.receives), dtype=bool)
     alone_r[found.receive] = False
     for side, alone in ((found.sends, alone_s), (found.receives, alone_r)):

@@ -113,7 +113,7 @@ def _must_match(found: Attributed, side: Side, paired: Ints, *, is_send: bool) -
     """Unpaired messages of one side whose other rank's record is whole: nothing was dropped, and it ended well."""
     alone: Bools = np.ones(len(side), dtype=bool)
     alone[paired] = False
-    peer = found.events.peer[side.told[alone]]
+    peer = found.events.peer[side.reported[alone]]
     whole = np.zeros(found.world.job.size + 1, dtype=bool)
     for record in found.world.records:
         is_whole = not int(record.lanes["level"].max(initial=0)) and not record.lost.get("events", 0)

@@ -46,9 +46,9 @@ def eager_of(events: Events, found: Matched, posted_s: Floats, error_s: Floats, 
           is_far: the two ranks have no common memory; all of shape (pairs,).
     """
     post, done = found.sends.posted[found.send], found.sends.done[found.send]
-    told = found.sends.told[found.send]
-    lengths = events.bytes[told]
-    kinds = np.where(post == NO_EVENT, events.kind[told], events.kind[post])
+    reported = found.sends.reported[found.send]
+    lengths = events.bytes[reported]
+    kinds = np.where(post == NO_EVENT, events.kind[reported], events.kind[post])
     synchronous = (kinds & int(Kind.SYNCHRONOUS)) != 0
     buffered = (kinds & int(Kind.BUFFERED)) != 0
     over_s = _ends(events, done)

@@ -208,7 +208,7 @@ def _change(remedy: Remedy | None, row: PricedRule, places: Sequence[CallSite]) 
 def no_gain_words(unclear: Sequence[PricedLoad]) -> Mapping[str, str]:
     """Row -> why there is no finding of it."""
     return {
-        one.question.row.name: f"{one.question.row.rule} {one.question.row.name}: no difference that can be told from "
-        f"zero ({format_time(one.interval[0])} to {format_time(one.interval[1])} a message)"
+        one.question.row.name: f"{one.question.row.rule} {one.question.row.name}: no difference from zero "
+        f"({format_time(one.interval[0])} to {format_time(one.interval[1])} a message)"
         for one in unclear
     }

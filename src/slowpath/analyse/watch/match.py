@@ -26,21 +26,21 @@ _SHIFT = np.uint64(33)
 class Side:
     """Messages as one side tells of them, shape (m,) each.
 
-    told     event that holds the stream, the number in it and the length: DONE of a request, else the call itself
+    reported     event that holds the stream, the number in it and the length: DONE of a request, else the call itself
     posted   event that started it: the blocking call, or the post of its request; NO_EVENT: not kept
     done     the call in which it completed; NO_EVENT: not kept
     """
 
-    told: Ints
+    reported: Ints
     posted: Ints
     done: Ints
 
     def __len__(self) -> int:
-        return int(self.told.size)
+        return int(self.reported.size)
 
     def take(self, rows: Ints | Bools) -> Side:
         """These messages alone."""
-        return Side(self.told[rows], self.posted[rows], self.done[rows])
+        return Side(self.reported[rows], self.posted[rows], self.done[rows])
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ def matched(events: Events) -> Matched:
     columns_s = _stream(events, sends, is_send=True)
     columns_r = _stream(events, receives, is_send=False)
     key_s, key_r = hashed(columns_s), hashed(columns_r)
-    numbered_s = events.sequence[sends.told] != NOT_NUMBERED
-    numbered_r = events.sequence[receives.told] != NOT_NUMBERED
+    numbered_s = events.sequence[sends.reported] != NOT_NUMBERED
+    numbered_r = events.sequence[receives.reported] != NOT_NUMBERED
     once_s, once_r = _once(key_s) & numbered_s, _once(key_r) & numbered_r
     order = np.flatnonzero(once_s)[np.argsort(key_s[once_s], kind="stable")]
     candidates = np.flatnonzero(once_r)
@@ -100,18 +100,22 @@ def matched(events: Events) -> Matched:
 
 def contradictions(events: Events, found: Matched) -> Bools:
     """Pairs whose lengths are not the same, shape (pairs,)."""
-    sent = events.bytes[found.sends.told[found.send]]
-    arrived = events.bytes[found.receives.told[found.receive]]
+    sent = events.bytes[found.sends.reported[found.send]]
+    arrived = events.bytes[found.receives.reported[found.receive]]
     differ: Bools = sent != arrived
     return differ
 
 
 def _stream(events: Events, side: Side, *, is_send: bool) -> tuple[NDArray[Any], ...]:
-    mine, other = events.rank[side.told], events.peer[side.told]
+    mine, other = events.rank[side.reported], events.peer[side.reported]
     source, destination = (mine, other) if is_send else (other, mine)
     return (
-        events.communicator[side.told], source, destination, events.tag[side.told], events.sequence[side.told]
-    )  # fmt: skip
+        events.communicator[side.reported],
+        source,
+        destination,
+        events.tag[side.reported],
+        events.sequence[side.reported],
+    )
 
 
 def _side(events: Events, side: Kind) -> Side:
@@ -123,12 +127,12 @@ def _side(events: Events, side: Kind) -> Side:
     dones = np.flatnonzero(is_done)
     blocking = np.flatnonzero(of_side & ~is_done & ~is_post)
     known = open_posts[events.sequence[open_posts] != NOT_NUMBERED]
-    told = np.concatenate([blocking, dones, known])
+    reported = np.concatenate([blocking, dones, known])
     posted = np.concatenate([blocking, post_of_done, known])
     parents = parents_of(events)
     done = np.concatenate([parents[blocking], parents[dones], np.full(known.size, NO_EVENT, dtype=np.int64)])
-    real = events.peer[told] >= 0
-    return Side(told, posted, done).take(real)
+    real = events.peer[reported] >= 0
+    return Side(reported, posted, done).take(real)
 
 
 def posts_of(events: Events, is_post: Bools, is_done: Bools) -> tuple[Ints, Ints]:

@@ -205,7 +205,7 @@ def _between(length: int, points: Sequence[Measured]) -> Excess | None:
 
 
 def price_by_law(rule: str, asked: Asked, findings: Sequence[Finding], folder: str) -> Excess | str:
-    """By the law of a finding of this rule, where it foretold what was measured later, and where it was asked for."""
+    """By the law of a finding of this rule, where it predicted what was measured later, and where it was asked for."""
     about = [one for one in findings if one.rule == rule and one.law is not None and one.law.name is not None]
     if not about:
         return f"no law of {rule} was found"
@@ -221,8 +221,8 @@ def price_by_law(rule: str, asked: Asked, findings: Sequence[Finding], folder: s
 def _by_law(finding: Finding, length: int, folder: str) -> Excess | str:
     law = finding.law
     assert law is not None
-    if law.foretold != "held":
-        return f"the law of {finding.id} was not foretold to hold ({law.foretold})"
+    if law.predicted != "held":
+        return f"the law of {finding.id} was not predicted to hold ({law.predicted})"
     if not law.is_excess:
         return f"the law of {finding.id} is of whole messages and not of what the fault adds"
     points = {
@@ -234,7 +234,7 @@ def _by_law(finding: Finding, length: int, folder: str) -> Excess | str:
         return f"the law of {finding.id} is not over the length of the message alone"
     held = [one for one in law.forecasts if one.held and set(one.place) == {LENGTH}]
     places = sorted([(at, fitted or 0.0) for at, (fitted, _) in points.items()])
-    places += [(one.place[LENGTH], one.foretold_s) for one in held if one.place[LENGTH] not in points]
+    places += [(one.place[LENGTH], one.predicted_s) for one in held if one.place[LENGTH] not in points]
     places.sort()
     at = [place for place, _ in places]
     if not at[0] <= length <= at[-1]:
@@ -242,4 +242,4 @@ def _by_law(finding: Finding, length: int, folder: str) -> Excess | str:
     value = float(np.interp(length, at, [seconds for _, seconds in places]))
     error = max([one.joint_ratio for one in held] or [law.residual_ratio or 0.0])
     half = abs(value) * error
-    return Excess(value, (value - half, value + half), None, f"{folder}: law {law.name} of {finding.id}, foretold")
+    return Excess(value, (value - half, value + half), None, f"{folder}: law {law.name} of {finding.id}, predicted")

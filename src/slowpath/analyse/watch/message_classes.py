@@ -52,7 +52,7 @@ def _of_side(found: Attributed, side: Side, name: str, by_key: dict[MessageKey, 
 def _buffer_classes(found: Attributed, side: Side) -> Ints:
     """Of the allocation of each message; _UNKNOWN: it has no row."""
     events = found.events
-    post = np.where(side.posted == NO_EVENT, side.told, side.posted)
+    post = np.where(side.posted == NO_EVENT, side.reported, side.posted)
     record, row = events.record[post], events.allocation[post]
     result = np.full(len(side), _UNKNOWN, dtype=np.int64)
     for i in np.unique(record[row >= 0]).tolist():

@@ -51,7 +51,7 @@ def per_message(found: Attributed) -> tuple[PerMessage, PerMessage]:
     load = np.zeros(len(events))
     for side in sides:
         done = side.done != NO_EVENT
-        np.add.at(load, side.done[done], events.bytes[side.told[done]] + 1.0)
+        np.add.at(load, side.done[done], events.bytes[side.reported[done]] + 1.0)
     waits = _waits(found)
     result = []
     for side, wait_s, paired in zip(sides, waits, (found.found.send, found.found.receive), strict=True):
@@ -65,7 +65,7 @@ def _transfers(events: Events, side: Side, moving: Floats, load: Floats) -> Floa
     has_done = side.done != NO_EVENT
     share = np.zeros(len(side))
     done = side.done[has_done]
-    share[has_done] = moving[done] * (events.bytes[side.told[has_done]] + 1.0) / np.maximum(load[done], 1.0)
+    share[has_done] = moving[done] * (events.bytes[side.reported[has_done]] + 1.0) / np.maximum(load[done], 1.0)
     apart = (side.posted != NO_EVENT) & (side.posted != side.done) & events.is_timed[side.posted]
     share[apart] += moving[side.posted[apart]]
     return share
@@ -116,15 +116,15 @@ def message_times(found: Attributed) -> dict[MessageKey, MessageTimes]:
 
 def message_columns(events: Events, side: Side) -> tuple[Ints, Ints, Ints, Ints]:
     """Call and site of the post, size class, first use."""
-    post = np.where(side.posted == NO_EVENT, side.told, side.posted)
-    size = np.frexp(events.bytes[side.told].astype(float))[1].astype(np.int64)
+    post = np.where(side.posted == NO_EVENT, side.reported, side.posted)
+    size = np.frexp(events.bytes[side.reported].astype(float))[1].astype(np.int64)
     first = events.has(Kind.FIRST)
-    return events.call[post], events.site[post], size, (first[post] | first[side.told]).astype(np.int64)
+    return events.call[post], events.site[post], size, (first[post] | first[side.reported]).astype(np.int64)
 
 
 def _blocks(found: Attributed, side: Side) -> Floats:
     """Mean contiguous stretch of each message's datatype, bytes; NaN: contiguous."""
-    events, post = found.events, np.where(side.posted == NO_EVENT, side.told, side.posted)
+    events, post = found.events, np.where(side.posted == NO_EVENT, side.reported, side.posted)
     record, row = events.record[post], events.datatype[post]
     result = np.full(len(side), np.nan)
     for i in np.unique(record[row >= 0]).tolist():

@@ -26,16 +26,16 @@ def of_probes(events: Events, found: Matched, error_s: Floats) -> Reasons:
         & (events.requests == 0)
         & (events.peer >= 0)
     )
-    told = found.receives.told[found.receive]
+    reported = found.receives.reported[found.receive]
     receive, send = found.receives.posted[found.receive], found.sends.posted[found.send]
     known = np.flatnonzero((receive != NO_EVENT) & (send != NO_EVENT))
     if not probes.size or not known.size:
         return _nothing()
-    told, receive, send = told[known], receive[known], send[known]
+    reported, receive, send = reported[known], receive[known], send[known]
 
     of_receives, of_probes = (
         hashed((events.record[rows], events.communicator[rows], events.peer[rows], events.tag[rows]))
-        for rows in (told, probes)
+        for rows in (reported, probes)
     )
     order = np.lexsort((events.start_s[receive], of_receives))
     keys, times = of_receives[order], events.start_s[receive][order]

@@ -83,7 +83,7 @@ def holds(when: When, load: Load, program: Program) -> bool:
 class PricedRule:
     """One row.
 
-    name         unique; findings of a program are told apart by it
+    name         unique; findings of a program are distinguished by it
     rule         code, as in `slowpath explain`
     what         the messages in words, after their number and length: "from malloc on 4 KiB pages"
     remedy       of findings.remedies that the remedied cell has; None: `change` alone says it

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each of the program's messages costs too much: which cells would tell, and what they told. Pure."""
+"""What each of the program's messages costs too much: which cells would show it, and what they showed. Pure."""
 
 from __future__ import annotations
 

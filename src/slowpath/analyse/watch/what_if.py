@@ -14,7 +14,7 @@ from slowpath.analyse.watch.graph import Floats, Ints, Order, possible, replay, 
 from slowpath.core.result import Interval
 
 MOST_CALLS: Final = 200_000  # that are replayed: more are sampled, in slices of time
-MOST_ERROR: Final = 0.10  # of a replay that changes nothing; above it, nothing is foretold
+MOST_ERROR: Final = 0.10  # of a replay that changes nothing; above it, nothing is predicted
 _SLICES: Final = 50
 
 
@@ -27,7 +27,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Saved:
-    """Of the whole run, seconds; None: not foretold, and why."""
+    """Of the whole run, seconds; None: not predicted, and why."""
 
     value_s: float | None
     interval: Interval | None
@@ -35,7 +35,7 @@ class Saved:
 
 
 @dataclass(frozen=True)
-class Foretold:
+class Predicted:
     """saved: by scenario.  error_ratio: of a replay that changes nothing.  calls: replayed."""
 
     saved: tuple[Saved, ...]
@@ -54,7 +54,7 @@ class Messages:
     as_is_s: Floats
 
 
-def what_if(order: Order, changes: Sequence[Change], messages: Messages, span_s: float) -> Foretold:
+def what_if(order: Order, changes: Sequence[Change], messages: Messages, span_s: float) -> Predicted:
     """What each change saves of the run: of the kept calls, scaled by the price of all messages over that of theirs.
 
     Args: span_s: of the run; nothing saves more.
@@ -62,17 +62,17 @@ def what_if(order: Order, changes: Sequence[Change], messages: Messages, span_s:
     whole = possible(order)
     kept = sampled(whole)
     if not kept.calls:
-        return Foretold(tuple(Saved(None, None, "no calls of its own were kept") for _ in changes), 0.0, 0)
+        return Predicted(tuple(Saved(None, None, "no calls of its own were kept") for _ in changes), 0.0, 0)
     kinds = len(messages.counts)
     price_s = np.array([_column(one, end, kinds) for one in changes for end in range(3)]).reshape(-1, kinds).T
     found = replay(kept, savings(kept, transfers(kept), price_s, messages.as_is_s))
     if found.error_ratio > MOST_ERROR:
         why = f"a replay that changes nothing is off by {100 * found.error_ratio:.0f} % of the measured time"
-        return Foretold(tuple(Saved(None, None, why) for _ in changes), found.error_ratio, kept.calls)
+        return Predicted(tuple(Saved(None, None, why) for _ in changes), found.error_ratio, kept.calls)
     total = found.saved_s.sum(axis=0).reshape(len(changes), 3)
     moved = messages.kept * _ratio(_moves(kept, kinds), _moves(whole, kinds))
     saved = [_scaled(change, total[i], moved, messages.counts, span_s) for i, change in enumerate(changes)]
-    return Foretold(tuple(saved), found.error_ratio, kept.calls)
+    return Predicted(tuple(saved), found.error_ratio, kept.calls)
 
 
 def _moves(order: Order, kinds: int) -> Floats:

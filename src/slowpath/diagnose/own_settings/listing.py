@@ -23,9 +23,9 @@ def lines(measured: Sequence[MeasuredStep], library: str) -> list[str]:
     if not isinstance(task, SurveyTask) or not task.settings:
         return []
     unused = measured[0].results.run.mpi.unused_variables or {}
-    told = list(_of_each(task.settings, library, _control_variables(measured), unused))
+    reported = list(_of_each(task.settings, library, _control_variables(measured), unused))
     helps = _helps(measured[0].results)
-    return [*([helps] if helps else []), *told]
+    return [*([helps] if helps else []), *reported]
 
 
 def _control_variables(measured: Sequence[MeasuredStep]) -> Mapping[str, Value]:

@@ -69,9 +69,9 @@ def remedy_name(settings: Sequence[OwnSetting]) -> str:
 
 
 def _text(settings: Sequence[OwnSetting]) -> str:
-    told = [f"Delete line {one.line} of {one.file} ({one.name})" for one in settings if one.file]
+    reported = [f"Delete line {one.line} of {one.file} ({one.name})" for one in settings if one.file]
     names = [one.name for one in settings if not one.file]
-    return "; ".join([*([f"Unset {', '.join(names)}"] if names else []), *told]) + "."
+    return "; ".join([*([f"Unset {', '.join(names)}"] if names else []), *reported]) + "."
 
 
 def _listed(settings: Sequence[OwnSetting]) -> RemedyResult:

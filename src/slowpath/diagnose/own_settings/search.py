@@ -83,15 +83,15 @@ def _found(every: Set, known: Mapping[Set, Outcome]) -> list[Set]:
     if is_one_by_one(len(every)):
         if gone:
             return gone
-    elif (told := _told_by_digits(every, known)) is not None:
-        return told
+    elif (reported := _reported_by_digits(every, known)) is not None:
+        return reported
     smallest = _smallest(min((every, *gone), key=len), known)
     rest = every - smallest
     _look(known, [rest])
     return [smallest, _smallest(rest, known)] if rest and known[rest] == "gone" else [smallest]
 
 
-def _told_by_digits(every: Set, known: Mapping[Set, Outcome]) -> list[Set] | None:
+def _reported_by_digits(every: Set, known: Mapping[Set, Outcome]) -> list[Set] | None:
     """One setting, or two: at digits in which two differ, both halves are gone where one will do, and neither where
     both have to go.
 

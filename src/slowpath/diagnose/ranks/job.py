@@ -12,7 +12,7 @@ from slowpath.diagnose.places import Place
 
 PAIR = 2
 MOST_PER_CORE = 32  # more ranks share a core only to wait for each other
-FEWEST_COUNTED, MOST_COUNTED = 8, 64  # fewer ranks give no law over their number; one of so many foretells more
+FEWEST_COUNTED, MOST_COUNTED = 8, 64  # fewer ranks give no law over their number; one of so many predicts more
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forecast: what the laws of all findings foretell is written down, then measured, in one run.
+"""Forecast: what the laws of all findings predict is written down, then measured, in one run.
 
 The task holds each forecast before anything is measured. Some points of each law's own sweep are measured again in the
 same launches, and new places are judged against these (stats/laws/later.py has why).
@@ -19,7 +19,7 @@ from slowpath.diagnose.placed import placed
 from slowpath.diagnose.sides import Condition, condition
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
-from slowpath.diagnose.tasks import ForecastEntry, ForecastTask, ForetoldAnchor, ForetoldPlace
+from slowpath.diagnose.tasks import ForecastEntry, ForecastTask, PredictedAnchor, PredictedPlace
 from slowpath.findings.gather.sweeps import launch_times
 from slowpath.findings.order import by_cost
 from slowpath.stats.inputs import Floats
@@ -38,7 +38,7 @@ def propose(state: State) -> Iterator[Proposal]:
     if entries:
         task = ForecastTask(entries=entries)
         rules = ", ".join(dict.fromkeys(one.finding.split(":")[0] for one in entries))
-        yield Proposal(task, _campaign(task, state).text, f"do the laws of {rules} foretell new points?")
+        yield Proposal(task, _campaign(task, state).text, f"do the laws of {rules} predict new points?")
 
 
 def apply(before: StepConclusion, _: ForecastTask, __: Results, ___: StepHistory) -> StepConclusion:
@@ -53,7 +53,7 @@ def summary(task: ForecastTask, _: StepConclusion, after: StepConclusion) -> str
         finding = after.finding(entry.finding)
         law = finding.law if finding else None
         later = any(one.kind == "later" and one.seen_s is not None for one in (law.forecasts if law else ()))
-        word = law.foretold if law and later else "failed" if law is None else "not made"
+        word = law.predicted if law and later else "failed" if law is None else "not made"
         outcomes.setdefault(word, []).append(entry.finding.split(":")[0])
     return "; ".join(f"{word}: {', '.join(dict.fromkeys(rules))}" for word, rules in outcomes.items())
 
@@ -87,7 +87,7 @@ def _entry(finding: Finding, law: LawResult, source: LawSourceResult, survey: Re
     ordered = sorted(points, key=lambda pair: pair[1].value_s)
     chosen = dict.fromkeys(np.linspace(0, len(ordered) - 1, ANCHORS).round().astype(int).tolist())
     anchors = [
-        ForetoldAnchor(
+        PredictedAnchor(
             parameters=dict(cell.parameters),
             value_s=point.value_s,
             half_ratio=point.interval[1] / point.value_s,
@@ -99,7 +99,7 @@ def _entry(finding: Finding, law: LawResult, source: LawSourceResult, survey: Re
         if one.kind == "later" and one.seen_s is None:
             parameters = placed(_nearest(points, one)[0].parameters, one.place)
             if parameters is not None:
-                places.append(ForetoldPlace(parameters=parameters, forecast=one))
+                places.append(PredictedPlace(parameters=parameters, forecast=one))
     if not places:
         return None
     first = ordered[0][0]
@@ -132,19 +132,19 @@ def _campaign(task: ForecastTask, state: State) -> CampaignText:
         ]
     return CampaignText(
         name="forecast",
-        title="Do the laws foretell new points?",
+        title="Do the laws predict new points?",
         ranks=state.ranks,
         rounds=ROUNDS,
         environments=environments_of(under),
         placements={one.placement: one.place for one in under},
         groups=groups,
         contrasts=[],
-        why="Foretold before this was measured: the task of this step in diagnosis.json has the times.",
+        why="Predicted before this was measured: the task of this step in diagnosis.json has the times.",
     )
 
 
 def later_of(task: ForecastTask, results: Results) -> Mapping[LawSource, tuple[Forecast, ...]]:
-    """What was foretold, with what this run saw."""
+    """What was predicted, with what this run saw."""
     found = {}
     for number, entry in enumerate(task.entries, start=1):
         every = len(entry.anchors) + len(entry.places)

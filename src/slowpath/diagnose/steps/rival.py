@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rival: the causes of all findings are told from what would look the same, in one run.
+"""Rival: the causes of all findings are distinguished from what would look the same, in one run.
 
 The cells that a finding rests on are measured again as they are and with one thing changed, in the same launches:
 findings/rivals says what to change, and what it shows.
@@ -46,7 +46,7 @@ def summary(_: RivalTask, before: StepConclusion, after: StepConclusion) -> str:
     left = {one.id for one in after.findings}
     gone = [one.rule for one in before.findings if one.id not in left]
     over = [f"no slow path after all: {', '.join(gone)}"] if gone else []
-    return "; ".join([*([", ".join(counts)] if counts else []), *over]) or "nothing was told apart"
+    return "; ".join([*([", ".join(counts)] if counts else []), *over]) or "nothing was distinguished"
 
 
 _WORDS = {"refuted": "rivals refuted", "true": "true", "standing": "standing"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Separate: where two laws fit a finding as well, the points that tell them apart are measured."""
+"""Separate: where two laws fit a finding as well, the points that distinguish them are measured."""
 
 from __future__ import annotations
 

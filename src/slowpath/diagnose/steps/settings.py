@@ -231,8 +231,11 @@ def summary(_: SettingsTask, before: StepConclusion, after: StepConclusion) -> s
     known = {one.id: one.cause for one in before.findings}
     fresh = [one for one in after.findings if one.rule == RULE.code and one.cause and known.get(one.id) != one.cause]
     folded = [name for one in after.findings for name in one.merged if name.startswith(RULE.code) and name in known]
-    told = [*(one.cause or "" for one in fresh), *(f"{len(folded)} named by another rule already" for _ in folded[:1])]
-    return " ".join(told) or "not down to one yet"
+    reported = [
+        *(one.cause or "" for one in fresh),
+        *(f"{len(folded)} named by another rule already" for _ in folded[:1]),
+    ]
+    return " ".join(reported) or "not down to one yet"
 
 
 SETTINGS = StepKind(SettingsTask, apply, summary)

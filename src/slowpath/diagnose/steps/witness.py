@@ -100,19 +100,19 @@ def _witnessed(under: Condition) -> EnvironmentTable:
 
 
 def judged(results: Results, history: StepHistory) -> list[Finding]:
-    """What the rules see in a run, with what all witness runs counted in its cells, and what told causes apart."""
+    """What the rules see in a run, with what all witness runs counted in its cells, and what distinguished causes."""
     counted = results
     for one in history.measured:
         if isinstance(one.step.task, WitnessTask):
             counted = with_counts(counted, one.results)
     experiments = [one.results for one in reversed(history.measured) if isinstance(one.step.task, RivalTask)]
-    later = _foretold(results, history)
+    later = _predicted(results, history)
     if counted is results and not history.forced and not experiments and not later:
         return list(results.findings)  # the rules were asked when the results were built
     return findings_under(counted, history.forced, experiments, later)
 
 
-def _foretold(results: Results, history: StepHistory) -> Later:
+def _predicted(results: Results, history: StepHistory) -> Later:
     """What was seen of the forecasts of the survey's laws; other runs have other laws."""
     if not history.measured or results is not history.measured[0].results:
         return {}

@@ -14,7 +14,7 @@ Best = Sequence[CannonBest]  # entries of `best` (docs/reference/results.md), as
 Points = Mapping[tuple[str, int], CannonPoint]  # (variant, n) -> POINT
 Grid = CannonGrid | None
 
-NEEDED = 3  # launches: fewer give no interval, and nothing can be told apart
+NEEDED = 3  # launches: fewer give no interval, and nothing can be distinguished
 
 
 def advice(best: Best, across: Best, points: Points, grid: Grid) -> tuple[str | None, str | None]:
@@ -34,7 +34,7 @@ def advice(best: Best, across: Best, points: Points, grid: Grid) -> tuple[str | 
     sizes = [entry.n for entry in best if entry.n >= start]
     launches = points[variant, sizes[-1]].multiply_s.launches
     if launches < NEEDED:
-        return None, f"{launches} launch{'es' * (launches > 1)}: variants can be told apart from {NEEDED} rounds on"
+        return None, f"{launches} launch{'es' * (launches > 1)}: variants can be distinguished from {NEEDED} rounds on"
     smallest = ", the smallest measured" if start == best[0].n else ""
     from_there = f"n = {start} on{_blocks(start, grid)}{smallest}"
     gain = _gain(points, variant, sizes)
@@ -45,12 +45,12 @@ def advice(best: Best, across: Best, points: Points, grid: Grid) -> tuple[str | 
 
 
 def _equal(entry: CannonBest) -> list[str]:
-    """The best variant at one n and those that can't be told from it, the fastest first."""
+    """The best variant at one n and those that can't be distinguished from it, the fastest first."""
     return [entry.variant, *entry.same] if entry.variant else []
 
 
 def _chosen(best: Best, points: Points) -> tuple[str, int] | None:
-    """The variant that is best, or can't be told from the best, over the longest range of n up to the largest, and
+    """The variant that is best, or not distinguishable from it, over the longest range of n up to the largest, and
     where that range begins; of several the one that is fastest over it.
     """
     if not best or not _equal(best[-1]):
@@ -102,12 +102,12 @@ def _gain(points: Points, variant: str, sizes: Sequence[int]) -> str | None:
 
 
 def _at_the_end(last: CannonBest, point: CannonPoint, variant: str) -> str:
-    """At the largest n: how far from the ceiling, and what can't be told from it."""
+    """At the largest n: how far from the ceiling, and what can't be distinguished from it."""
     parts = []
     if point.over_compute:
         parts.append(f"takes {_value(point.over_compute)} times as long as {CEILING}")
     if others := [name for name in _equal(last) if name != variant]:
-        parts.append(f"can't be told from {', '.join(others)}")
+        parts.append(f"can't be distinguished from {', '.join(others)}")
     return f", where it {' and '.join(parts)}" if parts else ""
 
 

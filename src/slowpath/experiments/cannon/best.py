@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fastest variant for each n, and those that can't be told from it. Pure.
+"""The fastest variant for each n, and those that can't be distinguished from it. Pure.
 
 All others are compared with the one whose time is shortest, launch by launch, and their p values corrected together
 (Benjamini-Hochberg). Only a decided, relevant difference takes a variant out: the fastest of several equal ones is

@@ -51,5 +51,5 @@ def spans(blocks: Sequence[SampleBlock], job: LaunchContext, phase: str, part: i
         return _NO_MATCH
     durations = np.array([np.concatenate([b.duration_ns for b in rank]) for rank in ranks])
     begins = [[b.start_ns for b in rank if b.start_ns is not None] for rank in ranks]
-    told = job.one_node and all(len(got) == len(rank) for got, rank in zip(begins, ranks, strict=True))
-    return Spans(durations, np.array([np.concatenate(got) for got in begins]) if told else None)
+    reported = job.one_node and all(len(got) == len(rank) for got, rank in zip(begins, ranks, strict=True))
+    return Spans(durations, np.array([np.concatenate(got) for got in begins]) if reported else None)

@@ -71,7 +71,7 @@ def _centre(launches: Sequence[Reduced]) -> Estimate:
 
 
 def _by_repetitions(launches: Sequence[Reduced]) -> ByCleanness | None:
-    """Where clean samples are told apart: the value over them, over all, and how many launches have enough of them."""
+    """Where clean samples are distinguished: the value over them, over all, and the number of launches with enough."""
     everything = [one.all_s for one in launches if one.all_s is not None]
     if not everything:
         return None

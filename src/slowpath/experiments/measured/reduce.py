@@ -31,7 +31,7 @@ class Reduced:
 
     centre_s: what stands for the launch: the quantile `location` of its steady samples, the median unless the metric
     says otherwise; of the clean ones alone where the metric tells them apart and at least ENOUGH_CLEAN are clean.
-    by_clean: whether that is so; None where clean samples are not told apart. all_s, clean_s: the same quantile of
+    by_clean: whether that is so; None where clean samples are not distinguished. all_s, clean_s: the same quantile of
     all samples, and of the clean ones if they are enough.  ordered: None where samples are batches.
     """
 

@@ -32,7 +32,8 @@ RULE = Rule(
     needs="Allocations of 5 lengths or more at one message length: law 'allocation'. Explained when system time "
     "or page faults account for the excess.",
     remedy="Send from a dedicated communication buffer that is no longer than needed, and keep it.",
-    false_alarms="With buffers as long as their messages, allocation and message can't be told apart: no law is named.",
+    false_alarms="With buffers as long as their messages, allocation and message can't be distinguished: no law is "
+    "named.",
     sources=("docs/internals/laws.md", "MPICH src/mpid/ch4/shm/ipc"),
     observe=observe,
     cause="The whole allocation is mapped or registered at its first use.",

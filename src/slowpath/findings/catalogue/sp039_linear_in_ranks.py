@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from slowpath.core.message_results import RankPoint, RankScaling
 from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.scaling_words import foretold_words, growth_words, needed, point_at
+from slowpath.findings.evidence.scaling_words import growth_words, needed, point_at, predicted_words
 from slowpath.findings.rule import Observation, Rule, Support, Tried
 
 # Each has algorithms of about log2 p rounds (mpi/algorithms); of an all-to-all of short messages a line may be best.
@@ -73,7 +73,7 @@ def _observation(evidence: Evidence, one: RankScaling, every: Sequence[RankScali
         place=evidence.place(cells, [f"{one.label}, {first} to {last} ranks"]),
         text=f"{_article(one.label)} {one.label} takes {worst.value:.0f} rounds of messages at {worst.ranks} ranks, "
         f"where {needed(worst.ranks)} suffice: {known}; {growth_words(one)}, counted at {first} to {last} ranks."
-        f"{foretold_words(one, needed)}",
+        f"{predicted_words(one, needed)}",
         metric="rounds",
         phase="steady",
         ratio=None,
@@ -177,7 +177,7 @@ RULE = Rule(
     why="The library has no other algorithm, or decides by thresholds that are old. Open MPI's MPI_Scan and MPI_Exscan "
     "go from rank to rank; its barrier gathers at rank 0 for 4 to 7 ranks.",
     needs="Messages counted (coll, pattern=messages, a witnessed environment) at several numbers of ranks; more are "
-    "foretold only where the law of the fewer ranks foretells the most ranks. Up to 1 KiB: of longer messages a ring "
+    "predicted only where the law of the fewer ranks predicts the most ranks. Up to 1 KiB: of longer messages a ring "
     "or chain may be best.",
     remedy="Force the logarithmic algorithm, or use a mock-up of it; look at the rounds again.",
     false_alarms="Few rounds more at few ranks are not named: below twice the logarithm an algorithm counts as "

@@ -64,7 +64,7 @@ RULE = Rule(
     why="Setting up memory for a communicator pays only if it is used again. MPICH waits for the fifth MPI_Bcast, "
     "MPI_Reduce or MPI_Allreduce of a communicator, and counts each MPI_Barrier twice.",
     needs="Each call on fresh communicators (coll, pattern=counted), several collectives or lengths. Explained when "
-    "the library's variable moves n to where it was foretold, and neither bytes, nor time, nor the process decide it.",
+    "the library's variable moves n to where it was predicted, and neither bytes, nor time, nor the process decide it.",
     remedy="Keep communicators. Where they are freed after few calls, let the path not open at all.",
     false_alarms="The first call of all is a first use of the library (SP043) and does not count here.",
     sources=("MPICH src/mpid/ch4/shm/posix/release_gather", "docs/results/collectives.md"),

@@ -32,13 +32,13 @@ def _observation(evidence: Evidence, one: FirstUseGrowth) -> Observation:
     what = f"{_WHAT[pattern]} ({name})" if name else _WHAT[pattern]
     each = f"{format_time(one.each_s)}{_between(one)}"
     far, far_s = one.example
-    foretold = "the law foretold points that it was not fitted to" if one.law.is_foretold else "a fit alone"
+    predicted = "the law predicted points that it was not fitted to" if one.law.is_predicted else "a fit alone"
     return Observation(
         about=f"{pattern} {name} by {one.over}".replace("  ", " "),
         place=evidence.place(one.cells, [f"first use: {pattern}"]),
         text=f"{what} takes {each} longer for each {_UNIT[one.over]}: {times_words(one)} at {one.most:.0f} and "
         f"{one.least:.0f} {one.over}, {ratio_words(one.ratio)}. At {far:.0f} {one.over} it would take "
-        f"{format_time(far_s)} (extrapolated; {foretold}).",
+        f"{format_time(far_s)} (extrapolated; {predicted}).",
         metric=one.metric,
         phase="first" if one.over == "ranks" else "steady",
         ratio=one.ratio.value,
@@ -70,11 +70,11 @@ RULE = Rule(
     why="Ranks that meet their peers in ascending order make a chain: each pair waits for the pairs in front of it. A "
     "library that agrees on a number for each new communicator tries one after the other.",
     needs="The experiment first_use with five numbers of ranks or more, each rank on a core of its own, or forty "
-    "communicators in a row: law 'each', which foretells numbers that it was not fitted to.",
+    "communicators in a row: law 'each', which predicts numbers that it was not fitted to.",
     remedy="Meet peers in an order of pairs (rank xor k), connect while nothing waits for it, make communicators once "
     "and keep them.",
     false_alarms="More ranks than cores measure the scheduler: they are left out. A line over five numbers of ranks is "
-    "not yet one over a thousand: what is foretold there is marked as extrapolated.",
+    "not yet one over a thousand: what is predicted there is marked as extrapolated.",
     sources=("meta-pytorch/torchcomms issue 3627", "open-mpi/ompi issue 3368", "docs/how-to/first-use.md"),
     observe=observe,
     cause="Each rank, or each use before, adds the same to a first use.",

@@ -84,12 +84,12 @@ RULE = Rule(
     why="A library that wants a window at the same address on all ranks asks the kernel page by page whether an "
     "address is free: MPICH by msync, one call a page and try (mpich issue 5962).",
     needs="Windows of five lengths or more and the same memory without MPI (first_use, memory=program): their "
-    "difference is law 'bytes' and foretells a length. Explained when the kernel's time accounts for it with no more "
+    "difference is law 'bytes' and predicts a length. Explained when the kernel's time accounts for it with no more "
     "page faults than without MPI.",
     remedy="Leave out the info key that asks for it, make long windows once and keep them, or let ranks share one "
     "window's part.",
     false_alarms="First touches cost whoever makes them: a library that touches pages in its call is no slower than a "
-    "program that does it after it, and the sum of both is compared. Whole pages can't be told from bytes.",
+    "program that does it after it, and the sum of both is compared. Whole pages can't be distinguished from bytes.",
     sources=("pmodels/mpich issue 5962", "MPI-4.1 section 12.2.3", "docs/how-to/first-use.md"),
     observe=observe,
     cause="The library works in the kernel for each page of a window that it makes.",

@@ -208,7 +208,7 @@ class Periodic(Difference):
 
     seen: the cells that show it, first `slow`, which is `fast` too.  lacking: cells of the same place that were asked
     and don't.  counted: in what; "either": at one length, or at lengths that take alike, messages and time can't be
-    told apart.
+    distinguished.
     """
 
     every: int

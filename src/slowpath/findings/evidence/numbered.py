@@ -30,11 +30,11 @@ class Seen:
 
 @dataclass(frozen=True)
 class Moved:
-    """The same cells under a variable of the library, which foretold the number.
+    """The same cells under a variable of the library, which predicted the number.
 
     environment: its name.  variables: that it sets.  tuning: that sets the same, as mpi.tunings names it; None: none.
     seen: None: it does not change there.  within: whether the two numbers agree, to one for communicators;
-    None: nothing was seen where it was foretold.  gone:
+    None: nothing was seen where it was predicted.  gone:
     share of the excess that is gone at the numbers where it was, with its interval; None: not known, or not asked.
     launches: of each side.
     """
@@ -43,7 +43,7 @@ class Moved:
     variables: Mapping[str, str]
     tuning: str | None
     launches: int
-    foretold: int
+    predicted: int
     seen: int | None
     within: bool | None
     gone: tuple[float, float, float] | None = None

@@ -23,22 +23,22 @@ def seen_words(one: Seen, what: str) -> str:
 
 
 def moved_words(one: Moved, what: str) -> str:
-    """`under MPIR_CVAR_X=9: foretold call 9, seen 9`."""
+    """`under MPIR_CVAR_X=9: predicted call 9, seen 9`."""
     seen = "none" if one.seen is None else f"{one.seen}"
     beyond = ", which was not measured" if one.seen is None and one.within else ""
-    return f"under {variable_words(one.variables)}: foretold {what} {one.foretold}{beyond}, seen {seen}"
+    return f"under {variable_words(one.variables)}: predicted {what} {one.predicted}{beyond}, seen {seen}"
 
 
 def by_moves(moved: Sequence[Moved], what: str) -> Support:
-    """A variable of the library that foretold another number, which then was seen."""
+    """A variable of the library that predicted another number, which then was seen."""
     lines = tuple(moved_words(one, what) for one in moved)
     if not moved:
         return Support("missing", "no variable of the library was moved: slowpath run coll does, where one is known")
     if any(one.within is False for one in moved):
         return Support("refuted", "a variable of the library that was said to set it did not move it so", lines)
     if not any(one.seen is not None and one.within for one in moved):
-        return Support("missing", "its variable was moved, but no change was seen where it was foretold", lines)
-    return Support("shown", f"a variable of the library moves the {what} to where it was foretold", lines)
+        return Support("missing", "its variable was moved, but no change was seen where it was predicted", lines)
+    return Support("shown", f"a variable of the library moves the {what} to where it was predicted", lines)
 
 
 def tried(moved: Sequence[Moved], stayed: Sequence[Stayed], what: str) -> tuple[Tried, ...]:

@@ -29,13 +29,13 @@ def growth_words(one: RankScaling) -> str:
     return f"{one.quantity} = {one.law}, exponent {one.exponent:.2f} {width}"
 
 
-def foretold_words(one: RankScaling, suffices: Callable[[int], int]) -> str:
+def predicted_words(one: RankScaling, suffices: Callable[[int], int]) -> str:
     """What more ranks would take, marked as extrapolated; nothing where the law is not to be trusted."""
-    if not one.foretold:
+    if not one.predicted:
         return ""
     parts = [
-        f"{_range(foretold.interval)} at {foretold.ranks} ranks, where {suffices(foretold.ranks)} suffice"
-        for foretold in one.foretold
+        f"{_range(predicted.interval)} at {predicted.ranks} ranks, where {suffices(predicted.ranks)} suffice"
+        for predicted in one.predicted
     ]
     return f" Extrapolated, not measured: {'; '.join(parts)}."
 

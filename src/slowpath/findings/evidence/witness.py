@@ -94,7 +94,7 @@ class Spent:
 class Account:
     """Where an excess goes: to the kernel, to the library's own work, or to sleep, on which side.
 
-    side: None: one of both works and the other one spins, and which one is not told.  line: of evidence.
+    side: None: one of both works and the other one spins, and which one is not known.  line: of evidence.
     """
 
     time: Literal["kernel", "user", "waiting"]
@@ -225,10 +225,10 @@ def is_counted(cell: CellResult, phase: str) -> bool:
     return bool(found) and all(one.calls is not None for one in found)
 
 
-def work_of(evidence: Evidence, seen: Observation, side: str, told_by: str) -> Support | None:
-    """Where the excess goes on a side of which an experiment told that it works; None: its processor time is not clear.
+def work_of(evidence: Evidence, seen: Observation, side: str, reported_by: str) -> Support | None:
+    """Where the excess goes on a side that an experiment showed to work; None: its processor time is not clear.
 
-    Args: told_by: the experiment's line of evidence.
+    Args: reported_by: the experiment's line of evidence.
     """
     slow, fast = sides(evidence, seen)
     excess_s = seen.excess_s or 0.0
@@ -247,7 +247,9 @@ def work_of(evidence: Evidence, seen: Observation, side: str, told_by: str) -> S
     for time, spent_s, most, words in parts:
         if spent_s is not None and SYSTEM_SHARE[0] <= spent_s / excess_s <= most:
             line = f"{words} of the {side} grows by {format_time(spent_s)}, for an excess of {format_time(excess_s)}"
-            return Support("shown", "law and witness agree", (told_by, line), time, SIDES[role], is_processor_time=True)
+            return Support(
+                "shown", "law and witness agree", (reported_by, line), time, SIDES[role], is_processor_time=True
+            )
     return None
 
 

@@ -158,7 +158,7 @@ def _opening(line: Line) -> tuple[float, int] | None:
     last = line.sweep.points - 1
     if not any(line.ratio(use, last).beyond for use in range(AFTER_PAUSE - 1, last)):
         return None  # as the last slow one has to be, whichever it is
-    law = line.choose(_LATE_LAWS).winner  # what it foretells is asked of the few that agree
+    law = line.choose(_LATE_LAWS).winner  # what it predicts is asked of the few that agree
     if law is None or law.name != "repetition" or not law.brackets or law.brackets[0].up_to <= AFTER_PAUSE:
         return None
     before = int(law.brackets[0].above) - 1

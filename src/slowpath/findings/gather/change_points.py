@@ -76,7 +76,7 @@ def _change(times_s: Floats, number: int, settled: int, each: list[int]) -> Chan
 def _opening(centre: Floats, known: int | None = None) -> tuple[int, int] | None:
     """(number, settled); number 1: what is paid at the first call alone.
 
-    Args: known: `settled`, where the medians over launches have told it.
+    Args: known: `settled`, where the medians over launches have settled it.
     """
     half = len(centre) // 2
     if half < FEWEST_BEHIND:

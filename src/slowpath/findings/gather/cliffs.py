@@ -94,7 +94,7 @@ def _more_faults(slow: CellResult, fast: CellResult, pieces: int) -> float | Non
 
 
 def _environments(source: Source, cells: Sequence[CellResult], cell: CellResult) -> Iterator[CellResult]:
-    """The same cell where malloc is told to keep what is freed."""
+    """The same cell where malloc is set to keep what is freed."""
     for environment in dict.fromkeys(one.environment for one in cells):
         there = twin(cells, cell, environment)
         if there is not None and set(source.variables(there)) == {"GLIBC_TUNABLES"}:
@@ -114,7 +114,7 @@ def _kept(source: Source, cells: Sequence[CellResult], slow: CellResult, fast: C
 
 
 def _flat(source: Source, cells: Sequence[CellResult], slow: CellResult) -> Iterator[tuple[str, float]]:
-    """Collectives of the same length without further page faults, with malloc told over without: what must stay."""
+    """Collectives of the same length without further page faults, with malloc set over without: what must stay."""
     for cell in cells:
         same = all(cell.parameters.get(name) == slow.parameters.get(name) for name in ("message_bytes", "pattern"))
         place = (cell.mpi, cell.placement) == (slow.mpi, slow.placement)

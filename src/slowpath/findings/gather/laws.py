@@ -17,12 +17,12 @@ from slowpath.stats.laws.choose import Choice, choose
 from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.drawn import drawn_points
 from slowpath.stats.laws.forecast_words import failed_words
-from slowpath.stats.laws.foretell import verdict
 from slowpath.stats.laws.found import Coefficient, FittedLaw, Forecast, LawSource
 from slowpath.stats.laws.granules import alignment
 from slowpath.stats.laws.held_out import held_out
 from slowpath.stats.laws.later import to_measure
 from slowpath.stats.laws.law import Law
+from slowpath.stats.laws.predict import verdict
 from slowpath.stats.laws.sweep import Sweep, make_sweep
 
 FEWEST_POINTS = 3
@@ -53,7 +53,7 @@ Later = Mapping[LawSource, tuple[Forecast, ...]]
 
 
 def fitted(choice: Choice, sweep: Sweep, again: Callable[[Sweep], Choice], later: Later | None = None) -> FittedLaw:
-    """What was decided about this sweep, and what the law foretells of points that are set apart.
+    """What was decided about this sweep, and what the law predicts of points that are set apart.
 
     Args: again: the same choice for another sweep.  later: what was measured of earlier forecasts.
     """
@@ -64,8 +64,8 @@ def fitted(choice: Choice, sweep: Sweep, again: Callable[[Sweep], Choice], later
         whole = bool(sweep.cells) and sweep.launches > 1
         new = (later or {}).get(source) or (to_measure(winner, sweep, curve(sweep)) if whole else ())
         forecasts = (*new, *held_out(sweep, winner.name, lambda rest: again(rest).winner))
-    foretold = verdict(forecasts)
-    failed = winner is not None and foretold == "failed"
+    predicted = verdict(forecasts)
+    failed = winner is not None and predicted == "failed"
     return FittedLaw(
         name=winner.name if winner and not failed else None,
         formula=winner.law.formula if winner and not failed else None,
@@ -81,7 +81,7 @@ def fitted(choice: Choice, sweep: Sweep, again: Callable[[Sweep], Choice], later
         drawn=drawn_points(sweep, None if failed else winner),
         fits=winner.name if winner else None,
         forecasts=forecasts,
-        foretold=foretold,
+        predicted=predicted,
         source=source if sweep.cells else None,
     )
 

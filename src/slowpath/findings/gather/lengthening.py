@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that take longer the more of them were sent, told from a machine that becomes slower. Pure.
+"""Messages that take longer the more of them were sent, distinguished from a machine that becomes slower. Pure.
 
 A machine that becomes slower slows long messages by more than short ones. What a library searches or keeps for each
 message adds the same to both: two cells have to agree on it, whose times, over all launches, are 3 times apart.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two kinds of launches, told from a machine that is slow for a while. Pure.
+"""Two kinds of launches, distinguished from a machine that is slow for a while. Pure.
 
 A slow phase of the machine makes few changes between the kinds in the order of time, and slows fixed work without MPI
 as well. Where the record has no fixed work, nothing is named.

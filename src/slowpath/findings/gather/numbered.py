@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collectives that open a path at the n-th call of a communicator, or lose it at the n-th communicator. Pure.
 
-What a variable of the library foretells is compared with what was seen under it: the same cells in another environment
+What a variable of the library predicts is compared with what was seen under it: the same cells in another environment
 of the run.
 """
 
@@ -202,22 +202,22 @@ def _moved(
         if asked is None or not pairs:
             continue
         known, value = asked
-        foretold = value if kind == "opens" else round((number - 1) * value / known.default) + 1
-        least = min(FIRST_OPENING, foretold) if kind == "opens" else 1  # a first use is no opening
+        predicted = value if kind == "opens" else round((number - 1) * value / known.default) + 1
+        least = min(FIRST_OPENING, predicted) if kind == "opens" else 1  # a first use is no opening
         seen = _most([new.change.number for _, new in pairs if new.change and new.change.number >= least])
         width = min(one.times_s.shape[1] for _, one in pairs)
         off_by = 1 if kind == "closes" else 0
-        within = (None if foretold <= width else True) if seen is None else abs(seen - foretold) <= off_by
+        within = (None if predicted <= width else True) if seen is None else abs(seen - predicted) <= off_by
         variables = dict(source.variables(there[0].cell))
         yield Moved(
             environment,
             variables,
             next((one.name for one in TUNINGS if dict(one.variables) == variables), None),
             len(pairs[0][0].times_s),
-            foretold,
+            predicted,
             seen,
             within,
-            _gone(*pairs[0]) if foretold > number else None,
+            _gone(*pairs[0]) if predicted > number else None,
         )
 
 

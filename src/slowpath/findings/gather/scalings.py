@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of a collective over the number of ranks: laws, and what they foretell. Pure.
+"""Counts of a collective over the number of ranks: laws, and what they predict. Pure.
 
 One algorithm has one law. Where the library changes to another one at some number of ranks, each stretch stands for
-itself, and nothing is foretold beyond the end of a stretch.
+itself, and nothing is predicted beyond the end of a stretch.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from operator import attrgetter
 from typing import Literal, TypeAlias
 
 from slowpath.core.cell_results import CellResult, MessageCounts
-from slowpath.core.message_results import ForetoldRanks, HeldOutRanks, RankPoint, RankScaling
+from slowpath.core.message_results import HeldOutRanks, PredictedRanks, RankPoint, RankScaling
 from slowpath.core.units import format_bytes
 from slowpath.stats.laws.growth import FEWEST_POINTS, Growth, growth
 
 Quantity: TypeAlias = Literal["rounds", "chain"]
-FORETOLD_RANKS = (64, 1024)
+PREDICTED_RANKS = (64, 1024)
 WIDEST_EXPONENT = 0.2
 _VARIED = ("members", "calls", "samples", "time_limit_s", "warmup_s", "validate")
 _QUANTITIES: Mapping[Quantity, Callable[[MessageCounts], int]] = {
@@ -90,7 +90,7 @@ def _scaling(
                 ranks=one.ranks,
                 cell=cell.cell,
                 value=value,
-                fitted=law.foretell(one.ranks)[0] if law else None,
+                fitted=law.predict(one.ranks)[0] if law else None,
                 algorithms=one.algorithms,
             )
             for cell, one, value in zip(cells, counts, values, strict=True)
@@ -100,7 +100,7 @@ def _scaling(
         exponent=law.exponent if law else None,
         interval=law.interval if law else None,
         held_out=held,
-        foretold=_foretold(law, max(ranks)) if law and reason is None else [],
+        predicted=_predicted(law, max(ranks)) if law and reason is None else [],
         reason=reason,
     )
 
@@ -108,9 +108,9 @@ def _scaling(
 def _held_out(ranks: Sequence[int], values: Sequence[float]) -> HeldOutRanks | None:
     if len(values) <= FEWEST_POINTS:
         return None
-    _, (low, high) = growth(ranks[:-1], values[:-1]).foretell(ranks[-1])
+    _, (low, high) = growth(ranks[:-1], values[:-1]).predict(ranks[-1])
     holds = low - 0.5 < values[-1] < high + 0.5  # a count is whole
-    return HeldOutRanks(ranks=ranks[-1], value=values[-1], foretold=(low, high), holds=holds)
+    return HeldOutRanks(ranks=ranks[-1], value=values[-1], predicted=(low, high), holds=holds)
 
 
 def _reason(law: Growth | None, held: HeldOutRanks | None, later: Sequence[Sequence[CellResult]]) -> str | None:
@@ -123,7 +123,7 @@ def _reason(law: Growth | None, held: HeldOutRanks | None, later: Sequence[Seque
         return f"no point to test the law with: {FEWEST_POINTS + 1} numbers of ranks are needed"
     if not law.is_exact and not _is_narrow(law.interval):
         return "no formula of ours gives these counts exactly, and so few do not fix an exponent"
-    return None if held.holds else f"the law of fewer ranks does not foretell {held.ranks}"
+    return None if held.holds else f"the law of fewer ranks does not predict {held.ranks}"
 
 
 def _is_narrow(interval: tuple[float, float] | None) -> bool:
@@ -131,12 +131,12 @@ def _is_narrow(interval: tuple[float, float] | None) -> bool:
     return interval is not None and interval[0] >= 0 and interval[1] - interval[0] <= WIDEST_EXPONENT
 
 
-def _foretold(law: Growth, most: int) -> list[ForetoldRanks]:
+def _predicted(law: Growth, most: int) -> list[PredictedRanks]:
     found = []
-    for ranks in FORETOLD_RANKS:
+    for ranks in PREDICTED_RANKS:
         if ranks > most:
-            value, interval = law.foretell(ranks)
-            found.append(ForetoldRanks(ranks=ranks, value=value, interval=interval))
+            value, interval = law.predict(ranks)
+            found.append(PredictedRanks(ranks=ranks, value=value, interval=interval))
     return found
 
 

@@ -73,7 +73,7 @@ def _series(cells: Sequence[CellResult]) -> Iterator[tuple[str, str]]:
 
 
 def _sweep(cells: Sequence[CellResult], roles: Roles, metric: str, phase: str) -> Sweep | None:
-    """None when a launch can't be told from another: cells of one sweep that were measured in unlike many launches."""
+    """None where launches can't be distinguished: cells of one sweep were measured in unlike many of them."""
     there = [(cell, found) for cell in cells if (found := cell.estimate(metric, phase)) is not None]
     launches = max(len(found.launch_values) for _, found in there)
     kept = [(cell, found) for cell, found in there if len(found.launch_values) == launches]

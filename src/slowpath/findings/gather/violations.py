@@ -74,10 +74,10 @@ def violations(source: Source) -> list[Violation]:
             groups[id(one.candidate.line), one.candidate.way].append(one)
     every = [_violation(group, source) for group in groups.values()]
     by_mockup = {cell for one in every if one.axis == WAY for cell in one.cells}
-    return [one for one in every if not _is_told(source, one, by_mockup)]
+    return [one for one in every if not _is_reported(source, one, by_mockup)]
 
 
-def _is_told(source: Source, one: Violation, by_mockup: Container[int]) -> bool:
+def _is_reported(source: Source, one: Violation, by_mockup: Container[int]) -> bool:
     """Whether another fact speaks for it: a mock-up or a cliff for a length in pieces (SP037), a decided contrast for
     one that is started as a persistent call (SP042).
     """

@@ -21,7 +21,7 @@ from slowpath.stats.laws.found import Coefficient, FittedLaw
 EXPERIMENT = "first_use"
 METRICS = {"window": "window_use_s", "shared_window": "shared_window_use_s"}
 PHASE = "steady"  # windows that are made later: the first one holds what is set up once
-FEWEST_LENGTHS = 5  # a law that has to foretell one of them
+FEWEST_LENGTHS = 5  # a law that has to predict one of them
 EXAMPLE_BYTES = 8.0 * 2**30
 _GROWS, _PER = "bytes", "byte of the window"
 Key = tuple[object, ...]

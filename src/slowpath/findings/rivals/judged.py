@@ -76,15 +76,15 @@ def contest(rule: Rule, evidence: Evidence, seen: Observation, support: Support)
 
 
 def with_side(rule: Rule, evidence: Evidence, seen: Observation, support: Support) -> Support:
-    """What was witnessed, with the side that an experiment told where processor time alone did not tell it."""
+    """What was witnessed, with the side that an experiment showed where processor time alone did not."""
     if support.state != "missing" and not (support.state == "shown" and support.time == "user" and not support.side):
         return support
     for kind in _kinds(rule, seen):
         found = kind.judge(evidence, seen, support) if kind is SIDE else None
         if found is not None and found.side is not None:
             text = f"{support.text}; {found.text}"
-            told = changed(support, text=text, evidence=(*support.evidence, *found.evidence))
-            return work_of(evidence, seen, found.side, found.text) or told
+            reported = changed(support, text=text, evidence=(*support.evidence, *found.evidence))
+            return work_of(evidence, seen, found.side, found.text) or reported
     return support
 
 
@@ -94,9 +94,9 @@ def _kinds(rule: Rule, seen: Observation) -> tuple[RivalKind, ...]:
 
 def uncontested(rule: Rule, seen: Observation) -> Contest:
     """The rule's cause by itself, where no rival of it can be looked at."""
-    told = RIVALS.get(rule.code)
+    reported = RIVALS.get(rule.code)
     hypotheses = seen.hypotheses or rule.hypotheses or (rule.cause,)
-    return Contest((), told.claim if told else None, seen.cause or rule.cause, hypotheses, is_over=False)
+    return Contest((), reported.claim if reported else None, seen.cause or rule.cause, hypotheses, is_over=False)
 
 
 def _rival(kind: RivalKind, found: Judged) -> Rival:
@@ -115,8 +115,8 @@ def _claim(
     rule: Rule, seen: Observation, support: Support, judged: Sequence[Judged], won: Rival | None
 ) -> Claim | None:
     """Time and side as they were measured, the rest as law and rule have it."""
-    told = RIVALS.get(rule.code)
-    base = won.claim if won else told.claim if told else None
+    reported = RIVALS.get(rule.code)
+    base = won.claim if won else reported.claim if reported else None
     if base is None:
         return None
     side = next((one.side for one in judged if one.side), support.side)
@@ -125,7 +125,7 @@ def _claim(
         base,
         time=base.time if won else support.time or base.time,
         side=base.side or side,
-        by=base.by if won and base.by else law or base.by or (told.claim.by if told else None),
+        by=base.by if won and base.by else law or base.by or (reported.claim.by if reported else None),
     )
 
 

@@ -93,7 +93,7 @@ def by_processor_time(evidence: Evidence, seen: Observation, support: Support) -
     if support.time == "kernel":
         return Judged("refuted", "the kernel's time or work accounts for the excess", support.evidence)
     if support.time is None or support.side is None:
-        return Judged("standing", "which side works, and where, is not told by processor time")
+        return Judged("standing", "which side works, and where, is not reported by processor time")
     does = "works in user space" if support.time == "user" else "sleeps"
     by = f" for each {_unit(seen)}" if _unit(seen) else ""
     claim = Claim(time=support.time, side=support.side, by=None)
@@ -126,7 +126,7 @@ def by_side(varied: Varied) -> Judge:
 
 
 def by_law(named: Collection[str], words: str, true_of: Collection[str] = ()) -> Judge:
-    """Refuted where a law of these names foretold new points, and the rival's own law was not chosen.
+    """Refuted where a law of these names predicted new points, and the rival's own law was not chosen.
 
     Args: true_of: the rival's own.
     """
@@ -135,8 +135,8 @@ def by_law(named: Collection[str], words: str, true_of: Collection[str] = ()) ->
         law = seen.law
         if law is None or law.name not in {*named, *true_of}:
             return Judged("standing", "no law tells them apart")
-        if not law.is_foretold:
-            return Judged("standing", f"'{law.name}' fits, and has not foretold a new point")
+        if not law.is_predicted:
+            return Judged("standing", f"'{law.name}' fits, and has not predicted a new point")
         if law.name in named:
             return Judged("refuted", words.format(law=law.name))
         return Judged("true", f"law '{law.name}'")
@@ -159,7 +159,7 @@ def by_witness(words: str) -> Judge:
     def judge(_: Evidence, __: Observation, support: Support) -> Judged:
         if support.state == "shown":
             return Judged("refuted", words, support.evidence)
-        return Judged("standing", "the witness that would tell them apart is missing")
+        return Judged("standing", "the witness that would distinguish them is missing")
 
     return judge
 

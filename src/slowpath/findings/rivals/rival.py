@@ -20,7 +20,7 @@ class Judged:
     """What an experiment showed. text: why, with the numbers.
 
     cause, claim: of the rival, where the experiment says more than the table.  side: who spends the excess, where the
-    experiment told that.
+    experiment showed that.
     """
 
     state: State

@@ -32,7 +32,7 @@ MEAN_ONLY = {
 class Row:
     """One line of a table: the mean time of one operation, and every column as printed.
 
-    operation_s: None when it can't be told, and then `reason` says why. repetitions: operations in the mean; None:
+    operation_s: None when it can't be reported, and then `reason` says why. repetitions: operations in the mean; None:
     not printed. columns: header -> value in the unit that the header names. wrong: why the row counts as failed.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a law foretold: in lines, and as marks of its picture."""
+"""What a law predicted: in lines, and as marks of its picture."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def forecast_lines(law: LawResult | None) -> list[str]:
 def marks(law: LawResult, name: str) -> list[Mark]:
     """Of the places that lie on an axis.  Args: name: what is on it."""
     return [
-        Mark(one.place[name], one.foretold_s, one.interval, one.seen_s)
+        Mark(one.place[name], one.predicted_s, one.interval, one.seen_s)
         for one in law.forecasts
         if name in one.place and one.seen_s is not None
     ]

@@ -85,7 +85,7 @@ def _usual(cells: Iterable[CellResult]) -> dict[str, set[str]]:
     return found
 
 
-_NEVER_TOLD = ("datatype", "op", "calls", "arrival_ratio")  # they follow from the collective, or from nothing
+_NEVER_SHOWN = ("datatype", "op", "calls", "arrival_ratio")  # they follow from the collective, or from nothing
 
 
 def _panel(cells: Sequence[CellResult], results: Results, usual: Mapping[str, set[str]]) -> Panel:
@@ -114,9 +114,9 @@ def _where(cell: CellResult, results: Results, usual: Mapping[str, set[str]]) ->
     words += [f"{ranks} ranks"] if ranks else []
     words += [cell.environment] if len(run.environments) > 1 else []
     words += [cell.placement] if len(run.placements) > 1 and not (place and place.ranks) else []
-    told = {k: v for k, v in _settings(cell).items() if k not in _NEVER_TOLD and len(usual[k]) > 1}
+    reported = {k: v for k, v in _settings(cell).items() if k not in _NEVER_SHOWN and len(usual[k]) > 1}
     standard = {"start": "blocking", "in_place": "off", "shape": "elements", "communicator": "world", "members": "all"}
-    return words + [f"{k.replace('_', ' ')} {v}" for k, v in told.items() if standard.get(k) != v]
+    return words + [f"{k.replace('_', ' ')} {v}" for k, v in reported.items() if standard.get(k) != v]
 
 
 def _length(cell: CellResult) -> int:

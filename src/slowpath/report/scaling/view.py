@@ -14,11 +14,11 @@ from slowpath.core.results import Results
 from slowpath.report import format as fmt
 from slowpath.report.figure import Figure, Table
 from slowpath.report.svg import scaling_curve
-from slowpath.report.svg.scaling_curve import Curve, Foretold
+from slowpath.report.svg.scaling_curve import Curve, Predicted
 
 FILE = "scaling.csv"
 QUANTITY, TITLE = "rounds", "rounds of messages"
-HEAD = ["Collective", "Ranks counted", "Law in p", "Exponent", "Held-out point", "Foretold (extrapolated)"]
+HEAD = ["Collective", "Ranks counted", "Law in p", "Exponent", "Held-out point", "Predicted (extrapolated)"]
 _COLUMNS = ("mpi", "environment", "placement", "collective", "quantity", "ranks", "kind", "value", "low", "high", "law")
 Where = tuple[str, str]
 
@@ -53,13 +53,13 @@ def _by_where(results: Results) -> dict[Where, list[RankScaling]]:
 
 
 def _curves(each: Sequence[RankScaling]) -> list[Curve]:
-    """One a label; a library that changes its algorithm has several laws, of which the last one foretells."""
+    """One a label; a library that changes its algorithm has several laws, of which the last one predicts."""
     found = []
     for label in dict.fromkeys(one.label for one in each):
         parts = [one for one in each if one.label == label]
         counted = tuple((point.ranks, point.value) for one in parts for point in one.points)
-        fitted = tuple(_fitted(one) for one in parts if one.is_exact or one.foretold)
-        far = tuple(Foretold(f.ranks, f.value, (f.interval[0], f.interval[1])) for f in parts[-1].foretold)
+        fitted = tuple(_fitted(one) for one in parts if one.is_exact or one.predicted)
+        far = tuple(Predicted(f.ranks, f.value, (f.interval[0], f.interval[1])) for f in parts[-1].predicted)
         found.append(Curve(label, counted, fitted, far))
     return found
 
@@ -72,7 +72,7 @@ def _row(one: RankScaling) -> list[str]:
     first, last = one.points[0].ranks, one.points[-1].ranks
     held, law = one.held_out, one.law or one.reason or fmt.MISSING
     tested = fmt.MISSING if held is None else f"{held.ranks} ranks: {'holds' if held.holds else 'does not hold'}"
-    far = "; ".join(f"{f.value:.0f} at {f.ranks}" for f in one.foretold) or one.reason or fmt.MISSING
+    far = "; ".join(f"{f.value:.0f} at {f.ranks}" for f in one.predicted) or one.reason or fmt.MISSING
     return [one.label, f"{first} to {last}", law, _exponent(one), tested, far]
 
 
@@ -92,7 +92,7 @@ def scaling_lines(results: Results) -> list[str]:
         lines.append(f"Rounds of messages over ranks, {mpi}, {environment}: counted, then by the law (extrapolated)")
         for one in each:
             counted = ", ".join(f"{point.value:.0f} at {point.ranks}" for point in one.points)
-            far = ", ".join(f"{f.value:.0f} at {f.ranks}" for f in one.foretold)
+            far = ", ".join(f"{f.value:.0f} at {f.ranks}" for f in one.predicted)
             beyond = f"{one.law}: {far}" if far else one.reason or "no law"
             lines.append(f"  {one.label.ljust(width)}  {counted}; {beyond}")
     return lines
@@ -115,5 +115,5 @@ def scaling_files(results: Results) -> dict[str, str]:
 def _points(one: RankScaling) -> Iterator[tuple[str, int, float, tuple[float | None, float | None]]]:
     for point in one.points:
         yield "counted", point.ranks, point.value, (None, None)
-    for far in one.foretold:
+    for far in one.predicted:
         yield "extrapolated", far.ranks, far.value, (far.interval[0], far.interval[1])

@@ -36,10 +36,10 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What the law foretold at a place, its interval, and what was seen there, seconds; None: not measured."""
+    """What the law predicted at a place, its interval, and what was seen there, seconds; None: not measured."""
 
     x: float
-    foretold_s: float
+    predicted_s: float
     interval: tuple[float, float]
     seen_s: float | None
 
@@ -77,13 +77,13 @@ def chart(
     axis: Axis,
     y_title: str,
     title: str,
-    foretold: Sequence[Mark] = (),
+    predicted: Sequence[Mark] = (),
 ) -> Markup | None:
     """The picture, as wide as its box; None without two places on the axis."""
     dots = [dot for line in lines for dot in line.dots if dot.value_s > 0]
-    places = sorted({dot.x for dot in dots} | {mark.x for mark in foretold})
+    places = sorted({dot.x for dot in dots} | {mark.x for mark in predicted})
     drawn = [v for dot in dots for v in (dot.value_s, dot.law_s, *(dot.interval or ()))]
-    drawn += [v for mark in foretold for v in (mark.foretold_s, mark.seen_s, *mark.interval)]
+    drawn += [v for mark in predicted for v in (mark.predicted_s, mark.seen_s, *mark.interval)]
     ends = spanning(drawn, least=2.0, margin=1.2)
     if len(places) < 2 or ends is None:
         return None
@@ -94,11 +94,11 @@ def chart(
     content = frame.levels([(y(tick), short_time(tick)) for tick in y.ticks(5)]) + frame.uprights(ticks)
     content += "".join(_limit(one, x, frame) for one in limits)
     content += "".join(_line(line, place, limits, x, y) for place, line in enumerate(lines))
-    content += "".join(_foretold(mark, x, y) for mark in foretold)
+    content += "".join(_predicted(mark, x, y) for mark in predicted)
     content += _names(lines, y, frame) + frame.titles(axis.title, y_title)
     words = _described(dots, lines, limits, axis)
-    if foretold:
-        words += f" {fmt.plural(len(foretold), 'forecast')}: hollow, with what was seen, filled."
+    if predicted:
+        words += f" {fmt.plural(len(predicted), 'forecast')}: hollow, with what was seen, filled."
     return picture(content, title, words, height=HEIGHT, class_="law")
 
 
@@ -157,12 +157,12 @@ def _line(line: Line, place: int, limits: Sequence[Limit], x: Scale, y: LogScale
     return content
 
 
-def _foretold(mark: Mark, x: Scale, y: LogScale) -> str:
+def _predicted(mark: Mark, x: Scale, y: LogScale) -> str:
     """Hollow with its interval, beside what was seen."""
     where = percent(x(mark.x))
     low, high = (y(end) for end in mark.interval)
-    content = element("line", x1=where, x2=where, y1=low, y2=high, class_="foretold")
-    content += element("circle", cx=where, cy=y(mark.foretold_s), r=6, class_="foretold")
+    content = element("line", x1=where, x2=where, y1=low, y2=high, class_="predicted")
+    content += element("circle", cx=where, cy=y(mark.predicted_s), r=6, class_="predicted")
     if mark.seen_s is not None:
         content += element("circle", cx=where, cy=y(mark.seen_s), r=2.5, class_="seen")
     return content

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts over the number of ranks: as counted, the law through them, and what it foretells, hollow and dashed."""
+"""Counts over the number of ranks: as counted, the law through them, and what it predicts, hollow and dashed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST = len(STYLES)  # curves of one panel
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class Predicted:
     """Beyond what was counted."""
 
     ranks: int
@@ -29,21 +29,21 @@ class Foretold:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One collective: (ranks, value) by ranks as counted, and as each law has it; then what the last law foretells."""
+    """One collective: (ranks, value) by ranks as counted, and as each law has it; then what the last law predicts."""
 
     label: str
     counted: tuple[tuple[int, float], ...]
     fitted: tuple[tuple[tuple[int, float], ...], ...]
-    foretold: tuple[Foretold, ...]
+    predicted: tuple[Predicted, ...]
 
 
 def chart(curves: Sequence[Curve], y_title: str, title: str) -> Markup | None:
     """One panel of at most MOST curves; None without a value above zero."""
     values = [v for one in curves for _, v in one.counted]
-    values += [v for one in curves for far in one.foretold for v in (far.value, *far.interval)]
+    values += [v for one in curves for far in one.predicted for v in (far.value, *far.interval)]
     ranks = [float(p) for one in curves for p, _ in one.counted]
     last = max(ranks, default=0.0)
-    ranks += [float(far.ranks) for one in curves for far in one.foretold]
+    ranks += [float(far.ranks) for one in curves for far in one.predicted]
     across, up = spanning(ranks, margin=1.0), spanning([v for v in values if v > 0], least=1.5, margin=1.1)
     if across is None or up is None:
         return None
@@ -52,12 +52,12 @@ def chart(curves: Sequence[Curve], y_title: str, title: str) -> Markup | None:
     content = frame.y_axis(y, lambda tick: f"{tick:g}", 6) + frame.x_axis(x, _ticks(ranks, x), lambda tick: f"{tick:g}")
     content += text(y_title, 4, 14, None, "axis-title")
     content += text("ranks", (frame.left + frame.right) / 2, frame.bottom + 34, "middle", "axis-title")
-    if any(one.foretold for one in curves):
+    if any(one.predicted for one in curves):
         at = x(last)
         content += element("line", x1=at, x2=at, y1=frame.top, y2=frame.bottom, class_="critical")
         content += text("extrapolated →", at + 4, frame.top + 10, None, "label")
     content += "".join(_curve(one, place, x, y) + _legend(one, place) for place, one in enumerate(curves))
-    described = f"{fmt.plural(len(curves), 'curve')} over ranks. Filled: counted. Hollow, dashed: foretold."
+    described = f"{fmt.plural(len(curves), 'curve')} over ranks. Filled: counted. Hollow, dashed: predicted."
     return picture(content, title, described, height=PLOT_HEIGHT + LINE * len(curves), width=WIDTH)
 
 
@@ -73,10 +73,10 @@ def _ticks(ranks: Sequence[float], x: LogScale) -> list[float]:
 def _curve(one: Curve, place: int, x: LogScale, y: LogScale) -> str:
     style = STYLES[place % len(STYLES)]
     content = "".join(_line(law, f"line {style}", x, y) for law in one.fitted)
-    if one.foretold and one.fitted:
-        beyond = (one.fitted[-1][-1], *((far.ranks, far.value) for far in one.foretold))
-        content += _line(beyond, f"line {style} foretold", x, y)
-    for far in one.foretold:
+    if one.predicted and one.fitted:
+        beyond = (one.fitted[-1][-1], *((far.ranks, far.value) for far in one.predicted))
+        content += _line(beyond, f"line {style} predicted", x, y)
+    for far in one.predicted:
         at, (low, high) = x(far.ranks), far.interval
         if low > 0:
             content += element("line", x1=at, x2=at, y1=y(low), y2=y(high), class_=f"whisker {style}")

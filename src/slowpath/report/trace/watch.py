@@ -108,14 +108,16 @@ def _messages(whole: Attributed, numbers: Mapping[int, int], known: list[Communi
     flows = ({int(row): pair for pair, row in enumerate(rows.tolist())} for rows in (found.send, found.receive))
     for kind, side, pairs in zip(("send", "receive"), (found.sends, found.receives), flows, strict=True):
         calls = side.posted if kind == "send" else side.done
-        for row, (told, call) in enumerate(zip(side.told.tolist(), calls.tolist(), strict=True)):
+        for row, (reported, call) in enumerate(zip(side.reported.tolist(), calls.tolist(), strict=True)):
             parent = int(parents[call]) if call != NO_EVENT else NO_EVENT
             if parent == NO_EVENT:
                 continue
-            number = _shared(events, told, numbers, known)
+            number = _shared(events, reported, numbers, known)
             flow = (pairs[row],) if row in pairs else ()
-            tag = min(max(int(events.tag[told]), 0), _LARGEST_TAG)
-            hung[parent].append(Message(kind, int(events.peer[told]), tag, int(events.bytes[told]), flow, number))
+            tag = min(max(int(events.tag[reported]), 0), _LARGEST_TAG)
+            hung[parent].append(
+                Message(kind, int(events.peer[reported]), tag, int(events.bytes[reported]), flow, number)
+            )
     for event in np.flatnonzero(events.has(Kind.ONE_SIDED) & (events.peer >= 0) & events.is_timed).tolist():
         kind_ = _MOVES.get(world.calls[events.call[event]].removesuffix("_c"))
         if kind_:
@@ -123,11 +125,11 @@ def _messages(whole: Attributed, numbers: Mapping[int, int], known: list[Communi
     return hung
 
 
-def _shared(events: Events, told: int, numbers: Mapping[int, int], known: list[Communicator]) -> int:
+def _shared(events: Events, reported: int, numbers: Mapping[int, int], known: list[Communicator]) -> int:
     """The communicator of a message; that of all ranks where its own is not known or does not hold both."""
-    number = numbers.get(int(events.communicator[told]), 0)
+    number = numbers.get(int(events.communicator[reported]), 0)
     members = known[number].members
-    return number if number == 0 or {int(events.rank[told]), int(events.peer[told])} <= set(members) else 0
+    return number if number == 0 or {int(events.rank[reported]), int(events.peer[reported])} <= set(members) else 0
 
 
 def _collectives(

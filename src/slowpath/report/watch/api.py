@@ -96,8 +96,8 @@ class Watch:
         events, found = self.attributed.events, self.attributed.found
         sends, receives = found.sends.take(found.send), found.receives.take(found.receive)
         made = np.zeros(found.send.size, MESSAGE)
-        made["source"], made["destination"] = events.rank[sends.told], events.rank[receives.told]
-        made["tag"], made["bytes"] = events.tag[sends.told], events.bytes[sends.told]
+        made["source"], made["destination"] = events.rank[sends.reported], events.rank[receives.reported]
+        made["tag"], made["bytes"] = events.tag[sends.reported], events.bytes[sends.reported]
         for name, times, rows in (
             ("sent_s", events.start_s, sends.posted),
             ("posted_s", events.start_s, receives.posted),

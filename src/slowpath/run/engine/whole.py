@@ -48,7 +48,7 @@ def trusted_folder(environ: Mapping[str, str]) -> Path:
 
 
 def usable_engine(folder: Path, environ: Mapping[str, str], tell: Tell = lambda _: None) -> Engine | None:
-    """The engine in this folder of the cache; None: there is none, or it must not be run, and `tell` is told why.
+    """The engine in this folder of the cache; None: there is none, or it must not be run, and `tell` gets the reason.
 
     Raises: EnvironmentFailure: as `trusted_folder`.
     """

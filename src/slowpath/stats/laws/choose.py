@@ -27,7 +27,7 @@ UNEXPLAINED = 0.1  # share of the variance of the logarithm of the times that a 
 class Choice:
     """winner: the law that holds; None with `refused` saying why. runner_up: the best other law, shown always; None
     where no other could be fitted. fits: all that could be, best first. not_fitted: law -> why it could not be.
-    separating: where to measure so that they are told apart, empty when refused for another reason or not refused.
+    separating: where to measure so that they are distinguished, empty when refused for another reason or not refused.
     detectable_ratio: where "constant" wins,
     the change over the sweep that could still hide.
     """
@@ -115,7 +115,7 @@ def _objection(
     sigma_ratio = centre.sigma_ratio
     expected = float(np.median(centre.sigma_ratio)) * first.centre.scale
     for other in others:
-        if other.centre.evidence - first.centre.evidence >= MARGIN and not _foretells(other, first):
+        if other.centre.evidence - first.centre.evidence >= MARGIN and not _predicts(other, first):
             continue
         if contains(other.centre, first.centre, sigma_ratio) or contains(first.centre, other.centre, sigma_ratio):
             continue
@@ -128,7 +128,7 @@ def _objection(
     return None, ()
 
 
-def _foretells(other: Fit, first: Fit) -> bool:
+def _predicts(other: Fit, first: Fit) -> bool:
     """Not far behind, and clearly better at points that are left out: then the two criteria disagree."""
     if other.left_out_ratio is None or first.left_out_ratio is None:
         return False
@@ -137,7 +137,7 @@ def _foretells(other: Fit, first: Fit) -> bool:
 
 
 def _apart(first: str, second: str, chi2: float, places: bool) -> str:
-    """One line: what can't be told apart, why and what to do."""
+    """One line: what can't be distinguished, why and what to do."""
     todo = "measure the separating points" if places else "no point near these tells them apart; vary another quantity"
     if chi2 < ALIKE:
         return f"'{first}' and '{second}' are the same curve on these points; {todo}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forecasts in words: `foretold 41.2 us [38.9, 43.6] at an allocation of 6 MiB, seen 42.0 us`. Pure."""
+"""Forecasts in words: `predicted 41.2 us [38.9, 43.6] at an allocation of 6 MiB, seen 42.0 us`. Pure."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def forecast_words(one: Forecast) -> str:
     """One line; without what was seen where that was not measured."""
     low, high = one.interval
     half_s = (high - low) / 2
-    value, *ends = (format_time(time_s, half_s) for time_s in (one.foretold_s, low, high))
+    value, *ends = (format_time(time_s, half_s) for time_s in (one.predicted_s, low, high))
     unit = f" {value.split()[-1]}"
     if all(end.endswith(unit) for end in ends):
         ends = [end.removesuffix(unit) for end in ends]
-    words = f"foretold {value} [{', '.join(ends)}] at {place_words(one.place)}"
+    words = f"predicted {value} [{', '.join(ends)}] at {place_words(one.place)}"
     if one.seen_s is None:
         return f"{words}, not measured"
     return f"{words}, seen {format_time(one.seen_s, half_s)}"
@@ -66,6 +66,6 @@ def open_words(fits: str, forecasts: Sequence[Forecast]) -> str:
     """Why a cause can't rest on the law that is named."""
     seen = [one for one in forecasts if one.seen_s is not None and not one.held]
     if not seen:
-        return f"fits '{fits}', not foretold yet"
+        return f"fits '{fits}', not predicted yet"
     shown = "; ".join(forecast_words(one) for one in seen[:SHOWN])
-    return f"fits '{fits}', too noisy to be foretold: {shown}"
+    return f"fits '{fits}', too noisy to be predicted: {shown}"

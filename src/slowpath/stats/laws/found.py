@@ -70,12 +70,12 @@ class FittedPoint:
 
 
 Kind = Literal["held out", "later"]
-Foretold = Literal["held", "failed", "undecided", "not made"]
+Predicted = Literal["held", "failed", "undecided", "not made"]
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a law foretells at a place that it was not fitted to, seconds.
+    """What a law predicts at a place that it was not fitted to, seconds.
 
     kind: "held out" of the sweep itself, or "later": measured afterwards.  interval: prediction interval at 95 % for
     this place alone.  joint_ratio: half the interval, as a ratio, by which all places of the law are judged together.
@@ -85,7 +85,7 @@ class Forecast:
 
     place: Mapping[str, float]
     kind: Kind
-    foretold_s: float
+    predicted_s: float
     interval: Interval
     joint_ratio: float
     span_s: float
@@ -115,7 +115,7 @@ class FittedLaw:
     residual_ratio: root mean square over points.  left_out_ratio: error at points left out of the fit.
     separating: points that would tell the candidates apart.  points, launches: of the sweep.  drawn: its points.
     is_excess: times are slow minus fast.  fits: the law that fits, also where it may not be named.
-    forecasts: what it foretold, the outermost place first.  foretold: what came of them.  source: None: of no cells.
+    forecasts: what it predicted, the outermost place first.  predicted: what came of them.  source: None: of no cells.
     """
 
     name: str | None
@@ -133,7 +133,7 @@ class FittedLaw:
     is_excess: bool = False
     fits: str | None = None
     forecasts: tuple[Forecast, ...] = ()
-    foretold: Foretold = "not made"
+    predicted: Predicted = "not made"
     source: LawSource | None = None
 
     @property
@@ -141,9 +141,9 @@ class FittedLaw:
         return self.name is not None
 
     @property
-    def is_foretold(self) -> bool:
-        """Whether it is named and new points came out as it foretold them."""
-        return self.is_named and self.foretold == "held"
+    def is_predicted(self) -> bool:
+        """Whether it is named and new points came out as it predicted them."""
+        return self.is_named and self.predicted == "held"
 
 
 def formula_words(law: FittedLaw) -> str:

@@ -55,14 +55,14 @@ _EXACT: tuple[tuple[str, Formula, float], ...] = (
 @dataclass(frozen=True)
 class Growth:
     """formula: in p.  exponent: e; None: it does not change with p.  interval: 95 %, equal ends where the formula is
-    exact.  foretell: p -> value and the range that the points leave.
+    exact.  predict: p -> value and the range that the points leave.
     """
 
     formula: str
     is_exact: bool
     exponent: float | None
     interval: Interval | None
-    foretell: Callable[[float], tuple[float, Interval]]
+    predict: Callable[[float], tuple[float, Interval]]
 
 
 def growth(ranks: Sequence[float] | Floats, values: Sequence[float] | Floats, sigma: Floats | None = None) -> Growth:
@@ -102,11 +102,11 @@ def _exact(p: Floats, y: Floats) -> Growth | None:
 
 
 def _at(formula: Formula, slope: float, constant: float) -> Callable[[float], tuple[float, Interval]]:
-    def foretell(ranks: float) -> tuple[float, Interval]:
+    def predict(ranks: float) -> tuple[float, Interval]:
         value = constant + slope * float(formula(np.array([ranks]))[0])
         return value, (value, value)
 
-    return foretell
+    return predict
 
 
 def _sum(slope: float, words: str, constant: float) -> str:
@@ -187,14 +187,14 @@ def _profiled(lines: Sequence[_Line], p: Floats, name: str, place: Callable[[flo
     inside = [line for line in lines if line.chi - best.chi <= reach * variance + 1e-12]
     scale = float(np.sqrt(variance))
 
-    def foretell(ranks: float) -> tuple[float, Interval]:
+    def predict(ranks: float) -> tuple[float, Interval]:
         x = place(ranks)
         ends = [line.at(x, scale) for line in inside]
         low, high = min(value - 2 * error for value, error in ends), max(value + 2 * error for value, error in ends)
         return best.at(x, scale)[0], (low, high)
 
     interval = (round(inside[0].exponent, 2), round(inside[-1].exponent, 2))
-    return Growth(_words(best, name), False, round(best.exponent, 2), interval, foretell)
+    return Growth(_words(best, name), False, round(best.exponent, 2), interval, predict)
 
 
 def _words(line: _Line, name: str) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forecasts of a sweep's own points: each third one is set apart before any law is fitted, the largest among them.
 
-The law and its shape are chosen without them, and foretell them. This stands for a later measurement where none was
+The law and its shape are chosen without them, and predict them. This stands for a later measurement where none was
 made: the places were picked by their number, not by their times. What it can't stand for is a place beyond the sweep,
 or another day; where both are there, the later measurement decides.
 """
@@ -15,8 +15,8 @@ import numpy as np
 from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.drawn import STANDARD_ERRORS
 from slowpath.stats.laws.fit import Fit
-from slowpath.stats.laws.foretell import foretell, judged, teller
 from slowpath.stats.laws.found import Forecast, Kind
+from slowpath.stats.laws.predict import judged, predict, teller
 from slowpath.stats.laws.sweep import Sweep
 
 EACH = 3  # of so many points one is set apart
@@ -28,7 +28,7 @@ Choose = Callable[[Sweep], Fit | None]
 
 
 def set_apart(sweep: Sweep) -> list[int]:
-    """Points to be foretold, the outermost first; empty where too few would be left.
+    """Points to be predicted, the outermost first; empty where too few would be left.
 
     They are spread along what varies by multiples of the golden ratio, from the largest value down, so that they fall
     into step with nothing that repeats, as the remainders of lengths do.
@@ -44,7 +44,7 @@ def set_apart(sweep: Sweep) -> list[int]:
 
 
 def held_out(sweep: Sweep, named: str, choose: Choose) -> tuple[Forecast, ...]:
-    """What the law foretells of the points that were set apart, the outermost first.
+    """What the law predicts of the points that were set apart, the outermost first.
 
     Args:    named: the law of the whole sweep.  choose: the law of a sweep, by the same rules.
     Returns: nothing where the points that are left name no law, or another one.
@@ -63,7 +63,7 @@ def held_out(sweep: Sweep, named: str, choose: Choose) -> tuple[Forecast, ...]:
     for point in apart:
         place = {name: float(values[point]) for name, values in sweep.covariates.items()}
         error = float(whole.sigma_ratio[point])
-        forecast = foretell(law, place, error**2, len(apart), KIND)
+        forecast = predict(law, place, error**2, len(apart), KIND)
         if forecast is not None:
             seen_s, reach = float(whole.centre_s[point]), float(np.exp(STANDARD_ERRORS * error))
             found.append(judged(forecast, seen_s, (seen_s / reach, seen_s * reach)))

@@ -17,9 +17,9 @@ from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.curve import FLOOR_RATIO, Curve, curve
 from slowpath.stats.laws.drawn import STANDARD_ERRORS
 from slowpath.stats.laws.fit import Fit
-from slowpath.stats.laws.foretell import foretell, judged, teller
 from slowpath.stats.laws.found import Forecast, Kind
 from slowpath.stats.laws.new_places import new_places
+from slowpath.stats.laws.predict import judged, predict, teller
 from slowpath.stats.laws.sweep import Sweep, make_sweep
 
 ROUNDS = 6  # launches in which they are measured
@@ -37,7 +37,7 @@ def to_measure(fit: Fit, sweep: Sweep, centre: Curve) -> tuple[Forecast, ...]:
     new = float(np.median(one_launch)) / ROUNDS + FLOOR_RATIO**2
     drift = MEDIAN_OF_FEW / ANCHORS * (new + float(np.median(centre.sigma_ratio**2)))
     law, places = teller(fit, centre, sweep), new_places(fit, sweep)
-    found = [foretell(law, place, new + drift, len(places), KIND) for place in places]
+    found = [predict(law, place, new + drift, len(places), KIND) for place in places]
     return tuple(one for one in found if one is not None)
 
 

@@ -38,7 +38,7 @@ class Variant:
 
     searched: numbers of the shape that were chosen freely along the sweep (places of switches); they count as
     parameters. turned: where such a number is continuous, the slope of the last column by its logarithm, shape
-    (points,): what is not known of it widens what the law foretells.
+    (points,): what is not known of it widens what the law predicts.
     """
 
     label: str
@@ -52,7 +52,7 @@ class Variant:
 class Law:
     """name: short, unique.  formula: for people.  needs: why it can't be fitted to these covariates, or None.
     variants: its shapes on this sweep.  probes: places that tell it from others, near the ones given.
-    shape_matters: which variant holds is part of the claim, so two that can't be told apart are refused; else
+    shape_matters: which variant holds is part of the claim, so two that can't be distinguished are refused; else
     (places of a switch) what fits as well widens the bracket.  placed: in place of variants, where these are too many
     to be tried one by one and the times tell which are worth it: (covariates, centre_s, sigma_ratio).
     along: covariates that it is about, one of which must have `fewest` values or more: its parameters, limits included,

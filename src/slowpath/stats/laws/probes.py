@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places that a sweep did not hold but could have: where to look when two laws can't be told apart."""
+"""Places that a sweep did not hold but could have: where to look when two laws can't be distinguished."""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@
     t = a + b (1 - exp(-length / c))
 
 c is searched where the times want it, but only where the levelling off was seen: the longest length is at least
-SEEN times c. A curve that is still straight at its end is not told from a line, and no law says where it would end.
+SEEN times c. A curve that is still straight at its end is not distinguished from a line, and no law says where it
+would end.
 """
 
 from __future__ import annotations

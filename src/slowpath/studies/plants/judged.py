@@ -92,8 +92,8 @@ def _law(plant: Plant, one: Finding, results: Results, baseline: Baseline) -> tu
     law = one.law
     if law is None or law.name is None:
         return "open", "no law is named"
-    if law.foretold != "held":  # the report calls it a fit
-        return "open", f"'{law.name}' fits and has not foretold: {law.foretold}"
+    if law.predicted != "held":  # the report calls it a fit
+        return "open", f"'{law.name}' fits and has not predicted: {law.predicted}"
     points = [point for point in law.drawn if point.fitted_s is not None]
     planted = [_planted(plant, one, point, results) for point in points]
     if not points or any(value is None for value in planted):

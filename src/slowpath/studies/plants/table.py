@@ -17,7 +17,7 @@ MARKS = ("law", "limit", "explanation")
 
 @dataclass(frozen=True)
 class Forecasts:
-    """Of the laws of all findings, measured later: how many were seen within the interval that was foretold."""
+    """Of the laws of all findings, measured later: how many were seen within the interval that was predicted."""
 
     within: int
     measured: int

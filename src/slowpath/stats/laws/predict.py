@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a law foretells at places it was not fitted to, with the interval in which the next measurement should lie.
+"""What a law predicts at places it was not fitted to, with the interval in which the next measurement should lie.
 
 The prediction interval of a regression (Draper and Smith, Applied Regression Analysis, 3rd ed., section 3.1; for a mean
 of m later values Hahn and Meeker, Statistical Intervals, 1991, section 4.8), in logarithms of times:
@@ -24,12 +24,12 @@ from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.centre import CentreFit, design
 from slowpath.stats.laws.curve import PRIOR_DF, Curve
 from slowpath.stats.laws.fit import Fit
-from slowpath.stats.laws.found import Bracket, Forecast, Foretold, Kind
+from slowpath.stats.laws.found import Bracket, Forecast, Kind, Predicted
 from slowpath.stats.laws.law import Place
 from slowpath.stats.laws.sweep import Sweep
 
 LEVEL = 0.95
-NEAR_RATIO = 0.1  # of the foretold time, by which the seen one may differ
+NEAR_RATIO = 0.1  # of the predicted time, by which the seen one may differ
 MOST_OF_SPAN = 1 / 3  # half an interval over what the law explains: a wider one would hold without the law as well
 FEWEST_HELD = 0.5  # share of the places that must be decided for it
 OUTERMOST = 2  # places, one of which must have held: between its points a wrong law is right more often
@@ -37,7 +37,7 @@ OUTERMOST = 2  # places, one of which must have held: between its points a wrong
 
 @dataclass(frozen=True)
 class Teller:
-    """A law as it was fitted, ready to foretell. span_s: the time it is about: most less least fitted time, of a
+    """A law as it was fitted, ready to predict. span_s: the time it is about: most less least fitted time, of a
     constant all of it. covariance: of the coefficients, shape (columns, columns).
     """
 
@@ -96,9 +96,9 @@ def _columns(fit: CentreFit, covariates: Mapping[str, Floats]) -> Floats:
     return np.column_stack([matrix, fit.coefficients[-1] * fit.variant.turned(covariates)])
 
 
-def foretell(law: Teller, place: Place, variance_ratio: float, places: int, kind: Kind) -> Forecast | None:
-    """Args: variance_ratio: squared standard error to expect of the new centre.  places: that are foretold by this law:
-    all of them are judged together. Returns: without what was seen; None: the law says nothing of the place."""
+def predict(law: Teller, place: Place, variance_ratio: float, places: int, kind: Kind) -> Forecast | None:
+    """Args: variance_ratio: squared standard error to expect of the new centre.  places: predicted by this law; all
+    of them are judged together. Returns: without what was seen; None: the law says nothing of the place."""
     found = law.at(place)
     if found is None:
         return None
@@ -109,7 +109,7 @@ def foretell(law: Teller, place: Place, variance_ratio: float, places: int, kind
     return Forecast(
         place=dict(place),
         kind=kind,
-        foretold_s=time_s,
+        predicted_s=time_s,
         interval=(low, high),
         joint_ratio=float(np.exp(joint)),
         span_s=law.span_s,
@@ -126,22 +126,22 @@ def judged(forecast: Forecast, seen_s: float, seen_interval: tuple[float, float]
     """The forecast with what was seen, and whether it held.
 
     Args: widened: ratio, 1 or more, by which both ends move away: the seen value is known less well than expected.
-    It held where the seen time lies within the joint interval and within NEAR_RATIO of the foretold one, and the
+    It held where the seen time lies within the joint interval and within NEAR_RATIO of the predicted one, and the
     interval is narrow enough to tell the law from none. It failed where it lies outside of the interval. Else (None)
     the noise lets nothing be decided.
     """
     reach = forecast.joint_ratio * widened
-    ratio = seen_s / forecast.foretold_s
+    ratio = seen_s / forecast.predicted_s
     inside = 1 / reach <= ratio <= reach
     near = abs(ratio - 1) <= NEAR_RATIO
-    telling = forecast.foretold_s * (reach - 1) <= MOST_OF_SPAN * forecast.span_s
+    telling = forecast.predicted_s * (reach - 1) <= MOST_OF_SPAN * forecast.span_s
     held = False if not inside else True if near and telling else None
     return replace(forecast, seen_s=seen_s, seen_interval=seen_interval, held=held)
 
 
-def verdict(forecasts: Sequence[Forecast]) -> Foretold:
-    """Of all that a law foretold: failed where one place failed; held where none did, at least half of them held, and
-    of the OUTERMOST ones, which are foretold first, at least one did. What was measured later decides over what was
+def verdict(forecasts: Sequence[Forecast]) -> Predicted:
+    """Of all that a law predicted: failed where one place failed; held where none did, at least half of them held, and
+    of the OUTERMOST ones, which are predicted first, at least one did. What was measured later decides over what was
     set apart.
     """
     later = _verdict([one for one in forecasts if one.kind == "later"])
@@ -149,7 +149,7 @@ def verdict(forecasts: Sequence[Forecast]) -> Foretold:
     return later if later in ("held", "failed") or apart == "not made" else apart
 
 
-def _verdict(forecasts: Sequence[Forecast]) -> Foretold:
+def _verdict(forecasts: Sequence[Forecast]) -> Predicted:
     seen = [one for one in forecasts if one.seen_s is not None]
     if not seen:
         return "not made"

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from slowpath.core.nothing_measured import nothing_measured
 from slowpath.core.results import Results, RunResult
-from slowpath.findings.tally import Told
+from slowpath.findings.tally import RunFacts
 
 
-def told_of(results: Results) -> Told:
+def run_facts(results: Results) -> RunFacts:
     """Of results whose cells are concluded."""
     run = results.run
     measured = run.wall_s is not None and run.rounds > 0 and not run.imported
-    return Told(
+    return RunFacts(
         place=place_of(run),
         rounds=0 if run.imported else run.rounds,
         round_s=run.wall_s / run.rounds if measured and run.wall_s else None,

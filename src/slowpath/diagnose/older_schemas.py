@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""diagnosis.json as versions before schema 2 wrote it, in today's shape. Pure."""
+"""Convert diagnosis.json of schema 1 and 2 to today's schema 3. Pure."""
 
 from __future__ import annotations
 
@@ -26,8 +26,26 @@ _FIELDS: Mapping[str, Mapping[str, str]] = {
 }
 
 
+_RENAMED_IN_3: Mapping[str, str] = {"foretold": "predicted", "foretold_s": "predicted_s"}
+
+
 def upgraded(diagnosis: Json) -> Json:
-    """The same diagnosis in schema 2.  Raises: KeyError, TypeError, AttributeError: it is no diagnosis."""
+    """Return the same diagnosis in schema 3.
+
+    Raises:
+        KeyError, TypeError, AttributeError: it is no diagnosis.
+    """
+    in_schema_2 = diagnosis if diagnosis["schema"] == 2 else _schema_2(diagnosis)
+    return {**_renamed_everywhere(in_schema_2), "schema": 3}
+
+
+def _renamed_everywhere(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_RENAMED_IN_3.get(name, name): _renamed_everywhere(inner) for name, inner in value.items()}
+    return [_renamed_everywhere(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _schema_2(diagnosis: Json) -> Json:
     outcome = diagnosis.pop("together", None)
     return {
         **diagnosis,
