@@ -63,6 +63,7 @@ def proofs(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.needs("minutes")
 def test_a_variable_that_makes_a_program_faster_is_proven_and_one_that_does_not_is_not(
     slowpath: Slowpath, tmp_path: Path
 ) -> None:

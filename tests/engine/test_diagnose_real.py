@@ -25,6 +25,7 @@ from slowpath.run.engine.describe import describe
 from slowpath.run.libraries import Library
 from slowpath.run.progress import Quiet
 
+pytestmark = pytest.mark.needs("minutes")
 SURVEY = """
 [campaign]
 name = "survey"

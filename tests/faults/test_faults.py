@@ -24,6 +24,7 @@ from slowpath.mpi.find import find_mpi
 from slowpath.run.engine.build import engine_for
 from support.watch_results import a_proof
 
+pytestmark = pytest.mark.needs("minutes")
 # One that the run mends itself, one that takes the whole of it down, one of several that want its folder, and some of
 # other commands.
 NAMES = (
