@@ -74,6 +74,11 @@ class RankTime(Result, frozen=True, kw_only=True):
     unexplained_s: Annotated[NotNegative, means("the rest")]
     ended: Annotated[Literal["finalized", "without finalize", "killed", "not known"], means("how the record ends")]
 
+    @property
+    def waiting_s(self) -> float:
+        """All of the rank's waiting for others, seconds."""
+        return self.late_sender_s + self.late_receiver_s + self.imbalance_s
+
 
 class CallCount(Result, frozen=True, kw_only=True):
     """One MPI call over all ranks."""

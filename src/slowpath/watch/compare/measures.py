@@ -19,7 +19,6 @@ from slowpath.core.files import inside, read_bytes
 from slowpath.core.limits import FILE_BYTES
 from slowpath.core.units import format_bytes
 from slowpath.watch.folder import is_watch
-from slowpath.watch.report.view_time import waited
 from slowpath.watch.results import (
     RESULTS_FILE,
     CallCount,
@@ -131,7 +130,7 @@ def _whole(results: WatchResults) -> Iterator[Measure]:
     yield Measure(WHOLE, "wall seconds", results.program.wall_s, False, True)
     ranks = max(1, len(results.ranks))
     yield Measure(WHOLE, "seconds in MPI a rank", sum(rank.mpi_s for rank in results.ranks) / ranks, False, True)
-    yield Measure(WHOLE, "seconds waiting a rank", sum(map(waited, results.ranks)) / ranks, False, False)
+    yield Measure(WHOLE, "seconds waiting a rank", sum(rank.waiting_s for rank in results.ranks) / ranks, False, False)
 
 
 def _families(results: WatchResults) -> Iterator[Measure]:

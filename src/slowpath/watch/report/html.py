@@ -43,7 +43,7 @@ def _fewer(results: WatchResults, most: int) -> WatchResults:
     ranks = sorted({stretch.rank for stretch in results.slices})
     if len(ranks) <= most:
         return results
-    waits = {rank_time.rank: view_time.waited(rank_time) for rank_time in results.ranks}
+    waits = {known.rank: known.waiting_s for known in results.ranks}
     order = sorted(ranks, key=lambda rank: waits.get(rank, 0.0))
     kept = tuple(sorted((*order[: most // 2], *order[-(most - most // 2) :])))
     return replace(

@@ -12,7 +12,6 @@ from slowpath.report.figure import Table
 from slowpath.report.view_run import date
 from slowpath.watch.findings import MOST_UNEXPLAINED, unexplained_share
 from slowpath.watch.report import words
-from slowpath.watch.report.view_time import waited
 from slowpath.watch.results import Coverage, Wait, WatchedProgram, WatchResults
 
 CALLS_SHOWN = 12
@@ -41,7 +40,7 @@ def numbers(results: WatchResults) -> list[tuple[str, str]]:
         found.append((fmt.time(mean), "in MPI a rank"))
     if results.saved_s is not None:
         found.append((fmt.time(results.saved_s, results.saved_interval), "could be saved"))
-    waiting_s = sum(map(waited, results.ranks)) / max(1, len(results.ranks))
+    waiting_s = sum(rank.waiting_s for rank in results.ranks) / max(1, len(results.ranks))
     found += [(fmt.time(waiting_s), "waiting for others a rank")] if waiting_s else []
     return [*found, (fmt.percent(results.coverage.matched_share, 0), "of recorded messages matched")]
 

@@ -114,16 +114,11 @@ def _bar(rank: RankTime, scale: LinearScale) -> Row:
     return Row(f"rank {rank.rank}", rank.rank, track, f"{fmt.time(rank.mpi_s)} in MPI", note)
 
 
-def waited(rank: RankTime) -> float:
-    """All of a rank's waiting for others, seconds."""
-    return rank.late_sender_s + rank.late_receiver_s + rank.imbalance_s
-
-
 def _chosen(ranks: Sequence[RankTime]) -> tuple[list[RankTime], str]:
     """All, or those that wait least, which others wait for, and those that wait most."""
     if len(ranks) <= MOST_BARS:
         return list(ranks), "all ranks"
-    order, half = sorted(ranks, key=waited), MOST_BARS // 2
+    order, half = sorted(ranks, key=lambda rank: rank.waiting_s), MOST_BARS // 2
     picked = {rank.rank for rank in (*order[:half], *order[-half:])}
     words_ = f"of {words.count(len(ranks))} ranks the {half} that wait least and the {half} that wait most"
     return [rank for rank in order if rank.rank in picked], f"{words_}; ranks.csv has all"
