@@ -51,7 +51,7 @@ def scores(path: Path, found: Attributed) -> dict[str, Score]:
     keys = zip(*(messages[name].tolist() for name in ("source", "destination", "tag", "order")), strict=True)
     index = np.array([pair.get(key, -1) for key in keys])
     known = index >= 0
-    told, at = messages[known], index[known]
+    reported, at = messages[known], index[known]
     late, waited_send = np.zeros(len(at), dtype=bool), np.zeros(len(at), dtype=bool)
     events, reasons = found.events, found.reasons
     for why, target in ((Why.LATE_SENDER, late), (Why.LATE_RECEIVER, waited_send)):
@@ -60,27 +60,27 @@ def scores(path: Path, found: Attributed) -> dict[str, Score]:
         rows &= reasons.until_s < events.end_s[reasons.call]
         target[:] = np.isin(at, reasons.pair[rows])
     arrived = found.eager.arrived[at]
-    began_later = told["began_ns"] - told["entered_ns"]
-    left_before = told["posted_ns"] - told["left_ns"]
-    posted_later = told["posted_ns"] - told["began_ns"]
-    send, receive = found.found.send[at], found.found.receive[at]
-    sends, receives = found.found.sends, found.found.receives
-    began = _noted(found, events.start_s, sends.posted[send], told["began_ns"])
-    left = _noted(found, events.end_s, sends.done[send], told["left_ns"])
-    posted = _noted(found, events.start_s, receives.posted[receive], told["posted_ns"])
-    entered = _noted(found, events.start_s, receives.done[receive], told["entered_ns"])
-    must_wait = (told["is_synchronous"] == 1) | (told["bytes"] >= LARGE_BYTES)
+    began_later = reported["began_ns"] - reported["entered_ns"]
+    left_before = reported["posted_ns"] - reported["left_ns"]
+    posted_later = reported["posted_ns"] - reported["began_ns"]
+    send, receive = found.matched.send[at], found.matched.receive[at]
+    sends, receives = found.matched.sends, found.matched.receives
+    began = _noted(found, events.start_s, sends.posted[send], reported["began_ns"])
+    left = _noted(found, events.end_s, sends.done[send], reported["left_ns"])
+    posted = _noted(found, events.start_s, receives.posted[receive], reported["posted_ns"])
+    entered = _noted(found, events.start_s, receives.done[receive], reported["entered_ns"])
+    must_wait = (reported["is_synchronous"] == 1) | (reported["bytes"] >= LARGE_BYTES)
     short = ~must_wait
-    has_left = told["left_ns"] > 0  # of MPI_Sendrecv nobody knows when its send was over
+    has_left = reported["left_ns"] > 0  # of MPI_Sendrecv nobody knows when its send was over
     return {
         "matched": Score(int(known.sum()), len(messages)),
-        "right receive": _right(_posts(found, at), told),
+        "right receive": _right(_posts(found, at), reported),
         "late sender": _score(late, began_later > 0, began & entered & _apart(began_later)),
         "unexpected": _score(arrived, left_before > 0, short & has_left & left & posted & _apart(left_before)),
         "late receiver": _score(
             waited_send,
-            must_wait & (posted_later > 0) & (told["left_ns"] > told["posted_ns"]),
-            (told["is_blocking"] == 1) & began & left & posted & _apart(posted_later),
+            must_wait & (posted_later > 0) & (reported["left_ns"] > reported["posted_ns"]),
+            (reported["is_blocking"] == 1) & began & left & posted & _apart(posted_later),
         ),
         "last in a collective": _last(found, entries),
     }
@@ -111,27 +111,27 @@ def _score(said: np.ndarray[Any, Any], true: np.ndarray[Any, Any], decided: np.n
 def _pairs(found: Attributed) -> dict[tuple[int, int, int, int], int]:
     """Stream and number -> matched pair. Tags of the program name its communicator, too."""
     events = found.events
-    told = found.found.sends.posted[found.found.send]
-    columns = (events.rank[told], events.peer[told], events.tag[told], events.sequence[told])
+    reported = found.matched.sends.reported[found.matched.send]
+    columns = (events.rank[reported], events.peer[reported], events.tag[reported], events.sequence[reported])
     return {key: i for i, key in enumerate(zip(*(column.tolist() for column in columns), strict=True))}
 
 
 def _posts(found: Attributed, at: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """When the receive of each pair was posted, s of CLOCK_MONOTONIC."""
-    posted = found.found.receives.posted[found.found.receive[at]]
+    posted = found.matched.receives.posted[found.matched.receive[at]]
     times: np.ndarray[Any, Any] = found.events.start_s[posted] + float(found.world.origin_s[0])
     return times
 
 
-def _right(said_s: np.ndarray[Any, Any], told: np.ndarray[Any, Any]) -> Score:
+def _right(said_s: np.ndarray[Any, Any], reported: np.ndarray[Any, Any]) -> Score:
     """Return whether each pair's receive is the one that got the message.
 
     Its call began at the time that the program noted, or later, but before the rank noted its next receive.
     """
-    true_s = told["posted_ns"] * 1e-9
+    true_s = reported["posted_ns"] * 1e-9
     right = np.abs(said_s - true_s) < POST_S
-    for rank in np.unique(told["destination"]):
-        rows = np.flatnonzero(told["destination"] == rank)
+    for rank in np.unique(reported["destination"]):
+        rows = np.flatnonzero(reported["destination"] == rank)
         notes_s = np.append(np.unique(true_s[rows]), np.inf)
         next_s = notes_s[np.searchsorted(notes_s, true_s[rows], side="right")]
         right[rows] |= (true_s[rows] <= said_s[rows]) & (said_s[rows] < next_s)
