@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from slowpath.watch.attribute import Part
-from slowpath.watch.attributed import Attributed
+from slowpath.watch.attributed import Attributed, TimePart
 from slowpath.watch.reasons import Why
 
 FIELDS = (
@@ -156,8 +155,8 @@ def _last(found: Attributed, entries: np.ndarray[Any, Any]) -> Score:
             ordered = np.sort(times)
             if not (is_noted and _apart(ordered[-1] - ordered[-2]) and _apart(ordered[-1] - times[rank])):
                 continue
-            reason = found.parts.reason[row]
+            reason = found.split.reason[row]
             asked += 1
             is_named = reason >= 0 and found.reasons.culprit[reason] == int(times.argmax())
-            right += is_named and found.parts.parts_s[row, Part.IMBALANCE] > 0
+            right += is_named and found.split.parts_s[row, TimePart.IMBALANCE] > 0
     return Score(int(right), asked)
