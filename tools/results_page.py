@@ -74,8 +74,10 @@ WATCH_GROUPS: Mapping[str, tuple[str, ...]] = {
     "program": ("WatchedProgram", "Coverage"),
     "time": ("RankTime", "CallCount", "Slice", "Wait"),
     "messages": ("MessageClass", "CollectiveClass", "CallSite", "Pair", "AllocationKind", "Fine"),
-    "findings": ("WatchFinding", "Price", "RemedyResult", "Snippet", "RemovedRatio", "SideEffect"),
+    "findings": ("WatchFinding", "Price"),
 }
+# Structs of both schemas: the page of a run has them, and the page of a watch links there.
+SHARED = ("RemedyResult", "Snippet", "RemovedRatio", "SideEffect")
 # Endings of names, the longest first.
 UNITS = {
     "_bytes_per_s": "bytes/s",
@@ -95,28 +97,35 @@ def blocks() -> dict[str, Callable[[], str]]:
     pages = (("results", GROUPS, results_schema), ("watch-results", WATCH_GROUPS, watch_results_schema))
     found = {}
     for page, groups, schema in pages:
-        left = set(schema()["$defs"]) - {name for group in groups.values() for name in group}
+        left = set(schema()["$defs"]) - {name for group in groups.values() for name in group} - set(SHARED)
         if left:
             raise ValueError(f"{', '.join(sorted(left))}: no group of tools/results_page.py has it")
-        found |= {f"{page}-{name}": partial(_group, group, schema) for name, group in groups.items()}
+        found |= {f"{page}-{name}": partial(_group, group, schema, page) for name, group in groups.items()}
     return found
 
 
-def _group(group: Sequence[str], schema: Callable[[], Node]) -> str:
+def _group(group: Sequence[str], schema: Callable[[], Node], page: str) -> str:
     definitions = schema()["$defs"]
-    return "\n".join(_part(name, definitions[name]) for name in group)
+    text = "\n".join(_part(name, definitions[name]) for name in group)
+    if page != "results":
+        for heading in map(title, SHARED):
+            text = text.replace(f"](#{_anchor(heading)})", f"](results.md#{_anchor(heading)})")
+    return text
 
 
 def _part(name: str, definition: Node) -> str:
-    """Heading, what it is, and a row for each field."""
+    """Return a heading, what the struct is, and an item for each field."""
     about = " ".join(definition["description"].split())
     absent = set(definition["properties"]) - set(definition["required"])
     rows = [
-        f"| `{field}` | {words(node)}{_unit(field)}{', may be absent' if field in absent else ''} "
-        f"| {node.get('description', '')} |\n"
+        f"- `{field}{'?' if field in absent else ''}` ({words(node)}{_unit(field)}){_meaning(node)}\n"
         for field, node in definition["properties"].items()
     ]
-    return f"### {title(name)}\n\n{about}\n\n| field | type | meaning |\n| --- | --- | --- |\n" + "".join(rows)
+    return f"### {title(name)}\n\n{about}\n\n" + "".join(rows)
+
+
+def _meaning(node: Node) -> str:
+    return f": {text}" if (text := node.get("description", "")) else ""
 
 
 def title(name: str) -> str:
@@ -126,11 +135,15 @@ def title(name: str) -> str:
     return re.sub("Mpi|Ucx", lambda found: found[0].upper(), spaced)
 
 
+def _anchor(heading: str) -> str:
+    return heading.lower().replace(" ", "-")
+
+
 def words(node: Node) -> str:
     """What a field can be, in words."""
     if "$ref" in node:
         heading = title(node["$ref"].rsplit("/", 1)[-1])
-        return f"[{heading}](#{heading.lower().replace(' ', '-')})"
+        return f"[{heading}](#{_anchor(heading)})"
     if "anyOf" in node:
         return " or ".join(map(words, node["anyOf"]))
     if isinstance(node.get("type"), list):
@@ -160,6 +173,8 @@ def _object(node: Node) -> str:
 def _number(node: Node) -> str:
     low, above = node.get("minimum"), node.get("exclusiveMinimum")
     high, below = node.get("maximum"), node.get("exclusiveMaximum")
+    if (low, high, above, below) == (0, 1, None, None):
+        return "0 to 1"
     bounds = [f"≥ {low}"] * (low is not None) + [f"> {above}"] * (above is not None)
     bounds += [f"≤ {high}"] * (high is not None) + [f"< {below}"] * (below is not None)
     if node["type"] == "integer" and bounds == ["≥ 0"]:
