@@ -68,9 +68,6 @@ def markdown_page(rule: Rule) -> str:
     lines = [f"# {rule.code}: {rule.title}", ""]
     for heading, text in _parts(rule):
         lines += [f"**{heading}.** {text}", ""]
-    lines += [f"**Explained, it says:** {rule.cause}", ""]
-    if rule.hypotheses:
-        lines += ["Until then it may be:", "", *(f"- {hypothesis}" for hypothesis in rule.hypotheses), ""]
     lines += _rivals(rule)
     if rule.stronger:
         links = ", ".join(f"[{code}]({code}.md)" for code in rule.stronger)
@@ -88,11 +85,11 @@ def _rivals(rule: Rule) -> list[str]:
     shared = [kind.name for kind in kinds if kind in SHARED]
     if shared:
         own += [f"- [Shared rivals](README.md#shared-rivals): {', '.join(shared)}."]
-    return ["## Rivals", "", *own, ""]
+    return ["## Rivals, and how they are distinguished", "", *own, ""]
 
 
 def _rival(kind: RivalKind) -> str:
-    return f"- **{kind.name}**: {kind.cause} Distinguished by: {kind.experiment}."
+    return f"- **{kind.name}**: {kind.experiment}."
 
 
 def _linked(text: str) -> str:
@@ -108,7 +105,7 @@ def _link(page: re.Match[str]) -> str:
 def index_page(rules: Sequence[Rule]) -> str:
     """The table of all rules and the rivals that several of them share, docs/reference/rules/README.md."""
     rows = [f"| [{rule.code}]({rule.code}.md) | {rule.title} |" for rule in rules]
-    rivals = map(_rival, SHARED)
+    rivals = (f"- **{kind.name}**: {kind.cause} Distinguished by: {kind.experiment}." for kind in SHARED)
     lines = [*_HEAD, "| code | slow path |", "|---|---|", *rows, "", *_RIVALS, *rivals, ""]
     return _linked("\n".join(lines))
 
