@@ -72,6 +72,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 # Their structs are listed with one sentence each; the schema has their fields.
 IN_SCHEMA = ("instructions", "messages", "shapes", "put", "cannon")
+WATCH_IN_SCHEMA = ("time", "messages")
 WATCH_GROUPS: Mapping[str, tuple[str, ...]] = {
     "whole": ("WatchResults",),
     "program": ("WatchedProgram", "Coverage"),
@@ -82,7 +83,9 @@ WATCH_GROUPS: Mapping[str, tuple[str, ...]] = {
 # Structs of both schemas: the page of a run has them, and the page of a watch links there.
 SHARED = ("RemedyResult", "Snippet", "RemovedRatio", "SideEffect")
 Node = Mapping[str, Any]
-_LISTED = {name for group in IN_SCHEMA for name in GROUPS[group]}
+_LISTED = {name for group in IN_SCHEMA for name in GROUPS[group]} | {
+    name for group in WATCH_IN_SCHEMA for name in WATCH_GROUPS[group]
+}
 
 
 def blocks() -> dict[str, Callable[[], str]]:
@@ -99,7 +102,7 @@ def blocks() -> dict[str, Callable[[], str]]:
 
 def _group(group: Sequence[str], schema: Callable[[], Node], page: str) -> str:
     definitions = schema()["$defs"]
-    listed = page == "results" and group in (GROUPS[name] for name in IN_SCHEMA)
+    listed = _LISTED.issuperset(group)
     part = _line if listed else _part
     text = ("" if listed else "\n").join(part(name, definitions[name]) for name in group)
     if page != "results":

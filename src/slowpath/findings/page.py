@@ -72,7 +72,7 @@ def markdown_page(rule: Rule) -> str:
     if rule.stronger:
         links = ", ".join(f"[{code}]({code}.md)" for code in rule.stronger)
         lines += [f"Merged into {links} where one of them holds for the same excess.", ""]
-    lines += ["## Sources", "", *(f"- {source}" for source in rule.sources), ""]
+    lines += [f"**Sources.** {'; '.join(rule.sources)}", ""]
     return _linked("\n".join(lines))
 
 
@@ -85,7 +85,7 @@ def _rivals(rule: Rule) -> list[str]:
     shared = [kind.name for kind in kinds if kind in SHARED]
     if shared:
         own += [f"- [Shared rivals](README.md#shared-rivals): {', '.join(shared)}."]
-    return ["## Rivals, and how they are distinguished", "", *own, ""]
+    return ["## Rivals", "", *own, ""]
 
 
 def _rival(kind: RivalKind) -> str:
@@ -104,9 +104,9 @@ def _link(page: re.Match[str]) -> str:
 
 def index_page(rules: Sequence[Rule]) -> str:
     """The table of all rules and the rivals that several of them share, docs/reference/rules/README.md."""
-    rows = [f"| [{rule.code}]({rule.code}.md) | {rule.title} |" for rule in rules]
+    rows = [f"[{rule.code}]({rule.code}.md) | {rule.title}" for rule in rules]
     rivals = (f"- **{kind.name}**: {kind.cause} Distinguished by: {kind.experiment}." for kind in SHARED)
-    lines = [*_HEAD, "| code | slow path |", "|---|---|", *rows, "", *_RIVALS, *rivals, ""]
+    lines = [*_HEAD, "code | slow path", "---|---", *rows, "", *_RIVALS, *rivals, ""]
     return _linked("\n".join(lines))
 
 
