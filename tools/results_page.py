@@ -53,16 +53,12 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
             "Claim",
             "Rival",
             "LawResult",
-            "LawCoefficient",
-            "LawPoint",
-            "LawForecast",
-            "LawSourceResult",
-            "LimitBracket",
             "RemedyResult",
             "Snippet",
         ),
         *("RemovedRatio", "SideEffect"),
     ),
+    "laws": ("LawCoefficient", "LawPoint", "LawForecast", "LawSourceResult", "LimitBracket"),
     "put": ("PutResults", "PutCondition", "PutRow", "RateShare", "PutRung", "PutSplit", "PutPart"),
     "cannon": (
         *("CannonResults", "CannonGroup", "CannonGrid", "CannonBlas", "CannonVariant", "CannonPoint", "CannonMissing"),
@@ -71,7 +67,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 # Their structs are listed with one sentence each; the schema has their fields.
-IN_SCHEMA = ("instructions", "messages", "shapes", "put", "cannon")
+IN_SCHEMA = ("instructions", "messages", "shapes", "laws", "put", "cannon")
 WATCH_IN_SCHEMA = ("time", "messages")
 WATCH_GROUPS: Mapping[str, tuple[str, ...]] = {
     "whole": ("WatchResults",),
@@ -82,6 +78,7 @@ WATCH_GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 # Structs of both schemas: the page of a run has them, and the page of a watch links there.
 SHARED = ("RemedyResult", "Snippet", "RemovedRatio", "SideEffect")
+_OLD = "; null: of an older version"  # the page says it once
 Node = Mapping[str, Any]
 _LISTED = {name for group in IN_SCHEMA for name in GROUPS[group]} | {
     name for group in WATCH_IN_SCHEMA for name in WATCH_GROUPS[group]
@@ -128,7 +125,8 @@ def _line(name: str, definition: Node) -> str:
 
 
 def _meaning(node: Node) -> str:
-    return f": {text}" if (text := node.get("description", "")) else ""
+    text = node.get("description", "").replace(_OLD, "")
+    return f": {text}" if text else ""
 
 
 def title(name: str) -> str:
