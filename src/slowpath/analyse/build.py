@@ -30,9 +30,9 @@ from slowpath.experiments.measure import measure
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.registry import EXPERIMENTS, ROLES
 from slowpath.findings.conclude import conclude
-from slowpath.findings.evaluate import findings
-from slowpath.findings.gather.scalings import scalings
 from slowpath.record.events import Note
+from slowpath.slowpaths.collectives.scalings import scalings
+from slowpath.slowpaths.evaluate import findings
 
 
 def build_results(run: Path) -> Results:

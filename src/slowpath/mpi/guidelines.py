@@ -35,6 +35,25 @@ class Guideline:
     right: str = ""
 
 
+#: Collectives that are compared with equivalents, what programs call most first.
+COMPARED: Final = (
+    "allreduce",
+    "bcast",
+    "allgather",
+    "alltoall",
+    "reduce",
+    "reduce_scatter_block",
+    "gather",
+    "scatter",
+    "scan",
+    "exscan",
+    "allgatherv",
+    "alltoallv",
+    "gatherv",
+    "scatterv",
+    "reduce_scatter",
+)
+
 #: Each mock-up of engine/mockups but `nonblocking`, which is a value of `start`, by the source of its guideline.
 _MOCKUPS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "barrier": {_OF_THE_KIND: ("allreduce",), _ALGORITHM: ("dissemination",)},
@@ -115,3 +134,9 @@ def _mockups_of(collective: str) -> tuple[str, ...]:
 
 #: All of them, in the order of the collectives.
 GUIDELINES: Final[tuple[Guideline, ...]] = tuple(_guidelines())
+#: Collectives that the library's other calls can make, what programs call most first.
+MADE_BY_OTHERS: Final = tuple(
+    collective
+    for collective in COMPARED
+    if any(one.collective == collective and one.mockup is not None for one in GUIDELINES)
+)

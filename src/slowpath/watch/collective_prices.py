@@ -20,17 +20,20 @@ from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.result import Interval
 from slowpath.core.results import Results
 from slowpath.core.units import format_time, ratio_words
-from slowpath.findings.registry import find
+from slowpath.findings.price import CollectivesPrice
 from slowpath.mpi.guidelines import GUIDELINES
+from slowpath.slowpaths.registry import collectives_path
 from slowpath.stats.chosen import FEWEST_ROUNDS, choosing
 from slowpath.stats.inputs import Floats
 from slowpath.watch.findings import MOST_SITES, place_words
 from slowpath.watch.measured_prices import excess
 from slowpath.watch.prices import LEAST_SHARE, NOT_MEASURED, PriceSource, Unpriced, length_words
-from slowpath.watch.prices_by_rule import PRICED_COLLECTIVES
 from slowpath.watch.results import CallSite, CollectiveClass, MessageClass, Price, SavingBasis, WatchFinding
 
-RULE: Final = PRICED_COLLECTIVES.rule
+PATH: Final = collectives_path()  # None: collectives have no price
+RULE: Final = PATH.code if PATH else ""
+_NONE: Final = CollectivesPrice("", "", "", (), "")
+PRICED_COLLECTIVES: Final = PATH.prices_collectives or _NONE if PATH else _NONE
 LIBRARY: Final = "library"
 REDUCING: Final = frozenset({"reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"})
 
@@ -79,7 +82,7 @@ def collective_questions(
     """Those that take 1 % of the run or more, and a line for each that nothing can be held against."""
     found: list[CollectiveQuestion] = []
     left: list[str] = []
-    for collective in classes:
+    for collective in classes if PATH else ():
         share = collective.work_s * collective.count / run_s if run_s > 0 else 0.0
         if share < LEAST_SHARE:
             continue
@@ -218,7 +221,7 @@ def collective_finding(
     return WatchFinding(
         id=_id(priced, [sites[place] for place in places[:1]]),
         rule=RULE,
-        title=find(RULE).title,
+        title=PATH.title if PATH else "",
         text=_text(priced, [sites[place] for place in places]),
         seconds=priced.seconds,
         interval=(priced.interval[0] * count, priced.interval[1] * count),

@@ -18,14 +18,13 @@ from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.result import Interval
 from slowpath.core.results import Results
 from slowpath.core.units import format_bytes, format_ratio, format_time, listed, ratio_words
-from slowpath.findings.registry import find
-from slowpath.findings.remedies.programs import ProgramRemedy, program_remedies_for
-from slowpath.findings.remedies.registry import remedies_for
-from slowpath.findings.remedies.remedy import Remedy
-from slowpath.findings.remedies.snippet import snippet
+from slowpath.findings.price import ProgramPrice
+from slowpath.findings.program_remedy import ProgramRemedy
+from slowpath.findings.remedy import Remedy
+from slowpath.findings.snippet import snippet
+from slowpath.slowpaths.registry import find, program_remedies_for, remedies_for
 from slowpath.watch.measured_prices import LENGTH
 from slowpath.watch.prices import LEAST_SHARE, PricedLoad, length_words
-from slowpath.watch.prices_by_rule import PricedRule
 from slowpath.watch.results import CallSite, Fine, MessageClass, RankTime, WatchFinding, WatchResults
 from slowpath.watch.what_if import Saved
 
@@ -42,7 +41,7 @@ class SlowPathCost:
     ends of the intervals are added up.
     """
 
-    row: PricedRule
+    row: ProgramPrice
     loads: tuple[PricedLoad, ...]
     seconds: float
     interval: Interval
@@ -65,7 +64,7 @@ def costs_of(priced: Sequence[PricedLoad], run_s: float, ranks: int) -> tuple[li
     return sorted(worth, key=lambda cost: cost.seconds, reverse=True), unclear
 
 
-def _cost(row: PricedRule, loads: Sequence[PricedLoad], ranks: int) -> SlowPathCost:
+def _cost(row: ProgramPrice, loads: Sequence[PricedLoad], ranks: int) -> SlowPathCost:
     def total(value: Callable[[PricedLoad], float]) -> float:
         return sum(value(priced) * priced.question.load.count for priced in loads) / ranks
 
@@ -124,7 +123,7 @@ def _recorded(priced: PricedLoad) -> list[MessageClass]:
     return [side for side in (load.sender, load.receiver) if side is not None]
 
 
-def _id(row: PricedRule, site: CallSite | None) -> str:
+def _id(row: ProgramPrice, site: CallSite | None) -> str:
     """Lines move when the program changes, functions less so."""
     place = f"{site.object}:{site.function or hex(site.offset)}" if site else ""
     digest = hashlib.sha256("\n".join((row.name, place)).encode()).hexdigest()
@@ -150,7 +149,7 @@ def _text(cost: SlowPathCost, places: Sequence[CallSite]) -> str:
     return f"{cost.messages:,} message{plural} of {size} {what}, {call}{where}{more}: {each}{times}."
 
 
-def _what(row: PricedRule, side: MessageClass) -> str:
+def _what(row: ProgramPrice, side: MessageClass) -> str:
     """With the pages or blocks that were seen."""
     if row.when.below_page_bytes and side.page_bytes:
         return row.what.replace("small pages", f"{format_bytes(side.page_bytes)} pages")
@@ -168,9 +167,9 @@ def place_words(site: CallSite) -> str:
     return f"{name} ({short}:{site.line})" if site.line else f"{name} ({short})"
 
 
-def _remedies(row: PricedRule, library: str | None, version: str | None) -> list[Remedy]:
+def _remedies(row: ProgramPrice, library: str | None, version: str | None) -> list[Remedy]:
     """The remedy whose cell priced it first, then what else the table has for the rule and does without code."""
-    lead = row.table_remedy
+    lead = row.remedy
     table = remedies_for(row.rule, None, library, version) if lead else ()
     others = [remedy for remedy in table if lead and remedy.name != lead.name and set(remedy.axes) & set(lead.axes)]
     found = ([lead] if lead else []) + others
@@ -190,20 +189,20 @@ def _result(remedy: Remedy, library: str | None) -> RemedyResult:
     )
 
 
-def in_place_of(row: PricedRule) -> ProgramRemedy | None:
+def in_place_of(row: ProgramPrice) -> ProgramRemedy | None:
     """What does the row's remedy to a program as it is; None: it needs code, or nothing reaches that memory."""
     if row.remedy is None or not row.reaches_malloc:
         return None
-    fitting = program_remedies_for(row.rule, (row.remedy,))
-    return next((remedy for remedy in fitting if row.remedy in remedy.table), None)
+    fitting = program_remedies_for(row.rule, (row.remedy.name,))
+    return next((remedy for remedy in fitting if row.remedy.name in remedy.table), None)
 
 
-def _prove(row: PricedRule) -> str | None:
+def _prove(row: ProgramPrice) -> str | None:
     found = in_place_of(row)
     return f"--remedy {found.key}" if found else None
 
 
-def _change(remedy: Remedy | None, row: PricedRule, places: Sequence[CallSite]) -> str:
+def _change(remedy: Remedy | None, row: ProgramPrice, places: Sequence[CallSite]) -> str:
     where = [f"{site.file}:{site.line}" for site in places if site.file and site.line] or [
         place_words(site) for site in places[:1]
     ]

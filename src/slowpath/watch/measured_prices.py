@@ -15,8 +15,8 @@ import numpy as np
 from slowpath.core.cell_results import CellResult
 from slowpath.core.result import Interval
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
+from slowpath.findings.remedy import Parameters
 from slowpath.stats import signedrank, student
-from slowpath.watch.prices_by_rule import Parameters
 
 FEWEST_PAIRS: Final = 3
 FEWEST_RANKED: Final = 6

@@ -10,7 +10,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from slowpath.watch.prices_by_rule import HUGE_PAGE_BYTES, When
+from slowpath.findings.price import When
+from slowpath.findings.words import HUGE_PAGE_BYTES
 from slowpath.watch.results import CallCount, MessageClass
 
 Ints = npt.NDArray[np.int64]

@@ -10,9 +10,11 @@ from typing import Final
 from slowpath.core.result import Interval
 from slowpath.core.results import Results
 from slowpath.core.units import format_bytes
+from slowpath.findings.price import DEFAULTS, ProgramPrice
+from slowpath.findings.remedy import Parameters
+from slowpath.slowpaths.registry import PRICES
 from slowpath.watch.measured_prices import LENGTH, Excess, WantedPrice, measured_in, price, price_by_law
 from slowpath.watch.messages import GPU_MEMORY, MEMORY, Load, ProgramFacts, holds, kind_of, p2p_parameters
-from slowpath.watch.prices_by_rule import DEFAULTS, PRICED_RULES, Parameters, PricedRule
 from slowpath.watch.results import MessageClass, Price, SavingBasis
 
 LEAST_SHARE: Final = 0.01  # of the run, in calls of all messages that a rule is about: below it, it is not priced
@@ -28,7 +30,7 @@ class PriceQuestion:
     slow, fast: parameters of the cells.
     """
 
-    row: PricedRule
+    row: ProgramPrice
     number: int
     load: Load
     share: float
@@ -117,7 +119,7 @@ def questions_of(
     left: list[str] = []
     if run_s <= 0 or ranks <= 0:
         return found, left
-    for row in PRICED_RULES:
+    for row in PRICES:
         about = [(number, load) for number, load in enumerate(loads) if holds(row.when, load, program)]
         shares = {number: seconds_of(load, ranks) / ranks / run_s for number, load in about}
         if sum(shares.values()) < LEAST_SHARE:
@@ -157,7 +159,7 @@ def _time_s(side: MessageClass) -> float:
     return side.transfer_s if side.transfer_s is not None else side.time_s
 
 
-def _question(row: PricedRule, number: int, load: Load, share: float, program: ProgramFacts) -> PriceQuestion | str:
+def _question(row: ProgramPrice, number: int, load: Load, share: float, program: ProgramFacts) -> PriceQuestion | str:
     slow = p2p_parameters(load)
     if isinstance(slow, str):
         return slow
@@ -175,7 +177,7 @@ def _question(row: PricedRule, number: int, load: Load, share: float, program: P
     return PriceQuestion(row, number, load, share, axis, slow, {**slow, axis: fast[axis]})
 
 
-def _has_fault(row: PricedRule, side: MessageClass, load: Load, program: ProgramFacts) -> bool:
+def _has_fault(row: ProgramPrice, side: MessageClass, load: Load, program: ProgramFacts) -> bool:
     return holds(row.when, Load(side, side, load.count, load.bytes), program)
 
 

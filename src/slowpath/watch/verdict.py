@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from slowpath.core.finding_results import RemedyResult
 from slowpath.core.result import Interval
 from slowpath.core.units import format_interval, format_ratio, format_time, listed
-from slowpath.findings.registry import find
-from slowpath.findings.remedies.programs import PROGRAM_REMEDIES
+from slowpath.slowpaths.registry import PROGRAM_REMEDIES, find
 from slowpath.watch.findings import MOST_UNEXPLAINED, unexplained_share
 from slowpath.watch.proof import Proof
 from slowpath.watch.results import Wait, WaitKind, WatchFinding, WatchResults, tried_remedy

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import UsageError
-from slowpath.findings.remedies.programs import find_program_remedy
+from slowpath.slowpaths.registry import find_program_remedy
 from slowpath.watch.prove.remedies import FILE, ProgramMpi, tuning_rows, with_tuning
 from slowpath.watch.prove.witness import of_collectives_report
 from slowpath.watch.results import CollectiveClass, WatchResults

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import UsageError
-from slowpath.findings.remedies.programs import find_program_remedy
+from slowpath.slowpaths.registry import find_program_remedy
 from slowpath.watch.prove.remedies import Candidate, ProgramMpi, candidate, of_user
 from slowpath.watch.prove.witness import before_runs, of_pad_report
 

@@ -18,19 +18,11 @@ import msgspec
 
 from slowpath.core.errors import UsageError
 from slowpath.core.files import write_atomically
-from slowpath.findings.remedies.programs import (
-    COLLECTIVES,
-    PROGRAM_REMEDIES,
-    TUNABLES,
-    Need,
-    ProgramRemedy,
-    Witness,
-    find_program_remedy,
-    program_remedies_for,
-)
+from slowpath.findings.program_remedy import COLLECTIVES, TUNABLES, Need, ProgramRemedy, Witness
 from slowpath.mpi.applies import version_tuple
 from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.tuning import FILE_VARIABLE, TuningFile, TuningRow
+from slowpath.slowpaths.registry import PROGRAM_REMEDIES, codes_helped_by, find_program_remedy, program_remedies_for
 from slowpath.watch.results import CollectiveClass, WatchFinding, WatchResults, tried_remedy
 from slowpath.watch.start.environment import PRELOAD, with_preloaded, with_variables
 
@@ -101,7 +93,8 @@ def candidate(
     variables = {**variables, **handed.variables}
     if all(environ.get(name) == value for name, value in variables.items()) and handed.argv == tuple(command):
         return "it is set already"
-    return Candidate(remedy.key, remedy.text, remedy.rules, handed.argv, variables, (), remedy.witness, remedy.table)
+    rules = codes_helped_by(remedy)
+    return Candidate(remedy.key, remedy.text, rules, handed.argv, variables, (), remedy.witness, remedy.table)
 
 
 def of_user(

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP045: a collective whose own work grows when its ranks do not arrive together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.difference import CLEAR_RATIO, Slowdown
+from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.observation import Observation
+from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.collectives.under import contrast_observed, groups, of_collectives
+
+_WORDS = {
+    "one_late": "with one rank late",
+    "linear": "with ranks that arrive in turn",
+    "random": "with random arrivals",
+}
+
+
+def observe(facts: Facts) -> Sequence[Observation]:
+    """T_work (from the last entry to the last exit) of an arrival pattern against ranks together."""
+    found = [one for one in of_collectives(facts, "arrival") if one.fast_value == "together"]
+    clear = [one for one in found if one.ratio.least >= CLEAR_RATIO and one.slow_value in _WORDS]
+    return [_observation(facts, group) for group in groups(clear)]
+
+
+def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
+    slow = group[0].slow_value
+    words = (f"{_WORDS[slow]} (after the last one is there)", "together")
+    return contrast_observed(facts, group, f"arrival {slow}", words)
+
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP045",
+    name="arrival pattern",
+    title="A collective takes longer when its ranks do not arrive together",
+    what="What a collective has left to do when its last rank arrives should not be more than when all arrive at once.",
+    shows="The time from the last entry to the last exit is longer with late ranks than with all together.",
+    why="A tree or a ring in which the late rank stands early makes all others wait for it in turn; ranks that wait "
+    "may sleep, or lose their caches.",
+    needs="The same collective with all ranks together and with late ones (parameter arrival).",
+    remedy="Another algorithm, or another order of ranks; a nonblocking collective with work behind it.",
+    false_alarms="With more ranks than cores a rank that waits gives its core away: that is the scheduler's time.",
+    sources=("Faraj, Patarasuk, Yuan 2008, doi 10.1007/s10766-008-0070-9", "docs/results/collectives.md"),
+    observe=observe,
+    cause="The algorithm serialises behind the late rank.",
+    hypotheses=(
+        "the algorithm serialises behind the late rank",
+        "ranks that wait have gone to sleep, or have lost their caches",
+    ),
+    needs_law=False,
+    kind="property",
+    probes=("collectives: arrivals",),
+    depends=frozenset({"rank"}),
+)

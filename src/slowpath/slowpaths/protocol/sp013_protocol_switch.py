@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP013: a protocol switch at a length where it makes messages slower."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.units import format_bytes, format_time
+from slowpath.findings.control_variables import protocol_limits, variables_near
+from slowpath.findings.difference import CLEAR_RATIO, Difference, ratio_of
+from slowpath.findings.facts import Facts
+from slowpath.findings.lines import Line, lines_along
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observed import observed
+from slowpath.findings.rivals.judges import by_witness
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import RivalKind
+from slowpath.findings.slow_path import SlowPath, SwitchTimes
+from slowpath.findings.words import memory, parameter, ratio_words
+from slowpath.slowpaths.paths.remedies import PROGRAM_TWO_COPIES
+from slowpath.slowpaths.protocol.remedies import PROGRAM_LONGER_EAGER
+from slowpath.stats.inputs import Floats
+from slowpath.stats.laws import constant, message, segments
+from slowpath.stats.laws.found import Bracket, Coefficient, FittedLaw
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtocolSwitch(Difference):
+    """A jump along message lengths: the times are those of both sides' lines at the first length behind it.
+
+    law: of the whole line; its first bracket is the switch.  rising: the side behind it is the slow one.
+    """
+
+    law: FittedLaw
+    rising: bool
+    cells: tuple[CellResult, ...]
+
+
+MESSAGE = "message_bytes"
+
+SWITCH_METRICS = ("half_round_trip_latency_s", "one_way_s", "send_barrier_s", "time_per_message_s")
+
+WIDEST = 4.0  # of a bracket: further away the lines of both sides say nothing of its ends
+
+MOST_WITHOUT = 0.2  # share of the launches in which a protocol's stretch may come out without a constant
+
+_SWITCH_LAWS = (constant.LAW, message.LAW, segments.LAW)
+
+
+def protocol_switches(facts: Facts) -> Iterator[ProtocolSwitch]:
+    """One for each line of message lengths with a clear switch; the clearest one comes first in its law."""
+    for line in lines_along(facts, MESSAGE, phase="steady", metrics=SWITCH_METRICS):
+        lengths = line.sweep.covariates[MESSAGE]
+        if line.cells[0].copy != 1 or len(set(lengths.tolist())) < line.sweep.points:
+            continue
+        law = line.among(_SWITCH_LAWS)
+        clear = [
+            one
+            for bracket, before, after in _stretches(law)
+            if (one := _switch(line, law, bracket, (before, after))) is not None
+            if one.ratio.beyond and one.ratio.value >= CLEAR_RATIO
+        ]
+        if clear:
+            yield max(clear, key=lambda one: one.ratio.value)
+
+
+_Side = tuple[Coefficient, Coefficient]
+
+
+def _stretches(law: FittedLaw) -> list[tuple[Bracket, _Side, _Side]]:
+    """Of a law of segments: each limit with the terms of the stretches on both sides, where both are protocols: each
+    takes some time for 0 bytes. A stretch without is a piece of a curve, as where a cache ends.
+    """
+    if law.fits != "segments":
+        return []
+    terms = list(zip(law.coefficients[::2], law.coefficients[1::2], strict=True))
+    near = [bracket.up_to <= WIDEST * max(1.0, bracket.above) for bracket in law.brackets]
+    every = zip(law.brackets, terms, terms[1:], strict=False)
+    kept = [one for one, is_near in zip(every, near, strict=False) if is_near]
+    return [one for one in kept if _has_latency(one[1]) and _has_latency(one[2])]
+
+
+def _has_latency(side: _Side) -> bool:
+    """Whether nearly all launches have a constant above 0, which no fit lets fall below."""
+    return float(np.mean(np.array(side[0].launch_values) <= 0)) <= MOST_WITHOUT
+
+
+def _switch(line: Line, law: FittedLaw, bracket: Bracket, sides: tuple[_Side, _Side]) -> ProtocolSwitch | None:
+    """What either side's protocol takes for the first length behind the switch, launch by launch."""
+    before, after = (_at(side, bracket.up_to) for side in sides)
+    if not ((before > 0).all() and (after > 0).all()):
+        return None
+    rising = float(np.median(after)) > float(np.median(before))
+    slow, fast = (after, before) if rising else (before, after)
+    lengths = line.sweep.covariates[MESSAGE]
+    ends = [line.cells[int(np.flatnonzero(lengths == end)[0])] for end in (bracket.up_to, bracket.above)]
+    slow_cell, fast_cell = ends if rising else ends[::-1]
+    others = [one for one in law.brackets if one is not bracket]
+    return ProtocolSwitch(
+        slow=slow_cell,
+        fast=fast_cell,
+        metric=line.sweep.metric,
+        slow_s=float(np.median(slow)),
+        fast_s=float(np.median(fast)),
+        ratio=ratio_of(slow, fast, line.minimum_effect),
+        law=replace(law, brackets=(bracket, *others)),
+        rising=rising,
+        cells=line.cells,
+    )
+
+
+def _at(side: _Side, length: float) -> Floats:
+    """Time of a message of this length by one stretch's line, in each launch."""
+    constant_s, each_s = (np.array(term.launch_values, dtype=np.float64) for term in side)
+    times: Floats = constant_s + each_s * length
+    return times
+
+
+_UNMOVED = (
+    "variables of the library have a value near the switch; whether one of them sets it shows only when it is moved: "
+    "slowpath diagnose"
+)
+
+NEAR_BYTES = 128  # headers lie between a threshold and the length at which it shows
+
+EXACT_BYTES = 64  # a bracket no wider than this can be compared with a table
+
+_METRICS = {
+    "half_round_trip_latency_s": "latency",
+    "one_way_s": "the one-way time",
+    "send_barrier_s": "the time of a send and a barrier",
+    "time_per_message_s": "the time per message",
+}
+
+
+def switch_text(times: SwitchTimes) -> str:
+    """Return `At the 8112 B protocol switch latency jumps 1.71x [1.65, 1.77]: 1.90 us below, 3.25 us above`."""
+    low, high = format_bytes(int(times.above)), format_bytes(int(times.up_to))
+    is_exact = times.up_to - times.above <= 1
+    where = f"{low} protocol switch" if is_exact else f"protocol switch between {low} and {high}"
+    own = f", where your {times.setting} lies," if times.setting else ""
+    change = "jumps" if times.after_s > times.before_s else "falls"
+    return (
+        f"At the {where}{own} {_METRICS.get(times.metric, times.metric)} {change} {times.ratio}: "
+        f"{format_time(times.before_s)} below, {format_time(times.after_s)} above"
+    )
+
+
+def observe(facts: Facts) -> Sequence[Observation]:
+    """Lines of message lengths with a switch at which the two sides' costs differ clearly."""
+    return [_observation(facts, one) for one in protocol_switches(facts)]
+
+
+def _observation(facts: Facts, one: ProtocolSwitch) -> Observation:
+    bracket = one.law.brackets[0]
+    low, high = format_bytes(int(bracket.above)), format_bytes(int(bracket.up_to))
+    before_s, after_s = (one.fast_s, one.slow_s) if one.rising else (one.slow_s, one.fast_s)
+    said = switch_text(
+        SwitchTimes(
+            above=bracket.above,
+            up_to=bracket.up_to,
+            metric=one.metric,
+            ratio=ratio_words(one.ratio),
+            before_s=before_s,
+            after_s=after_s,
+        )
+    )
+    kinds, pattern = memory(one.cells), parameter(one.cells[0], "pattern").replace("_", " ")
+    return observed(
+        one,
+        about=f"switch, {kinds}",
+        place=facts.place(one.cells, [f"{kinds} memory", pattern, f"switch between {low} and {high}"]),
+        text=f"{said}, for a message of {high}.",
+        affects_default=facts.is_default(one.cells[0]),
+        cells=tuple(cell.cell for cell in one.cells),
+        law=one.law,
+        evidence=(f"{ratio_words(one.ratio)}: both sides' lines, launch by launch",),
+    )
+
+
+def witnesses(facts: Facts, seen: Observation) -> Support:
+    """UCX's own table of protocols. A variable that has the value of the switch is only named as near it: whether it
+    sets the switch shows when it is moved, which `slowpath diagnose` does.
+    """
+    if seen.law is None or not seen.law.brackets:
+        return Support("missing", "no law of segments")
+    bracket = seen.law.brackets[0]
+    low, high = bracket.above - NEAR_BYTES, bracket.up_to + NEAR_BYTES
+    found = variables_near(facts.run, seen.place.mpi, seen.place.environment, low, high)
+    table = protocol_limits(facts.run, seen.place.mpi, seen.place.environment, low, high)
+    if found is None and not table:
+        return Support("missing", "the library's control variables (MPI_T) were not recorded; needs witness = true")
+    width = bracket.up_to - bracket.above
+    near = tuple(f"{one.name} = {one.value:.0f}{one.about} is near the switch; not moved" for one in found or ())
+    if not (near or table):
+        return Support("missing", "no control variable of the library has the value of the switch")
+    if width > EXACT_BYTES:
+        return Support("missing", f"the switch is known to {width:.0f} bytes; refine it first", (*near, *table))
+    if table:
+        return Support("shown", "the library's own table of protocols has the switch", (*near, *table))
+    return Support("missing", _UNMOVED, near)
+
+
+_CACHE_LEVEL = RivalKind(
+    "level of a cache",
+    "Longer messages leave a level of the processor's caches.",
+    claim("cold cache", "message"),
+    "the switch known to the byte, and a variable or the library's own table that has it",
+    by_witness("the switch is where the library's own table has it, to the byte"),
+)
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP013",
+    name="protocol switch",
+    title="A protocol switch makes messages near its length slower",
+    what="Libraries send short messages at once (eager) and ask before long ones (rendezvous), with a fixed threshold.",
+    shows="The time jumps at one length: messages just above the threshold take 1.25x as long as by the protocol "
+    "below it, or the other way round. Where your own variable sets it, `slowpath diagnose` reports from 1.03x on.",
+    why="The threshold was tuned for another machine, memory or number of ranks, or set by a variable.",
+    needs="Messages of 8 lengths or more: law 'segments' with the switch as its limit, refined to the byte. "
+    "Explained when moving one of the library's variables moves the switch, or when UCX's own table has it. A variable "
+    "whose value is near the switch is listed as that, and no more.",
+    remedy="Move the threshold by the library's variable (docs/reference/remedies.md) and measure again.",
+    false_alarms="Every protocol pays for what the next one saves: a small step where two protocols cost the same is "
+    "right.",
+    sources=("MPI-4.1 section 15.3", "docs/internals/laws.md"),
+    observe=observe,
+    cause="The library changes its protocol at this length.",
+    witnesses=witnesses,
+    kind="property",
+    claim=claim("path", "message"),
+    rivals=(_CACHE_LEVEL,),
+    refinements=("switch",),
+    switch_text=switch_text,
+    probes=("lengths",),
+    program_remedies=(
+        PROGRAM_LONGER_EAGER,
+        PROGRAM_TWO_COPIES,
+    ),
+    depends=frozenset({"bytes"}),
+)

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP020: messages that arrive before their receive is posted."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.results import Claim
+from slowpath.core.units import format_bytes, format_time
+from slowpath.findings.difference import LAW_RATIO, Difference, ratio_of
+from slowpath.findings.facts import Facts
+from slowpath.findings.laws import length_law
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observed import observed
+from slowpath.findings.remedy import Remedy
+from slowpath.findings.rivals.judges import NOT_MADE, SURELY, by_design, by_law
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import Judged, RivalKind, Varied
+from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import cost_witness, sides, single_copy_bytes
+from slowpath.findings.words import number, ratio_words, sizes, times_words, where_words
+from slowpath.slowpaths.protocol.remedies import PROGRAM_LONGER_EAGER
+from slowpath.stats.inputs import Floats
+from slowpath.stats.laws.found import FittedLaw
+from slowpath.stats.removed import removed
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnexpectedReceive(Difference):
+    """A late receive (slow) against one that was posted before, with what the calls themselves differ by taken off.
+
+    calls_s: that difference, late minus early, at the shortest message of `shortest_bytes`.  law: of the excess over
+    lengths; None: too few of them.  cells: all points.
+    """
+
+    calls_s: float
+    shortest_bytes: int
+    law: FittedLaw | None
+    cells: tuple[CellResult, ...]
+
+
+RECEIVE = "receive_s"
+
+_POSTED = "posted"
+
+_LENGTH = "message_bytes"
+
+Sides = Mapping[str, CellResult]  # posted -> its cell
+
+
+def unexpected_receives(facts: Facts) -> list[UnexpectedReceive]:
+    """Of each kind of cells the length at which a late receive loses most, over those where it loses."""
+    found = (_of_group(group, facts.minimum_effect) for group in _groups(facts.results.cells).values())
+    return [one for one in found if one is not None]
+
+
+def _groups(cells: Iterable[CellResult]) -> dict[tuple[object, ...], dict[float, dict[str, CellResult]]]:
+    """What is equal but for length and posting -> length -> posted -> cell."""
+    groups: dict[tuple[object, ...], dict[float, dict[str, CellResult]]] = defaultdict(lambda: defaultdict(dict))
+    for cell in cells:
+        length, posted = number(cell, _LENGTH), cell.parameters.get(_POSTED)
+        if length is None or posted not in ("before", "after") or not _times(cell).size:
+            continue
+        rest = sorted((name, value) for name, value in cell.parameters.items() if name not in (_POSTED, _LENGTH))
+        key = (cell.experiment, cell.mpi, cell.environment, cell.placement, cell.copy, str(rest))
+        groups[key][length][posted] = cell
+    return groups
+
+
+def _times(cell: CellResult) -> Floats:
+    estimate = cell.estimate(RECEIVE, "steady")
+    return np.array(estimate.launch_values if estimate else [], dtype=np.float64)
+
+
+def _of_group(group: Mapping[float, Sides], minimum_effect: float) -> UnexpectedReceive | None:
+    both = {length: sides for length, sides in sorted(group.items()) if len(sides) == 2}
+    lengths = list(both)
+    if len(lengths) < 2:
+        return None
+    shortest = both[lengths[0]]
+    calls_s = _difference(shortest)
+    if calls_s is None:
+        return None
+    excess: dict[float, Sequence[float]] = {}
+    slower: list[UnexpectedReceive] = []
+    for length in lengths[1:]:
+        difference_s = _difference(both[length])
+        if difference_s is None or difference_s.size != calls_s.size:
+            continue
+        excess[length] = (difference_s - calls_s).tolist()
+        late_s = _times(both[length]["after"])
+        expected_s = late_s - (difference_s - calls_s)
+        if (expected_s <= 0).any():
+            continue
+        ratio = ratio_of(late_s, expected_s, minimum_effect)
+        if ratio.beyond and ratio.least >= LAW_RATIO:
+            slower.append(
+                UnexpectedReceive(
+                    slow=both[length]["after"],
+                    fast=both[length]["before"],
+                    metric=RECEIVE,
+                    slow_s=float(np.median(late_s)),
+                    fast_s=float(np.median(expected_s)),
+                    ratio=ratio,
+                    calls_s=float(np.median(calls_s)),
+                    shortest_bytes=int(lengths[0]),
+                    cells=tuple(cell for sides in both.values() for cell in sides.values()),
+                    law=None,
+                )
+            )
+    if not slower:
+        return None
+    top = max(slower, key=lambda one: one.excess_s)
+    return UnexpectedReceive(**{**vars(top), "law": length_law(excess, minimum_effect)})
+
+
+def _difference(sides: Sides) -> Floats | None:
+    """After minus before, launch by launch; None: not of the same launches."""
+    before, after = _times(sides["before"]), _times(sides["after"])
+    return after - before if before.size == after.size else None
+
+
+def observe(facts: Facts) -> Sequence[Observation]:
+    """Late receives that cost more than their calls differ by; that early ones cost more is no slow path."""
+    return [_observation(facts, one) for one in unexpected_receives(facts)]
+
+
+def _observation(facts: Facts, one: UnexpectedReceive) -> Observation:
+    calls = f"{'more' if one.calls_s > 0 else 'less'} at {format_bytes(one.shortest_bytes)}, which is taken off"
+    return observed(
+        one,
+        about="unexpected",
+        place=facts.place(one.cells, where_words(one.cells)),
+        text=f"Receives of unexpected {sizes([one.slow])} messages take {ratio_words(one.ratio)} as long as receives "
+        f"that were posted before: {times_words(one)}.",
+        affects_default=None,
+        cells=tuple(cell.cell for cell in one.cells),
+        law=one.law,
+        evidence=(f"the calls themselves take {format_time(abs(one.calls_s))} {calls}",),
+    )
+
+
+def witnesses(facts: Facts, seen: Observation) -> Support:
+    """A second copy of the message, by the kernel or not at all."""
+    slow, fast = (single_copy_bytes(cell, seen.phase) for cell in sides(facts, seen))
+    if slow is not None and fast is not None and fast > 2 * slow:
+        line = f"{fast:.4g} bytes copied by process_vm_readv where the receive was posted, {slow:.4g} where not"
+        return Support("shown", "unexpected messages take another way", (line,))
+    return cost_witness(facts, seen)
+
+
+_COPY_OF_CONSTANT = RivalKind(
+    "constant",
+    "A late receive costs a constant: a search, an allocation, and no copy.",
+    claim("user", "nothing"),
+    "several lengths: a copy costs by the byte (law 'bytes')",
+    by_law(("bytes",), "law '{law}': it costs by the byte", true_of=("constant",)),
+)
+
+_RENDEZVOUS = RivalKind(
+    "rendezvous",
+    "The transfer waits for the receive.",
+    claim("waiting", "message"),
+    "receives posted before, whose receiver is outside the library as well (posted=before): both hold the transfer",
+    by_design(lambda _, __: True, "the receive that was posted before holds the transfer as well", ""),
+    hypotheses=("the transfer waits for the receive (rendezvous)",),
+)
+
+GONE = 0.5  # of an excess, at the lower end of its interval, that has to be gone
+
+_TOGETHER = Varied({"posted": "together"}, {})
+
+_WORDS = "the same MPI_Recv, called when the message is sent (posted=together)"
+
+
+def _judge(facts: Facts, seen: Observation, _: Support) -> Judged:
+    """What of the excess a receive lacks that is there in time: all of it, if it comes from being late."""
+    made = facts.variation(sides(facts, seen), (_TOGETHER.slow, _TOGETHER.fast), seen.metric, ("steady",) * 2)
+    if made is None or not seen.excess_s:
+        return Judged("standing", NOT_MADE.format(_WORDS))
+    expected_s = [value - seen.excess_s for value in made.slow_s]
+    if min(expected_s) <= 0:
+        return Judged("standing", "measured again: the excess was not there to be removed")
+    found = removed(made.slow_s, made.slow_varied_s, expected_s, expected_s)
+    if found is None:
+        return Judged("standing", "measured again: the excess was not there to be removed")
+    in_time_s = format_time(sorted(made.slow_varied_s)[len(made.slow_varied_s) // 2])
+    late_s = format_time(sorted(made.slow_s)[len(made.slow_s) // 2])
+    line = f"MPI_Recv takes {late_s} for a message that is there already, {in_time_s} for one that is just sent"
+    if found.value >= GONE and found.interval[0] >= SURELY:
+        return Judged("refuted", line, (line,))
+    if found.value <= 1 - GONE and found.interval[1] <= 1 - SURELY:
+        return Judged("true", line, (line,))
+    return Judged("standing", f"{line}: neither all nor nothing of the excess", (line,))
+
+
+IN_TIME = RivalKind(
+    name="slow receive",
+    cause="MPI_Recv takes as long for a message that has not come yet: that it comes early costs nothing.",
+    claim=Claim(time=None, side="receiver", by=None),
+    experiment=_WORDS,
+    judge=_judge,
+    varied=_TOGETHER,
+    title="Receives by MPI_Recv are slow, whether their message comes early or not",
+)
+
+POST_RECEIVES_EARLY = Remedy(
+    "post receives early",
+    "Post receives before the messages can arrive.",
+    ("posted",),
+    sources=("MPI-4.1 section 3.5",),
+    code="MPI_Irecv(...);  /* before the sender can send */",
+    untried="early receives end in MPI_Wait, late ones in MPI_Probe and MPI_Recv: unlike calls prove nothing",
+    phrase="receives posted before the messages arrive",
+)
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP020",
+    name="unexpected messages",
+    title="Messages that arrive before their receive cost a copy more",
+    what="The library buffers an unexpected message, one without a posted receive, until the receive comes.",
+    shows="Receiving takes longer when the message is there first than when the receive was posted before it came.",
+    why="Short messages are copied into the library's buffer and from there again; long ones wait for the "
+    "receiver's answer (rendezvous), so that the transfer only begins with the receive.",
+    needs="The same messages with posted=before and posted=after over 4 lengths or more. What MPI_Wait on the one side "
+    "and MPI_Probe and MPI_Recv on the other differ by at the shortest of them is taken off; law 'bytes' or 'constant' "
+    "for the rest. Explained when counted copies or system time differ.",
+    remedy="Post receives before the other side can send (MPI_Irecv early, persistent receives).",
+    false_alarms="A late receive of a long message includes the transfer: that is the program's lateness, not a slow "
+    "path.",
+    sources=("MPI-4.1 section 3.5", "docs/reference/engine-interface.md, posted"),
+    observe=observe,
+    cause="The library keeps the message in a buffer of its own and copies it once more.",
+    witnesses=witnesses,
+    hypotheses=("the message is copied once more", "the transfer waits for the receive (rendezvous)"),
+    kind="property",
+    claim=claim("copy", "message"),
+    rivals=(IN_TIME, _COPY_OF_CONSTANT, _RENDEZVOUS),
+    probes=("posted",),
+    remedies=(POST_RECEIVES_EARLY,),
+    program_remedies=(PROGRAM_LONGER_EAGER,),
+    depends=frozenset({"queue", "posted"}),
+)

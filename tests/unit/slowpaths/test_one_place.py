@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything about a slow path is in its own module: no code of one stands elsewhere, and each can be taken out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from slowpath.slowpaths.registry import PROGRAM_REMEDIES, REMEDIES, SLOW_PATHS, codes_helped_by
+from support.copies import copy_of_sources, python
+
+ROOT = Path(__file__).parents[3]
+CODE = re.compile(r"[\"']SP[0-9]{3}[\"']")
+# Takes each slow path out of a copy of the sources in turn. What works without it: its page, the survey that it probes,
+# plants, prices, and tables of the documentation. A child for each, so that libraries are imported once.
+TAKE_OUT = r"""
+import os, re, sys
+from pathlib import Path
+import click, jinja2, msgspec, numpy
+
+def without(family, module):
+    rest = re.sub(rf" *\b{module}(\.SLOW_PATH)?,?", "", family)
+    rest = re.sub(r"^from \S+ import *(\(\s*\))?$", "", rest, flags=re.MULTILINE)
+    return re.sub(r"^(from .*),$", r"\1", rest, flags=re.MULTILINE)
+
+def works(code):
+    import slowpath.analyse.build, slowpath.diagnose.session, slowpath.watch.conclude, slowpath.studies.plants.claims
+    from slowpath.findings.page import markdown_files
+    from slowpath.slowpaths.registry import SLOW_PATHS
+    assert code not in [path.code for path in SLOW_PATHS]
+    assert len(markdown_files(SLOW_PATHS)) == len(SLOW_PATHS) + 1
+
+sys.dont_write_bytecode = True
+for module in sorted(Path(sys.argv[1]).rglob("sp[0-9]*.py")):
+    family, code = module.parent / "__init__.py", module.stem[:5].upper()
+    texts = {file: file.read_text() for file in (module, family)}
+    module.unlink()
+    family.write_text(without(texts[family], module.stem))
+    child = os.fork()
+    if child == 0:
+        works(code)
+        os._exit(0)
+    print(code, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    for file, text in texts.items():
+        file.write_text(text)
+"""
+
+
+def test_no_code_of_a_slow_path_stands_outside_its_family() -> None:
+    sources = [*(ROOT / "src").rglob("*.py"), *(ROOT / "engine").rglob("*.?pp")]
+    outside = [path for path in sources if "slowpaths" not in path.parts]
+    found = [f"{path.relative_to(ROOT)}: {hit}" for path in outside for hit in CODE.findall(path.read_text())]
+    assert found == []
+
+
+def test_each_code_is_defined_once_and_names_only_others() -> None:
+    codes = [path.code for path in SLOW_PATHS]
+    assert len(codes) == len(set(codes))
+    for path in SLOW_PATHS:
+        assert set(path.stronger) <= set(codes) - {path.code}
+
+
+def test_each_remedy_belongs_to_a_slow_path() -> None:
+    assert all(codes_helped_by(remedy) for remedy in (*REMEDIES, *PROGRAM_REMEDIES))
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_of_sources(tmp_path_factory.mktemp("copy"))
+
+
+def test_each_can_be_taken_out(copy: Path) -> None:
+    ends = python(copy, "-c", TAKE_OUT, copy / "src" / "slowpath" / "slowpaths").splitlines()
+    assert sorted(ends) == [f"{path.code} 0" for path in SLOW_PATHS]
