@@ -155,6 +155,17 @@ def test_columns_of_all_ranks_need_no_room_side_by_side(replaced: Run) -> None:
     assert [row["calls"] for row in report["rows"]] == [6] * len(by)
 
 
+def test_a_datatype_that_is_refused_to_a_mock_up_is_an_error_of_the_call_s_communicator(replaced: Run) -> None:
+    table: Table = [{"collective": "allgather", "mockup": "alltoall", **EVERYTHING}]
+    done, report = replaced("refused_types.c", table)
+    assert done.stdout.splitlines() == [
+        "error, handled: 1, right: 0",
+        "ok, handled: 1, right: 1",
+        "the world's is as before: 1",
+    ]
+    assert report["rows"][0]["calls"] == 4
+
+
 @pytest.mark.parametrize("watch_first", [True, False])
 def test_a_watch_may_stand_before_it_or_behind(
     ranks: Ranks, program: Callable[[str], Path], watch_library: Path, tmp_path: Path, watch_first: bool
