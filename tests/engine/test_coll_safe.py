@@ -156,9 +156,7 @@ def test_columns_of_all_ranks_need_no_room_side_by_side(replaced: Run) -> None:
 
 
 @pytest.mark.parametrize("mockup", ["allgatherv", "alltoall", "gather+bcast", "allreduce", "circulant"])
-def test_ranks_with_datatypes_of_their_own_do_not_wait_for_each_other(
-    ranks: Ranks, replaced: Run, mockup: str
-) -> None:
+def test_ranks_with_datatypes_of_their_own_do_not_wait_for_each_other(ranks: Ranks, replaced: Run, mockup: str) -> None:
     if ranks.mpi.name == "intelmpi":
         return  # its own MPI_Allgather truncates such messages
     done, report = replaced(
