@@ -115,8 +115,9 @@ sys.meta_path.insert(0, Finder())
     assert (code, said.strip()) == (130, "slowpath: error: interrupted")
 
 
-def test_an_interrupt_at_its_end_changes_nothing(tmp_path: Path) -> None:
-    before = "import atexit, os, signal; atexit.register(os.kill, os.getpid(), signal.SIGINT)"
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_an_interrupt_at_its_end_changes_nothing(number: str, tmp_path: Path) -> None:
+    before = f"import atexit, os, signal; atexit.register(os.kill, os.getpid(), signal.{number})"
     assert started(tmp_path, before, "campaigns") == (0, "")
 
 

@@ -25,11 +25,14 @@ def main() -> None:
 
 
 def _can_be_interrupted() -> bool:
-    """False: from now on SIGINT does nothing. There is only the end left, at which CPython would die of it."""
+    """False: from now on what asks this process to stop does nothing. There is only the end left, at which CPython has
+    no handlers any more.
+    """
     try:
         import signal
 
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
     except KeyboardInterrupt:
         return True
     return False
