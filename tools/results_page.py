@@ -55,7 +55,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
             "LawCoefficient",
             "LawPoint",
             "LawForecast",
-            "LawSourceResult",
+            "LawSource",
             "LimitBracket",
             "RemedyResult",
             "Snippet",

@@ -53,12 +53,16 @@ class LawPoint(Result, frozen=True, kw_only=True):
     ] = None
 
 
+ForecastKind = Literal["held out", "later"]
+Predicted = Literal["held", "failed", "undecided", "not made"]
+
+
 class LawForecast(Result, frozen=True, kw_only=True, omit_defaults=True):
     """What a law predicted at a place that it was not fitted to, and what was seen there."""
 
     place: Annotated[dict[str, Number], means("what is varied -> its value here")]
     kind: Annotated[
-        Literal["held out", "later"],
+        ForecastKind,
         means("a point of the sweep itself, set apart before any law was fitted; or measured after it was written"),
     ]
     predicted_s: Annotated[Positive, means("by the law, seconds")]
@@ -72,7 +76,7 @@ class LawForecast(Result, frozen=True, kw_only=True, omit_defaults=True):
     text: Annotated[Text, means("one line")]
 
 
-class LawSourceResult(Result, frozen=True, kw_only=True):
+class LawSource(Result, frozen=True, kw_only=True):
     """What a law was fitted to."""
 
     law: Annotated[str, means("that fits, whether or not it may be named")]
@@ -103,10 +107,10 @@ class LawResult(Result, frozen=True, kw_only=True):
         tuple[LawForecast, ...], means("what it predicted, later ones first, of each kind the outermost place first")
     ] = ()
     predicted: Annotated[
-        Literal["held", "failed", "undecided", "not made"],
+        Predicted,
         means("what came of the forecasts; a cause rests on a law only where they held"),
     ] = "not made"
-    source: Annotated[LawSourceResult | None, means("null: no cells of this run alone")] = None
+    source: Annotated[LawSource | None, means("null: no cells of this run alone")] = None
 
 
 class Leg(Result, frozen=True, kw_only=True):

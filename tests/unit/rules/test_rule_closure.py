@@ -13,7 +13,7 @@ from slowpath.findings.registry import CATALOGUE
 
 SOURCE = Path(slowpath.__file__).parent.parent
 RULES = sorted((SOURCE / "slowpath" / "findings" / "catalogue").glob("sp*.py"))
-MOST = 11  # files under slowpath, the rule itself included
+MOST = 25  # files under slowpath, the rule itself included
 
 
 def file_of(module: str) -> Path | None:

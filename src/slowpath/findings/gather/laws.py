@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.finding_results import LawForecast, LawSource
 from slowpath.core.units import format_bytes
 from slowpath.findings.evidence.evidence import Slowdown
 from slowpath.findings.evidence.words import number, page_bytes
@@ -17,7 +18,7 @@ from slowpath.stats.laws.choose import Choice, choose
 from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.drawn import drawn_points
 from slowpath.stats.laws.forecast_words import failed_words
-from slowpath.stats.laws.found import Coefficient, FittedLaw, Forecast, LawSource
+from slowpath.stats.laws.found import Coefficient, FittedLaw
 from slowpath.stats.laws.granules import alignment
 from slowpath.stats.laws.held_out import held_out
 from slowpath.stats.laws.later import to_measure
@@ -49,7 +50,7 @@ def named(names: Sequence[str]) -> tuple[Law, ...]:
 
 
 # Forecasts that were written down and measured in another run, by what their law was fitted to.
-Later = Mapping[LawSource, tuple[Forecast, ...]]
+Later = Mapping[LawSource, tuple[LawForecast, ...]]
 
 
 def fitted(choice: Choice, sweep: Sweep, again: Callable[[Sweep], Choice], later: Later | None = None) -> FittedLaw:
@@ -58,8 +59,8 @@ def fitted(choice: Choice, sweep: Sweep, again: Callable[[Sweep], Choice], later
     Args: again: the same choice for another sweep.  later: what was measured of earlier forecasts.
     """
     winner, runner_up = choice.winner, choice.runner_up
-    source = LawSource(winner.name, sweep.cells, sweep.metric, sweep.phase, sweep.less_phase) if winner else None
-    forecasts: tuple[Forecast, ...] = ()
+    source = source_of(winner.name, sweep) if winner else None
+    forecasts: tuple[LawForecast, ...] = ()
     if winner is not None and source is not None:
         whole = bool(sweep.cells) and sweep.launches > 1
         new = (later or {}).get(source) or (to_measure(winner, sweep, curve(sweep)) if whole else ())
@@ -84,6 +85,11 @@ def fitted(choice: Choice, sweep: Sweep, again: Callable[[Sweep], Choice], later
         predicted=predicted,
         source=source if sweep.cells else None,
     )
+
+
+def source_of(law: str, sweep: Sweep) -> LawSource:
+    """Return what a law of this name was fitted to."""
+    return LawSource(law=law, cells=sweep.cells, metric=sweep.metric, phase=sweep.phase, less_phase=sweep.less_phase)
 
 
 def with_bound(law: FittedLaw, sweep: Sweep) -> FittedLaw:

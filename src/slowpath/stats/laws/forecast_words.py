@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
+from slowpath.core.finding_results import LawForecast
 from slowpath.core.units import format_bytes, format_time
-from slowpath.stats.laws.found import Forecast
 
 SHOWN = 2  # forecasts in one sentence
 _QUANTITIES = {
@@ -41,28 +43,33 @@ def quantity_words(places: Sequence[Mapping[str, float]]) -> str:
     return " or ".join(_QUANTITIES.get(name, name.replace("_", " ")) for name in varied) or "what was varied"
 
 
-def forecast_words(one: Forecast) -> str:
+def forecast_words(forecast: LawForecast) -> str:
     """One line; without what was seen where that was not measured."""
-    low, high = one.interval
+    low, high = forecast.interval
     half_s = (high - low) / 2
-    value, *ends = (format_time(time_s, half_s) for time_s in (one.predicted_s, low, high))
+    value, *ends = (format_time(time_s, half_s) for time_s in (forecast.predicted_s, low, high))
     unit = f" {value.split()[-1]}"
     if all(end.endswith(unit) for end in ends):
         ends = [end.removesuffix(unit) for end in ends]
-    words = f"predicted {value} [{', '.join(ends)}] at {place_words(one.place)}"
-    if one.seen_s is None:
+    words = f"predicted {value} [{', '.join(ends)}] at {place_words(forecast.place)}"
+    if forecast.seen_s is None:
         return f"{words}, not measured"
-    return f"{words}, seen {format_time(one.seen_s, half_s)}"
+    return f"{words}, seen {format_time(forecast.seen_s, half_s)}"
 
 
-def failed_words(fits: str, forecasts: Sequence[Forecast]) -> str:
+def with_words(forecast: LawForecast) -> LawForecast:
+    """Return the forecast with its line of text written anew."""
+    return replace(forecast, text=forecast_words(forecast))
+
+
+def failed_words(fits: str, forecasts: Sequence[LawForecast]) -> str:
     """Why the law that fits is not named."""
     wrong = [one for one in forecasts if one.held is False]
     shown = "; ".join(forecast_words(one) for one in wrong[:SHOWN])
     return f"it depends on {quantity_words([one.place for one in forecasts])}; no law holds: '{fits}' {shown}"
 
 
-def open_words(fits: str, forecasts: Sequence[Forecast]) -> str:
+def open_words(fits: str, forecasts: Sequence[LawForecast]) -> str:
     """Why a cause can't rest on the law that is named."""
     seen = [one for one in forecasts if one.seen_s is not None and not one.held]
     if not seen:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
+from slowpath.core.finding_results import LawForecast, LawPoint, LawSource, Predicted
 from slowpath.core.units import format_bytes, format_time, listed
 
 Interval = tuple[float, float]
@@ -58,57 +58,6 @@ class Bracket:
 
 
 @dataclass(frozen=True)
-class FittedPoint:
-    """One point of the sweep. fitted_s: by the law; None: none is named.  page_bytes: of a law of granules: with
-    which this length is mapped; None: it does not pay by the page."""
-
-    place: Mapping[str, float]
-    value_s: float
-    interval: Interval
-    fitted_s: float | None
-    page_bytes: int | None = None
-
-
-Kind = Literal["held out", "later"]
-Predicted = Literal["held", "failed", "undecided", "not made"]
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """What a law predicts at a place that it was not fitted to, seconds.
-
-    kind: "held out" of the sweep itself, or "later": measured afterwards.  interval: prediction interval at 95 % for
-    this place alone.  joint_ratio: half the interval, as a ratio, by which all places of the law are judged together.
-    span_s: the time that the law is about.  noise_ratio: standard error that was expected of what is seen.
-    seen_s, seen_interval: None: not measured.  held: None: not decided.
-    """
-
-    place: Mapping[str, float]
-    kind: Kind
-    predicted_s: float
-    interval: Interval
-    joint_ratio: float
-    span_s: float
-    noise_ratio: float = 0.0
-    seen_s: float | None = None
-    seen_interval: Interval | None = None
-    held: bool | None = None
-
-
-@dataclass(frozen=True)
-class LawSource:
-    """What a law was fitted to: cells of a run, in the order of its points, and their times. less_phase: of the same
-    cells, whose time was taken off; empty: none was.
-    """
-
-    law: str
-    cells: tuple[int, ...]
-    metric: str
-    phase: str
-    less_phase: str = ""
-
-
-@dataclass(frozen=True)
 class FittedLaw:
     """The law of a sweep. name: None where no law may be named, with `refused` saying why.
 
@@ -129,10 +78,10 @@ class FittedLaw:
     separating: tuple[Mapping[str, float], ...]
     points: int
     launches: int
-    drawn: tuple[FittedPoint, ...] = ()
+    drawn: tuple[LawPoint, ...] = ()
     is_excess: bool = False
     fits: str | None = None
-    forecasts: tuple[Forecast, ...] = ()
+    forecasts: tuple[LawForecast, ...] = ()
     predicted: Predicted = "not made"
     source: LawSource | None = None
 

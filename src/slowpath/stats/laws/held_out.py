@@ -12,17 +12,17 @@ from collections.abc import Callable
 
 import numpy as np
 
+from slowpath.core.finding_results import ForecastKind, LawForecast
 from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.drawn import STANDARD_ERRORS
 from slowpath.stats.laws.fit import Fit
-from slowpath.stats.laws.found import Forecast, Kind
 from slowpath.stats.laws.predict import judged, predict, teller
 from slowpath.stats.laws.sweep import Sweep
 
 EACH = 3  # of so many points one is set apart
 FEWEST_LEFT = 4  # points: two coefficients, and two more that could contradict them
 _GOLDEN = 0.6180339887498949
-KIND: Kind = "held out"
+KIND: ForecastKind = "held out"
 
 Choose = Callable[[Sweep], Fit | None]
 
@@ -43,7 +43,7 @@ def set_apart(sweep: Sweep) -> list[int]:
     return chosen
 
 
-def held_out(sweep: Sweep, named: str, choose: Choose) -> tuple[Forecast, ...]:
+def held_out(sweep: Sweep, named: str, choose: Choose) -> tuple[LawForecast, ...]:
     """What the law predicts of the points that were set apart, the outermost first.
 
     Args:    named: the law of the whole sweep.  choose: the law of a sweep, by the same rules.

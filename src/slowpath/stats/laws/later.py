@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slowpath.core.finding_results import ForecastKind, LawForecast
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.curve import FLOOR_RATIO, Curve, curve
 from slowpath.stats.laws.drawn import STANDARD_ERRORS
 from slowpath.stats.laws.fit import Fit
-from slowpath.stats.laws.found import Forecast, Kind
 from slowpath.stats.laws.new_places import new_places
 from slowpath.stats.laws.predict import judged, predict, teller
 from slowpath.stats.laws.sweep import Sweep, make_sweep
@@ -25,10 +25,10 @@ from slowpath.stats.laws.sweep import Sweep, make_sweep
 ROUNDS = 6  # launches in which they are measured
 ANCHORS = 4
 MEDIAN_OF_FEW = 1.57  # variance of a median over that of a mean, for a normal law
-KIND: Kind = "later"
+KIND: ForecastKind = "later"
 
 
-def to_measure(fit: Fit, sweep: Sweep, centre: Curve) -> tuple[Forecast, ...]:
+def to_measure(fit: Fit, sweep: Sweep, centre: Curve) -> tuple[LawForecast, ...]:
     """What the law says of places that the sweep did not hold, the outermost first.
 
     The interval allows for the new launches and for what is not known of the drift between both runs.
@@ -49,7 +49,7 @@ class Anchor:
     half_ratio: float
 
 
-def seen(forecasts: Sequence[Forecast], anchors: Sequence[Anchor], launch_s: Floats) -> tuple[Forecast, ...]:
+def seen(forecasts: Sequence[LawForecast], anchors: Sequence[Anchor], launch_s: Floats) -> tuple[LawForecast, ...]:
     """The forecasts with what was seen.
 
     Args: launch_s: shape (launches, anchors and then forecasts), seconds; NaN: not measured, or nothing above 0.
