@@ -144,16 +144,16 @@ def _one_line(value: object) -> object:
     if isinstance(value, str):
         return line(value)
     if fields := getattr(value, "__struct_fields__", ()):
-        before = {name: one for name in fields if name not in _OF_LINES and (one := getattr(value, name))}
-        after = {name: _one_line(one) for name, one in before.items()}
-        changed = {name: one for name, one in after.items() if one is not before[name]}
+        before = {name: field for name in fields if name not in _OF_LINES and (field := getattr(value, name))}
+        after = {name: _one_line(value_text) for name, value_text in before.items()}
+        changed = {name: value_text for name, value_text in after.items() if value_text is not before[name]}
         return _with(value, changed) if changed else value
     if isinstance(value, dict):
-        flat = [_one_line(one) for pair in value.items() for one in pair]
+        flat = [_one_line(item) for pair in value.items() for item in pair]
         same = all(a is b for a, b in zip(flat, chain.from_iterable(value.items()), strict=True))
         return value if same else dict(zip(flat[::2], flat[1::2], strict=True))
     if isinstance(value, (list, tuple)) and value and not isinstance(value[0], (int, float)):
-        flat = [_one_line(one) for one in value]
+        flat = [_one_line(item) for item in value]
         same = all(a is b for a, b in zip(flat, value, strict=True))
         return value if same else type(value)(flat)
     return value

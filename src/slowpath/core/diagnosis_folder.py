@@ -54,7 +54,7 @@ def step_folders(folder: Path) -> list[Path]:
 
     Raises: RecordError: damaged, none is there, or one leads out of the diagnosis.
     """
-    steps = [inside(folder, one.folder) for one in read_info(folder).steps]
+    steps = [inside(folder, step.folder) for step in read_info(folder).steps]
     found = [step for step in steps if (step / "run.json").is_file()]
     if not found:
         raise RecordError(f"{folder}: no step of this diagnosis is there; its survey was not measured, or was moved")

@@ -261,9 +261,9 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
 
         A trial that could not decide is no reason to do anything, but where it removed a part of the gap for sure.
         """
-        ranked = [one for one in self.remedies if one.verdict == "proven"]
-        ranked += [one for one in self.remedies if one.verdict == "not tried"]
-        ranked += [one for one in self.remedies if one.verdict == "partial" and _removes(one)]
+        ranked = [remedy for remedy in self.remedies if remedy.verdict == "proven"]
+        ranked += [remedy for remedy in self.remedies if remedy.verdict == "not tried"]
+        ranked += [remedy for remedy in self.remedies if remedy.verdict == "partial" and _removes(remedy)]
         return next(iter(ranked), None)
 
 

@@ -58,14 +58,14 @@ def allowed(machine: Machine) -> int | None:
 def unlike(a: Machine, b: Machine) -> list[Unlike]:
     """What both state and do not share. Empty for machines that state nothing: see `is_stated`."""
     facts = [(what, fact(a), fact(b)) for what, fact in _FACTS]
-    found = [Unlike(what, one, other) for what, one, other in facts if one and other and one != other]
+    found = [Unlike(what, fact, other) for what, fact, other in facts if fact and other and fact != other]
     one, other = memory(a), memory(b)
     return found + ([Unlike("memory", one, other)] if one and other and _memory_differs(a, b) else [])
 
 
 def is_stated(machine: Machine) -> bool:
     """Whether the record states a machine at all: imported logs and slowpath-ipc state none."""
-    return all(one is not None for one in hardware(machine))
+    return all(fact is not None for fact in hardware(machine))
 
 
 def alike(a: Machine, b: Machine) -> bool:

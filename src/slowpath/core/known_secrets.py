@@ -25,10 +25,10 @@ class KnownSecrets:
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        given = sorted({one for name, value in environ.items() for one in _secret_parts(name, value)})
+        given = sorted({part for name, value in environ.items() for part in _secret_parts(name, value)})
         # In a record of numbers and names only what can't be one of its words.
         mixed = [
-            one for one in given if len(one) >= 8 and not re.fullmatch("[A-Za-z][a-z]{,10}|[A-Z]{,11}|[0-9]+", one)
+            text for text in given if len(text) >= 8 and not re.fullmatch("[A-Za-z][a-z]{,10}|[A-Z]{,11}|[0-9]+", text)
         ]
         self._in_text, self._in_record = _pattern(given), _pattern(mixed)
 

@@ -36,12 +36,14 @@ def in_words(machine: Machine) -> str:
         f"{count} processors" if isinstance(count, int) else "",
         f"kernel {kernel}" if isinstance(kernel, str) else "",
     ]
-    return f"{host_of(machine)} ({', '.join(one for one in facts if one and one != UNKNOWN) or 'nothing else stated'})"
+    return (
+        f"{host_of(machine)} ({', '.join(fact for fact in facts if fact and fact != UNKNOWN) or 'nothing else stated'})"
+    )
 
 
 def kind_of(machine: Machine) -> tuple[str, ...]:
     """What launches must have in common to stand together; another host of the same kind has the same."""
-    return (*(one or UNKNOWN for one in described(machine)), *_facts(machine).values())
+    return (*(fact or UNKNOWN for fact in described(machine)), *_facts(machine).values())
 
 
 def differing(there: Machine, here: Machine) -> list[Differs]:
@@ -58,10 +60,10 @@ def differing(there: Machine, here: Machine) -> list[Differs]:
 def groups(machines: Sequence[Machine]) -> list[int]:
     """For each machine the first one whose times may stand together with its own."""
     first: dict[tuple[str, ...], int] = {}
-    for i, one in enumerate(machines):
-        known = (j for j in dict.fromkeys(first.values()) if not differing(machines[j], one))
-        first.setdefault(kind_of(one), next(known, i))
-    return [first[kind_of(one)] for one in machines]
+    for i, machine in enumerate(machines):
+        known = (j for j in dict.fromkeys(first.values()) if not differing(machines[j], machine))
+        first.setdefault(kind_of(machine), next(known, i))
+    return [first[kind_of(machine)] for machine in machines]
 
 
 def _facts(machine: Machine) -> dict[str, str]:

@@ -19,13 +19,13 @@ def require_small(value: Any) -> None:
     level = [value]
     for _ in range(DEEPEST):
         below: list[Any] = []
-        for one in level:
-            if isinstance(one, dict):
-                below += [*one.keys(), *one.values()]
-            elif isinstance(one, list | tuple):
-                below += one
+        for item in level:
+            if isinstance(item, dict):
+                below += [*item.keys(), *item.values()]
+            elif isinstance(item, list | tuple):
+                below += item
             else:
-                _require_plain(one)
+                _require_plain(item)
         left -= len(below)
         if left < 0:
             raise ValueError(f"Expected at most {MOST_VALUES} values")
@@ -35,12 +35,12 @@ def require_small(value: Any) -> None:
     raise ValueError(f"Expected at most {DEEPEST} lists and objects within each other")
 
 
-def _require_plain(one: Any) -> None:
-    if isinstance(one, str) and len(one) > LONGEST_TEXT:
-        raise ValueError(f"Expected text of at most {LONGEST_TEXT} characters, got {len(one)}")
-    if isinstance(one, int) and abs(one) > LARGEST:
+def _require_plain(value: Any) -> None:
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        raise ValueError(f"Expected text of at most {LONGEST_TEXT} characters, got {len(value)}")
+    if isinstance(value, int) and abs(value) > LARGEST:
         raise ValueError(f"Expected a whole number of at most {LARGEST}")
-    if isinstance(one, float) and not (math.isfinite(one) and abs(one) <= LARGEST_NUMBER):
+    if isinstance(value, float) and not (math.isfinite(value) and abs(value) <= LARGEST_NUMBER):
         raise ValueError(f"Expected a number of at most {LARGEST_NUMBER:g}")
 
 

@@ -81,7 +81,7 @@ def _schema(root: type[Result], title: str, about: str) -> Schema:
     """Of a whole file; `$defs` has one entry for each struct, by its name."""
     found = msgspec.json.schema(root)
     structs = {struct.__name__: struct for struct in Result.__subclasses__()}
-    definitions = {name: _closed(structs[name], one) for name, one in found["$defs"].items()}
+    definitions = {name: _closed(structs[name], definition) for name, definition in found["$defs"].items()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": title,
@@ -97,8 +97,8 @@ def _closed(struct: type[Result], found: Schema) -> Schema:
     fields = msgspec.structs.fields(struct)
     absent = {field.encode_name for field in fields if omits and _has_default(field)}
     properties = {
-        name: _present(one) if name in absent else {key: value for key, value in one.items() if key != "default"}
-        for name, one in found["properties"].items()
+        name: _present(schema) if name in absent else {key: value for key, value in schema.items() if key != "default"}
+        for name, schema in found["properties"].items()
     }
     reasons = [_reason(f"{name}_reason", _is(name, _NULL)) for name in properties if f"{name}_reason" in properties]
     conditions = reasons + CONDITIONS.get(struct, [])
@@ -126,7 +126,7 @@ def _present(node: Schema) -> Schema:
 def _simple(node: Any) -> Any:
     """The same in fewer words: a choice of words is an enum, `or null` stands in the type."""
     if isinstance(node, list):
-        return [_simple(one) for one in node]
+        return [_simple(item) for item in node]
     if not isinstance(node, dict):
         return node
     words = _WORDS.fullmatch(node["pattern"]) if isinstance(node.get("pattern"), str) else None

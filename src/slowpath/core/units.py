@@ -266,7 +266,7 @@ def share_words(share: float, interval: tuple[float, float] | None) -> str:
     """
     if interval is None:
         return f"{100 * _finite(share, 'a share'):.0f} %"
-    value, low, high = (100 * _finite(one, "a share") for one in (share, *interval))
+    value, low, high = (100 * _finite(part, "a share") for part in (share, *interval))
     if value <= 0 and high < 100:
         return f"at most {high:.0f} %" if round(high) > 0 else "none"
     if high - low <= 100 * _WIDEST_SHARE:

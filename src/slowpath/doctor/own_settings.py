@@ -27,11 +27,13 @@ def own_settings() -> Check:
 
 def judged(settings: Sequence[OwnSetting], library: str) -> Check:
     """What is said of these settings under this library."""
-    reported = [one for one in settings if one.left_in is None]
+    reported = [setting for setting in settings if setting.left_in is None]
     if not reported:
         return Check(NAME, "none", "ok", "no variable or parameter file of yours reaches the MPI library")
-    ignored = [f"{one.name}: {why}" for one in reported if (why := why_ignored(one, library, {}, {})) is not None]
-    value = ", ".join(one.words for one in reported)
+    ignored = [
+        f"{setting.name}: {why}" for setting in reported if (why := why_ignored(setting, library, {}, {})) is not None
+    ]
+    value = ", ".join(setting.words for setting in reported)
     if ignored:
         return Check(NAME, value, "warn", "; ".join(ignored), "unset them, or name the library that reads them: --mpi")
     return Check(NAME, value, "ok", "slowpath diagnose compares your environment with one without them")

@@ -41,7 +41,7 @@ def _then(*parts: Callable[[int], Schedule]) -> Callable[[int], Schedule]:
 
 
 def _scaled(schedule: Schedule, factor: float) -> Schedule:
-    return [[Message(one.source, one.target, one.size * factor) for one in stage] for stage in schedule]
+    return [[Message(message.source, message.target, message.size * factor) for message in stage] for stage in schedule]
 
 
 def _tree(way: Callable[..., Schedule], parent: s.Parents, *, subtree: bool = False) -> Callable[[int], Schedule]:
@@ -222,17 +222,24 @@ def recognise(collective: str, counted: Graph, block_bytes: float | None) -> Rec
 
     Args: counted: with sizes in bytes of the user's data.  block_bytes: of one block; None or 0: sizes aren't compared.
     """
-    known = [(one, graph_of(one.schedule(counted.ranks), counted.ranks)) for one in ALGORITHMS.get(collective, ())]
-    known = [(one, graph) for one, graph in known if graph.messages or counted.ranks == 1]
-    same = [one for one, graph in known if _same_graph(counted, graph, None if one.without_sizes else block_bytes)]
+    known = [
+        (algorithm, graph_of(algorithm.schedule(counted.ranks), counted.ranks))
+        for algorithm in ALGORITHMS.get(collective, ())
+    ]
+    known = [(algorithm, graph) for algorithm, graph in known if graph.messages or counted.ranks == 1]
+    same = [
+        algorithm
+        for algorithm, graph in known
+        if _same_graph(counted, graph, None if algorithm.without_sizes else block_bytes)
+    ]
     if same:
         return _of(same, exact=True)
-    return _of([one for one, graph in known if _same_numbers(counted, graph)], exact=False)
+    return _of([algorithm for algorithm, graph in known if _same_numbers(counted, graph)], exact=False)
 
 
 def _of(found: Sequence[Algorithm], *, exact: bool) -> Recognised:
-    names = tuple(dict.fromkeys(one.name for one in found))
-    return Recognised(names, tuple(dict.fromkeys(one.growth for one in found)), exact)
+    names = tuple(dict.fromkeys(algorithm.name for algorithm in found))
+    return Recognised(names, tuple(dict.fromkeys(algorithm.growth for algorithm in found)), exact)
 
 
 def _same_graph(counted: Graph, known: Graph, block_bytes: float | None) -> bool:

@@ -181,7 +181,7 @@ CODE_VARIABLES: tuple[CodeVariables, ...] = (
 
 def reader_of(name: str) -> CodeVariables | None:
     """Who takes code from the variable of this name; None: nobody who is known."""
-    return next((row for row in CODE_VARIABLES if any(fnmatchcase(name, one) for one in row.names)), None)
+    return next((row for row in CODE_VARIABLES if any(fnmatchcase(name, pattern) for pattern in row.names)), None)
 
 
 # What looks like such a variable and makes the library read less than it would.

@@ -30,7 +30,7 @@ def expand_hostlist(text: str) -> list[str]:
             choices.append(_choices(part, text))
             if sum(map(len, choices)) > MOST_CHOICES:
                 raise _damaged(text)
-        names += ("".join(one) for one in itertools.islice(itertools.product(*choices), MAX_HOSTS - len(names)))
+        names += ("".join(parts) for parts in itertools.islice(itertools.product(*choices), MAX_HOSTS - len(names)))
     return names
 
 

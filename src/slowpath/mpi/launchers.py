@@ -45,7 +45,9 @@ def launcher_named(name: str) -> Launcher:
 def binding_line(library: str, bind: str) -> str | None:
     """How ranks are bound under this library, as a line for a shell; None: its launcher is not known."""
     name = _LAUNCHED_BY.get(library)
-    launcher = next((one for one in LAUNCHERS if (library and library == one.library) or name == one.name), None)
+    launcher = next(
+        (launcher for launcher in LAUNCHERS if (library and library == launcher.library) or name == launcher.name), None
+    )
     if launcher is None or bind not in launcher.bind:
         return None
     if variables := launcher.bind_variables.get(bind):

@@ -93,7 +93,9 @@ def doubt_about(identity: Identity, linked: Linked, environ: Mapping[str, str]) 
 
     Source: cscs-docs, Cray MPICH, for the GTL library; without it MPI_Init fails where GPU support is asked for.
     """
-    library = next((one for one in MPI_LIBRARIES if one.name == identity.name and one.is_loaded(environ)), None)
+    library = next(
+        (library for library in MPI_LIBRARIES if library.name == identity.name and library.is_loaded(environ)), None
+    )
     if library is None:
         return ""
     if environ.get("MPICH_GPU_SUPPORT_ENABLED") == "1" and linked.options and "mpi_gtl" not in linked.options:

@@ -39,21 +39,21 @@ class Graph:
     @cached_property
     def sent(self) -> tuple[int, ...]:
         """Messages that each rank sends."""
-        counts = Counter(one.source for one in self.messages)
+        counts = Counter(message.source for message in self.messages)
         return tuple(counts[rank] for rank in range(self.ranks))
 
     @cached_property
     def received(self) -> tuple[int, ...]:
         """Messages that each rank receives."""
-        counts = Counter(one.target for one in self.messages)
+        counts = Counter(message.target for message in self.messages)
         return tuple(counts[rank] for rank in range(self.ranks))
 
     @cached_property
     def sent_sizes(self) -> tuple[float, ...]:
         """What each rank sends, together."""
         sums = [0.0] * self.ranks
-        for one in self.messages:
-            sums[one.source] += one.size
+        for message in self.messages:
+            sums[message.source] += message.size
         return tuple(sums)
 
     @cached_property
@@ -110,19 +110,19 @@ class Graph:
         receiving: set[int] = set()
         moved = []
         for number in left:
-            one = self.messages[number]
-            if one.source in sending or one.target in receiving or not self.after[number] <= done:
+            message = self.messages[number]
+            if message.source in sending or message.target in receiving or not self.after[number] <= done:
                 continue
-            sending.add(one.source)
-            receiving.add(one.target)
+            sending.add(message.source)
+            receiving.add(message.target)
             moved.append(number)
         return moved
 
     def between(self) -> Mapping[tuple[int, int], tuple[float, ...]]:
         """(source, target) -> sizes of the messages, ascending."""
         found: dict[tuple[int, int], list[float]] = {}
-        for one in self.messages:
-            found.setdefault((one.source, one.target), []).append(one.size)
+        for message in self.messages:
+            found.setdefault((message.source, message.target), []).append(message.size)
         return {ends: tuple(sorted(sizes)) for ends, sizes in found.items()}
 
 
@@ -133,9 +133,9 @@ def graph_of(schedule: Schedule, ranks: int) -> Graph:
     received: list[set[int]] = [set() for _ in range(ranks)]
     for stage in schedule:
         first = len(messages)
-        for one in stage:
-            messages.append(one)
-            after.append(frozenset(received[one.source]))
+        for message in stage:
+            messages.append(message)
+            after.append(frozenset(received[message.source]))
         for number in range(first, len(messages)):
             received[messages[number].target].add(number)
     return Graph(ranks, tuple(messages), tuple(after))
@@ -147,18 +147,18 @@ def without_acknowledgements(graph: Graph, extra: float, acknowledgement: float)
     An answer is a message of just this length, back to where a message came from that is long enough to be synchronous,
     once for each of them. Whoever waited for an answer waits for what the answer waited for.
     """
-    shortest = min((one.size for one in graph.messages), default=0)
+    shortest = min((message.size for message in graph.messages), default=0)
     open_requests: dict[tuple[int, int], list[int]] = {}
     requests: set[int] = set()
     answers: set[int] = set()
     for number in graph.order:
-        one = graph.messages[number]
-        asked = open_requests.get((one.target, one.source))
-        if one.size == acknowledgement and asked:
+        message = graph.messages[number]
+        asked = open_requests.get((message.target, message.source))
+        if message.size == acknowledgement and asked:
             requests.add(asked.pop(0))
             answers.add(number)
-        elif one.size >= shortest + extra:
-            open_requests.setdefault((one.source, one.target), []).append(number)
+        elif message.size >= shortest + extra:
+            open_requests.setdefault((message.source, message.target), []).append(number)
     waits: dict[int, frozenset[int]] = {}
     for number in graph.order:
         through = [waits[before] for before in graph.after[number] & answers]

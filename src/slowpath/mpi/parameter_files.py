@@ -46,7 +46,7 @@ def _places(mpi: Mpi, environ: Mapping[str, str], home: Path | None) -> Iterator
         yield etc / "openmpi-mca-params-override.conf", "OMPI_MCA_", _OVERRIDES
         named = environ.get("OMPI_MCA_mca_base_param_files")
         if named is not None:
-            yield from ((Path(one), "OMPI_MCA_", None) for one in re.split("[,:]", named) if one.startswith("/"))
+            yield from ((Path(path), "OMPI_MCA_", None) for path in re.split("[,:]", named) if path.startswith("/"))
         else:
             if home:
                 yield home / ".openmpi" / "mca-params.conf", "OMPI_MCA_", None

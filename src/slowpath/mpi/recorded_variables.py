@@ -122,7 +122,7 @@ def why_not(name: str, value: str) -> str | None:
     """Why the value of a variable is not recorded; None: it is."""
     if has_secret_name(name):
         return BY_NAME
-    row = next((one for one in RECORDED if one.names.fullmatch(name)), None)
+    row = next((recorded for recorded in RECORDED if recorded.names.fullmatch(name)), None)
     if row is None or _ONE_JOB.search(name):
         return NOT_LISTED
     return _unfit(row.shape, value)

@@ -64,7 +64,7 @@ def _depth(rank: int, parent: Parents) -> int:
 def _below(ranks: int, parent: Parents) -> list[int]:
     """How many ranks each one's subtree holds, itself included."""
     held = [1] * ranks
-    for rank in sorted(range(1, ranks), key=lambda one: -_depth(one, parent)):
+    for rank in sorted(range(1, ranks), key=lambda rank: -_depth(rank, parent)):
         held[parent(rank)] += held[rank]
     return held
 
@@ -72,10 +72,10 @@ def _below(ranks: int, parent: Parents) -> list[int]:
 def down(ranks: int, parent: Parents, *, subtree: bool = False) -> Schedule:
     """From the root to all. subtree: each message holds a block for each rank below (scatter), else one (broadcast)."""
     held = _below(ranks, parent)
-    order = sorted(range(1, ranks), key=lambda one: (_depth(one, parent), -held[one]))
-    deepest = max((_depth(one, parent) for one in order), default=0)
+    order = sorted(range(1, ranks), key=lambda rank: (_depth(rank, parent), -held[rank]))
+    deepest = max((_depth(rank, parent) for rank in order), default=0)
     return [
-        [Message(parent(one), one, held[one] if subtree else 1) for one in order if _depth(one, parent) == depth]
+        [Message(parent(rank), rank, held[rank] if subtree else 1) for rank in order if _depth(rank, parent) == depth]
         for depth in range(1, deepest + 1)
     ]
 
@@ -83,7 +83,7 @@ def down(ranks: int, parent: Parents, *, subtree: bool = False) -> Schedule:
 def up(ranks: int, parent: Parents, *, subtree: bool = False) -> Schedule:
     """From all to the root. subtree: each message holds a block of each rank below (gather), else one (reduction)."""
     return [
-        [Message(one.target, one.source, one.size) for one in stage]
+        [Message(message.target, message.source, message.size) for message in stage]
         for stage in reversed(down(ranks, parent, subtree=subtree))
     ]
 
@@ -111,7 +111,9 @@ def by_peer_order(ranks: int) -> Schedule:
     stages: list[list[Message]] = []
     while left:
         pairs = {
-            (a, b) for a, b in left if (a, b) == min(one for one in left if a in one) == min(x for x in left if b in x)
+            (a, b)
+            for a, b in left
+            if (a, b) == min(pair for pair in left if a in pair) == min(x for x in left if b in x)
         }
         left -= pairs
         stages.append([message for a, b in sorted(pairs) for message in (Message(a, b, 1), Message(b, a, 1))])
@@ -168,14 +170,16 @@ def folded(ranks: int, inner: Schedule, size: float = 1, back: float = 1) -> Sch
     """
     rest = ranks - power_below(ranks)
 
-    def real(one: int) -> int:
-        return 2 * one + 1 if one < rest else one + rest
+    def real(virtual: int) -> int:
+        return 2 * virtual + 1 if virtual < rest else virtual + rest
 
-    middle = [[Message(real(one.source), real(one.target), one.size) for one in stage] for stage in inner]
+    middle = [
+        [Message(real(message.source), real(message.target), message.size) for message in stage] for stage in inner
+    ]
     if not rest:
         return middle
-    first = [Message(2 * one, 2 * one + 1, size) for one in range(rest)]
-    last = [Message(2 * one + 1, 2 * one, back) for one in range(rest)]
+    first = [Message(2 * number, 2 * number + 1, size) for number in range(rest)]
+    last = [Message(2 * number + 1, 2 * number, back) for number in range(rest)]
     return [first, *middle, last] if back else [first, *middle]
 
 
@@ -184,8 +188,8 @@ def folded_behind(ranks: int, inner: Schedule) -> Schedule:
     power = power_below(ranks)
     if power == ranks:
         return inner
-    first = [Message(one, one - power, 1) for one in range(power, ranks)]
-    return [first, *inner, [Message(one.target, one.source, 1) for one in first]]
+    first = [Message(rank, rank - power, 1) for rank in range(power, ranks)]
+    return [first, *inner, [Message(message.target, message.source, 1) for message in first]]
 
 
 def doubling(ranks: int, *, growing: bool = False, whole: float = 1) -> Schedule:
@@ -203,6 +207,6 @@ def doubling(ranks: int, *, growing: bool = False, whole: float = 1) -> Schedule
 def halving(ranks: int, whole: float = 1) -> Schedule:
     """Step k exchanges half of what is left, with the farthest first; powers of two alone."""
     return [
-        [Message(one.source, one.target, one.size) for one in stage]
+        [Message(message.source, message.target, message.size) for message in stage]
         for stage in reversed(doubling(ranks, growing=True, whole=whole))
     ]

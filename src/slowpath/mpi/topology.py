@@ -43,7 +43,7 @@ def _list(path: Path) -> str | None:
 def _last_cache(folder: Path) -> str | None:
     """Who shares the cache of the highest level; the core itself where each has its own."""
     try:
-        caches = [(int((one / "level").read_text()), one) for one in folder.glob("index*")]
+        caches = [(int((cache / "level").read_text()), cache) for cache in folder.glob("index*")]
     except (OSError, ValueError):
         return None
     return _list(max(caches)[1] / "shared_cpu_list") if caches else None

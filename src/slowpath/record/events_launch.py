@@ -38,7 +38,7 @@ class LaunchBegin(msgspec.Struct, frozen=True, tag_field="event", tag="launch_be
     def __post_init__(self) -> None:
         if self.nodes:
             msgspec.structs.force_setattr(self, "ranks", ranks_of(self.nodes, self.size))
-        elif len({one.rank for one in self.ranks if one.rank < self.size}) < len(self.ranks):
+        elif len({rank.rank for rank in self.ranks if rank.rank < self.size}) < len(self.ranks):
             raise ValueError(f"ranks names one twice, or one that is not below {self.size}")
 
 

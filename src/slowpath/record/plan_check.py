@@ -41,14 +41,14 @@ def require_launches(plan: Plan, launches: Sequence[LaunchInfo]) -> None:
         _require_places(f"launch {launch.launch}", plan, launch)
 
 
-def _require_places(who: str, plan: Plan, one: Cell | Launch | LaunchInfo) -> None:
-    _require_known(who, "placement", [one.placement], {placement.name for placement in plan.placements})
+def _require_places(who: str, plan: Plan, placed: Cell | Launch | LaunchInfo) -> None:
+    _require_known(who, "placement", [placed.placement], {placement.name for placement in plan.placements})
     if plan.mpis:
-        _require_known(who, "MPI", [one.mpi], {mpi.name for mpi in plan.mpis})
+        _require_known(who, "MPI", [placed.mpi], {mpi.name for mpi in plan.mpis})
     try:
-        plan.environment(one.environment, one.mpi)
+        plan.environment(placed.environment, placed.mpi)
     except KeyError:
-        raise ValueError(f"{who}: there is no environment '{one.environment[:80]}'") from None
+        raise ValueError(f"{who}: there is no environment '{placed.environment[:80]}'") from None
 
 
 def _require_sides(contrast: Contrast, cells: Iterable[int]) -> None:
@@ -56,7 +56,7 @@ def _require_sides(contrast: Contrast, cells: Iterable[int]) -> None:
 
 
 def _require_known(who: str, what: str, asked: Sequence[Key], known: Iterable[Key]) -> None:
-    unknown = next((one for one in asked if one not in known), None)
+    unknown = next((name for name in asked if name not in known), None)
     if unknown is not None:
         raise ValueError(f"{who}: there is no {what} {str(unknown)[:80]!r}")
 

@@ -103,7 +103,9 @@ Commands = MpiCommands | RunCommands
 def commands_for(libraries: Sequence[Library], environ: Mapping[str, str]) -> RunCommands:
     """The launch commands of these MPIs on this machine or allocation."""
     cores = allowed_cores() * allocated_nodes(environ)
-    return RunCommands({one.name: MpiCommands(one.mpi, one.engine.program, dict(environ), cores) for one in libraries})
+    return RunCommands(
+        {library.name: MpiCommands(library.mpi, library.engine.program, dict(environ), cores) for library in libraries}
+    )
 
 
 def shell_line(made: Command) -> str:

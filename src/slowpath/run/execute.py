@@ -124,15 +124,15 @@ class Execution:
         begun = [self._begin(task) for task in tasks]
         started = datetime.now(UTC)
         try:
-            outcomes = self._run_all([one.job for one in begun])
+            outcomes = self._run_all([launch.job for launch in begun])
         except OSError as error:
             raise disk_failure(error, self._run) from error
         keep_held(now=True)
         known, now = dict(self._schedule.quarantined), datetime.now(UTC)
-        for one, outcome in zip(begun, outcomes, strict=True):
+        for launch, outcome in zip(begun, outcomes, strict=True):
             # Of several at the same time only the last ended now.
             ended = now if len(begun) == 1 else started + timedelta(seconds=outcome.wall_s)
-            self._end(one, outcome, started, ended)
+            self._end(launch, outcome, started, ended)
         for node, why in self._schedule.quarantined.items():
             if node not in known:
                 self._progress.note(why)

@@ -119,10 +119,12 @@ def _candidates(was: Stated, environ: Mapping[str, str], option: str | None) -> 
 
 def _of_engines(key: str | None, environ: Mapping[str, str]) -> Iterator[Path]:
     """Launchers next to the wrapper for which the engine with this key was built here."""
-    for engine in usable_engines(environ, lambda one: one.note.key == key):
+    for engine in usable_engines(environ, lambda engine: engine.note.key == key):
         wrapper = Path(engine.note.mpicxx)
         if wrapper.is_absolute():
-            for name in (f"{one}{suffix}" for suffix in dict.fromkeys((wrapper.suffix, "")) for one in LAUNCHER_NAMES):
+            for name in (
+                f"{launcher}{suffix}" for suffix in dict.fromkeys((wrapper.suffix, "")) for launcher in LAUNCHER_NAMES
+            ):
                 if (wrapper.parent / name).is_file():
                     yield wrapper.parent / name
                     break

@@ -27,7 +27,7 @@ def machine_facts(environ: Mapping[str, str]) -> dict[str, Any]:
         "processors": os.cpu_count(),
         "processors_allowed": format_cpu_list(sorted(os.sched_getaffinity(0))),
         "processor_groups": {
-            level: [format_cpu_list(one) for one in each] for level, each in processor_groups().items()
+            level: [format_cpu_list(cpus) for cpus in each] for level, each in processor_groups().items()
         },
         "allocation": _allocation(environ),
         "numa_nodes": read_line("/sys/devices/system/node/online"),

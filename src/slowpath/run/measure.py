@@ -169,7 +169,7 @@ def _run_info(run: Path, prepared: Prepared, command: list[str]) -> RunInfo:
 def _named(info: RunInfo) -> str:
     """` --mpi PATH` where the user named the MPIs so, and a search would not find them."""
     mpis = info.mpis or [info.mpi]
-    paths = [str(one.get("mpiexec")) for one in mpis if one.get("source") == "option" and one.get("mpiexec")]
+    paths = [str(mpi.get("mpiexec")) for mpi in mpis if mpi.get("source") == "option" and mpi.get("mpiexec")]
     return f" --mpi {shlex.quote(','.join(paths))}" if paths and len(paths) == len(mpis) else ""
 
 

@@ -113,7 +113,7 @@ def owned(
           seen is gone.
     Raises: Taken; EnvironmentFailure: nothing can be written there.
     """
-    if any(one.folder == folder.absolute() for one in _mine):
+    if any(ownership.folder == folder.absolute() for ownership in _mine):
         yield
         return
     ownership = take(folder, command, tell, take_over)
@@ -127,8 +127,8 @@ def owned(
 
 def keep_held(now: bool = False) -> None:
     """Renew the stamps of all that this process holds, where it is time.  Raises: Taken, as Ownership.keep."""
-    for one in _mine:
-        one.keep(now)
+    for ownership in _mine:
+        ownership.keep(now)
 
 
 def take(

@@ -199,7 +199,9 @@ def without_unavailable_bindings(plan: Plan, libraries: Sequence[Library]) -> Pl
 def without_unavailable_witnesses(plan: Plan, libraries: Sequence[Library]) -> Plan:
     """`plan` with the witnessed cells skipped whose engine can't be watched."""
     witnessed = twins_of(plan).witnessed
-    reasons = {one.name: why for one in libraries if one.is_built and (why := unavailable(one.engine.program))}
+    reasons = {
+        library.name: why for library in libraries if library.is_built and (why := unavailable(library.engine.program))
+    }
     skipped = {
         cell.cell: reasons[cell.mpi or ""] for cell in plan.cells if witnessed & {cell.cell} and cell.mpi in reasons
     }

@@ -108,17 +108,17 @@ def run_jobs(jobs: Sequence[Job]) -> list[Outcome]:
     try:
         for job in jobs:
             running.append(_Running(job))
-        while any(one.still_runs() for one in running):
+        while any(process.still_runs() for process in running):
             _sleep_until_one_ends(running)
             keep_held()
     except KeyboardInterrupt:
-        return [*(one.interrupted() for one in running), *(_never_started(job) for job in jobs[len(running) :])]
+        return [*(process.interrupted() for process in running), *(_never_started(job) for job in jobs[len(running) :])]
     except BaseException:
         # A defect: whatever it was, the jobs go with it.
-        for one in running:
-            one.drop()
+        for process in running:
+            process.drop()
         raise
-    return [one.outcome() for one in running]
+    return [process.outcome() for process in running]
 
 
 def _never_started(job: Job) -> Outcome:
@@ -240,7 +240,9 @@ def _look(job: str, stacks: Path, environ: Mapping[str, str]) -> tuple[str, str]
 
 def _sleep_until_one_ends(running: Sequence[_Running]) -> None:
     """At most WAKE_S."""
-    alive = [one.process for one in running if one.process is not None and one.process.returncode is None]
+    alive = [
+        process.process for process in running if process.process is not None and process.process.returncode is None
+    ]
     if len(alive) == 1:
         _ended_within(alive[0], WAKE_S)
     elif not _one_ends_within(alive, WAKE_S):

@@ -87,7 +87,9 @@ def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | Non
     if other := _other_variables(info.machine, here):
         tell(f"differs: variables that steer MPI, from those when it began: {', '.join(other)}")
     libraries = [_same_library(run, was, environ, tell, terms) for was in of_run]
-    here["engines"] = {one.name: key for one in libraries if (key := engine_key_of({"engine": one.engine.facts}))}
+    here["engines"] = {
+        library.name: key for library in libraries if (key := engine_key_of({"engine": library.engine.facts}))
+    }
     notes = [_RESUMED.format(", ".join(other))] if other else []
     return Reopened(plan, commands_for(libraries, environ), here, notes)
 
@@ -156,26 +158,28 @@ def _require_no_code(run: Path, plan: Plan, of_run: list[Stated], tell: Tell, te
     network = network_is_up()
     by_name = {was.short_name: resolver(was.name or "", was.version, None, network) for was in of_run}
     resolve = {**by_name, None: by_name[of_run[0].short_name]}
-    found = [one for one in choosing_code(plan.environments, resolve) if terms.own.get(one.name) != one.value]
+    found = [
+        setting for setting in choosing_code(plan.environments, resolve) if terms.own.get(setting.name) != setting.value
+    ]
     if terms.trust:
-        for one in found:
-            tell(f"trusted: {one.words}")
+        for setting in found:
+            tell(f"trusted: {setting.words}")
         return
     require_no_code(found, str(run), "a folder must not choose what is run here: look at it, then add --trust")
 
 
 def _require_same_machine(run: Path, info: RunInfo, here: Machine, tell: Tell, trust: bool, what_to_do: str) -> None:
     """Shows what differs. Another host of the same kind is fine in a job, whose nodes the batch system chooses."""
-    known = [one for one in info.measured_on if not differing(one, here)]
+    known = [machine for machine in info.measured_on if not differing(machine, here)]
     differ = [] if known else differing(info.machine, here)
-    for one in differ:
-        tell(f"differs: {one.what}: {one.there} in {run}, {one.here} here")
-    moved = not any(host_of(one) in (host_of(here), "unknown") for one in known or [info.machine])
+    for difference in differ:
+        tell(f"differs: {difference.what}: {difference.there} in {run}, {difference.here} here")
+    moved = not any(host_of(machine) in (host_of(here), "unknown") for machine in known or [info.machine])
     if moved:
         tell(f"differs: host: {host_of(info.machine)} in {run}, {host_of(here)} here")
     if trust or not (differ or (moved and not here.get("allocation"))):
         return
-    what = ", ".join(one.what for one in differ) or "host, and no batch system chose it"
+    what = ", ".join(difference.what for difference in differ) or "host, and no batch system chose it"
     raise EnvironmentFailure(
         f"{run}: was measured on {in_words(info.machine)}, this is {in_words(here)}; it differs in: {what}; "
         f"{what_to_do}"
@@ -188,7 +192,7 @@ def _other_variables(there: Machine, here: Machine) -> list[str]:
     if not isinstance(before, Mapping) or not isinstance(now, Mapping):
         return []
     names = sorted({*before, *now})
-    return [one for one in names if before.get(one) != now.get(one) and not str(one).startswith(_MAY_DIFFER)]
+    return [name for name in names if before.get(name) != now.get(name) and not str(name).startswith(_MAY_DIFFER)]
 
 
 def _same_library(run: Path, was: Stated, environ: Mapping[str, str], tell: Tell, terms: Terms) -> Library:
@@ -213,7 +217,7 @@ def _require_every_mpi(run: Path, plan: Plan, of_run: list[Stated]) -> None:
 
 def _number_of(info: RunInfo, here: Machine) -> int:
     """This machine's number in run.json; the next one for a new machine."""
-    for number, one in enumerate(info.measured_on):
-        if not differing(one, here) and host_of(one) in (host_of(here), "unknown"):
+    for number, machine in enumerate(info.measured_on):
+        if not differing(machine, here) and host_of(machine) in (host_of(here), "unknown"):
             return number
     return len(info.machines) + 1

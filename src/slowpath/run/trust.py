@@ -68,11 +68,11 @@ def choosing_code(environments: Sequence[Environment], resolve: Mapping[str | No
     Args: resolve: by the short name of the MPI; None: that of environments for every MPI.
     """
     found = []
-    for one in environments:
-        own = _own(one, resolve)
-        for name, value in one.variables.items():
+    for environment in environments:
+        own = _own(environment, resolve)
+        for name, value in environment.variables.items():
             if own.get(name) != value and (why := why_code(name, value)) is not None:
-                found.append(Chosen(name, value, one.name, why))
+                found.append(Chosen(name, value, environment.name, why))
     return found
 
 

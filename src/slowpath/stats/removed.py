@@ -33,7 +33,7 @@ def removed(slow: Values, slow_changed: Values, fast: Values, fast_changed: Valu
     Returns: None where slow is not slower than fast in nearly every resample: there is no gap then.
     Raises:  ValueError: empty, unequal lengths, or a value that is not finite and positive.
     """
-    times = np.array([positive(one, "times") for one in (slow, slow_changed, fast, fast_changed)])
+    times = np.array([positive(side, "times") for side in (slow, slow_changed, fast, fast_changed)])
     chosen = np.random.default_rng(0).integers(0, times.shape[1], size=(_RESAMPLES, times.shape[1]))
     before, after, reference, changed = np.median(times[:, chosen], axis=2)
     gap = before - reference
@@ -55,7 +55,7 @@ def toggled(slow: Values, fast: Values) -> Removed | None:
              `removed`.
     Raises:  ValueError: as `removed`.
     """
-    times = np.array([positive(one, "times") for one in (slow, fast)])
+    times = np.array([positive(side, "times") for side in (slow, fast)])
     gaps = times[0] - times[1]
     chosen = np.random.default_rng(0).integers(0, gaps.size, size=(_RESAMPLES, gaps.size))
     excess_s = float(np.median(gaps))

@@ -80,9 +80,9 @@ def mixed_pairs(levels: Levels) -> list[tuple[tuple[int, int], ...]]:
         if pair not in left:
             continue
         mine = levels[:, pair[0]] * levels[:, pair[1]]
-        same = tuple(one for one in left if abs(int(mine @ (levels[:, one[0]] * levels[:, one[1]]))) == len(mine))
-        for one in same:
-            del left[one]
+        same = tuple(pair for pair in left if abs(int(mine @ (levels[:, pair[0]] * levels[:, pair[1]]))) == len(mine))
+        for interaction in same:
+            del left[interaction]
         if len(same) > 1:
             groups.append(same)
     return groups
@@ -125,16 +125,16 @@ def decided(found: Sequence[Effect], minimum_effect: float, significance: float 
     """Which effects hold, with as many asked as there are (Holm 1979): p small enough, beyond the minimum effect."""
     if not found:
         return []
-    adjusted = holm(np.array([1.0 if one.p is None else one.p for one in found]))
+    adjusted = holm(np.array([1.0 if effect.p is None else effect.p for effect in found]))
     return [
-        one.p is not None and p <= significance and _beyond(one, minimum_effect)
-        for one, p in zip(found, adjusted.tolist(), strict=True)
+        effect.p is not None and p <= significance and _beyond(effect, minimum_effect)
+        for effect, p in zip(found, adjusted.tolist(), strict=True)
     ]
 
 
-def _beyond(one: Effect, minimum_effect: float) -> bool:
+def _beyond(effect: Effect, minimum_effect: float) -> bool:
     """Whether the whole interval lies beyond the minimum effect, on one side."""
-    if one.interval is None:
+    if effect.interval is None:
         return False
-    low, high = one.interval
+    low, high = effect.interval
     return low > 1 + minimum_effect or high < 1 / (1 + minimum_effect)

@@ -64,10 +64,12 @@ def environments(library: str, collectives: tuple[str, ...]) -> list[tuple[dict[
 
     Returns: of each the algorithm by collective, and the variables.  Collectives do not see each other's.
     """
-    known = {one: names for one, names in ALGORITHMS.get(library, {}).items() if one in collectives}
+    known = {
+        collective: names for collective, names in ALGORITHMS.get(library, {}).items() if collective in collectives
+    }
     found = []
     for number in range(max(map(len, known.values()), default=0)):
-        chosen = {one: names[number] for one, names in known.items() if number < len(names)}
+        chosen = {collective: names[number] for collective, names in known.items() if number < len(names)}
         variables: dict[str, str] = {}
         for collective, algorithm in chosen.items():
             variables.update(forced(library, collective, algorithm))

@@ -16,9 +16,9 @@ FILE = "intelmpi.sh"
 def variables(ranges: Sequence[Range]) -> dict[str, str]:
     """One variable for each collective; elsewhere the library chooses."""
     found: dict[str, list[str]] = {}
-    for one in ranges:
-        rule = f"{one.name}:{one.first}-{one.last}@{one.ranks}-{one.ranks}"
-        found.setdefault(f"I_MPI_ADJUST_{one.collective.upper()}", []).append(rule)
+    for picked in ranges:
+        rule = f"{picked.name}:{picked.first}-{picked.last}@{picked.ranks}-{picked.ranks}"
+        found.setdefault(f"I_MPI_ADJUST_{picked.collective.upper()}", []).append(rule)
     return {name: ";".join(rules) for name, rules in sorted(found.items())}
 
 

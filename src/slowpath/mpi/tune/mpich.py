@@ -44,10 +44,10 @@ def selection(library: bytes) -> Tree:
 def files(library: bytes, ranges: Sequence[Range]) -> dict[str, str]:
     """The file by its name."""
     general = selection(library)
-    for name in dict.fromkeys(one.collective for one in ranges):
-        mine = [one for one in ranges if one.collective == name]
+    for name in dict.fromkeys(picked.collective for picked in ranges):
+        mine = [picked for picked in ranges if picked.collective == name]
         key = f"collective={name}"
-        general[key] = _with(general[key], mine, {one: _algorithm(one) for one in mine})
+        general[key] = _with(general[key], mine, {picked: _algorithm(picked) for picked in mine})
     return {FILE: json.dumps(general, indent=1) + "\n"}
 
 
@@ -56,17 +56,19 @@ def variables(folder: str) -> dict[str, str]:
     return {_VARIABLE: f"{folder}/{FILE}"}
 
 
-def _algorithm(one: Range) -> Tree:
-    return {f"algorithm=MPIR_{one.collective.capitalize()}_intra_{one.name}": {}}
+def _algorithm(picked: Range) -> Tree:
+    return {f"algorithm=MPIR_{picked.collective.capitalize()}_intra_{picked.name}": {}}
 
 
 def _with(tree: Tree, ranges: Sequence[Range], chosen: Mapping[Range, Tree]) -> Tree:
     """The tree of a collective with choices for some numbers of ranks, on communicators within one group."""
     within = tree["comm_type=intra"]
     by_ranks: Tree = {}
-    for count in sorted({one.ranks for one in ranges}):
+    for count in sorted({picked.ranks for picked in ranges}):
         by_ranks.setdefault(f"comm_size<={count - 1}", within)
-        by_ranks[f"comm_size<={count}"] = _by_length([one for one in ranges if one.ranks == count], chosen, within)
+        by_ranks[f"comm_size<={count}"] = _by_length(
+            [picked for picked in ranges if picked.ranks == count], chosen, within
+        )
     by_ranks["comm_size=any"] = within
     return {"comm_type=intra": by_ranks, **{key: value for key, value in tree.items() if key != "comm_type=intra"}}
 
@@ -77,10 +79,10 @@ def _by_length(ranges: Sequence[Range], chosen: Mapping[Range, Tree], otherwise:
     of_all = ranges[0].collective in _OF_ALL_RANKS
     length = "total_msg_size" if of_all else "avg_msg_size"
     by_length: Tree = {}
-    for one in sorted(ranges, key=lambda found: found.first):
-        scale = one.ranks if of_all else 1
-        if one.first > 0:
-            by_length.setdefault(f"{length}<={scale * one.first - 1}", otherwise)
-        by_length[f"{length}<={scale * one.last}"] = chosen[one]
+    for picked in sorted(ranges, key=lambda found: found.first):
+        scale = picked.ranks if of_all else 1
+        if picked.first > 0:
+            by_length.setdefault(f"{length}<={scale * picked.first - 1}", otherwise)
+        by_length[f"{length}<={scale * picked.last}"] = chosen[picked]
     by_length[f"{length}=any"] = otherwise
     return by_length

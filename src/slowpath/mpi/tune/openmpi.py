@@ -36,10 +36,10 @@ def rules_text(ranges: Sequence[Range]) -> str:
     by_collective = [(name, list(group)) for name, group in groupby(sorted(ranges, key=_order), _collective)]
     lines = [f"{len(by_collective)} # collectives"]
     for name, group in by_collective:
-        ranks = sorted({one.ranks for one in group})
+        ranks = sorted({picked.ranks for picked in group})
         steps: dict[int, list[tuple[int, str]]] = {}
         for count in ranks:
-            steps[count] = _lengths([one for one in group if one.ranks == count])
+            steps[count] = _lengths([picked for picked in group if picked.ranks == count])
             steps.setdefault(count + 1, [(0, _OWN_CHOICE)])
         lines += [f"{_NUMBERS[name]} # {name}", f"{len(steps)} # numbers of ranks"]
         for count in sorted(steps):
@@ -58,16 +58,16 @@ def variables(path: str) -> dict[str, str]:
 
 def _lengths(ranges: Sequence[Range]) -> list[tuple[int, str]]:
     found: dict[int, str] = {0: _OWN_CHOICE}
-    for one in sorted(ranges, key=lambda found: found.first):
-        scale = one.ranks if one.collective in _OF_ALL_RANKS else 1
-        found[scale * one.first] = one.name
-        found[scale * one.last + 1] = _OWN_CHOICE
+    for picked in sorted(ranges, key=lambda found: found.first):
+        scale = picked.ranks if picked.collective in _OF_ALL_RANKS else 1
+        found[scale * picked.first] = picked.name
+        found[scale * picked.last + 1] = _OWN_CHOICE
     return sorted(found.items())
 
 
-def _collective(one: Range) -> str:
-    return one.collective
+def _collective(picked: Range) -> str:
+    return picked.collective
 
 
-def _order(one: Range) -> tuple[int, int, int]:
-    return _NUMBERS[one.collective], one.ranks, one.first
+def _order(picked: Range) -> tuple[int, int, int]:
+    return _NUMBERS[picked.collective], picked.ranks, picked.first

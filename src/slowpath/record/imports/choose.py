@@ -63,7 +63,7 @@ def import_files(
         if found is None:
             raise RecordError(f"{file}: holds no table, but {table} does; import logs of the reproducers apart")
         logs.append(_parsed(file, content, found, unit))
-        rows += sum(len(one.rows) for one in logs[-1].tables)
+        rows += sum(len(table.rows) for table in logs[-1].tables)
         check_rows(file, rows)
     labels = labels_of(files)
     return write_tables(logs, labels, out, read_conditions(conditions, files, labels))
@@ -84,7 +84,11 @@ def _format_of(file: Path, content: bytes) -> Format | None:
     Raises: RecordError for output of several programs: what separates them, no format says.
     """
     text = content.decode("utf-8", errors="replace")
-    there = [(line, one.name, one) for one in FORMATS if (line := one.first_line(text)) is not None]
+    there = [
+        (line, log_format.name, log_format)
+        for log_format in FORMATS
+        if (line := log_format.first_line(text)) is not None
+    ]
     also = log.first_line(text)
     begun = sorted([(line, name) for line, name, _ in there] + ([(also, _REPRODUCER)] if there and also else []))
     if len(begun) > 1:

@@ -61,7 +61,7 @@ def write_logs(files: Sequence[Path], contents: Sequence[bytes], out: Path | Non
     notes: list[str] = []
     for number, (log, label) in enumerate(zip(logs, labels, strict=True), start=1):
         notes += [f"{label}: {text}" for text in _write_launch(folder, number, log, label, plan)]
-    each = "; ".join(f"{label}: {condition_words(one)}" for label, one in stated.items())
+    each = "; ".join(f"{label}: {condition_words(condition)}" for label, condition in stated.items())
     write_run(folder, run_info(plan, logs, campaign, _STATED.format(stated=each) if each else _CONDITIONS, notes))
     return folder
 

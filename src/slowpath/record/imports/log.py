@@ -162,7 +162,7 @@ def _read_line(log: Log, number: int, line: str) -> None:
 
 def _begin(log: Log, section: Section, *, of_two: bool) -> None:
     """Adds a section.  Raises: RecordError: a reproducer prints each of its sections once."""
-    if any(not of_two or one.overallocated == section.overallocated for one in log.sections):
+    if any(not of_two or earlier.overallocated == section.overallocated for earlier in log.sections):
         raise _wrong(log, section.line, "a section for the second time: two outputs in one file; split it")
     log.sections.append(section)
 

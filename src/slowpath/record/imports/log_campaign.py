@@ -29,18 +29,21 @@ def campaign_text(plan: Plan, logs: Sequence[Log]) -> str:
 
 def any_stated(plan: Plan) -> bool:
     """Whether the launch of any log is stated at all."""
-    return any(one.stated for one in plan.environments)
+    return any(environment.stated for environment in plan.environments)
 
 
 def _conditions(plan: Plan) -> list[str]:
     """Environments and placements that stand for what is stated of the logs, each once."""
     if not any_stated(plan):
         return []
-    keys = [_condition_keys(one) for one in plan.environments]
+    keys = [_condition_keys(environment) for environment in plan.environments]
     settings = {
-        key["environment"]: _SETTINGS.get(_transport(one)) for key, one in zip(keys, plan.environments, strict=True)
+        key["environment"]: _SETTINGS.get(_transport(environment))
+        for key, environment in zip(keys, plan.environments, strict=True)
     }
-    placements = {key["placement"]: one.stated for key, one in zip(keys, plan.environments, strict=True)}
+    placements = {
+        key["placement"]: environment.stated for key, environment in zip(keys, plan.environments, strict=True)
+    }
     tables = [
         table_text("environment", {"name": name, **({"setting": setting} if setting else {})})
         for name, setting in settings.items()

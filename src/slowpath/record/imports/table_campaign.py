@@ -22,7 +22,7 @@ def campaign_text(plan: Plan, logs: Sequence[TableLog], cells: Sequence[Sequence
     parts = [campaign_head(plan, "tables", _MEASURES)]
     for log, group in zip(logs, cells, strict=True):
         for table in log.tables:
-            mine = [one for one in group if one.table is table]
+            mine = [cell for cell in group if cell.table is table]
             if lengths := _lengths(table, mine):
                 parts.append(_group(log, mine, lengths))
     return "\n".join(parts if len(parts) > 1 else [*parts, _NONE])
@@ -32,7 +32,7 @@ def _lengths(table: Table, cells: Sequence[Planned]) -> list[str]:
     """The lengths that the engine takes: put moves 8 bytes and multiples."""
     if table.measure == "operation":
         return []
-    every = dict.fromkeys(one.row.message_bytes for one in cells if one.row.message_bytes is not None)
+    every = dict.fromkeys(cell.row.message_bytes for cell in cells if cell.row.message_bytes is not None)
     return [str(size) for size in every if table.measure != "put" or (size and size % 8 == 0)]
 
 

@@ -140,6 +140,6 @@ def _contrast(number: int, a: Planned, b: Planned, stated: Mapping[str, Conditio
     differ = [*differences(*conditions), "file"]
     asked = question(f"{names[1]}, {b.cell.group},", names[0], differ, not_stated(*conditions))
     asked += " One mean a file has no interval."
-    side_a, side_b = (Side(one.cell.cell, "steady", one.cell.environment) for one in (a, b))
+    side_a, side_b = (Side(planned.cell.cell, "steady", planned.cell.environment) for planned in (a, b))
     group = f"between files, {b.cell.group}"
     return Contrast(f"files-{number}", group, asked, "environment", measured.metric, side_a, side_b)

@@ -137,7 +137,7 @@ def built_for(mpi: Mpi, source: str, processor: str, environ: Mapping[str, str])
 
 def standard_engines(source: str, environ: Mapping[str, str]) -> Iterator[Engine]:
     """Engines built against the ABI of MPI-5 from this source, the newest first."""
-    return usable_engines(environ, lambda one: one.note.abi == STANDARD_ABI and one.note.source == source)
+    return usable_engines(environ, lambda engine: engine.note.abi == STANDARD_ABI and engine.note.source == source)
 
 
 def _facts(note: EngineNote) -> tuple[str, ...]:

@@ -87,7 +87,7 @@ def _fit_all(sweep: Sweep, centre: Curve, laws: Sequence[Law]) -> tuple[list[Fit
             fits.append(fit_on(law, sweep, centre))
         except NotDetermined as error:
             not_fitted[law.name] = str(error).removeprefix(f"law '{law.name}': ")
-    return sorted(fits, key=lambda one: one.centre.criterion), not_fitted
+    return sorted(fits, key=lambda fit: fit.centre.criterion), not_fitted
 
 
 def _simplest(fits: Sequence[Fit], sigma_ratio: Floats, minimum_effect: float) -> Fit:
@@ -95,17 +95,17 @@ def _simplest(fits: Sequence[Fit], sigma_ratio: Floats, minimum_effect: float) -
     best = fits[0]
     contained = [f for f in fits if f is best or contains(best.centre, f.centre, sigma_ratio)]
     if not _supported(best, minimum_effect):
-        return min(contained, key=lambda one: one.centre.parameters)
+        return min(contained, key=lambda fit: fit.centre.parameters)
     near = [f for f in contained if f.centre.criterion - best.centre.criterion < MARGIN]
-    return min(near, key=lambda one: one.centre.parameters)
+    return min(near, key=lambda fit: fit.centre.parameters)
 
 
-def _supported(one: Fit, minimum_effect: float) -> bool:
+def _supported(fit: Fit, minimum_effect: float) -> bool:
     """It makes a difference that counts, and at least one of its terms is not zero."""
-    if one.name == "constant":
+    if fit.name == "constant":
         return True
-    known = [term.excludes_zero for term in one.coefficients[1:]]
-    return one.span_ratio > minimum_effect and not all(excludes is False for excludes in known)
+    known = [term.excludes_zero for term in fit.coefficients[1:]]
+    return fit.span_ratio > minimum_effect and not all(excludes is False for excludes in known)
 
 
 def _objection(

@@ -64,15 +64,15 @@ def with_words(forecast: LawForecast) -> LawForecast:
 
 def failed_words(fits: str, forecasts: Sequence[LawForecast]) -> str:
     """Why the law that fits is not named."""
-    wrong = [one for one in forecasts if one.held is False]
-    shown = "; ".join(forecast_words(one) for one in wrong[:SHOWN])
-    return f"it depends on {quantity_words([one.place for one in forecasts])}; no law holds: '{fits}' {shown}"
+    wrong = [forecast for forecast in forecasts if forecast.held is False]
+    shown = "; ".join(forecast_words(forecast) for forecast in wrong[:SHOWN])
+    return f"it depends on {quantity_words([forecast.place for forecast in forecasts])}; no law holds: '{fits}' {shown}"
 
 
 def open_words(fits: str, forecasts: Sequence[LawForecast]) -> str:
     """Why a cause can't rest on the law that is named."""
-    seen = [one for one in forecasts if one.seen_s is not None and not one.held]
+    seen = [forecast for forecast in forecasts if forecast.seen_s is not None and not forecast.held]
     if not seen:
         return f"fits '{fits}', not predicted yet"
-    shown = "; ".join(forecast_words(one) for one in seen[:SHOWN])
+    shown = "; ".join(forecast_words(forecast) for forecast in seen[:SHOWN])
     return f"fits '{fits}', too noisy to be predicted: {shown}"

@@ -104,16 +104,18 @@ def formula_words(law: FittedLaw) -> str:
     if law.name in _STEPS and law.brackets:
         return _step(law)
     limits = "; ".join(f"{b.covariate} above {_length(b.above)} up to {_length(b.up_to)}" for b in law.brackets)
-    return f"t = {' + '.join(_term(one) for one in law.coefficients)}" + (f"; limits: {limits}" if limits else "")
+    return f"t = {' + '.join(_term(coefficient) for coefficient in law.coefficients)}" + (
+        f"; limits: {limits}" if limits else ""
+    )
 
 
-def _term(one: Coefficient) -> str:
+def _term(coefficient: Coefficient) -> str:
     """`27.8 ns [27.5, 28.1] x pages of 4 KiB`."""
-    counted, scale = _counted(one.per)
-    most = "at most " if one.name.endswith(" at most") else ""
-    _, at, length = one.name.partition(" at ")  # a constant that holds for one length
+    counted, scale = _counted(coefficient.per)
+    most = "at most " if coefficient.name.endswith(" at most") else ""
+    _, at, length = coefficient.name.partition(" at ")  # a constant that holds for one length
     where = f" at {length}" if at and not most else ""
-    return f"{most}{_time(one, scale)}{f' x {counted}' if counted else ''}{where}"
+    return f"{most}{_time(coefficient, scale)}{f' x {counted}' if counted else ''}{where}"
 
 
 def _counted(per: str | None) -> tuple[str, int]:
@@ -129,13 +131,13 @@ def _counted(per: str | None) -> tuple[str, int]:
     return (f"pages of {per.removesuffix(' page')}" if per.endswith(" page") else f"{per}s"), 1
 
 
-def _time(one: Coefficient, scale: int) -> str:
+def _time(coefficient: Coefficient, scale: int) -> str:
     """`20.3 ns [19.4, 20.7]`: the ends of the interval in the unit of the value, where that is theirs, too."""
-    if one.interval is None:
-        return format_time(one.value * scale)
-    low, high = (end * scale for end in one.interval)
+    if coefficient.interval is None:
+        return format_time(coefficient.value * scale)
+    low, high = (end * scale for end in coefficient.interval)
     half = (high - low) / 2
-    value, *ends = (format_time(time_s, half) for time_s in (one.value * scale, low, high))
+    value, *ends = (format_time(time_s, half) for time_s in (coefficient.value * scale, low, high))
     unit = f" {value.split()[-1]}"
     if all(end.endswith(unit) for end in ends):
         ends = [end.removesuffix(unit) for end in ends]
@@ -145,11 +147,11 @@ def _time(one: Coefficient, scale: int) -> str:
 def _segments(law: FittedLaw) -> str:
     """`t = 0.50 us + 95.4 us x MiB of message up to 16 KiB; 4.50 us + ... from 16 KiB + 1 B on`."""
     if not law.coefficients:
-        return "; ".join(["t changes its line", *(_between(one) for one in law.brackets)])
+        return "; ".join(["t changes its line", *(_between(bracket) for bracket in law.brackets)])
     stretches = zip(law.coefficients[::2], law.coefficients[1::2], strict=True)
-    limits = sorted(law.brackets, key=lambda one: one.above)  # a finding's own stands first
-    begins = ["", *(f" from {format_bytes(int(one.up_to))}" for one in limits)]
-    ends = [*(f" up to {format_bytes(int(one.above))}" for one in limits), ""]
+    limits = sorted(law.brackets, key=lambda bracket: bracket.above)  # a finding's own stands first
+    begins = ["", *(f" from {format_bytes(int(bracket.up_to))}" for bracket in limits)]
+    ends = [*(f" up to {format_bytes(int(bracket.above))}" for bracket in limits), ""]
     lines = [
         f"{_term(constant)} + {_term(each)}{begin}{end or ' on'}"
         for (constant, each), begin, end in zip(stretches, begins, ends, strict=False)
@@ -157,8 +159,8 @@ def _segments(law: FittedLaw) -> str:
     return f"t = {'; '.join(lines)}"
 
 
-def _between(one: Bracket) -> str:
-    return f"limits: {one.covariate} above {_length(one.above)} up to {_length(one.up_to)}"
+def _between(bracket: Bracket) -> str:
+    return f"limits: {bracket.covariate} above {_length(bracket.above)} up to {_length(bracket.up_to)}"
 
 
 def _step(law: FittedLaw) -> str:
@@ -170,7 +172,7 @@ def _step(law: FittedLaw) -> str:
     else:
         limit = f"{name} = {high:g}" if high - low == 1 else f"{low:g} < {name} <= {high:g}"
     constant, step, *others = law.coefficients
-    more = "".join(f" + {_term(one)}" for one in others)
+    more = "".join(f" + {_term(coefficient)}" for coefficient in others)
     return f"t = {_term(constant)} + {_term(step)} if {what} {sign} {name}{more}, {limit}"
 
 
@@ -180,17 +182,18 @@ def cost_words(law: FittedLaw) -> str:
     """
     if law.name in _STEPS and len(law.coefficients) > 1:
         return f"{_time(law.coefficients[1], 1)} more"
-    terms = [one for one in law.coefficients if one.per] or list(law.coefficients)
-    return listed([_cost(one) for one in terms])
+    terms = [coefficient for coefficient in law.coefficients if coefficient.per] or list(law.coefficients)
+    return listed([_cost(coefficient) for coefficient in terms])
 
 
-def _cost(one: Coefficient) -> str:
+def _cost(coefficient: Coefficient) -> str:
     """`1.73 us [1.70, 1.76] per 4 KiB page`; bytes by the MiB."""
-    if one.per is None or one.per.startswith("("):
-        return _term(one)
-    scale = _MIB if one.per.startswith("byte") else 1
-    most = "at most " if one.name.endswith(" at most") else ""
-    return f"{most}{_time(one, scale)} per {one.per.replace('byte', 'MiB', 1) if scale > 1 else one.per}"
+    if coefficient.per is None or coefficient.per.startswith("("):
+        return _term(coefficient)
+    scale = _MIB if coefficient.per.startswith("byte") else 1
+    most = "at most " if coefficient.name.endswith(" at most") else ""
+    per = coefficient.per.replace("byte", "MiB", 1) if scale > 1 else coefficient.per
+    return f"{most}{_time(coefficient, scale)} per {per}"
 
 
 def _length(value: float) -> str:

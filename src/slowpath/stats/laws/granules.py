@@ -75,7 +75,10 @@ class _Classes:
 def _bases(covariates: Covariates, lengths: tuple[float, ...]) -> list[Column]:
     """A constant for each length that was asked for, before over-allocation."""
     asked = covariates[ASKED]
-    return [Column(f"constant at {format_bytes(int(one))}", "", (asked == one).astype(np.float64)) for one in lengths]
+    return [
+        Column(f"constant at {format_bytes(int(length))}", "", (asked == length).astype(np.float64))
+        for length in lengths
+    ]
 
 
 def _variant(classes: _Classes, what: str, levels: Floats) -> Variant:

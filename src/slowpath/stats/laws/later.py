@@ -38,7 +38,7 @@ def to_measure(fit: Fit, sweep: Sweep, centre: Curve) -> tuple[LawForecast, ...]
     drift = MEDIAN_OF_FEW / ANCHORS * (new + float(np.median(centre.sigma_ratio**2)))
     law, places = teller(fit, centre, sweep), new_places(fit, sweep)
     found = [predict(law, place, new + drift, len(places), KIND) for place in places]
-    return tuple(one for one in found if one is not None)
+    return tuple(forecast for forecast in found if forecast is not None)
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,12 @@ def seen(forecasts: Sequence[LawForecast], anchors: Sequence[Anchor], launch_s: 
     errors = [np.hypot(sigma[number], np.log(anchors[number].half_ratio) / STANDARD_ERRORS) for number in measured]
     drift, unsure = float(np.median(moved)), MEDIAN_OF_FEW / len(moved) * float(np.median(np.square(errors)))
     made = []
-    for number, one in enumerate(forecasts, start=count):
+    for number, forecast in enumerate(forecasts, start=count):
         if not there[number]:
-            made.append(one)
+            made.append(forecast)
             continue
         value_s, variance = float(centre[number] * np.exp(-drift)), float(sigma[number] ** 2 + unsure)
         reach = float(np.exp(STANDARD_ERRORS * np.sqrt(variance)))
-        extra = float(np.exp(STANDARD_ERRORS * np.sqrt(max(0.0, variance - one.noise_ratio**2))))
-        made.append(judged(one, value_s, (value_s / reach, value_s * reach), widened=extra))
+        extra = float(np.exp(STANDARD_ERRORS * np.sqrt(max(0.0, variance - forecast.noise_ratio**2))))
+        made.append(judged(forecast, value_s, (value_s / reach, value_s * reach), widened=extra))
     return tuple(made)

@@ -113,7 +113,7 @@ def with_transfer(variants: Sequence[Variant], covariates: Covariates) -> list[V
     """Each variant, and where the message's length varies each of them with a term for it as well."""
     if not varies(covariates, "message_bytes"):
         return list(variants)
-    return [*variants, *(_plus_transfer(one) for one in variants)]
+    return [*variants, *(_plus_transfer(variant) for variant in variants)]
 
 
 def _plus_transfer(variant: Variant) -> Variant:

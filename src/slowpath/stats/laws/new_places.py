@@ -49,7 +49,7 @@ def _values(name: str, fit: Fit, sweep: Sweep) -> list[Place]:
     values = np.unique(sweep.covariates[name])
     beyond = _beyond(values, name) if fit.name not in _NOT_BEYOND else []
     inside: list[float] = []
-    for limit in (one for one in fit.brackets if one.covariate == name):
+    for limit in (bracket for bracket in fit.brackets if bracket.covariate == name):
         inside += _middle(values, limit.above, side=-1) + _middle(values, limit.up_to, side=1)
     gaps = [(high / low, low, high) for low, high in pairwise(values[values > 0].tolist())]
     free = [gap for gap in gaps if not any(b.covariate == name and b.above == gap[1] for b in fit.brackets)]
@@ -84,8 +84,8 @@ def _moved(sweep: Sweep, name: str, value: float) -> Place:
     is as long as its allocation."""
     covariates = sweep.covariates
     nearest = int(np.argmin(np.abs(np.log(np.maximum(covariates[name], 0.5)) - np.log(value))))
-    place = {one: float(values[nearest]) for one, values in covariates.items()}
-    alike = [one for one, values in covariates.items() if np.array_equal(values, covariates[name])]
+    place = {covariate: float(values[nearest]) for covariate, values in covariates.items()}
+    alike = [covariate for covariate, values in covariates.items() if np.array_equal(values, covariates[name])]
     place |= dict.fromkeys(alike, value)
     if name in SIDES and ASKED in place:
         place[ASKED] = value
@@ -104,9 +104,9 @@ def _remainders(name: str, sweep: Sweep) -> list[Place]:
             length = base + rest
             if rest < base and length not in seen and float(alignment(np.array([length]))[0]) in levels:
                 nearest = int(np.argmin(np.abs(covariates[name] - base)))
-                place = {one: float(values[nearest]) for one, values in covariates.items()}
+                place = {covariate: float(values[nearest]) for covariate, values in covariates.items()}
                 found.append({**place, name: length, **({ASKED: base} if ASKED in covariates else {})})
-    return [one for group in (found[::2], found[1::2]) for one in group]
+    return [place for group in (found[::2], found[1::2]) for place in group]
 
 
 def anchors(sweep: Sweep, count: int) -> Sequence[int]:

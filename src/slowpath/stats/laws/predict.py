@@ -151,17 +151,17 @@ def verdict(forecasts: Sequence[LawForecast]) -> Predicted:
     of the OUTERMOST ones, which are predicted first, at least one did. What was measured later decides over what was
     set apart.
     """
-    later = _verdict([one for one in forecasts if one.kind == "later"])
-    apart = _verdict([one for one in forecasts if one.kind != "later"])
+    later = _verdict([forecast for forecast in forecasts if forecast.kind == "later"])
+    apart = _verdict([forecast for forecast in forecasts if forecast.kind != "later"])
     return later if later in ("held", "failed") or apart == "not made" else apart
 
 
 def _verdict(forecasts: Sequence[LawForecast]) -> Predicted:
-    seen = [one for one in forecasts if one.seen_s is not None]
+    seen = [forecast for forecast in forecasts if forecast.seen_s is not None]
     if not seen:
         return "not made"
-    if any(one.held is False for one in seen):
+    if any(forecast.held is False for forecast in seen):
         return "failed"
-    held = [one for one in seen if one.held]
-    beyond = any(one.held for one in seen[:OUTERMOST])
+    held = [forecast for forecast in seen if forecast.held]
+    beyond = any(forecast.held for forecast in seen[:OUTERMOST])
     return "held" if beyond and len(held) >= FEWEST_HELD * len(seen) else "undecided"

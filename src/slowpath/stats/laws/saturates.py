@@ -55,7 +55,7 @@ def levelling(name: str, c_bytes: float) -> Variant:
 def placed(covariates: Covariates, centre_s: Floats, sigma_ratio: Floats) -> list[Variant]:
     """For each length that varies, the c that these times want; none where it would lie beyond what was swept."""
     best = [_best(name, covariates, centre_s, sigma_ratio) for name in _lengths(covariates)]
-    return [one for one in best if one is not None]
+    return [variant for variant in best if variant is not None]
 
 
 def _best(name: str, covariates: Covariates, centre_s: Floats, sigma_ratio: Floats) -> Variant | None:

@@ -21,7 +21,7 @@ FEWEST_BESIDE = 2  # lengths on each side: one could not show that the side is c
 
 
 def _variants(covariates: Covariates) -> Sequence[Variant]:
-    found = [one for name in sides(covariates) for one in _along(covariates, name)]
+    found = [variant for name in sides(covariates) for variant in _along(covariates, name)]
     found = with_transfer(found, covariates)
     if varies(covariates, MESSAGE):
         found += _along(covariates, MESSAGE)

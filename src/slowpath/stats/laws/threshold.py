@@ -64,8 +64,8 @@ def _of_classes(covariates: Covariates, name: str, text: str, limits: tuple[floa
     clean = np.unique(lengths[alignment(lengths) >= limits[-1]]).tolist()
     if count_of_groups(clean) < FEWEST:
         return []
-    aligned = [Bracket(f"{text}'s alignment", float(levels[levels < one].max()), one) for one in limits]
-    classes = ", ".join(format_bytes(int(one)) for one in (levels[0], *limits))
+    aligned = [Bracket(f"{text}'s alignment", float(levels[levels < limit].max()), limit) for limit in limits]
+    classes = ", ".join(format_bytes(int(limit)) for limit in (levels[0], *limits))
     return [
         Variant(
             f"step after {format_bytes(int(low))}, classes {classes}",

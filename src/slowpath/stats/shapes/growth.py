@@ -45,7 +45,7 @@ def growth_of(launches: Sequence[tuple[Numbers, Floats]]) -> Growth | None:
     if len(launches) < FEWEST_LAUNCHES or fewest < FEWEST_MESSAGES:
         return None
     ends = [_thirds(number, time) for number, time in launches]
-    slope = mean([one for one, _ in ends])
+    slope = mean([begin for begin, _ in ends])
     interval, p = slope.interval(), slope.p()
     if interval is None or p is None:
         return None

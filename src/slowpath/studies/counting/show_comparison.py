@@ -17,27 +17,29 @@ HEADLINES = {
 def comparison_text(found: CountComparison) -> str:
     """The verdict, each process, and the functions that changed."""
     headline = HEADLINES[found.outcome].format(function=found.function, threshold=100 * found.threshold_ratio)
-    lines = [headline, *(line for one in found.processes for line in _process(one))]
+    lines = [headline, *(line for process in found.processes for line in _process(process))]
     return "\n".join([*lines, *(f"  note: {note}" for note in found.notes)]) + "\n"
 
 
-def _process(one: ProcessChange) -> list[str]:
-    who = f"  {one.program}" if one.rank is None else f"  rank {one.rank}"
-    if one.old is None or one.new is None or one.change_ratio is None or one.mean_change_ratio is None:
-        return [f"{who}: {one.outcome}: {one.reason}"]
-    lines = [f"{who}: {_range(one.old)} -> {_range(one.new)} instructions a call, {_percent(one.change_ratio)}"]
-    if one.mean_change_ratio != one.change_ratio:
-        mean = f"{one.old.mean:.2f} -> {one.new.mean:.2f}, {_percent(one.mean_change_ratio)}"
-        lines.append(f"    the mean of {one.old.calls} and {one.new.calls} calls: {mean}")
-    if one.reason:
-        lines.append(f"    {one.outcome}: {one.reason}")
-    if not one.changes:
+def _process(process: ProcessChange) -> list[str]:
+    who = f"  {process.program}" if process.rank is None else f"  rank {process.rank}"
+    if process.old is None or process.new is None or process.change_ratio is None or process.mean_change_ratio is None:
+        return [f"{who}: {process.outcome}: {process.reason}"]
+    lines = [
+        f"{who}: {_range(process.old)} -> {_range(process.new)} instructions a call, {_percent(process.change_ratio)}"
+    ]
+    if process.mean_change_ratio != process.change_ratio:
+        mean = f"{process.old.mean:.2f} -> {process.new.mean:.2f}, {_percent(process.mean_change_ratio)}"
+        lines.append(f"    the mean of {process.old.calls} and {process.new.calls} calls: {mean}")
+    if process.reason:
+        lines.append(f"    {process.outcome}: {process.reason}")
+    if not process.changes:
         return lines
     lines.append(f"    {'change':>10}{'before':>10}{'now':>10}  {'library':26}function")
-    for change in one.changes[:MOST_CHANGES]:
+    for change in process.changes[:MOST_CHANGES]:
         numbers = f"{change.new - change.old:>+10.2f}{change.old:>10.2f}{change.new:>10.2f}"
         lines.append(f"    {numbers}  {change.library:26}{change.function}")
-    if rest := one.changes[MOST_CHANGES:]:
+    if rest := process.changes[MOST_CHANGES:]:
         total = sum(change.new - change.old for change in rest)
         lines.append(f"    {total:>+10.2f}{'':20}  {'':26}{len(rest)} other functions")
     return lines

@@ -84,5 +84,5 @@ def run(command: Sequence[str], environ: Mapping[str, str], output_to_stderr: bo
 
 def _while_it_runs(child: int) -> dict[signal.Signals, Action]:
     """Ctrl-C reaches the program by itself, the others are handed on: what it has done until then is shown."""
-    handed = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is not signal.SIG_IGN]
+    handed = [handled for handled in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(handled) is not signal.SIG_IGN]
     return {signal.SIGINT: signal.SIG_IGN, **dict.fromkeys(handed, lambda number, _: os.kill(child, number))}

@@ -238,12 +238,12 @@ CLASSES: tuple[PlantClass, ...] = (
     ),
     PlantClass("one_core", "all ranks run on one core", state=State("binding", None, "cpu=0")),
 )
-PAIRED = tuple(one for one in CLASSES if one.make is not None)
+PAIRED = tuple(plant_class for plant_class in CLASSES if plant_class.make is not None)
 
 
 def find(name: str) -> PlantClass | None:
     """None: there is no class of this name."""
-    return next((one for one in CLASSES if one.name == name), None)
+    return next((plant_class for plant_class in CLASSES if plant_class.name == name), None)
 
 
 def pair(source: random.Random, classes: Sequence[PlantClass]) -> Plant:
@@ -252,6 +252,6 @@ def pair(source: random.Random, classes: Sequence[PlantClass]) -> Plant:
     return joined(first.draw(source), second.draw(source))
 
 
-def joined(one: Plant, other: Plant) -> Plant:
+def joined(plant: Plant, other: Plant) -> Plant:
     """Both at once."""
-    return Plant(f"{one.kind}+{other.kind}", (*one.clauses, *other.clauses), one.state or other.state)
+    return Plant(f"{plant.kind}+{other.kind}", (*plant.clauses, *other.clauses), plant.state or other.state)

@@ -90,11 +90,11 @@ def next_cost_s(shots: Sequence[Shot], low_s: float, high_s: float, source: rand
 def limit_of(shots: Sequence[Shot], low_s: float, high_s: float) -> Limit:
     """What the shots say of the class's limit."""
     posterior = _posterior(shots, low_s, high_s)
-    ordered = tuple(sorted(shots, key=lambda one: one.cost_s))
+    ordered = tuple(sorted(shots, key=lambda shot: shot.cost_s))
     costs = np.linspace(posterior.middle[0], posterior.middle[-1], 61)
     shares = [float((posterior.weight * _share(posterior, cost)).sum()) for cost in costs]
     curve = tuple((float(10**cost), share) for cost, share in zip(costs, shares, strict=True))
-    found = sum(one.found for one in shots)
+    found = sum(shot.found for shot in shots)
     if found == 0 or found == len(shots):
         which = "none of the costs that were tried was found" if found == 0 else "all costs that were tried were found"
         return Limit(None, None, curve, ordered, which)

@@ -77,9 +77,9 @@ def write(
         "counts": counts(scored),
         "shares": shares(scored),
         "baseline": baseline.texts,
-        "trials": [one.as_dict() for one in scored],
+        "trials": [trial.as_dict() for trial in scored],
         "table": table(scored).splitlines(),
-        "limits": {name: asdict(one) for name, one in (limits or {}).items()},
+        "limits": {name: asdict(limit) for name, limit in (limits or {}).items()},
         "planned": msgspec.to_builtins(list(trials)),
     }
     write_atomically(out / FILE, msgspec.json.format(msgspec.json.encode(content), indent=1))
@@ -87,4 +87,4 @@ def write(
 
 def _texts(trials: Sequence[PlantTrial]) -> dict[str, str | None]:
     """Shots are left out: they follow from what was seen."""
-    return {one.name: one.plant.text if one.plant else None for one in trials if one.purpose != "shot"}
+    return {trial.name: trial.plant.text if trial.plant else None for trial in trials if trial.purpose != "shot"}

@@ -95,7 +95,7 @@ class Clause:
     def text(self) -> str:
         """As SLOWPATH_PLANT holds it, words of no effect left out."""
         words = [] if self.call == "send" else [f"call={self.call}"]
-        words += [one.text for one in self.conditions]
+        words += [condition.text for condition in self.conditions]
         words += [] if self.period_s is None else [f"period_s={self.period_s:g}"]
         words += [f"{name}={value:g}" for name, value in (("chance", self.chance), ("coin", self.coin)) if value < 1]
         words += [f"environment={self.environment}"] if self.environment else []
@@ -116,25 +116,25 @@ class Clause:
     @property
     def axes(self) -> frozenset[Axis]:
         """What the cost depends on."""
-        named = {one.quantity for one in self.conditions}
-        found: set[str] = {"rank" if one == "peer" else one for one in named}
+        named = {condition.quantity for condition in self.conditions}
+        found: set[str] = {"rank" if quantity == "peer" else quantity for quantity in named}
         found |= {_AXIS_OF_PER[self.per]} if self.per in _AXIS_OF_PER else set()
         found |= {"time"} if self.period_s is not None else set()
         found |= {"chance"} if self.chance < 1 or self.exponential else set()
         found |= {"launch"} if self.coin < 1 else set()
         found |= {"environment"} if self.environment else set()
         found |= {"bytes"} if self.room == "cold" else set()
-        return frozenset(one for one in AXES if one in found)
+        return frozenset(axis for axis in AXES if axis in found)
 
     @property
     def limits(self) -> tuple[tuple[Axis, float], ...]:
         """Axis and last value before the cost changes at once, for each condition that compares."""
         found = []
-        for one in self.conditions:
-            if one.relation in "<>" and one.quantity != "peer":
-                last = one.value if one.relation == ">" else one.value - 1
+        for condition in self.conditions:
+            if condition.relation in "<>" and condition.quantity != "peer":
+                last = condition.value if condition.relation == ">" else condition.value - 1
                 # A cache whose misses have over n - 1 other buffers between two uses holds n of them.
-                found.append((_axis(one.quantity), last + 1 if one.quantity == "others" else last))
+                found.append((_axis(condition.quantity), last + 1 if condition.quantity == "others" else last))
         return tuple(found)
 
     def expected_s(self, place: Place) -> float | None:
@@ -143,8 +143,8 @@ class Clause:
         if self.cost_s is None or self.period_s is not None:
             return None
         share = self.chance * self.coin
-        for one in self.conditions:
-            share *= one.holds(place)
+        for condition in self.conditions:
+            share *= condition.holds(place)
         units = self._units(place)
         return None if units is None else self.cost_s * share * units
 
@@ -180,7 +180,7 @@ _PLACE_OF_PER: Mapping[str, str] = {
 
 
 def _axis(quantity: str) -> Axis:
-    return next(one for one in AXES if one == quantity)
+    return next(axis for axis in AXES if axis == quantity)
 
 
 def page_of(length_bytes: int) -> int:

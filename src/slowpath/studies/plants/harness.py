@@ -57,7 +57,7 @@ def standing(
         out.mkdir(parents=True, exist_ok=True)
         with owned(out, "slowpath plants", take_over=take_over), _concluder(jobs) as conclude:
             here = replace(ground, conclude=conclude)
-            yield lambda one, at, pen: here.measured(one.plant, at, pen), pens
+            yield lambda trial, at, pen: here.measured(trial.plant, at, pen), pens
 
 
 def each(
@@ -73,8 +73,8 @@ def each(
     scored: list[Scored] = []
     write(out, drawn, Baseline(clean), scored, trials)
     for part in (
-        [one for one in trials if one.purpose == "baseline"],
-        [one for one in trials if one.purpose != "baseline"],
+        [trial for trial in trials if trial.purpose == "baseline"],
+        [trial for trial in trials if trial.purpose != "baseline"],
     ):
         for trial, outcome, wall_s in outcomes(measure, part, out, pens):
             if trial.purpose == "baseline" and isinstance(outcome, Measured):
@@ -104,7 +104,7 @@ def outcomes(
     for pen in pens:
         free.put(pen)
 
-    def one(trial: PlantTrial) -> tuple[PlantTrial, Outcome, float]:
+    def measure_one(trial: PlantTrial) -> tuple[PlantTrial, Outcome, float]:
         pen, begun = free.get(), time.monotonic()
         try:
             return trial, measure(trial, out / trial.name, pen), time.monotonic() - begun
@@ -116,10 +116,10 @@ def outcomes(
             free.put(pen)
 
     if len(pens) == 1:
-        yield from map(one, trials)
+        yield from map(measure_one, trials)
         return
     with ThreadPoolExecutor(len(pens)) as pool:
-        left: set[Future[tuple[PlantTrial, Outcome, float]]] = {pool.submit(one, trial) for trial in trials}
+        left: set[Future[tuple[PlantTrial, Outcome, float]]] = {pool.submit(measure_one, trial) for trial in trials}
         try:
             while left:
                 done, left = wait(left, return_when=FIRST_COMPLETED)

@@ -48,54 +48,59 @@ class Judged:
         return next((why for why in (self.why_law, self.why_limit, self.why_explanation) if why), None)
 
 
-def is_caused(plant: Plant, one: Finding, results: Results) -> bool:
+def is_caused(plant: Plant, finding: Finding, results: Results) -> bool:
     """Whether the plant accounts for half of a finding's excess or more; where its clauses do not say how much it costs
     there, or it depends on what no parameter of a cell has, as the use, whether the finding says that it depends on it.
     """
-    named = claims_of(one).depends & plant.axes
-    planted_s = excess_s(plant, one, results)
-    if planted_s is None and not claims_of(one).depends:  # far above the floor: it is so by whatever delays messages
+    named = claims_of(finding).depends & plant.axes
+    planted_s = excess_s(plant, finding, results)
+    if (
+        planted_s is None and not claims_of(finding).depends
+    ):  # far above the floor: it is so by whatever delays messages
         return any(clause.call in MESSAGES for clause in plant.clauses)
-    uses = one.law is not None and any(bracket.covariate == "repetition" for bracket in one.law.brackets)
-    if planted_s is None or not one.excess_s or not plant.clauses or named & UNPLACED or uses:
+    uses = finding.law is not None and any(bracket.covariate == "repetition" for bracket in finding.law.brackets)
+    if planted_s is None or not finding.excess_s or not plant.clauses or named & UNPLACED or uses:
         return bool(named)
-    return planted_s >= CAUSED * one.excess_s
+    return planted_s >= CAUSED * finding.excess_s
 
 
-def excess_s(plant: Plant, one: Finding, results: Results) -> float | None:
+def excess_s(plant: Plant, finding: Finding, results: Results) -> float | None:
     """What the plant makes the slow side of a finding take more than the fast one; None: its clauses do not say."""
     cells = {cell.cell: cell for cell in results.cells}
-    slow = cells.get(one.slow_cells[0]) if one.slow_cells and one.run is None else None
+    slow = cells.get(finding.slow_cells[0]) if finding.slow_cells and finding.run is None else None
     if slow is None:
         return None
-    if not one.fast_cells:
-        return expected_s(plant, slow, one.metric, one.phase)
-    fast = cells.get(one.fast_cells[0])
-    fast_phase = "steady" if fast is slow and one.phase == "first" else one.phase
+    if not finding.fast_cells:
+        return expected_s(plant, slow, finding.metric, finding.phase)
+    fast = cells.get(finding.fast_cells[0])
+    fast_phase = "steady" if fast is slow and finding.phase == "first" else finding.phase
     if fast is None:
         return None
-    more, less = expected_s(plant, slow, one.metric, one.phase), expected_s(plant, fast, one.metric, fast_phase)
+    more, less = (
+        expected_s(plant, slow, finding.metric, finding.phase),
+        expected_s(plant, fast, finding.metric, fast_phase),
+    )
     return None if more is None or less is None else more - less
 
 
-def judge(plant: Plant, one: Finding, results: Results, baseline: Baseline) -> Judged:
+def judge(plant: Plant, finding: Finding, results: Results, baseline: Baseline) -> Judged:
     """Of a finding that the plant causes."""
-    law, of_law = _law(plant, one, results, baseline)
-    limit, of_limit = _limit(plant, one)
-    explanation, of_explanation = explained(plant, claims_of(one))
+    law, of_law = _law(plant, finding, results, baseline)
+    limit, of_limit = _limit(plant, finding)
+    explanation, of_explanation = explained(plant, claims_of(finding))
     return Judged(law, limit, explanation, of_law, of_limit, of_explanation)
 
 
-def _law(plant: Plant, one: Finding, results: Results, baseline: Baseline) -> tuple[Mark, str]:
+def _law(plant: Plant, finding: Finding, results: Results, baseline: Baseline) -> tuple[Mark, str]:
     """Whether a named law gives what was planted at its own points, within 10 % or its interval. What the library takes
     there anyway is taken off: as the clean runs had it, and what they lack as the same at each point."""
-    law = one.law
+    law = finding.law
     if law is None or law.name is None:
         return "open", "no law is named"
     if law.predicted != "held":  # the report calls it a fit
         return "open", f"'{law.name}' fits and has not predicted: {law.predicted}"
     points = [point for point in law.drawn if point.fitted_s is not None]
-    planted = [_planted(plant, one, point, results) for point in points]
+    planted = [_planted(plant, finding, point, results) for point in points]
     if not points or any(value is None for value in planted):
         return "open", "its law can't be compared with the clauses"
     costs = np.array(planted, dtype=np.float64)
@@ -103,7 +108,7 @@ def _law(plant: Plant, one: Finding, results: Results, baseline: Baseline) -> tu
         return "open", f"law '{law.name}' is about what the plant does not cost"
     reach_s = float(np.ptp(costs))
     fitted = np.array([point.fitted_s for point in points], dtype=np.float64)
-    left = fitted - costs - _own(one, points, results, baseline)
+    left = fitted - costs - _own(finding, points, results, baseline)
     left = left if law.is_excess and reach_s == 0 else left - np.median(left)
     wide = np.array([(point.interval[1] - point.interval[0]) / 2 for point in points])
     room = np.maximum(NEAR * max(reach_s, float(costs.max())), wide)
@@ -114,28 +119,28 @@ def _law(plant: Plant, one: Finding, results: Results, baseline: Baseline) -> tu
     return "wrong", f"law '{law.name}' is off by {left[worst]:.3g} s at {where}, where {costs[worst]:.3g} s are planted"
 
 
-def _planted(plant: Plant, one: Finding, point: LawPoint, results: Results) -> float | None:
-    cell = _slow_cell(one, results)
+def _planted(plant: Plant, finding: Finding, point: LawPoint, results: Results) -> float | None:
+    cell = _slow_cell(finding, results)
     at = dict(point.place.items())
-    cost_s = expected_s(plant, cell, one.metric, one.phase, at) if cell else None
-    if cost_s is None or cell is None or one.law is None or not one.law.is_excess:
+    cost_s = expected_s(plant, cell, finding.metric, finding.phase, at) if cell else None
+    if cost_s is None or cell is None or finding.law is None or not finding.law.is_excess:
         return cost_s
-    usual_s = expected_s(plant, cell, one.metric, "steady", at) if one.phase == "first" else 0.0
+    usual_s = expected_s(plant, cell, finding.metric, "steady", at) if finding.phase == "first" else 0.0
     return None if usual_s is None else cost_s - usual_s
 
 
-def _slow_cell(one: Finding, results: Results) -> CellResult | None:
-    return next((cell for cell in results.cells if one.slow_cells and cell.cell == one.slow_cells[0]), None)
+def _slow_cell(finding: Finding, results: Results) -> CellResult | None:
+    return next((cell for cell in results.cells if finding.slow_cells and cell.cell == finding.slow_cells[0]), None)
 
 
-def _own(one: Finding, points: list[LawPoint], results: Results, baseline: Baseline) -> Floats:
+def _own(finding: Finding, points: list[LawPoint], results: Results, baseline: Baseline) -> Floats:
     """What each point takes in clean runs, in seconds, shape (points,); 0 at all of them where one is not known."""
     found = []
     for point in points:
-        cell = _cell_at(one, point, results)
-        value = baseline.time_s(cell.key, one.metric, one.phase) if cell else None
-        if value is not None and cell is not None and one.law is not None and one.law.is_excess:
-            usual = baseline.time_s(cell.key, one.metric, "steady")
+        cell = _cell_at(finding, point, results)
+        value = baseline.time_s(cell.key, finding.metric, finding.phase) if cell else None
+        if value is not None and cell is not None and finding.law is not None and finding.law.is_excess:
+            usual = baseline.time_s(cell.key, finding.metric, "steady")
             value = None if usual is None else value - usual
         found.append(value)
     if any(value is None for value in found):
@@ -143,9 +148,9 @@ def _own(one: Finding, points: list[LawPoint], results: Results, baseline: Basel
     return np.array(found, dtype=np.float64)
 
 
-def _cell_at(one: Finding, point: LawPoint, results: Results) -> CellResult | None:
+def _cell_at(finding: Finding, point: LawPoint, results: Results) -> CellResult | None:
     """The finding's cell with a point's numbers."""
-    members = frozenset(one.cells)
+    members = frozenset(finding.cells)
     for cell in results.cells:
         if cell.cell in members and all(_has(cell, name, value) for name, value in point.place.items()):
             return cell
@@ -158,8 +163,8 @@ def _has(cell: CellResult, name: str, value: float) -> bool:
     return not said.isdecimal() or int(said) == int(value)
 
 
-def _limit(plant: Plant, one: Finding) -> tuple[Mark, str]:
-    brackets = one.law.brackets if one.law else []
+def _limit(plant: Plant, finding: Finding) -> tuple[Mark, str]:
+    brackets = finding.law.brackets if finding.law else []
     found: list[tuple[bool, str]] = []
     for axis, last in plant.limits:
         there = [b for b in brackets if QUANTITY_OF.get(b.covariate, ("", 0.0))[0] == axis]
@@ -190,7 +195,7 @@ def explained(plant: Plant, claims: Claims) -> tuple[Mark, str]:
 
 
 def _follows(plant: Plant, by: str) -> bool:
-    return any(one.per == "call" for one in plant.clauses) if by == "nothing" else by in plant.axes
+    return any(clause.per == "call" for clause in plant.clauses) if by == "nothing" else by in plant.axes
 
 
 def _words(names: Iterable[str]) -> str:

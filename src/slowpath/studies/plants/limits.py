@@ -21,7 +21,7 @@ from slowpath.studies.plants.trials import Asked, PlantTrial, baseline_trials
 
 def searched(classes: Sequence[PlantClass]) -> list[PlantClass]:
     """Those whose cost is drawn."""
-    return [one for one in classes if one.high_s > 0]
+    return [plant_class for plant_class in classes if plant_class.high_s > 0]
 
 
 def run(
@@ -51,23 +51,26 @@ def run(
 
         batch(trials)
         for number in range(1, asked.planted + 1):
-            shots = [_shot(one, scored, drawn.seed, number) for one in classes]
+            shots = [_shot(plant_class, scored, drawn.seed, number) for plant_class in classes]
             trials += shots
             batch(shots)
-            limits |= {one.name: limit_of(shots_of(one, scored), one.low_s, one.high_s) for one in classes}
+            limits |= {
+                plant_class.name: limit_of(shots_of(plant_class, scored), plant_class.low_s, plant_class.high_s)
+                for plant_class in classes
+            }
         write(out, drawn, Baseline(clean), scored, trials, limits)
     return limits
 
 
-def _shot(one: PlantClass, scored: Sequence[Scored], seed: int, number: int) -> PlantTrial:
-    source = random.Random(f"{seed} {one.name} {number}")
-    cost_s = next_cost_s(shots_of(one, scored), one.low_s, one.high_s, source)
-    return PlantTrial(f"shot-{number:03d}-{one.name}", "shot", one.draw(source, cost_s))
+def _shot(plant_class: PlantClass, scored: Sequence[Scored], seed: int, number: int) -> PlantTrial:
+    source = random.Random(f"{seed} {plant_class.name} {number}")
+    cost_s = next_cost_s(shots_of(plant_class, scored), plant_class.low_s, plant_class.high_s, source)
+    return PlantTrial(f"shot-{number:03d}-{plant_class.name}", "shot", plant_class.draw(source, cost_s))
 
 
-def shots_of(one: PlantClass, scored: Sequence[Scored]) -> list[Shot]:
+def shots_of(plant_class: PlantClass, scored: Sequence[Scored]) -> list[Shot]:
     """What was tried of a class so far, in the order of the names."""
-    own = [s for s in scored if s.trial.purpose == "shot" and s.kind == one.name and s.score and s.trial.plant]
+    own = [s for s in scored if s.trial.purpose == "shot" and s.kind == plant_class.name and s.score and s.trial.plant]
     own.sort(key=lambda s: s.trial.name)
     return [Shot(s.trial.plant.drawn_s, s.score.found) for s in own if s.score and s.trial.plant]
 
@@ -75,10 +78,10 @@ def shots_of(one: PlantClass, scored: Sequence[Scored]) -> list[Shot]:
 def lines(limits: dict[str, Limit], classes: Sequence[PlantClass]) -> list[str]:
     """A table for people, in Markdown."""
     rows = ["| class | found 95 times of 100 from | interval, 95 % | tried |", "|---|---|---|---|"]
-    for one in classes:
-        limit = limits[one.name]
+    for plant_class in classes:
+        limit = limits[plant_class.name]
         found = sum(shot.found for shot in limit.shots)
         cost = f"{limit.cost_s:.2g} s" if limit.cost_s else limit.reason
         between = "{:.2g} to {:.2g} s".format(*limit.interval_s) if limit.interval_s else ""
-        rows.append(f"| {one.name} | {cost} | {between} | {found} of {len(limit.shots)} found |")
+        rows.append(f"| {plant_class.name} | {cost} | {between} | {found} of {len(limit.shots)} found |")
     return rows

@@ -59,7 +59,7 @@ class Ground:
         if plant.preloaded is not None:
             preloaded = [str(self.preloaded), *filter(None, [os.environ.get("LD_PRELOAD")])]
             found = {"LD_PRELOAD": ":".join(preloaded), VARIABLE: plant.preloaded}
-            found |= {one.environment: "1" for one in plant.clauses if one.environment}
+            found |= {clause.environment: "1" for clause in plant.clauses if clause.environment}
         if plant.setting is None:
             return found
         state, why_not = self.library.resolve(plant.setting)
@@ -133,11 +133,11 @@ def prepare(mpi: str | None, command: Sequence[str], tell: Tell = lambda _: None
     return Ground(found, preloaded, command)
 
 
-def unavailable(one: PlantClass, library: Library) -> str | None:
+def unavailable(plant_class: PlantClass, library: Library) -> str | None:
     """Why a class of plants does not grow here; None: it does."""
     varied = varied_parameters(SURVEY)
-    for name in one.needs:
+    for name in plant_class.needs:
         if name not in varied:
             return f"the survey does not vary {name}"
-    setting = one.state.setting if one.state else None
+    setting = plant_class.state.setting if plant_class.state else None
     return None if setting is None else library.resolve(setting)[1]

@@ -35,7 +35,7 @@ class Plant:
     @property
     def preloaded(self) -> str | None:
         """SLOWPATH_PLANT; None: nothing is preloaded."""
-        parts = [one.text for one in self.clauses]
+        parts = [clause.text for clause in self.clauses]
         parts += [self.state.text] if self.state and self.state.text else []
         return "; ".join(parts) or None
 
@@ -53,23 +53,23 @@ class Plant:
     @cached_property
     def axes(self) -> frozenset[str]:
         """All that a cost of it depends on."""
-        found: set[str] = {axis for one in self.clauses for axis in one.axes}
+        found: set[str] = {axis for clause in self.clauses for axis in clause.axes}
         return frozenset(found | ({self.state.axis} if self.state else set()))
 
     @property
     def rooms(self) -> frozenset[Room]:
         """Where its time goes."""
-        return frozenset(one.room for one in self.clauses)
+        return frozenset(clause.room for clause in self.clauses)
 
     @property
     def sides(self) -> frozenset[Side]:
         """Who pays."""
-        return frozenset(side for one in self.clauses for side in one.sides)
+        return frozenset(side for clause in self.clauses for side in clause.sides)
 
     @property
     def limits(self) -> tuple[tuple[Axis, float], ...]:
         """Axis and last value before the cost changes at once."""
-        return tuple(limit for one in self.clauses for limit in one.limits)
+        return tuple(limit for clause in self.clauses for limit in clause.limits)
 
     def expected_s(self, places: Mapping[Side, Place]) -> float | None:
         """What one operation pays on average, its calls at these places; None: a clause does not say.

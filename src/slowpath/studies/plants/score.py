@@ -40,16 +40,20 @@ class Score:
 def score(plant: Plant, measured: Measured, baseline: Baseline) -> Score:
     """Wrong: something is claimed that the clauses contradict, or a new finding is not the plant's. Right: all that the
     plant has is claimed. Honest: found, and the rest left open. Missed: not found; below: nor could it be."""
-    caused = [one for one in measured.findings if is_caused(plant, one, measured.results)]
-    caused = [one for one in caused if not baseline.holds(one)]
-    marks = [judge(plant, one, measured.results, baseline) for one in caused]
+    caused = [finding for finding in measured.findings if is_caused(plant, finding, measured.results)]
+    caused = [finding for finding in caused if not baseline.holds(finding)]
+    marks = [judge(plant, finding, measured.results, baseline) for finding in caused]
     beside = tuple(
-        f"{one.rule}: {one.text}" for one in measured.findings if one not in caused and not baseline.lists(one)
+        f"{finding.rule}: {finding.text}"
+        for finding in measured.findings
+        if finding not in caused and not baseline.lists(finding)
     )
-    wrong = [f"{one.rule}: {mark.wrong}" for one, mark in zip(caused, marks, strict=True) if mark.wrong]
+    wrong = [f"{finding.rule}: {mark.wrong}" for finding, mark in zip(caused, marks, strict=True) if mark.wrong]
     wrong += _undermined(plant, measured, baseline, caused)
     wrong += [f"not planted: {text}" for text in beside]
-    law, limit, explanation = (_worst([_mark(one, name) for one in marks]) for name in ("law", "limit", "explanation"))
+    law, limit, explanation = (
+        _worst([_mark(mark, name) for mark in marks]) for name in ("law", "limit", "explanation")
+    )
     unseen = _unseen(plant, measured, baseline, caused)
     verdict, why = _verdict(plant, wrong, (law, limit, explanation), marks, unseen)
     return Score(verdict, why, bool(caused), law, limit, explanation, beside)
@@ -71,11 +75,11 @@ def _verdict(
     law, limit, explanation = worst
     if law == "right" and explanation == "right" and (limit == "right" or not plant.limits):
         return "right", "found, with its law and its explanation"
-    return "honest", next((one.left_open for one in marks if one.left_open), "found")
+    return "honest", next((mark.left_open for mark in marks if mark.left_open), "found")
 
 
-def _mark(one: Judged, name: str) -> Mark:
-    return {"law": one.law, "limit": one.limit, "explanation": one.explanation}[name]
+def _mark(judged: Judged, name: str) -> Mark:
+    return {"law": judged.law, "limit": judged.limit, "explanation": judged.explanation}[name]
 
 
 def _worst(marks: Sequence[Mark]) -> Mark:
@@ -86,12 +90,12 @@ def _worst(marks: Sequence[Mark]) -> Mark:
 def _undermined(plant: Plant, measured: Measured, baseline: Baseline, caused: Sequence[Finding]) -> list[str]:
     """What the clean machine has is explained as before, although most of it is the plant's now."""
     found = []
-    for one in measured.findings:
-        if one in caused or not baseline.lists(one) or not is_caused(plant, one, measured.results):
+    for finding in measured.findings:
+        if finding in caused or not baseline.lists(finding) or not is_caused(plant, finding, measured.results):
             continue
-        mark, why = explained(plant, claims_of(one))
+        mark, why = explained(plant, claims_of(finding))
         if mark == "wrong":
-            found.append(f"{one.rule}, of the baseline: {why}")
+            found.append(f"{finding.rule}, of the baseline: {why}")
     return found
 
 
@@ -104,7 +108,7 @@ def _unseen(plant: Plant, measured: Measured, baseline: Baseline, caused: Sequen
         part.text
         for part in parts
         if is_visible(part, measured.results, baseline)
-        and not any(is_caused(part, one, measured.results) for one in caused)
+        and not any(is_caused(part, finding, measured.results) for finding in caused)
     ]
 
 

@@ -52,8 +52,12 @@ def baseline_trials(count: int) -> list[PlantTrial]:
 
 
 def _plants(classes: Sequence[PlantClass], asked: Asked, source: random.Random) -> list[Plant]:
-    able = [one for one in classes if one.make is not None]
+    able = [plant_class for plant_class in classes if plant_class.make is not None]
     paired = round(asked.planted * asked.pairs) if len(able) > 1 else 0
     alone = asked.planted - paired
-    order = [one for _ in range(-(-alone // max(1, len(classes)))) for one in source.sample(classes, len(classes))]
-    return [*(one.draw(source) for one in order[:alone]), *(pair(source, able) for _ in range(paired))]
+    order = [
+        plant_class
+        for _ in range(-(-alone // max(1, len(classes))))
+        for plant_class in source.sample(classes, len(classes))
+    ]
+    return [*(plant_class.draw(source) for plant_class in order[:alone]), *(pair(source, able) for _ in range(paired))]
