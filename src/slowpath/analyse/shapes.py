@@ -15,9 +15,8 @@ from slowpath.experiments.measured.reduce import Ordered, Reduced
 from slowpath.stats.estimate import estimate_over_launches
 from slowpath.stats.inputs import Floats
 from slowpath.stats.shapes.chances import best_of
+from slowpath.stats.shapes.course import Growth, growth_of, stalled
 from slowpath.stats.shapes.folded import FEWEST_MESSAGES, Folded, Numbers, Period, period_of
-from slowpath.stats.shapes.growth import Growth, growth_of
-from slowpath.stats.shapes.stalled import stalled
 
 BySeries = Mapping[tuple[int, str, str], Mapping[int, tuple[int, Reduced]]]
 METRICS = ("one_way_s", "send_barrier_s", "receive_s", "half_round_trip_latency_s")  # the first that a cell has

@@ -28,8 +28,7 @@ from slowpath.findings.remedies.snippet import snippet
 from slowpath.findings.rivals.judged import Contest, held_against, uncontested
 from slowpath.findings.rule import Observation, Rule, Support
 from slowpath.findings.tried import with_tried
-from slowpath.stats.laws.forecast_words import open_words
-from slowpath.stats.laws.found import Coefficient, FittedLaw, formula_words
+from slowpath.stats.laws.found import Coefficient, FittedLaw, formula_words, open_words
 
 UNTRIED = "no remedy was tried in fresh interleaved pairs; run slowpath diagnose"
 _OWN = ("environment",)

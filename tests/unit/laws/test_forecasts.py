@@ -13,7 +13,7 @@ from slowpath.core.finding_results import LawForecast
 from slowpath.stats.laws.choose import choose
 from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.fit import Fit, NotDetermined, fit
-from slowpath.stats.laws.held_out import FEWEST_LEFT, held_out, set_apart
+from slowpath.stats.laws.forecasts import FEWEST_LEFT, held_out, set_apart
 from slowpath.stats.laws.predict import judged, predict, teller, verdict
 from slowpath.stats.laws.registry import find
 from slowpath.stats.laws.sweep import Sweep, make_sweep

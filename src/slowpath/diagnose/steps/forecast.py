@@ -2,7 +2,7 @@
 """Forecast: what the laws of all findings predict is written down, then measured, in one run.
 
 The task holds each forecast before anything is measured. Some points of each law's own sweep are measured again in the
-same launches, and new places are judged against these (stats/laws/later.py has why).
+same launches, and new places are judged against these (stats/laws/forecasts.py has why).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from slowpath.diagnose.tasks import ForecastEntry, ForecastTask, PredictedAnchor
 from slowpath.findings.gather.sweeps import launch_times
 from slowpath.findings.order import by_cost
 from slowpath.stats.inputs import Floats
-from slowpath.stats.laws.later import ANCHORS, ROUNDS, Anchor, seen
+from slowpath.stats.laws.forecasts import ANCHORS, ROUNDS, Anchor, seen
 
 MOST_CELLS = 72  # in all
 FEWEST_ANCHORS = 2

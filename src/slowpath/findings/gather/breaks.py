@@ -15,7 +15,7 @@ from slowpath.findings.gather.contrasts import ratio_of
 from slowpath.findings.gather.laws import named
 from slowpath.findings.gather.lines import Line
 from slowpath.stats.inputs import Floats
-from slowpath.stats.laws import constant, message, repetition, segments
+from slowpath.stats.laws import linear, segments, steps
 from slowpath.stats.laws.found import Bracket, Coefficient, FittedLaw
 from slowpath.stats.laws.sweep import Sweep, make_sweep
 
@@ -30,8 +30,8 @@ FEWEST = 4  # messages from a buffer: two before and two behind the opening
 AFTER_PAUSE = 3
 # Of the cells with enough messages, those that must open at the same use: noise opens a few, each at another one.
 SHARE = 0.2
-_SWITCH_LAWS = (constant.LAW, message.LAW, segments.LAW)
-_LATE_LAWS = (constant.LAW, repetition.LAW)
+_SWITCH_LAWS = (linear.CONSTANT, linear.BY_BYTE, segments.LAW)
+_LATE_LAWS = (linear.CONSTANT, steps.REPETITIONS)
 
 
 def growths(lines: Iterable[Line], covariate: str, names: Sequence[str]) -> Iterator[Growth]:

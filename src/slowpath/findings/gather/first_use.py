@@ -18,7 +18,7 @@ from slowpath.findings.gather.laws import with_bound
 from slowpath.findings.gather.lines import Line, excess
 from slowpath.findings.gather.sweeps import launch_times
 from slowpath.stats.inputs import Floats
-from slowpath.stats.laws import constant
+from slowpath.stats.laws import linear
 from slowpath.stats.laws.found import FittedLaw
 
 ALLOCATIONS = ("allocation_bytes", "sender_allocation_bytes", "receiver_allocation_bytes")
@@ -193,7 +193,7 @@ def _constant_line(sources: Sources, line: Line) -> Iterator[FirstUse]:
     if line.law.fits != "constant" and line.ratio(line.slowest, line.fastest).value >= LAW_RATIO:
         return
     more = excess(line, line.cells, "steady")  # what it costs is what the first takes more than later ones
-    law = (more or line).among([constant.LAW])
+    law = (more or line).among([linear.CONSTANT])
     if law.fits == "constant":
         by: Payer = "constant" if law.is_named else "unknown"
         yield _against_later(line.sweep.metric, slow, ratio, law, line.cells, contrast, by)

@@ -17,8 +17,7 @@ from slowpath.findings.evidence.words import number, parameter
 from slowpath.findings.gather.contrasts import ratio_of
 from slowpath.findings.gather.laws import length_law
 from slowpath.findings.gather.source import Source
-from slowpath.stats.laws.forecast_words import with_words
-from slowpath.stats.laws.found import Coefficient, FittedLaw
+from slowpath.stats.laws.found import Coefficient, FittedLaw, with_words
 
 EXPERIMENT = "first_use"
 METRICS = {"window": "window_use_s", "shared_window": "shared_window_use_s"}

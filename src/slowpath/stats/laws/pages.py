@@ -14,7 +14,7 @@ import numpy as np
 from slowpath.core.units import format_bytes
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.law import Law, Place, Variant, missing, single, varies, with_transfer
-from slowpath.stats.laws.message import MESSAGE
+from slowpath.stats.laws.linear import MESSAGE
 from slowpath.stats.laws.probes import near
 from slowpath.stats.laws.sweep import Covariates
 

@@ -26,8 +26,7 @@ from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.centre import CentreFit, design
 from slowpath.stats.laws.curve import PRIOR_DF, Curve
 from slowpath.stats.laws.fit import Fit
-from slowpath.stats.laws.forecast_words import with_words
-from slowpath.stats.laws.found import Bracket
+from slowpath.stats.laws.found import Bracket, with_words
 from slowpath.stats.laws.law import Place
 from slowpath.stats.laws.sweep import Sweep
 

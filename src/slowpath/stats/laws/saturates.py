@@ -19,7 +19,7 @@ from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.allocation import SIDES, sides
 from slowpath.stats.laws.law import Column, Law, Place, Variant, intercept, missing, varies
 from slowpath.stats.laws.least_squares import log_residuals, solve_times
-from slowpath.stats.laws.message import MESSAGE
+from slowpath.stats.laws.linear import MESSAGE
 from slowpath.stats.laws.probes import spread
 from slowpath.stats.laws.sweep import Covariates
 

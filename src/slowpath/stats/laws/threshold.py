@@ -19,8 +19,7 @@ from slowpath.stats.laws.found import Bracket
 from slowpath.stats.laws.granules import CLASSES, alignment
 from slowpath.stats.laws.law import Column, Law, Place, Variant, intercept, missing, with_transfer
 from slowpath.stats.laws.probes import spread
-from slowpath.stats.laws.step import FEWEST, FEWEST_BESIDE
-from slowpath.stats.laws.steps import count_of_groups, gaps_between_groups
+from slowpath.stats.laws.steps import FEWEST, FEWEST_BESIDE, count_of_groups, gaps_between_groups
 from slowpath.stats.laws.sweep import Covariates
 
 
