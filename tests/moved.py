@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.mpi.message_graph import Graph, Message, graph_of
-from slowpath.mpi.message_log import BEGIN, END, RECEIVED, SENT, Entry, RankLog
+from slowpath.mpi.message_graph import BEGIN, END, RECEIVED, SENT, Entry, Graph, Message, RankLog, graph_of
 
 HEADER_BYTES = 22
 

@@ -24,8 +24,7 @@ from slowpath.record.watch.maps import Maps  # noqa: E402
 from slowpath.record.watch.objects import Object  # noqa: E402
 from slowpath.record.watch.reader import read_rank  # noqa: E402
 from slowpath.report.watch.rebuild import rebuild  # noqa: E402
-from slowpath.run.engine.elf import dynamic  # noqa: E402
-from slowpath.run.engine.elf_symbols import symbols  # noqa: E402
+from slowpath.run.engine.elf import dynamic, symbols  # noqa: E402
 from support.watch_record import Job, Rank  # noqa: E402
 from support.watch_results import a_proof, results  # noqa: E402
 

@@ -11,8 +11,7 @@ import msgspec
 from slowpath.core.cell_results import MessageCounts
 from slowpath.core.units import format_bytes, parse_bytes
 from slowpath.mpi.algorithms import recognise
-from slowpath.mpi.message_graph import Graph, Message, without_acknowledgements
-from slowpath.mpi.message_log import Entry, NotCounted, RankLog, counted
+from slowpath.mpi.message_graph import Entry, Graph, Message, NotCounted, RankLog, counted, without_acknowledgements
 from slowpath.record.events import Messages
 
 PATTERN = "messages"

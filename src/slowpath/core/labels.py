@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from slowpath.core.engine_description import DescribedExperiment
-from slowpath.core.units import format_bytes
-from slowpath.core.whole import whole_number
+from slowpath.core.units import format_bytes, whole_number
 
 # Words that a parameter's name needs no help with when its value stands alone.
 _SELF_EVIDENT = ("message_bytes", "pattern", "environment", "placement")

@@ -15,8 +15,7 @@ import msgspec
 
 from slowpath.core.cannon_results import CannonBest, CannonGroup, CannonTimeline, CriticalN
 from slowpath.core.cell_results import CellResult
-from slowpath.core.contrast_results import ContrastResult, NodePair
-from slowpath.core.finding_results import Finding
+from slowpath.core.finding_results import ContrastResult, Finding, NodePair
 from slowpath.core.limits import LARGEST, LARGEST_NUMBER, LONGEST_NAME, LONGEST_TEXT, SMALLEST_NUMBER
 from slowpath.core.result import Result
 from slowpath.core.results import Results

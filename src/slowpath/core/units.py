@@ -285,3 +285,13 @@ def format_rate(value_per_s: float, half_width_per_s: float | None = None, unit:
 def listed(words: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
+
+
+# Whole numbers in text that somebody else wrote.
+
+_WHOLE = re.compile("[0-9]{1,18}")  # below 2**63
+
+
+def whole_number(text: str) -> int | None:
+    """`17` -> 17; None for what is none, such as a superscript two, or has more digits than a number of ours."""
+    return int(text) if _WHOLE.fullmatch(text) else None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from slowpath.analyse.build import build_results
-from slowpath.core.cell_check import CheckCells
+from slowpath.core.engine_description import CheckCells
 from slowpath.core.errors import UsageError
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked

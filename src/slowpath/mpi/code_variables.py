@@ -14,7 +14,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from slowpath.mpi.allocator import KEEP_FREED, TUNABLES
+# What the C library is asked to do with memory that MPI libraries take and free.
+
+TUNABLES = "GLIBC_TUNABLES"
+# malloc takes no mapping of its own for long blocks, and gives nothing back to the system.
+KEEP_FREED = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=18446744073709551615"
 
 
 @dataclass(frozen=True)

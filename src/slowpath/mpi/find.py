@@ -18,8 +18,7 @@ from pathlib import Path
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.plan import LIBRARIES
 from slowpath.mpi.batch_systems import find_allocation
-from slowpath.mpi.install.place import NAMES, installed_prefix, read_manifest
-from slowpath.mpi.install.whole import why_not_started
+from slowpath.mpi.install.place import NAMES, installed_prefix, read_manifest, why_not_started
 from slowpath.mpi.launchers import BATCH_NAMES
 from slowpath.mpi.libraries import MPI_LIBRARIES
 from slowpath.mpi.loaded import Ask

@@ -12,7 +12,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from slowpath.core.whole import whole_number
+from slowpath.core.units import whole_number
 from slowpath.mpi.libraries import MPI_LIBRARIES, TITLES
 from slowpath.mpi.own_settings import OwnSetting
 

@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 
 from slowpath.core import engine_description
-from slowpath.core.cell_check import CheckCells, Verdict, Verdicts, nothing_checked
-from slowpath.core.engine_description import EngineDescription
+from slowpath.core.engine_description import CheckCells, EngineDescription, Verdict, Verdicts, nothing_checked
 from slowpath.core.errors import UsageError
 from slowpath.core.labels import unique_labels
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Placement, Plan, PlannedMpi

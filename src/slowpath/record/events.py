@@ -18,11 +18,32 @@ from slowpath.core.decoding import DAMAGE, why
 from slowpath.core.errors import RecordError
 from slowpath.core.files import open_regular
 from slowpath.core.limits import FILE_BYTES, LONGEST_LINE_BYTES
-from slowpath.record.events_cell import Allocation, CellBegin, CellEnd, Intervals, Release, Repetitions
-from slowpath.record.events_counted import CallCount, Calls, Instructions, Messages, Share
-from slowpath.record.events_launch import Blas, Grid, LaunchBegin, LaunchEnd, Note, ProgressMade, ThreadLevel
+from slowpath.record.events_cell import (
+    Allocation,
+    CallCount,
+    Calls,
+    CellBegin,
+    CellEnd,
+    Instructions,
+    Intervals,
+    Messages,
+    Release,
+    Repetitions,
+    Share,
+)
+from slowpath.record.events_launch import (
+    Blas,
+    FixedWork,
+    Grid,
+    LaunchBegin,
+    LaunchEnd,
+    Note,
+    ProcessorTime,
+    ProgressMade,
+    ThreadLevel,
+    Yardstick,
+)
 from slowpath.record.events_ranks import Clock, Rank
-from slowpath.record.events_yardstick import FixedWork, ProcessorTime, Yardstick
 
 __all__ = [
     "Allocation",

@@ -15,9 +15,8 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.own_settings import unset_in_ranks
 from slowpath.mpi.tuning import FILE_VARIABLE, REPLACED_CALLS, REPORT_VARIABLE
 from slowpath.record.folder import launch_folder
-from slowpath.run.cores import allocated_nodes, allowed_cores
+from slowpath.run.cores import allocated_nodes, allowed_cores, cores_for, place_of
 from slowpath.run.libraries import Library
-from slowpath.run.placing import cores_for, place_of
 from slowpath.run.witness import witness_variables
 
 

@@ -14,19 +14,18 @@ import msgspec
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.files import write_atomically
-from slowpath.core.known_secrets import KnownSecrets
 from slowpath.core.plan import Launch, Plan
+from slowpath.core.secrets import KnownSecrets
 from slowpath.plan.cost import TimeLeft
 from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, launch_folders, settle, write_launch
 from slowpath.record.plan_files import engine_plan_text
-from slowpath.run.account import Account, read_account
 from slowpath.run.commands import Commands
 from slowpath.run.cores import allocated_nodes
 from slowpath.run.hide import hide_secrets, without_secrets
 from slowpath.run.ownership import keep_held
 from slowpath.run.process import Job, JobLimits, Outcome, run_jobs
 from slowpath.run.progress import Progress
-from slowpath.run.schedule import Schedule, Task
+from slowpath.run.schedule import Account, Schedule, Task, read_account
 
 DEFAULT_CELL_TIMEOUT_S = 60.0
 

@@ -14,8 +14,7 @@ import msgspec
 
 from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes, write_atomically
-from slowpath.core.known_secrets import KnownSecrets
-from slowpath.core.secrets import BY_NAME, BY_VALUE, has_secret_name, is_yes_or_no, looks_secret
+from slowpath.core.secrets import BY_NAME, BY_VALUE, KnownSecrets, has_secret_name, is_yes_or_no, looks_secret
 from slowpath.record.folder import LaunchInfo
 from slowpath.record.witness import CONTROL_VARIABLES, PERFORMANCE_VARIABLES, UCX_LOGS
 

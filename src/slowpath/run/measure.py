@@ -24,7 +24,6 @@ from slowpath.record.plan_files import write_plan
 from slowpath.run.commands import Commands
 from slowpath.run.engine.meter import Tell
 from slowpath.run.execute import Execution, RunLimits, RunResult
-from slowpath.run.interrupt import stop_signals
 from slowpath.run.libraries import mpi_facts, require_job
 from slowpath.run.machine import machine_facts
 from slowpath.run.ownership import owned, require_free
@@ -32,6 +31,7 @@ from slowpath.run.prepare import Prepared
 from slowpath.run.progress import Progress
 from slowpath.run.reopen import Terms, end_leftovers, reopen, require_no_other, what_is_left
 from slowpath.run.schedule import Schedule
+from slowpath.run.starting import stop_signals
 
 
 def new_folder(kind: str, out: Path | None) -> Path:

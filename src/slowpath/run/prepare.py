@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from slowpath.core.cell_check import CheckCells
+from slowpath.core.engine_description import CheckCells
 from slowpath.core.plan import Plan
 from slowpath.core.twins import twins_of
 from slowpath.mpi.batch_systems import find_allocation
@@ -25,12 +25,10 @@ from slowpath.plan.order import order_launches
 from slowpath.plan.places import Nodes
 from slowpath.run.choose import choose_mpis
 from slowpath.run.commands import RunCommands, commands_for
-from slowpath.run.cores import allocated_nodes
-from slowpath.run.engine.check import checker
-from slowpath.run.engine.describe import describe
+from slowpath.run.cores import allocated_nodes, nodes_of, unavailable_placement
+from slowpath.run.engine.describe import checker, describe
 from slowpath.run.engine.meter import Tell
 from slowpath.run.libraries import Library, build_all
-from slowpath.run.placing import nodes_of, unavailable_placement
 from slowpath.run.witness import unavailable
 
 

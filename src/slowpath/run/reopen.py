@@ -6,6 +6,7 @@ The folder states what was measured; what is started is this machine's (slowpath
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,24 +15,120 @@ from typing import Any
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
-from slowpath.core.hardware import Machine
-from slowpath.core.machine_kind import differing, host_of, in_words
-from slowpath.core.plan import Plan
-from slowpath.mpi.network import network_is_up
+from slowpath.core.files import read_bytes, write_atomically
+from slowpath.core.limits import FILE_BYTES
+from slowpath.core.machine_kind import Machine, differing, host_of, in_words
+from slowpath.core.plan import Launch, Plan
+from slowpath.core.secrets import KnownSecrets
+from slowpath.core.units import whole_number
 from slowpath.mpi.settings import resolver
-from slowpath.record.folder import MOST_MACHINES, RunInfo, engine_key_of, read_run, write_run
+from slowpath.mpi.topology import network_is_up
+from slowpath.record.blocks import scan
+from slowpath.record.folder import (
+    MOST_MACHINES,
+    SUPERSEDED,
+    LaunchInfo,
+    RunInfo,
+    engine_key_of,
+    launch_folders,
+    read_launch_info,
+    read_run,
+    write_run,
+)
 from slowpath.record.plan_files import read_plan
 from slowpath.run.commands import RunCommands, commands_for
 from slowpath.run.engine.build import engine_for
 from slowpath.run.engine.meter import Tell
 from slowpath.run.find_again import Stated, mpi_again, stated
+from slowpath.run.hide import hide_secrets
 from slowpath.run.leftovers import Leftover, end_job, leftovers_of
 from slowpath.run.libraries import Library
 from slowpath.run.machine import machine_facts
 from slowpath.run.process import GRACE_S
-from slowpath.run.resume import schedule_after
-from slowpath.run.schedule import Schedule
+from slowpath.run.schedule import Schedule, read_account
 from slowpath.run.trust import choosing_code, require_hosts, require_names, require_no_code
+
+# What an earlier pass over a plan left to do. Deletes nothing.
+
+
+def schedule_after(run: Path, plan: Plan) -> Schedule:
+    """Schedule of `plan` that knows all launches in the folder.
+
+    A launch that ended is taken as its launch.json states. A folder without launch.json was cut off in the middle, and
+    one whose files don't bear it out was damaged since: both are marked and left, and the planned launch is run
+    again, whole, under a new number.
+    """
+    schedule = Schedule(plan)
+    for folder in launch_folders(run):
+        number = int(folder.name)
+        cells, planned = _reported(folder, plan, number)
+        if planned is None:
+            continue
+        info = None if (folder / SUPERSEDED).exists() else _trusted(folder)
+        if info is None:
+            _mark(folder)
+            schedule.superseded(planned, number)
+        else:
+            account = read_account(folder / "events.jsonl")
+            schedule.ended(planned, number, cells, info.ended, info.reason, account)
+    return schedule
+
+
+def _trusted(folder: Path) -> LaunchInfo | None:
+    """launch.json of a launch whose record bears it out; None: run it again.
+
+    slowpath brings events and samples to the disk before it writes launch.json, so that a loss here is damage that came
+    later. A launch that ended by itself has nothing torn; one that was ended may have a torn tail, of a cell that
+    never ended.
+    """
+    try:
+        info = read_launch_info(folder)
+    except RecordError:
+        return None
+    if info is None:
+        return None
+    account = read_account(folder / "events.jsonl")
+    if info.ended == "ok" and not account.complete:
+        return None
+    good = {cell for cell, end in account.ended.items() if end.status == "ok"}
+    if not good:
+        return info
+    try:
+        blocks = scan(folder / "samples.blk")
+    except RecordError:
+        return None
+    torn = info.ended == "ok" and bool(blocks.notes)
+    return None if torn or not good <= {int(cell) for cell in blocks.headers["cell"]} else info
+
+
+def _reported(folder: Path, plan: Plan, number: int) -> tuple[tuple[int, ...], Launch | None]:
+    """Cells in this launch's plan.txt and the planned launch that it serves.
+
+    Follow-up launches have the seed of the launch that they continue, and no two planned launches share one.
+    """
+    by_seed = {launch.seed: launch for launch in plan.launches}
+    by_number = {launch.launch: launch for launch in plan.launches}
+    path = folder / "plan.txt"
+    try:
+        words = [line.split() for line in read_bytes(path, FILE_BYTES["plan.txt"], within=folder).decode().splitlines()]
+    except (RecordError, UnicodeDecodeError):
+        return (), by_number.get(number)
+    seeds = [seed for line in words if line[:1] == ["seed"] and len(line) == 2 for seed in (whole_number(line[1]),)]
+    cells = [cell for line in words if line[:1] == ["cell"] and len(line) > 2 for cell in (whole_number(line[1]),)]
+    planned = by_seed.get(seeds[0]) if seeds and seeds[0] is not None else by_number.get(number)
+    known = {cell.cell for cell in plan.cells}
+    return tuple(cell for cell in cells if cell in known), planned
+
+
+def _mark(folder: Path) -> None:
+    text = (
+        "This launch was cut off before its end was recorded, or its files were damaged since. It is not used; a later "
+        "launch measures its cells.\n"
+    )
+    if not (folder / SUPERSEDED).exists():
+        write_atomically(folder / SUPERSEDED, text)
+        hide_secrets(folder, KnownSecrets(os.environ), found=True)  # it was not done when the launch was cut off
+
 
 # Variables that may differ from when the run began: they change from job to job, or say where this machine keeps what
 # is found by name and key.

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowpath.core import clean
-from slowpath.core.whole import whole_number
+from slowpath.core.units import whole_number
 from slowpath.mpi.launchers import RANK_VARIABLES
 from slowpath.mpi.probe import ask
 from slowpath.run.leftovers import marked_processes

@@ -13,8 +13,7 @@ from slowpath.core.errors import RecordError, UsageError
 from slowpath.studies.counting.compare import EXIT_CODES, CountComparison, compare_counts
 from slowpath.studies.counting.earlier import KEPT, read_earlier
 from slowpath.studies.counting.model import Call, FunctionShare, ProcessCount
-from slowpath.studies.counting.show import as_json, as_text
-from slowpath.studies.counting.show_comparison import comparison_text
+from slowpath.studies.counting.show import as_json, as_text, comparison_text
 
 LIBRARY = "libmpi.so.40"
 

@@ -16,8 +16,7 @@ from slowpath.mpi.install.place import MANIFEST, read_manifest
 from slowpath.mpi.tuning import REPLACED_CALLS
 from slowpath.record.owner import latest
 from slowpath.run.engine.cache import NOTE, cached_engine
-from slowpath.run.engine.elf import dynamic
-from slowpath.run.engine.elf_symbols import symbols
+from slowpath.run.engine.elf import dynamic, symbols
 from slowpath.studies.plants import folder as plants
 
 NO_JSON = pytest.mark.parametrize(

@@ -22,8 +22,20 @@ from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.files import create_once
 from slowpath.record.owner import Held, Owner, encoded, latest, record_path
 from slowpath.run import ownership, process
-from slowpath.run.identity import Identity, standing, this_process
-from slowpath.run.ownership import BEAT_S, QUIET_S, WATCH_S, Taken, keep_held, measured_by, owned, require_free, take
+from slowpath.run.ownership import (
+    BEAT_S,
+    QUIET_S,
+    WATCH_S,
+    Identity,
+    Taken,
+    keep_held,
+    measured_by,
+    owned,
+    require_free,
+    standing,
+    take,
+    this_process,
+)
 from slowpath.run.process import JobLimits, run_job
 
 ME = this_process()

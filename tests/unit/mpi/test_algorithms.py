@@ -10,8 +10,18 @@ import pytest
 from moved import HEADER_BYTES, Wires, logs_of
 from slowpath.mpi import schedules as s
 from slowpath.mpi.algorithms import ALGORITHMS, Algorithm, recognise
-from slowpath.mpi.message_graph import Graph, Message, graph_of, without_acknowledgements
-from slowpath.mpi.message_log import BEGIN, SENT, Entry, NotCounted, RankLog, counted
+from slowpath.mpi.message_graph import (
+    BEGIN,
+    SENT,
+    Entry,
+    Graph,
+    Message,
+    NotCounted,
+    RankLog,
+    counted,
+    graph_of,
+    without_acknowledgements,
+)
 
 KNOWN = 8
 ALL = [(name, one) for name, algorithms in ALGORITHMS.items() for one in algorithms]

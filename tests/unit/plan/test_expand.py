@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from slowpath.core.cell_check import Verdict
+from slowpath.core.engine_description import Verdict
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Cell, Plan
 from slowpath.plan.contrasts import coordinates

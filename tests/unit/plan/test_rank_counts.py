@@ -10,7 +10,7 @@ import pytest
 from click import BadParameter
 
 from slowpath.cli.values import RANKS
-from slowpath.core.cell_check import Verdict
+from slowpath.core.engine_description import Verdict
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Cell, Plan
 from slowpath.experiments.cannon.experiment import CANNON as CANNON_EXPERIMENT

@@ -11,7 +11,7 @@ from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.evaluate import findings
 from slowpath.findings.evidence.collectives import CLOSED
-from slowpath.mpi.allocator import KEEP_FREED
+from slowpath.mpi.code_variables import KEEP_FREED
 from slowpath.mpi.tunings import OPEN_MPI_UNSPLIT_ALLREDUCE
 
 

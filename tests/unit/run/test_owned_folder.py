@@ -22,8 +22,7 @@ from slowpath.report.redact import redact_run
 from slowpath.run import measure
 from slowpath.run.commands import MpiCommands
 from slowpath.run.execute import Execution, RunLimits
-from slowpath.run.identity import this_process
-from slowpath.run.ownership import Taken, owned
+from slowpath.run.ownership import Taken, owned, this_process
 from slowpath.run.process import Job, Outcome, run_jobs
 from slowpath.run.progress import Quiet
 

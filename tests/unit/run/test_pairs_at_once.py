@@ -26,9 +26,9 @@ from slowpath.record.plan_files import write_plan
 from slowpath.record.writing import Block, write_blocks
 from slowpath.run.commands import MpiCommands
 from slowpath.run.execute import Execution, RunLimits
-from slowpath.run.node_health import NodeHealth
 from slowpath.run.process import Job, JobLimits, Outcome, run_jobs
 from slowpath.run.progress import Quiet
+from slowpath.run.schedule import NodeHealth
 
 NODES = [f"n{number:03d}" for number in range(1, 65)]
 BAD = "n017"

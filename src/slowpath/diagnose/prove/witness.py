@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.decoding import DAMAGE
+from slowpath.core.units import whole_number
 from slowpath.core.watch_proof import ProofWitness
-from slowpath.core.whole import whole_number
 from slowpath.diagnose.prove.candidate import Candidate, MpiFacts
 from slowpath.mpi.control_variables import ControlVariables, read_control_variables
 from slowpath.mpi.ignored import why_ignored

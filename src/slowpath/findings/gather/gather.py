@@ -11,8 +11,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.engine_description import Roles
 from slowpath.core.results import ContrastResult, EnvironmentResult, Results
-from slowpath.core.roles import Roles
 from slowpath.findings.evidence.evidence import (
     CLEAR_RATIO,
     WITHOUT_USER,

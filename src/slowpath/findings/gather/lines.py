@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.roles import Roles
+from slowpath.core.engine_description import Roles
 from slowpath.findings.evidence.evidence import LAW_RATIO, Ratio
 from slowpath.findings.gather.contrasts import ratio_of
 from slowpath.findings.gather.laws import Later, fitted

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.roles import Roles, is_effort
+from slowpath.core.engine_description import Roles, is_effort
 from slowpath.findings.evidence.evidence import Variation
 
 Changes = Mapping[str, str]

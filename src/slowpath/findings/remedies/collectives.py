@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from slowpath.findings.remedies.remedy import Control, Remedy, set_to
 from slowpath.findings.remedies.variables import ALONE
-from slowpath.mpi.allocator import KEEP_FREED
+from slowpath.mpi.code_variables import KEEP_FREED
 
 REPLACED = "replaced collective"
 _WORK = "collective_work_s"

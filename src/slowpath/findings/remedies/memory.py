@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from slowpath.findings.remedies.remedy import Control, Parameters, Remedy, set_to
-from slowpath.mpi.allocator import KEEP_FREED
+from slowpath.mpi.code_variables import KEEP_FREED
 
 HUGE_PAGE_BYTES = 2 * 2**20
 _LATER = Control(

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from slowpath.core.errors import UsageError
-from slowpath.mpi.allocator import KEEP_FREED
 from slowpath.mpi.applies import AppliesTo
+from slowpath.mpi.code_variables import KEEP_FREED
 from slowpath.mpi.settings import SETTINGS
 from slowpath.mpi.tunings import TUNINGS
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Mapping:
+class AddressRange:
     """One executable range of addresses of a process, `end` excluded; `path` is empty for memory without a file."""
 
     begin: int

@@ -13,8 +13,8 @@ import msgspec
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.resources import data_folder
 from slowpath.run.choose import launcher_in
-from slowpath.run.engine.asked import answer_of
 from slowpath.run.engine.cache import Engine, source_hash
+from slowpath.run.engine.describe import answer_of
 from slowpath.run.engine.whole import usable_engines
 from slowpath.run.libraries import one_library
 from slowpath.studies.counting.read import Name, Place
