@@ -188,7 +188,7 @@ def is_effort(roles: Roles, parameter: str) -> bool:
 # `run.engine.check` asks it; where a plan is made without an engine, nothing is asked.
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class CellVerdict(msgspec.Struct, frozen=True):
     """One cell, judged. reason: why it is refused, and what to do; None: it is accepted and yields `metrics`."""
 
     cell: int
@@ -196,7 +196,7 @@ class Verdict(msgspec.Struct, frozen=True):
     metrics: tuple[str, ...] = ()
 
 
-Verdicts = Mapping[int, Verdict]  # by Cell.cell
+Verdicts = Mapping[int, CellVerdict]  # by Cell.cell
 CheckCells = Callable[[Sequence[Cell], int], Verdicts]  # (cells, ranks); at least one cell
 
 

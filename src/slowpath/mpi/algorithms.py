@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.mpi import schedules as s
-from slowpath.mpi.message_graph import Graph, Message, Schedule, graph_of
+from slowpath.mpi.message_graph import Graph, GraphMessage, Schedule, graph_of
 
 # Reductions cut a vector in elements, so that parts of it differ by some of them; headers may be part of a part.
 SIZE_TOLERANCE_RATIO = 0.02
@@ -41,7 +41,9 @@ def _then(*parts: Callable[[int], Schedule]) -> Callable[[int], Schedule]:
 
 
 def _scaled(schedule: Schedule, factor: float) -> Schedule:
-    return [[Message(message.source, message.target, message.size * factor) for message in stage] for stage in schedule]
+    return [
+        [GraphMessage(message.source, message.target, message.size * factor) for message in stage] for stage in schedule
+    ]
 
 
 def _tree(way: Callable[..., Schedule], parent: s.Parents, *, subtree: bool = False) -> Callable[[int], Schedule]:
@@ -77,13 +79,13 @@ def _neighbour_exchange(p: int) -> Schedule:
     for step in range(p // 2):
         pairs = [(rank, (rank + 1) % p) for rank in range(step % 2, p, 2)]
         size = 1 if step == 0 else 2
-        stages.append([m for a, b in pairs for m in (Message(a, b, size), Message(b, a, size))])
+        stages.append([m for a, b in pairs for m in (GraphMessage(a, b, size), GraphMessage(b, a, size))])
     return stages
 
 
 def _double_ring(p: int) -> Schedule:
     """A message goes round twice: the barrier of a token."""
-    return [[Message(step % p, (step + 1) % p, 1)] for step in range(2 * p)]
+    return [[GraphMessage(step % p, (step + 1) % p, 1)] for step in range(2 * p)]
 
 
 _BINOMIAL = (s.lowest_bit_cleared, s.highest_bit_cleared)

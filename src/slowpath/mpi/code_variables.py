@@ -10,7 +10,6 @@ Sources "in X" state the version in whose program or library the name was read (
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -204,8 +203,3 @@ def why_code(name: str, value: str) -> str | None:
     if "/" in value or value.startswith(("~", ".")):
         return "it names a file or folder"
     return None
-
-
-def code_among(variables: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Those of `variables` that may choose what is run, with the reason."""
-    return {(name, value): why for name, value in variables if (why := why_code(name, value)) is not None}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowpath.mpi.identify import Identity, link_folders, named_in
+from slowpath.mpi.identify import MpiIdentity, link_folders, named_in
 from slowpath.mpi.libraries import MPI_LIBRARIES, MpiLibrary
 
 Ask = Callable[[list[str], Mapping[str, str]], str | None]
@@ -67,8 +67,8 @@ def prefix_of(mpicxx: Path, linked: Linked, environ: Mapping[str, str]) -> Path:
 
 
 def identity_behind(
-    mpicxx: Path | None, prefix: Path, linked: Linked, launcher: Identity, environ: Mapping[str, str], ask: Ask
-) -> Identity:
+    mpicxx: Path | None, prefix: Path, linked: Linked, launcher: MpiIdentity, environ: Mapping[str, str], ask: Ask
+) -> MpiIdentity:
     """`launcher` with the library's own name and version in place of the launcher's, where it gives another name.
 
     MVAPICH and others come with MPICH's launcher, batch systems' launchers with none.
@@ -80,15 +80,15 @@ def identity_behind(
         if library.name == launcher.name:
             return launcher
         first = next(line.strip() for line in text.splitlines() if line.strip())
-        return Identity(library.name, version, launcher.launcher, first)
+        return MpiIdentity(library.name, version, launcher.launcher, first)
     loaded = _loaded(mpicxx, prefix, environ)
     if launcher.name != "unknown" or loaded is None:
         return launcher
     version = environ[loaded.version_variable]
-    return Identity(loaded.name, version, launcher.launcher, f"{loaded.version_variable}={version}")
+    return MpiIdentity(loaded.name, version, launcher.launcher, f"{loaded.version_variable}={version}")
 
 
-def doubt_about(identity: Identity, linked: Linked, environ: Mapping[str, str]) -> str:
+def doubt_about(identity: MpiIdentity, linked: Linked, environ: Mapping[str, str]) -> str:
     """What is known to go wrong with what is loaded, and what to do; empty: nothing.
 
     Source: cscs-docs, Cray MPICH, for the GTL library; without it MPI_Init fails where GPU support is asked for.

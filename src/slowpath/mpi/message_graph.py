@@ -24,7 +24,7 @@ from functools import cached_property
 
 
 @dataclass(frozen=True, order=True)
-class Message:
+class GraphMessage:
     """From one rank of the communicator to another; size: in bytes, or in blocks of a schedule."""
 
     source: int
@@ -32,7 +32,7 @@ class Message:
     size: float
 
 
-Stage = Sequence[Message]
+Stage = Sequence[GraphMessage]
 Schedule = Sequence[Stage]
 
 
@@ -43,7 +43,7 @@ class Graph:
     """
 
     ranks: int
-    messages: tuple[Message, ...]
+    messages: tuple[GraphMessage, ...]
     after: tuple[frozenset[int], ...]
 
     @cached_property
@@ -138,7 +138,7 @@ class Graph:
 
 def graph_of(schedule: Schedule, ranks: int) -> Graph:
     """What a schedule makes of `ranks` ranks."""
-    messages: list[Message] = []
+    messages: list[GraphMessage] = []
     after: list[frozenset[int]] = []
     received: list[set[int]] = [set() for _ in range(ranks)]
     for stage in schedule:
@@ -229,7 +229,7 @@ class _Call:
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedMessages:
     """What calls have in common. graph: sizes in bytes on the socket.  calls: that moved just these messages, of `of`.
 
     settled: half of these calls give the same chain.  to_self: messages of ranks to themselves, not in the graph.
@@ -242,7 +242,7 @@ class Counted:
     to_self: int
 
 
-def counted(logs: Sequence[RankLog], first: int, last: int | None = None) -> Counted:
+def counted(logs: Sequence[RankLog], first: int, last: int | None = None) -> CountedMessages:
     """Calls number `first` to before `last` of each rank's log; None: to the end.  Raises: NotCounted."""
     calls = _calls(logs)
     found = [calls[number] for number in sorted(calls) if first <= number and (last is None or number < last)]
@@ -256,7 +256,7 @@ def counted(logs: Sequence[RankLog], first: int, last: int | None = None) -> Cou
         raise NotCounted(f"a call moved {len(usual)} messages; more than {MOST_MESSAGES} are not looked at")
     graph = _graph(alike, len(logs))
     half = _graph(alike[: (len(alike) + 1) // 2], len(logs))
-    return Counted(graph, len(alike), len(found), half.chain == graph.chain, alike[0].to_self)
+    return CountedMessages(graph, len(alike), len(found), half.chain == graph.chain, alike[0].to_self)
 
 
 def _graph(calls: Sequence[_Call], ranks: int) -> Graph:
@@ -274,7 +274,7 @@ def _graph(calls: Sequence[_Call], ranks: int) -> Graph:
         )
         for key in keys
     ]
-    return Graph(ranks, tuple(Message(key[0], key[1], first.sent[key][1]) for key in keys), tuple(after))
+    return Graph(ranks, tuple(GraphMessage(key[0], key[1], first.sent[key][1]) for key in keys), tuple(after))
 
 
 def _calls(logs: Sequence[RankLog]) -> dict[int, _Call]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowpath.mpi.identify import Identity, identify
+from slowpath.mpi.identify import MpiIdentity, identify
 from slowpath.mpi.install.place import read_manifest, variables
 from slowpath.mpi.launchers import BATCH_NAMES
 from slowpath.mpi.libraries import STANDARD_SONAME, abi_of
@@ -219,13 +219,13 @@ def _wrapper_near(
     return None
 
 
-def _library_behind(mpicxx: Path, launcher: Identity, environ: Mapping[str, str], ask: Ask) -> Identity:
+def _library_behind(mpicxx: Path, launcher: MpiIdentity, environ: Mapping[str, str], ask: Ask) -> MpiIdentity:
     """The library of a wrapper whose launcher is the batch system's: asked from the mpiexec next to the wrapper."""
     near = mpicxx.parent / "mpiexec"
     library = identify(ask([str(near), "--version"], environ) or "") if near.exists() else launcher
     if library.launcher in BATCH_NAMES:
         return launcher
-    return Identity(library.name, library.version, launcher.launcher, launcher.line)
+    return MpiIdentity(library.name, library.version, launcher.launcher, launcher.line)
 
 
 def _file_names(folders: list[str]) -> set[str]:

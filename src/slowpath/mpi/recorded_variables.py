@@ -59,7 +59,7 @@ class Shape(Enum):
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedVariable:
     """names: pattern of whole names.  shape: what a value must look like.  what: for people."""
 
     names: re.Pattern[str]
@@ -67,8 +67,8 @@ class Recorded:
     what: str
 
 
-def _row(names: str, shape: Shape, what: str) -> Recorded:
-    return Recorded(re.compile(names), shape, what)
+def _row(names: str, shape: Shape, what: str) -> RecordedVariable:
+    return RecordedVariable(re.compile(names), shape, what)
 
 
 # PMIx has its tuning below PMIX_MCA_; what else begins with PMIX_ belongs to one job: addresses, name spaces, cookies.
@@ -77,7 +77,7 @@ _LIBRARIES = "|".join(re.escape(prefix) for prefix in _TUNING)
 # Words of names that are one job's own: where its daemons listen, and what its processes know one another by.
 _ONE_JOB = re.compile(r"(?:^|_)(?:URI|URL|UUID|HNP|CONTACT)(?:_|$)|precondition_transports", re.IGNORECASE)
 
-RECORDED: tuple[Recorded, ...] = (
+RECORDED: tuple[RecordedVariable, ...] = (
     _row(r"(?:CUDA|HIP|ROCR|NVIDIA)_VISIBLE_DEVICES|SLURM_(?:JOB|STEP)_GPUS", Shape.DEVICES, "devices"),
     _row(r"(?:UCX_NET_DEVICES|FI_\w+_IFACE|MPICH_OFI_NIC_\w+)", Shape.TUNING, "network devices"),
     _row(rf"(?:{_LIBRARIES})\w+", Shape.TUNING, "settings of MPI libraries, their launchers and transports"),

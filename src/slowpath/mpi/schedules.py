@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from slowpath.mpi.message_graph import Message, Schedule
+from slowpath.mpi.message_graph import GraphMessage, Schedule
 
 Parents = Callable[[int], int]  # a rank above 0 -> the rank above it in the tree
 
@@ -75,7 +75,11 @@ def down(ranks: int, parent: Parents, *, subtree: bool = False) -> Schedule:
     order = sorted(range(1, ranks), key=lambda rank: (_depth(rank, parent), -held[rank]))
     deepest = max((_depth(rank, parent) for rank in order), default=0)
     return [
-        [Message(parent(rank), rank, held[rank] if subtree else 1) for rank in order if _depth(rank, parent) == depth]
+        [
+            GraphMessage(parent(rank), rank, held[rank] if subtree else 1)
+            for rank in order
+            if _depth(rank, parent) == depth
+        ]
         for depth in range(1, deepest + 1)
     ]
 
@@ -83,32 +87,32 @@ def down(ranks: int, parent: Parents, *, subtree: bool = False) -> Schedule:
 def up(ranks: int, parent: Parents, *, subtree: bool = False) -> Schedule:
     """From all to the root. subtree: each message holds a block of each rank below (gather), else one (reduction)."""
     return [
-        [Message(message.target, message.source, message.size) for message in stage]
+        [GraphMessage(message.target, message.source, message.size) for message in stage]
         for stage in reversed(down(ranks, parent, subtree=subtree))
     ]
 
 
 def all_at_once(ranks: int) -> Schedule:
     """Each rank to each other one, nobody waits."""
-    return [[Message(rank, (rank + step) % ranks, 1) for rank in range(ranks) for step in range(1, ranks)]]
+    return [[GraphMessage(rank, (rank + step) % ranks, 1) for rank in range(ranks) for step in range(1, ranks)]]
 
 
 def pairwise(ranks: int) -> Schedule:
     """Each rank to each other one, one after the other: step k to the rank k further."""
-    return [[Message(rank, (rank + step) % ranks, 1) for rank in range(ranks)] for step in range(1, ranks)]
+    return [[GraphMessage(rank, (rank + step) % ranks, 1) for rank in range(ranks)] for step in range(1, ranks)]
 
 
 def pairwise_xor(ranks: int) -> Schedule:
     """The same with partner rank XOR k; powers of two alone."""
     if not is_power(ranks):
         return []
-    return [[Message(rank, rank ^ step, 1) for rank in range(ranks)] for step in range(1, ranks)]
+    return [[GraphMessage(rank, rank ^ step, 1) for rank in range(ranks)] for step in range(1, ranks)]
 
 
 def by_peer_order(ranks: int) -> Schedule:
     """Each rank exchanges with peers 0, 1, ... in this order and waits for each: pairs queue up behind one another."""
     left = {(a, b) for a in range(ranks) for b in range(a + 1, ranks)}
-    stages: list[list[Message]] = []
+    stages: list[list[GraphMessage]] = []
     while left:
         pairs = {
             (a, b)
@@ -116,13 +120,13 @@ def by_peer_order(ranks: int) -> Schedule:
             if (a, b) == min(pair for pair in left if a in pair) == min(x for x in left if b in x)
         }
         left -= pairs
-        stages.append([message for a, b in sorted(pairs) for message in (Message(a, b, 1), Message(b, a, 1))])
+        stages.append([message for a, b in sorted(pairs) for message in (GraphMessage(a, b, 1), GraphMessage(b, a, 1))])
     return stages
 
 
 def ring(ranks: int, size: float = 1, times: int = 1) -> Schedule:
     """ranks - 1 steps, in each of which every rank hands a block on to the next one."""
-    return [[Message(rank, (rank + 1) % ranks, size) for rank in range(ranks)] for _ in range(times * (ranks - 1))]
+    return [[GraphMessage(rank, (rank + 1) % ranks, size) for rank in range(ranks)] for _ in range(times * (ranks - 1))]
 
 
 def dissemination(ranks: int, *, growing: bool = False, forward: bool = True) -> Schedule:
@@ -131,7 +135,7 @@ def dissemination(ranks: int, *, growing: bool = False, forward: bool = True) ->
     while distance < ranks:
         size = min(distance, ranks - distance) if growing else 1
         sign = 1 if forward else -1
-        stages.append([Message(rank, (rank + sign * distance) % ranks, size) for rank in range(ranks)])
+        stages.append([GraphMessage(rank, (rank + sign * distance) % ranks, size) for rank in range(ranks)])
         distance *= 2
     return stages
 
@@ -141,7 +145,7 @@ def bruck_alltoall(ranks: int) -> Schedule:
     stages, distance = [], 1
     while distance < ranks:
         size = sum(bool(block & distance) for block in range(ranks))
-        stages.append([Message(rank, (rank + distance) % ranks, size) for rank in range(ranks)])
+        stages.append([GraphMessage(rank, (rank + distance) % ranks, size) for rank in range(ranks)])
         distance *= 2
     return stages
 
@@ -150,7 +154,7 @@ def prefix_doubling(ranks: int) -> Schedule:
     """Step k exchanges with the rank whose bit k differs, where there is one (scan)."""
     stages, distance = [], 1
     while distance < ranks:
-        stages.append([Message(rank, rank ^ distance, 1) for rank in range(ranks) if rank ^ distance < ranks])
+        stages.append([GraphMessage(rank, rank ^ distance, 1) for rank in range(ranks) if rank ^ distance < ranks])
         distance *= 2
     return stages
 
@@ -174,12 +178,12 @@ def folded(ranks: int, inner: Schedule, size: float = 1, back: float = 1) -> Sch
         return 2 * virtual + 1 if virtual < rest else virtual + rest
 
     middle = [
-        [Message(real(message.source), real(message.target), message.size) for message in stage] for stage in inner
+        [GraphMessage(real(message.source), real(message.target), message.size) for message in stage] for stage in inner
     ]
     if not rest:
         return middle
-    first = [Message(2 * number, 2 * number + 1, size) for number in range(rest)]
-    last = [Message(2 * number + 1, 2 * number, back) for number in range(rest)]
+    first = [GraphMessage(2 * number, 2 * number + 1, size) for number in range(rest)]
+    last = [GraphMessage(2 * number + 1, 2 * number, back) for number in range(rest)]
     return [first, *middle, last] if back else [first, *middle]
 
 
@@ -188,8 +192,8 @@ def folded_behind(ranks: int, inner: Schedule) -> Schedule:
     power = power_below(ranks)
     if power == ranks:
         return inner
-    first = [Message(rank, rank - power, 1) for rank in range(power, ranks)]
-    return [first, *inner, [Message(message.target, message.source, 1) for message in first]]
+    first = [GraphMessage(rank, rank - power, 1) for rank in range(power, ranks)]
+    return [first, *inner, [GraphMessage(message.target, message.source, 1) for message in first]]
 
 
 def doubling(ranks: int, *, growing: bool = False, whole: float = 1) -> Schedule:
@@ -199,7 +203,7 @@ def doubling(ranks: int, *, growing: bool = False, whole: float = 1) -> Schedule
     stages, distance = [], 1
     while distance < ranks:
         size = whole * distance / ranks if growing else whole
-        stages.append([Message(rank, rank ^ distance, size) for rank in range(ranks)])
+        stages.append([GraphMessage(rank, rank ^ distance, size) for rank in range(ranks)])
         distance *= 2
     return stages
 
@@ -207,6 +211,6 @@ def doubling(ranks: int, *, growing: bool = False, whole: float = 1) -> Schedule
 def halving(ranks: int, whole: float = 1) -> Schedule:
     """Step k exchanges half of what is left, with the farthest first; powers of two alone."""
     return [
-        [Message(message.source, message.target, message.size) for message in stage]
+        [GraphMessage(message.source, message.target, message.size) for message in stage]
         for stage in reversed(doubling(ranks, growing=True, whole=whole))
     ]

@@ -32,7 +32,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Header:
+class BlockHeader:
     """One verified header and where it stands."""
 
     raw: bytes
@@ -47,7 +47,7 @@ class Header:
 
 
 @dataclass
-class _File:
+class _BlockFile:
     """An open block file; reads never go past the size it had when it was opened, because it may still
     grow.
     """
@@ -58,7 +58,7 @@ class _File:
     layout: Layout
     notes: list[str] = field(default_factory=list)
 
-    def header_at(self, offset: int) -> Header | None:
+    def header_at(self, offset: int) -> BlockHeader | None:
         """The verified header at `offset`, or None. Raises: RecordError when a newer version wrote it."""
         layout = self.layout
         raw = os.pread(self.descriptor, min(layout.header.itemsize, max(self.size - offset, 0)), offset)
@@ -84,7 +84,7 @@ class _File:
             )
             return None
         end = offset + len(raw) + 8 * count * columns_in(columns)
-        return Header(raw, offset, end, int(values["cell"]), int(values["payload_crc"]))
+        return BlockHeader(raw, offset, end, int(values["cell"]), int(values["payload_crc"]))
 
     def _seals(self, offset: int, length: int) -> bool:
         """Whether a header of any version is whole: its last four bytes are always the CRC of what stands
@@ -93,7 +93,7 @@ class _File:
         raw = os.pread(self.descriptor, length, offset)
         return length >= 8 and len(raw) == length and zlib.crc32(raw[:-4]) == int.from_bytes(raw[-4:], "little")
 
-    def next_header(self, start: int) -> Header | None:
+    def next_header(self, start: int) -> BlockHeader | None:
         """First verified header at or after `start`, as far as is looked: LARGEST_GAP_BYTES."""
         magic = self.layout.magic
         end = start + LARGEST_GAP_BYTES
@@ -110,7 +110,7 @@ class _File:
             start += len(chunk) - len(magic) + 1
         return None
 
-    def payload_is_whole(self, header: Header) -> bool:
+    def payload_is_whole(self, header: BlockHeader) -> bool:
         """Whether the payload is all there and its CRC is right. Reads it piece by piece."""
         crc = 0
         offset = header.payload_offset
@@ -123,13 +123,13 @@ class _File:
         return crc == header.payload_crc
 
 
-def walk(path: Path, descriptor: int, layout: Layout) -> tuple[list[Header], list[str]]:
+def walk(path: Path, descriptor: int, layout: Layout) -> tuple[list[BlockHeader], list[str]]:
     """All blocks with a valid header and a payload that lies inside the file, and notes on everything else.
 
     Raises: RecordError: a newer version wrote the file, or nothing in it is a block.
     """
-    file = _File(descriptor, os.fstat(descriptor).st_size, path, layout)
-    found: list[Header] = []
+    file = _BlockFile(descriptor, os.fstat(descriptor).st_size, path, layout)
+    found: list[BlockHeader] = []
     position = 0
     while position < file.size:
         header = file.header_at(position)
@@ -146,11 +146,11 @@ def walk(path: Path, descriptor: int, layout: Layout) -> tuple[list[Header], lis
     return found, file.notes
 
 
-def _looks_torn(file: _File) -> bool:
+def _looks_torn(file: _BlockFile) -> bool:
     return os.pread(file.descriptor, len(file.layout.magic), 0) == file.layout.magic
 
 
-def _resume(file: _File, found: list[Header], torn: Header | None, position: int) -> int | None:
+def _resume(file: _BlockFile, found: list[BlockHeader], torn: BlockHeader | None, position: int) -> int | None:
     """Where reading goes on after `position` could not be read; notes what is lost. None: nothing follows."""
     search = position + 1
     if torn is None and found and not file.payload_is_whole(found[-1]):
@@ -172,28 +172,28 @@ def _resume(file: _File, found: list[Header], torn: Header | None, position: int
     return following.offset
 
 
-def damaged_payloads(path: Path, descriptor: int, headers: list[Header], layout: Layout) -> list[int]:
+def damaged_payloads(path: Path, descriptor: int, headers: list[BlockHeader], layout: Layout) -> list[int]:
     """Positions in `headers` whose payload does not match its CRC."""
-    file = _File(descriptor, os.fstat(descriptor).st_size, path, layout)
+    file = _BlockFile(descriptor, os.fstat(descriptor).st_size, path, layout)
     return [i for i, header in enumerate(headers) if not file.payload_is_whole(header)]
 
 
-def _lost(path: Path, header: Header, why: str) -> str:
+def _lost(path: Path, header: BlockHeader, why: str) -> str:
     return f"{path.name}: block of cell {header.cell} at byte {header.offset} left out: {why}"
 
 
-def damaged_note(path: Path, header: Header) -> str:
+def damaged_note(path: Path, header: BlockHeader) -> str:
     """The note on a block whose payload does not match its CRC."""
     return _lost(path, header, "its samples do not match their checksum")
 
 
-def as_array(headers: list[Header], layout: Layout) -> np.ndarray[Any, Any]:
+def as_array(headers: list[BlockHeader], layout: Layout) -> np.ndarray[Any, Any]:
     """Structured array of the headers, shape (blocks,)."""
     return np.frombuffer(b"".join(header.raw for header in headers), layout.header)
 
 
 __all__ = [
-    "PHASES", "Block", "BlockIndex", "Samples", "Witness", "opened", "read", "read_from", "scan", "write_blocks",
+    "PHASES", "Block", "BlockIndex", "BlockSamples", "Witness", "opened", "read", "read_from", "scan", "write_blocks",
 ]  # fmt: skip
 
 PHASES: Mapping[int, str] = layout().phases  # number in the header -> name
@@ -264,7 +264,7 @@ class BlockIndex:
 
 
 @dataclass(frozen=True)
-class Samples:
+class BlockSamples:
     """Payload of one block: undivided times of `batch` operations, and when each began, relative to t0_ns."""
 
     duration_ns: NDArray[np.int64]  # shape (n,)
@@ -303,7 +303,7 @@ def scan(path: str | os.PathLike[str], *, verify: bool = True) -> BlockIndex:
     return BlockIndex(path, as_array(kept, known), offsets, tuple(notes))
 
 
-def _verify(path: Path, descriptor: int, headers: list[Header], known: Layout) -> set[int]:
+def _verify(path: Path, descriptor: int, headers: list[BlockHeader], known: Layout) -> set[int]:
     """Positions of the headers whose payload is damaged; contiguous parts of the file go to one thread
     each.
     """
@@ -316,7 +316,7 @@ def _verify(path: Path, descriptor: int, headers: list[Header], known: Layout) -
         return {int(start) + i for start, bad in zip(cuts[:-1], found, strict=True) for i in bad}
 
 
-def read_from(descriptor: int, index: BlockIndex, i: int) -> Samples:
+def read_from(descriptor: int, index: BlockIndex, i: int) -> BlockSamples:
     """`read` from a file that is open already."""
     header = index.headers[i]
     n, columns = int(header["n"]), columns_in(int(header["columns"]))
@@ -332,10 +332,10 @@ def read_from(descriptor: int, index: BlockIndex, i: int) -> Samples:
         raise RecordError(f"{index.path}: became shorter while it was read; was it overwritten by another run?")
     with_start = bool(int(header["columns"]) & COLUMN_START)
     native = values.astype(np.int64, copy=False)
-    return Samples(native[0], native[1] if with_start else None)
+    return BlockSamples(native[0], native[1] if with_start else None)
 
 
-def read(index: BlockIndex, i: int) -> Samples:
+def read(index: BlockIndex, i: int) -> BlockSamples:
     """Samples of block i. For many blocks, open the file once: `opened` and `read_from`.
 
     Raises: RecordError: the file is gone or became shorter since the scan.

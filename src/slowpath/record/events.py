@@ -20,16 +20,16 @@ from slowpath.core.files import open_regular
 from slowpath.core.limits import FILE_BYTES, LONGEST_LINE_BYTES
 from slowpath.record.events_cell import (
     Allocation,
-    CallCount,
-    Calls,
     CellBegin,
     CellEnd,
+    CountedFunction,
     Instructions,
     Intervals,
-    Messages,
     Release,
     Repetitions,
-    Share,
+    SocketMessages,
+    WitnessedCallCount,
+    WitnessedCalls,
 )
 from slowpath.record.events_launch import (
     Blas,
@@ -48,11 +48,10 @@ from slowpath.record.events_ranks import Clock, Rank
 __all__ = [
     "Allocation",
     "Blas",
-    "CallCount",
-    "Calls",
     "CellBegin",
     "CellEnd",
     "Clock",
+    "CountedFunction",
     "Event",
     "FixedWork",
     "Grid",
@@ -61,15 +60,16 @@ __all__ = [
     "LaunchBegin",
     "LaunchEnd",
     "LaunchEvents",
-    "Messages",
     "Note",
     "ProcessorTime",
     "ProgressMade",
     "Rank",
     "Release",
     "Repetitions",
-    "Share",
+    "SocketMessages",
     "ThreadLevel",
+    "WitnessedCallCount",
+    "WitnessedCalls",
     "Yardstick",
     "read_events",
 ]
@@ -82,8 +82,8 @@ Event: TypeAlias = (
     | CellBegin
     | Allocation
     | Instructions
-    | Calls
-    | Messages
+    | WitnessedCalls
+    | SocketMessages
     | Intervals
     | Repetitions
     | Release
@@ -101,8 +101,8 @@ _Kind = TypeVar(
     CellBegin,
     Allocation,
     Instructions,
-    Calls,
-    Messages,
+    WitnessedCalls,
+    SocketMessages,
     Intervals,
     Repetitions,
     Release,
@@ -114,6 +114,9 @@ _Kind = TypeVar(
     Yardstick,
     LaunchEnd,
 )
+
+
+_OF_A_CELL = (Allocation, Instructions, WitnessedCalls, SocketMessages, Intervals, Repetitions, Release)
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,9 @@ class LaunchEvents:
         """Those of kinds that are of one cell each."""
         found: dict[tuple[type[Event], int], list[Event]] = {}
         for event in self.events:
-            if isinstance(event, (Allocation, Instructions, Calls, Messages, Intervals, Repetitions, Release)):
+            if isinstance(
+                event, (Allocation, Instructions, WitnessedCalls, SocketMessages, Intervals, Repetitions, Release)
+            ):
                 found.setdefault((type(event), event.cell), []).append(event)
         return found
 
@@ -174,13 +179,13 @@ class LaunchEvents:
         """Counts of one cell, all ranks and regions."""
         return self._of_cell(Instructions, cell)
 
-    def calls(self, cell: int) -> list[Calls]:
+    def calls(self, cell: int) -> list[WitnessedCalls]:
         """What the ranks of a witnessed launch called in one cell, all ranks and phases."""
-        return self._of_cell(Calls, cell)
+        return self._of_cell(WitnessedCalls, cell)
 
-    def messages(self, cell: int) -> list[Messages]:
+    def messages(self, cell: int) -> list[SocketMessages]:
         """What went through the sockets of the ranks of a witnessed launch in one cell's marked calls."""
-        return self._of_cell(Messages, cell)
+        return self._of_cell(SocketMessages, cell)
 
     def intervals(self, cell: int) -> list[Intervals]:
         """Steps of the intervals of one cell, all ranks and parts."""

@@ -19,7 +19,7 @@ from slowpath.core.plan import CellNumber, Count, RankNumber
 # Fields that an engine may not know have a default of None: missing, not zero. Unknown fields are ignored.
 
 
-class Share(msgspec.Struct, frozen=True):
+class CountedFunction(msgspec.Struct, frozen=True):
     """Instructions of one function of one library, over all counted calls."""
 
     library: Name
@@ -43,7 +43,7 @@ class Instructions(msgspec.Struct, frozen=True, tag_field="event", tag="instruct
     stepped: tuple[Count, ...] = ()
     retired: tuple[Count, ...] = ()
     region_instructions: Count | None = None
-    shares: tuple[Share, ...] = ()
+    shares: tuple[CountedFunction, ...] = ()
     reason: Text | None = None
 
     @property
@@ -51,7 +51,7 @@ class Instructions(msgspec.Struct, frozen=True, tag_field="event", tag="instruct
         return self.reason is None and bool(self.calls)
 
 
-class CallCount(msgspec.Struct, frozen=True):
+class WitnessedCallCount(msgspec.Struct, frozen=True):
     """Calls of one kind. bytes: moved or mapped by those that did not fail; None: such calls have no length.
 
     time_ns: inside calls of a kind that waits; None: it does not wait, or an older engine did not look.
@@ -63,7 +63,7 @@ class CallCount(msgspec.Struct, frozen=True):
     time_ns: Count | None = None
 
 
-class Calls(msgspec.Struct, frozen=True, tag_field="event", tag="calls"):
+class WitnessedCalls(msgspec.Struct, frozen=True, tag_field="event", tag="calls"):
     """What a witnessed rank called in all blocks of one phase; operations: of the blocks, its peer's included."""
 
     t_ns: Whole
@@ -71,10 +71,10 @@ class Calls(msgspec.Struct, frozen=True, tag_field="event", tag="calls"):
     rank: RankNumber
     phase: Name  # init | first | warmup | steady
     operations: Count
-    counts: dict[Name, CallCount]
+    counts: dict[Name, WitnessedCallCount]
 
 
-class Messages(msgspec.Struct, frozen=True, tag_field="event", tag="messages"):
+class SocketMessages(msgspec.Struct, frozen=True, tag_field="event", tag="messages"):
     """What went through a rank's sockets during the marked calls of a cell, in the rank's own order.
 
     known_calls: the first calls, each one message of the cell's length from the first rank to the second.  sockets: own

@@ -13,7 +13,7 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.settings import Resolved, resolver
 from slowpath.mpi.topology import network_is_up
 from slowpath.plan.mpis import MpiInUse, absent, numbered, short_names
-from slowpath.run.choose import Chosen, choose_mpis
+from slowpath.run.choose import ChosenMpis, choose_mpis
 from slowpath.run.engine.build import engine_for
 from slowpath.run.engine.cache import UsableEngine
 from slowpath.run.engine.meter import Tell
@@ -96,7 +96,7 @@ def one_library(option: str | None, environ: Mapping[str, str], tell: Tell, dry:
     return usable[0]
 
 
-def build_all(chosen: Chosen, environ: Mapping[str, str], tell: Tell, dry: bool = False) -> Libraries:
+def build_all(chosen: ChosenMpis, environ: Mapping[str, str], tell: Tell, dry: bool = False) -> Libraries:
     """Engines for all chosen MPIs, built one after the other.
 
     Args: dry: builds none; where one is missing an UnbuiltEngine stands for it.

@@ -27,7 +27,7 @@ from slowpath.core.files import cannot, create_once, inside, write_atomically
 from slowpath.record.owner import (
     MOST_OWNERS,
     OWNER_FOLDER,
-    Held,
+    HeldBy,
     Owner,
     encoded,
     in_words,
@@ -43,7 +43,7 @@ Standing = Literal["free", "lives", "unseen"]
 
 
 @dataclass(frozen=True)
-class Identity:
+class ProcessIdentity:
     """Fields as in Owner. pid_namespace: None: unknown, or /proc shows another one's processes."""
 
     host: str
@@ -53,7 +53,7 @@ class Identity:
     process_start: int | None
 
 
-def this_process(proc: Path = Path("/proc")) -> Identity:
+def this_process(proc: Path = Path("/proc")) -> ProcessIdentity:
     """The identity of the process that asks."""
     pid = os.getpid()
     boot = (_text(proc / "sys/kernel/random/boot_id") or "").strip() or None
@@ -62,10 +62,10 @@ def this_process(proc: Path = Path("/proc")) -> Identity:
         namespace = (proc / "self/ns/pid").stat().st_ino if own_proc else None
     except OSError:
         namespace = None
-    return Identity(os.uname().nodename, boot, namespace, pid, _alive_since(proc, pid))
+    return ProcessIdentity(os.uname().nodename, boot, namespace, pid, _alive_since(proc, pid))
 
 
-def standing(held: Held | None, me: Identity, proc: Path = Path("/proc")) -> Standing:
+def standing(held: HeldBy | None, me: ProcessIdentity, proc: Path = Path("/proc")) -> Standing:
     """What can be known at once of who holds a folder: free: nobody, or a process that is seen to be gone; lives;
     unseen: it is in another PID namespace or on another host, or its record can't be read.
     """
@@ -81,7 +81,7 @@ def standing(held: Held | None, me: Identity, proc: Path = Path("/proc")) -> Sta
     return "lives" if _alive_since(proc, owner.pid) == owner.process_start else "free"
 
 
-def _same_place(owner: Owner, me: Identity) -> bool:
+def _same_place(owner: Owner, me: ProcessIdentity) -> bool:
     place = me.host, me.boot, me.pid_namespace
     return None not in (*place, owner.process_start) and (owner.host, owner.boot, owner.pid_namespace) == place
 
@@ -228,7 +228,7 @@ def take(
 
 def require_free(
     folder: Path,
-    me: Identity | None = None,
+    me: ProcessIdentity | None = None,
     tell: Callable[[str], None] = lambda line: None,
     take_over: bool = False,
     watch: bool = False,
@@ -273,7 +273,7 @@ def holds_nothing(folder: Path) -> bool:
     return all(path.name == OWNER_FOLDER for path in folder.iterdir())
 
 
-def _stands_still(folder: Path, held: Held) -> bool:
+def _stands_still(folder: Path, held: HeldBy) -> bool:
     end = time.monotonic() + WATCH_S
     while time.monotonic() < end:
         time.sleep(min(1.0, WATCH_S))
@@ -285,7 +285,7 @@ def _stands_still(folder: Path, held: Held) -> bool:
     return True
 
 
-def _taken(folder: Path, held: Held, what_to_do: str, sign: str = "") -> Taken:
+def _taken(folder: Path, held: HeldBy, what_to_do: str, sign: str = "") -> Taken:
     unread = f" ({held.why})" if held.why else ""
     return Taken(f"{folder}: is being measured by {in_words(held.owner)}{unread}{sign}; {what_to_do}")
 

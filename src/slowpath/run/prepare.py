@@ -33,7 +33,7 @@ from slowpath.run.witness import unavailable
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRun:
     """What is to be measured, and with what.
 
     campaign_text  campaign.toml of the run folder, byte for byte
@@ -66,7 +66,7 @@ def prepare(
     budget_s: float | None = None,
     dry: bool = False,
     nodes: Nodes | None = None,
-) -> Prepared:
+) -> PreparedRun:
     """Campaign, MPIs, engines and plan of a run.
 
     Args: dry: nothing is compiled; what an engine that is not built would refuse remains in the plan.
@@ -90,7 +90,7 @@ def prepare(
 
 def prepare_text(
     text: str, source: str, library: Library, description: Mapping[str, Any], environ: Mapping[str, str]
-) -> Prepared:
+) -> PreparedRun:
     """A campaign that a program wrote, for one MPI that is already known.
 
     Args: source: what errors call the text.  description: as the library's engine describes itself.
@@ -120,14 +120,14 @@ def prepare_plan(
     libraries: Sequence[Library],
     environ: Mapping[str, str],
     notes: Sequence[str] = (),
-) -> Prepared:
+) -> PreparedRun:
     """A plan that a program made; one without launches gets `plan.rounds` rounds of them, in random order.
 
     Args: libraries: under the names by which the plan's cells call their MPIs.
     """
     if not plan.launches:
         plan = msgspec.structs.replace(plan, launches=order_launches(plan.cells, plan.rounds, plan.seed))
-    return Prepared(plan, campaign_text, tuple(libraries), commands_for(libraries, environ), notes=tuple(notes))
+    return PreparedRun(plan, campaign_text, tuple(libraries), commands_for(libraries, environ), notes=tuple(notes))
 
 
 def checker_of(library: Library, environ: Mapping[str, str]) -> CheckCells:
@@ -171,9 +171,9 @@ def _prepared(
     description: Mapping[str, Any],
     environ: Mapping[str, str],
     notes: tuple[str, ...] = (),
-) -> Prepared:
+) -> PreparedRun:
     engine = str(description.get("engine"))
-    return Prepared(plan, campaign.text, libraries, commands_for(libraries, environ), engine, notes)
+    return PreparedRun(plan, campaign.text, libraries, commands_for(libraries, environ), engine, notes)
 
 
 def without_unavailable_bindings(plan: Plan, libraries: Sequence[Library]) -> Plan:

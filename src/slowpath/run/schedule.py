@@ -57,7 +57,7 @@ class NodeHealth:
 
 
 @dataclass(frozen=True)
-class Ended:
+class CellOutcome:
     """cell_end of one cell: status ok, skipped or failed, with its reason."""
 
     status: str
@@ -65,23 +65,23 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Account:
+class LaunchProgress:
     """Cells that began, cells that ended, and whether the engine came to its own end."""
 
     begun: tuple[int, ...] = ()
-    ended: dict[int, Ended] = field(default_factory=dict)
+    ended: dict[int, CellOutcome] = field(default_factory=dict)
     complete: bool = False
     running: int | None = None  # the cell in which the job died or hung; None if it did so outside of any
 
 
-def read_account(events: Path) -> Account:
+def read_account(events: Path) -> LaunchProgress:
     """Account of a launch. A missing file means that nothing began; a half-written last line is left out."""
     if not events.exists():
-        return Account()
+        return LaunchProgress()
     seen = read_events(events)
     begun = tuple(event.cell for event in seen.of(CellBegin))
-    ended = {cell: Ended(end.status, end.reason) for cell, end in seen.cell_ends.items()}
-    return Account(begun, ended, seen.end is not None, seen.open_cell)
+    ended = {cell: CellOutcome(end.status, end.reason) for cell, end in seen.cell_ends.items()}
+    return LaunchProgress(begun, ended, seen.end is not None, seen.open_cell)
 
 
 # A cell that ends two launches in a row by force, or fails in two, would do so again: its time is better spent on the
@@ -153,7 +153,7 @@ class Schedule:
         cells: tuple[int, ...],
         how: str,
         reason: str | None,
-        account: Account,
+        account: LaunchProgress,
     ) -> list[FailedCell]:
         """Take in the end of launch `number`. Returns its cells without usable samples, each with why.
 

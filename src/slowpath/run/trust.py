@@ -27,7 +27,7 @@ _SHOWN = 100
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChoosingVariable:
     """A variable of a plan that may choose what is run, and why."""
 
     name: str
@@ -62,7 +62,7 @@ def require_hosts(plan: Plan, environ: Mapping[str, str], where: str) -> None:
                 )
 
 
-def choosing_code(environments: Sequence[Environment], resolve: Mapping[str | None, Resolve]) -> list[Chosen]:
+def choosing_code(environments: Sequence[Environment], resolve: Mapping[str | None, Resolve]) -> list[ChoosingVariable]:
     """Variables that may choose what is run and that this machine's own tables don't give.
 
     Args: resolve: by the short name of the MPI; None: that of environments for every MPI.
@@ -72,11 +72,11 @@ def choosing_code(environments: Sequence[Environment], resolve: Mapping[str | No
         own = _own(environment, resolve)
         for name, value in environment.variables.items():
             if own.get(name) != value and (why := why_code(name, value)) is not None:
-                found.append(Chosen(name, value, environment.name, why))
+                found.append(ChoosingVariable(name, value, environment.name, why))
     return found
 
 
-def require_no_code(found: Sequence[Chosen], where: str, what_to_do: str) -> None:
+def require_no_code(found: Sequence[ChoosingVariable], where: str, what_to_do: str) -> None:
     """Raises: EnvironmentFailure: there is any; the first is shown."""
     if found:
         more = f" ({len(found) - 1} more)" if len(found) > 1 else ""

@@ -19,7 +19,7 @@ _SPREAD_FLOOR = 1e-3  # of the median: quantised times can have a median absolut
 
 
 @dataclass(frozen=True)
-class FirstSlow:
+class FirstSlowTest:
     """slow: in at least 3/4 of the launches. z: one (x_first - median) / MAD per launch."""
 
     slow: bool
@@ -28,7 +28,7 @@ class FirstSlow:
     z: tuple[float, ...]
 
 
-def first_slow(first: Values, steady: Sequence[Values], quantum: float = 0.0) -> FirstSlow:
+def first_slow(first: Values, steady: Sequence[Values], quantum: float = 0.0) -> FirstSlowTest:
     """The "first slow" test.
 
     Args:   first: shape (launches,), the first message of each launch.  steady: for each launch its steady
@@ -47,4 +47,4 @@ def first_slow(first: Values, steady: Sequence[Values], quantum: float = 0.0) ->
         spread = max(float(np.median(np.abs(array - median))), quantum, _SPREAD_FLOOR * median)
         z.append((float(x) - median) / spread)
     slow = sum(value > THRESHOLD for value in z)
-    return FirstSlow(slow >= _LAUNCH_SHARE * len(z), slow, len(z), tuple(z))
+    return FirstSlowTest(slow >= _LAUNCH_SHARE * len(z), slow, len(z), tuple(z))

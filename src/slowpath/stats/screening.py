@@ -30,7 +30,7 @@ MOST_FACTORS = ORDERS[-1]
 
 
 @dataclass(frozen=True)
-class Effect:
+class FactorEffect:
     """What one factor does: time at its upper level over that at its lower one, all other levels evened out.
 
     interval: t, over launches; None with fewer than 3.  p: two-sided, of "nothing", not corrected for the number of
@@ -88,7 +88,7 @@ def mixed_pairs(levels: Levels) -> list[tuple[tuple[int, int], ...]]:
     return groups
 
 
-def effects(levels: Levels, times: Floats, level: float = 0.95) -> list[Effect] | None:
+def effects(levels: Levels, times: Floats, level: float = 0.95) -> list[FactorEffect] | None:
     """What each factor does, by least squares on logarithms, launch by launch.
 
     Args:    levels: shape (runs, factors) of the runs that were measured.  times: shape (launches, runs), seconds, > 0.
@@ -103,15 +103,15 @@ def effects(levels: Levels, times: Floats, level: float = 0.95) -> list[Effect] 
     return [_effect(factor, 2 * solution[1 + factor], _together(levels, factor), level) for factor in range(factors)]
 
 
-def _effect(factor: int, logs: Floats, together: tuple[int, ...], level: float) -> Effect:
+def _effect(factor: int, logs: Floats, together: tuple[int, ...], level: float) -> FactorEffect:
     """Args: logs: log ratio of each launch, shape (launches,)."""
     centre = student.mean(logs)
     ratio = math.exp(centre.value)
     if logs.size < 3:
-        return Effect(factor, ratio, None, None, together)
+        return FactorEffect(factor, ratio, None, None, together)
     found = centre.interval(level)
     interval = None if found is None else (math.exp(found.low), math.exp(found.high))
-    return Effect(factor, ratio, interval, centre.p(), together)
+    return FactorEffect(factor, ratio, interval, centre.p(), together)
 
 
 def _together(levels: Levels, factor: int) -> tuple[int, ...]:
@@ -121,7 +121,7 @@ def _together(levels: Levels, factor: int) -> tuple[int, ...]:
     return tuple(i for i, share in enumerate(shares) if i != factor and share > 0.5)
 
 
-def decided(found: Sequence[Effect], minimum_effect: float, significance: float = 0.05) -> list[bool]:
+def decided(found: Sequence[FactorEffect], minimum_effect: float, significance: float = 0.05) -> list[bool]:
     """Which effects hold, with as many asked as there are (Holm 1979): p small enough, beyond the minimum effect."""
     if not found:
         return []
@@ -132,7 +132,7 @@ def decided(found: Sequence[Effect], minimum_effect: float, significance: float 
     ]
 
 
-def _beyond(effect: Effect, minimum_effect: float) -> bool:
+def _beyond(effect: FactorEffect, minimum_effect: float) -> bool:
     """Whether the whole interval lies beyond the minimum effect, on one side."""
     if effect.interval is None:
         return False

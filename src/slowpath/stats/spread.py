@@ -18,7 +18,7 @@ SEVERE_IQR = 3.0
 
 
 @dataclass(frozen=True)
-class Outliers:
+class TukeyOutliers:
     """Samples beyond Tukey's fences, and the share of all time that the severe ones took."""
 
     mild: int  # beyond 1.5, up to 3 interquartile ranges outside the quartiles
@@ -27,7 +27,7 @@ class Outliers:
     samples: int
 
 
-def tukey(samples: Values) -> Outliers:
+def tukey(samples: Values) -> TukeyOutliers:
     """Count the outliers of one launch. Source: Tukey, Exploratory Data Analysis, 1977, section 2D.
 
     Args: samples: shape (n,), times > 0, each of the same number of operations.
@@ -38,7 +38,7 @@ def tukey(samples: Values) -> Outliers:
     severe = distance > SEVERE_IQR * (third - first)
     mild = (distance > MILD_IQR * (third - first)) & ~severe
     ratio = float(array[severe].sum() / array.sum())
-    return Outliers(int(mild.sum()), int(severe.sum()), ratio, array.size)
+    return TukeyOutliers(int(mild.sum()), int(severe.sum()), ratio, array.size)
 
 
 # The tail of a distribution: only the quantiles that the number of samples can carry.

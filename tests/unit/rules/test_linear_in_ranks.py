@@ -18,15 +18,15 @@ from slowpath.findings.evaluate import findings
 from slowpath.findings.gather.scalings import scalings
 from slowpath.mpi import schedules
 from slowpath.mpi.message_graph import Schedule
-from slowpath.record.events import Messages
+from slowpath.record.events import SocketMessages
 
 KNOWN = 8
 
 
-def events(schedule: Schedule, ranks: int, block_bytes: int = 8) -> list[Messages]:
+def events(schedule: Schedule, ranks: int, block_bytes: int = 8) -> list[SocketMessages]:
     logs = logs_of(schedule, ranks, block_bytes, KNOWN)
     return [
-        Messages(
+        SocketMessages(
             t_ns=0,
             cell=0,
             rank=rank,

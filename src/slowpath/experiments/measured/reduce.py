@@ -43,7 +43,7 @@ class Reduced:
     steady_class: warmup.SteadyClass | None
     kept_s: NDArray[np.float64]
     tails: spread.Tails
-    outliers: spread.Outliers
+    outliers: spread.TukeyOutliers
     within_ratio: float | None
     batch: int
     operations: int

@@ -13,7 +13,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.findings.evidence.evidence import Ratio, Screened
 from slowpath.findings.evidence.words import OF_MESSAGES, is_switched_out
 from slowpath.stats.inputs import Floats
-from slowpath.stats.screening import Effect, Levels, decided, effects
+from slowpath.stats.screening import FactorEffect, Levels, decided, effects
 
 FEWEST_FACTORS = 2
 _SIDES = ("sender", "receiver")
@@ -101,7 +101,13 @@ def _measured(group: Sequence[CellResult], metric: str) -> tuple[list[CellResult
 
 
 def _fact(
-    effect: Effect, factor: Factor, held: bool, cells: Sequence[CellResult], times: Floats, metric: str, factors: int
+    effect: FactorEffect,
+    factor: Factor,
+    held: bool,
+    cells: Sequence[CellResult],
+    times: Floats,
+    metric: str,
+    factors: int,
 ) -> Screened:
     ratio, interval = effect.ratio, effect.interval
     slow_value, fast_value = factor.upper, factor.lower

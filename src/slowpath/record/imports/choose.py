@@ -17,7 +17,7 @@ from slowpath.record.imports.tables import write_tables
 
 
 @dataclass(frozen=True)
-class Format:
+class LogFormat:
     """One benchmark's output: where it begins, and how to read it.
 
     first_line: (text) -> line number.  parse: (file, its bytes, its text, unit that the user states).
@@ -32,10 +32,10 @@ class Format:
         return self.first_line(text) is not None
 
 
-FORMATS: tuple[Format, ...] = (
-    Format("OSU", osu.GRAMMAR.first_line, osu.parse),
-    Format("IMB", imb.GRAMMAR.first_line, imb.GRAMMAR.parse),
-    Format("nccl-tests", nccl.first_line, nccl.parse),
+FORMATS: tuple[LogFormat, ...] = (
+    LogFormat("OSU", osu.GRAMMAR.first_line, osu.parse),
+    LogFormat("IMB", imb.GRAMMAR.first_line, imb.GRAMMAR.parse),
+    LogFormat("nccl-tests", nccl.first_line, nccl.parse),
 )
 _REPRODUCER = "a reproducer"
 
@@ -69,7 +69,7 @@ def import_files(
     return write_tables(logs, labels, out, read_conditions(conditions, files, labels))
 
 
-def _parsed(file: Path, content: bytes, found: Format, unit: str | None) -> TableLog:
+def _parsed(file: Path, content: bytes, found: LogFormat, unit: str | None) -> TableLog:
     read = found.parse(file, content, content.decode("utf-8", errors="replace"), unit)
     if not read.tables:
         raise RecordError(f"{file}: is output of {found.name} without a single row; did the benchmark end early?")
@@ -78,7 +78,7 @@ def _parsed(file: Path, content: bytes, found: Format, unit: str | None) -> Tabl
     return read
 
 
-def _format_of(file: Path, content: bytes) -> Format | None:
+def _format_of(file: Path, content: bytes) -> LogFormat | None:
     """None: no table; a log of a reproducer, or none at all.
 
     Raises: RecordError for output of several programs: what separates them, no format says.

@@ -18,7 +18,7 @@ from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, Launc
 from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
 from slowpath.record.imports.conditions import condition_words, read_conditions
 from slowpath.record.imports.limits import check_rows
-from slowpath.record.imports.log import Log, Section, Time, parse_log
+from slowpath.record.imports.log import Log, LogSection, Time, parse_log
 from slowpath.record.imports.plan import PLACEMENT, build_plan
 from slowpath.record.imports.source import (
     campaign_head,
@@ -203,7 +203,7 @@ def _write_launch(folder: Path, number: int, log: Log, label: str, plan: Plan) -
     return [*foreign, *(why for found in doubts.values() for why in found.values())]
 
 
-def _doubts(section: Section) -> dict[int, str]:
+def _doubts(section: LogSection) -> dict[int, str]:
     first = [time for time in section.times if time.message == 0]
     later = [time for time in section.times if time.message > 0]
     return {**suspects(first), **suspects(later)}
@@ -216,7 +216,7 @@ def _warm_up(launch: int, log: Log, cell: Cell) -> list[Block]:
     return [Block(cell.cell, launch, "init", [log.warm_up.ns], flags=("imported",))]
 
 
-def _blocks(launch: int, cell: Cell, section: Section, doubts: dict[int, str]) -> Iterator[Block]:
+def _blocks(launch: int, cell: Cell, section: LogSection, doubts: dict[int, str]) -> Iterator[Block]:
     """For each allocation the first message, then the later ones; a gap begins another block."""
     runs: list[list[Time]] = []
     for time in sorted(section.times, key=lambda time: (time.allocation, time.message)):
@@ -254,7 +254,7 @@ def _events(
     yield LaunchEnd(_NO_CLOCK_NS, cells_ok=len(cells), cells_skipped=0, cells_failed=0)
 
 
-def _missing(section: Section) -> Iterator[str]:
+def _missing(section: LogSection) -> Iterator[str]:
     """A log that was cut short lacks messages of its last allocation. Goes through gaps alone: indices may be large."""
     messages = max(time.message for time in section.times) + 1
     have: dict[int, set[int]] = {}

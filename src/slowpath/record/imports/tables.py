@@ -20,7 +20,7 @@ from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder,
 from slowpath.record.imports.conditions import Conditions, condition_words
 from slowpath.record.imports.printed import write_printed
 from slowpath.record.imports.source import campaign_head, cannot_write, kept_log, printable, run_info
-from slowpath.record.imports.table import Table, TableLog
+from slowpath.record.imports.table import LogTable, TableLog
 from slowpath.record.imports.table_plan import PLACEMENT, Planned, build_plan, planned_cells
 from slowpath.record.plan_files import write_plan
 from slowpath.record.writing import Block, write_blocks
@@ -44,7 +44,7 @@ def campaign_text(plan: Plan, logs: Sequence[TableLog], cells: Sequence[Sequence
     return "\n".join(parts if len(parts) > 1 else [*parts, _NONE])
 
 
-def _lengths(table: Table, cells: Sequence[Planned]) -> list[str]:
+def _lengths(table: LogTable, cells: Sequence[Planned]) -> list[str]:
     """The lengths that the engine takes: put moves 8 bytes and multiples."""
     if table.measure == "operation":
         return []
@@ -96,7 +96,7 @@ def write_tables(
     return folder
 
 
-def _missing(table: Table) -> Iterator[str]:
+def _missing(table: LogTable) -> Iterator[str]:
     for what, why in table.missing.items():
         yield f"{table.benchmark}: {what.replace('_', ' ')}: {why}"
 

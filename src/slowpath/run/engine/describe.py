@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from slowpath.core.decoding import DAMAGE
-from slowpath.core.engine_description import CheckCells, Verdict, Verdicts, nothing_checked
+from slowpath.core.engine_description import CellVerdict, CheckCells, Verdicts, nothing_checked
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.files import read_bytes
 from slowpath.core.plan import Cell
@@ -69,7 +69,7 @@ def _verdicts(engine: UsableEngine, environ: Mapping[str, str], cells: Sequence[
     if done.return_code not in (_ACCEPTED, _REFUSED) or not done.stdout:
         raise _no_answer(engine, done.stderr.decode("utf-8", "replace").strip() or f"exit code {done.return_code}")
     try:
-        found = [msgspec.json.decode(line, type=Verdict) for line in done.stdout.splitlines()]
+        found = [msgspec.json.decode(line, type=CellVerdict) for line in done.stdout.splitlines()]
     except DAMAGE as error:
         raise _no_answer(engine, str(error)) from error
     return {verdict.cell: verdict for verdict in found}
@@ -84,7 +84,7 @@ def _no_answer(engine: UsableEngine, why: str) -> EnvironmentFailure:
 KEPT = "describe.json"
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class _KeptDescription(msgspec.Struct, frozen=True):
     """describe.json. program: checksum of the engine that it describes; with another one it is made anew."""
 
     program: str
@@ -98,7 +98,7 @@ def describe(engine: UsableEngine, environ: Mapping[str, str]) -> dict[str, Any]
     kept = engine.program.parent / KEPT
     program = _checksum(engine)
     with contextlib.suppress(OSError, *DAMAGE, RecordError):
-        found = msgspec.json.decode(read_bytes(kept), type=_Kept)
+        found = msgspec.json.decode(read_bytes(kept), type=_KeptDescription)
         if found.program == program and _is_whole(found.description):
             return found.description
     text = output_of([str(engine.program), "describe", "--json"], environ)
@@ -110,7 +110,7 @@ def describe(engine: UsableEngine, environ: Mapping[str, str]) -> dict[str, Any]
         raise EnvironmentFailure(
             f"{engine.program} describe --json gave no description; build it anew: slowpath engine build --force"
         )
-    _keep(kept, msgspec.json.encode(_Kept(program, description)))
+    _keep(kept, msgspec.json.encode(_KeptDescription(program, description)))
     return description
 
 

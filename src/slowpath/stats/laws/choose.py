@@ -10,7 +10,7 @@ import numpy as np
 
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.centre import MARGIN
-from slowpath.stats.laws.curve import Curve, curve
+from slowpath.stats.laws.curve import CentreCurve, curve
 from slowpath.stats.laws.fit import Fit, NotDetermined, fit_on
 from slowpath.stats.laws.law import Law
 from slowpath.stats.laws.registry import LAWS
@@ -80,7 +80,7 @@ def _chosen(sweep: Sweep, laws: Sequence[Law], minimum_effect: float) -> Choice:
     return Choice(winner, runner_up, refused, separating, tuple(fits), not_fitted, detectable)
 
 
-def _fit_all(sweep: Sweep, centre: Curve, laws: Sequence[Law]) -> tuple[list[Fit], dict[str, str]]:
+def _fit_all(sweep: Sweep, centre: CentreCurve, laws: Sequence[Law]) -> tuple[list[Fit], dict[str, str]]:
     fits, not_fitted = [], {}
     for law in laws:
         try:
@@ -109,7 +109,7 @@ def _supported(fit: Fit, minimum_effect: float) -> bool:
 
 
 def _objection(
-    first: Fit, others: Sequence[Fit], sweep: Sweep, centre: Curve
+    first: Fit, others: Sequence[Fit], sweep: Sweep, centre: CentreCurve
 ) -> tuple[str | None, tuple[SeparatingPoint, ...]]:
     """Another law, or another shape of this one, that the points can't tell from the first; and what would."""
     sigma_ratio = centre.sigma_ratio
@@ -144,7 +144,7 @@ def _apart(first: str, second: str, chi2: float, places: bool) -> str:
     return f"'{first}' and '{second}' fit about equally well at this noise; {todo}, or more launches"
 
 
-def _unexplained(first: Fit, centre: Curve) -> float | None:
+def _unexplained(first: Fit, centre: CentreCurve) -> float | None:
     """Share of the variance of ln t between points that the law leaves; None: "constant" explains no variance."""
     if first.name == "constant":
         return None
@@ -171,7 +171,7 @@ def _inadequate(first: Fit, sweep: Sweep, unexplained: float | None) -> str | No
     )
 
 
-def _detectable(centre: Curve) -> float:
+def _detectable(centre: CentreCurve) -> float:
     """Largest over smallest centre with two standard errors on both sides, less 1."""
     logs = np.log(centre.centre_s)
     return float(np.exp(np.max(logs + 2 * centre.sigma_ratio) - np.min(logs - 2 * centre.sigma_ratio))) - 1.0

@@ -15,7 +15,7 @@ from slowpath.stats.estimate import SIGNED_RANK_LAUNCHES, T_LAUNCHES
 from slowpath.stats.inputs import Floats
 from slowpath.stats.interval import percent
 from slowpath.stats.laws.centre import MARGIN, CentreFit, design, fit_centres
-from slowpath.stats.laws.curve import Curve, curve
+from slowpath.stats.laws.curve import CentreCurve, curve
 from slowpath.stats.laws.found import Bracket, Coefficient
 from slowpath.stats.laws.law import Law, Variant
 from slowpath.stats.laws.least_squares import solve_times
@@ -27,7 +27,7 @@ from slowpath.stats.laws.sweep import Sweep
 # On the coefficients as they are, not on logarithms: a coefficient may be zero.
 
 
-def coefficients(sweep: Sweep, centre: Curve, variant: Variant, level: float = 0.95) -> tuple[Coefficient, ...]:
+def coefficients(sweep: Sweep, centre: CentreCurve, variant: Variant, level: float = 0.95) -> tuple[Coefficient, ...]:
     """Of each term; empty when no launch measured enough points to determine them."""
     fitted = _by_launch(sweep, centre, variant)
     columns = variant.columns(sweep.covariates)
@@ -37,7 +37,7 @@ def coefficients(sweep: Sweep, centre: Curve, variant: Variant, level: float = 0
     return tuple(_over_launches(c.name, c.unit, values, level) for c, values in zip(columns, by_term, strict=True))
 
 
-def _by_launch(sweep: Sweep, centre: Curve, variant: Variant) -> list[Floats]:
+def _by_launch(sweep: Sweep, centre: CentreCurve, variant: Variant) -> list[Floats]:
     """The launch's points that were measured, with the errors of the sweep: the same question to each launch."""
     columns = variant.columns(sweep.covariates)
     matrix = np.stack([column.values for column in columns], axis=1)
@@ -119,7 +119,7 @@ def fit(law: Law, sweep: Sweep, level: float = 0.95) -> Fit:
     return fit_on(law, sweep, curve(sweep), level)
 
 
-def fit_on(law: Law, sweep: Sweep, centre: Curve, level: float = 0.95) -> Fit:
+def fit_on(law: Law, sweep: Sweep, centre: CentreCurve, level: float = 0.95) -> Fit:
     """`fit` with the centre curve already made."""
     if (why := law.needs(sweep.covariates) or law.too_few(sweep.covariates)) is not None:
         raise NotDetermined(f"law '{law.name}': {why}")

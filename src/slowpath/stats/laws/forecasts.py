@@ -12,7 +12,7 @@ import numpy as np
 from slowpath.core.finding_results import ForecastKind, LawForecast
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.allocation import SIDES
-from slowpath.stats.laws.curve import FLOOR_RATIO, Curve, curve
+from slowpath.stats.laws.curve import FLOOR_RATIO, CentreCurve, curve
 from slowpath.stats.laws.drawn import STANDARD_ERRORS
 from slowpath.stats.laws.fit import Fit
 from slowpath.stats.laws.granules import ASKED, HOST_PAGE, alignment
@@ -192,7 +192,7 @@ MEDIAN_OF_FEW = 1.57  # variance of a median over that of a mean, for a normal l
 LATER: ForecastKind = "later"
 
 
-def to_measure(fit: Fit, sweep: Sweep, centre: Curve) -> tuple[LawForecast, ...]:
+def to_measure(fit: Fit, sweep: Sweep, centre: CentreCurve) -> tuple[LawForecast, ...]:
     """What the law says of places that the sweep did not hold, the outermost first.
 
     The interval allows for the new launches and for what is not known of the drift between both runs.

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from slowpath.core.finding_results import ForecastKind, LawForecast, Predicted
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.centre import CentreFit, design
-from slowpath.stats.laws.curve import PRIOR_DF, Curve
+from slowpath.stats.laws.curve import PRIOR_DF, CentreCurve
 from slowpath.stats.laws.fit import Fit
 from slowpath.stats.laws.found import Bracket, with_words
 from slowpath.stats.laws.law import Place
@@ -73,7 +73,7 @@ class Teller:
         return quantile * self.scale * float(np.sqrt(variance_ratio))
 
 
-def teller(fit: Fit, centre: Curve, sweep: Sweep) -> Teller:
+def teller(fit: Fit, centre: CentreCurve, sweep: Sweep) -> Teller:
     """Args: fit: of this sweep, whose centre curve this is."""
     found = fit.centre
     relative = _columns(found, sweep.covariates) / (centre.sigma_ratio * found.fitted_s)[:, None]

@@ -21,7 +21,7 @@ _WARM_UP = 0.1  # of the messages at the head, which are left out
 
 
 @dataclass(frozen=True)
-class Growth:
+class LaunchGrowth:
     """per_message_s: mean over launches.  low, high: its 95 % t interval.  p: two-sided, of no growth.
 
     least_s, most_s: the shortest and the longest median of a launch's first third.  messages: of the shortest launch.
@@ -36,7 +36,7 @@ class Growth:
     messages: int
 
 
-def growth_of(launches: Sequence[tuple[Numbers, Floats]]) -> Growth | None:
+def growth_of(launches: Sequence[tuple[Numbers, Floats]]) -> LaunchGrowth | None:
     """None: too few launches or messages, or slopes that are all equal.
 
     A slope is that between the medians of the first and the last third: half of the messages of either may be stalls.
@@ -53,7 +53,7 @@ def growth_of(launches: Sequence[tuple[Numbers, Floats]]) -> Growth | None:
     if interval is None or p is None:
         return None
     firsts = [first for _, first in ends]
-    return Growth(slope.value, interval.low, interval.high, p, min(firsts), max(firsts), fewest)
+    return LaunchGrowth(slope.value, interval.low, interval.high, p, min(firsts), max(firsts), fewest)
 
 
 def _thirds(number: Numbers, time: Floats) -> tuple[float, float]:

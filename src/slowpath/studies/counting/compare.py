@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from slowpath.studies.counting.model import FunctionShare, ProcessCount
+from slowpath.studies.counting.model import ProcessCount, SteppedFunction
 from slowpath.studies.counting.summary import CallSpread, spread
 
 Outcome = Literal["not more", "more", "undecided"]
@@ -74,7 +74,7 @@ def compare_counts(
     return CountComparison(function, threshold_ratio, _overall(made), made, _notes(old, new))
 
 
-def has_no_name(share: FunctionShare) -> bool:
+def has_no_name(share: SteppedFunction) -> bool:
     """Whether the function is a mere place in a stripped library."""
     return share.function.startswith(f"{share.library}+0x")
 
@@ -132,7 +132,7 @@ def _function_changes(
     return tuple(sorted(differing, key=lambda change: (-abs(change.new - change.old), change.library, change.function)))
 
 
-def _per_call(shares: Sequence[FunctionShare], calls: int) -> dict[tuple[str, str], float]:
+def _per_call(shares: Sequence[SteppedFunction], calls: int) -> dict[tuple[str, str], float]:
     """By library and function. A place is no name: the same function lies elsewhere in another build."""
     sums: dict[tuple[str, str], float] = {}
     for share in shares:

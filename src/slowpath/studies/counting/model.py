@@ -33,7 +33,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class FunctionShare:
+class SteppedFunction:
     """Instructions of one function, over all counted calls of a process."""
 
     library: str
@@ -72,7 +72,7 @@ class ProcessCount:
     troubles: tuple[Trouble, ...]
     calls_met: int | None
     calls: tuple[Call, ...]
-    shares: tuple[FunctionShare, ...]
+    shares: tuple[SteppedFunction, ...]
     damaged: int
 
     @property

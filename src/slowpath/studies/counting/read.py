@@ -14,7 +14,7 @@ import msgspec
 from slowpath.core.decoding import DAMAGE
 from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes
-from slowpath.studies.counting.model import AddressRange, Call, FunctionShare, ProcessCount, Trouble
+from slowpath.studies.counting.model import AddressRange, Call, ProcessCount, SteppedFunction, Trouble
 
 # The lines of a process's file (docs/studies/counting.md), and from addresses to places in files.
 
@@ -157,7 +157,7 @@ def process_count(path: Path, data: bytes, name_all: NameAll) -> ProcessCount | 
     )
 
 
-def _shares(lines: Iterable[Line], name_all: NameAll) -> tuple[FunctionShare, ...]:
+def _shares(lines: Iterable[Line], name_all: NameAll) -> tuple[SteppedFunction, ...]:
     stepped: Counter[Place | None] = Counter()
     retired: Counter[Place | None] = Counter()
     mappings: Sequence[AddressRange] = ()
@@ -177,13 +177,13 @@ def _shares(lines: Iterable[Line], name_all: NameAll) -> tuple[FunctionShare, ..
 
 def _by_function(
     stepped: Counter[Place | None], retired: Counter[Place | None], names: Mapping[Place, Name]
-) -> tuple[FunctionShare, ...]:
+) -> tuple[SteppedFunction, ...]:
     sums: dict[Name, tuple[int, int]] = {}
     for where, times in stepped.items():
         name = UNKNOWN if where is None else names.get(where, UNKNOWN)
         before = sums.get(name, (0, 0))
         sums[name] = (before[0] + times, before[1] + retired[where])
-    shares = [FunctionShare(library, function, *both) for (library, function), both in sums.items()]
+    shares = [SteppedFunction(library, function, *both) for (library, function), both in sums.items()]
     return tuple(sorted(shares, key=lambda share: (-share.stepped, share.library, share.function)))
 
 

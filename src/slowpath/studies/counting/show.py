@@ -12,7 +12,7 @@ import msgspec
 
 from slowpath.studies.counting.compare import CountComparison, ProcessChange, has_no_name
 from slowpath.studies.counting.earlier import SCHEMA
-from slowpath.studies.counting.model import FunctionShare, ProcessCount
+from slowpath.studies.counting.model import ProcessCount, SteppedFunction
 from slowpath.studies.counting.summary import CallSpread, spread
 
 # Two counts against each other, for a terminal.
@@ -184,5 +184,5 @@ def _nameless(count: ProcessCount) -> list[str]:
     ]
 
 
-def _of(shares: Sequence[FunctionShare], library: str) -> int:
+def _of(shares: Sequence[SteppedFunction], library: str) -> int:
     return sum(share.stepped for share in shares if share.library == library)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from statistics import median
 
 from slowpath.core.results import Finding
-from slowpath.studies.plants.plant import Measured
+from slowpath.studies.plants.plant import PlantedDiagnosis
 
 GROWN = 2.0  # a finding of the clean machine that is so many times larger is another one
 Key = tuple[str, ...]
@@ -16,7 +16,7 @@ Key = tuple[str, ...]
 class Baseline:
     """Findings and times of clean runs."""
 
-    def __init__(self, runs: Iterable[Measured]) -> None:
+    def __init__(self, runs: Iterable[PlantedDiagnosis]) -> None:
         self._runs = list(runs)
         self._excess_s: dict[Key, float] = {}
         self._seen: dict[Key, int] = {}
@@ -54,6 +54,6 @@ def key_of(finding: Finding) -> Key:
     return finding.rule, str(finding.mpi), str(finding.environment), str(finding.placement), finding.about
 
 
-def false_alarms(measured: Measured, baseline: Baseline) -> tuple[str, ...]:
+def false_alarms(measured: PlantedDiagnosis, baseline: Baseline) -> tuple[str, ...]:
     """Of a run without a plant: what it names beyond the baseline."""
     return tuple(f"{finding.rule}: {finding.text}" for finding in measured.findings if not baseline.lists(finding))

@@ -32,7 +32,7 @@ class Shot:
 
 
 @dataclass(frozen=True)
-class Limit:
+class DetectionLimit:
     """cost_s: found 95 times of 100, with its interval at 95 %; None: no cost that was tried is found so often, or
     nearly all are.  curve: cost and the share found, by the fit.  shots: that it rests on."""
 
@@ -87,7 +87,7 @@ def next_cost_s(shots: Sequence[Shot], low_s: float, high_s: float, source: rand
     return float(f"{10**inside:.3g}")
 
 
-def limit_of(shots: Sequence[Shot], low_s: float, high_s: float) -> Limit:
+def limit_of(shots: Sequence[Shot], low_s: float, high_s: float) -> DetectionLimit:
     """What the shots say of the class's limit."""
     posterior = _posterior(shots, low_s, high_s)
     ordered = tuple(sorted(shots, key=lambda shot: shot.cost_s))
@@ -97,9 +97,9 @@ def limit_of(shots: Sequence[Shot], low_s: float, high_s: float) -> Limit:
     found = sum(shot.found for shot in shots)
     if found == 0 or found == len(shots):
         which = "none of the costs that were tried was found" if found == 0 else "all costs that were tried were found"
-        return Limit(None, None, curve, ordered, which)
+        return DetectionLimit(None, None, curve, ordered, which)
     interval = 10 ** posterior.quantile(0.025), 10 ** posterior.quantile(0.975)
-    return Limit(10 ** posterior.quantile(0.5), interval, curve, ordered, "")
+    return DetectionLimit(10 ** posterior.quantile(0.5), interval, curve, ordered, "")
 
 
 def _share(posterior: _Posterior, cost: float) -> Floats:

@@ -15,7 +15,7 @@ from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.files import write_atomically
 from slowpath.run.ownership import holds_nothing
 from slowpath.studies.plants.baseline import Baseline
-from slowpath.studies.plants.detection import Limit
+from slowpath.studies.plants.detection import DetectionLimit
 from slowpath.studies.plants.table import Scored, counts, shares, table
 from slowpath.studies.plants.trials import PlantTrial
 
@@ -65,7 +65,7 @@ def write(
     baseline: Baseline,
     scored: Sequence[Scored],
     trials: Sequence[PlantTrial],
-    limits: Mapping[str, Limit] | None = None,
+    limits: Mapping[str, DetectionLimit] | None = None,
 ) -> None:
     """limits: of detection, by class.  Raises: EnvironmentFailure: the disk refuses."""
     content: dict[str, Any] = {

@@ -41,7 +41,7 @@ Place = Mapping[str, float]  # quantity, "block", "queue" or "age_s" -> its valu
 
 
 @dataclass(frozen=True)
-class Condition:
+class PlantCondition:
     """remainder: of relation "%"; None: any but 0."""
 
     quantity: Quantity
@@ -80,7 +80,7 @@ class Clause:
 
     cost_s: float | None
     call: CallName = "send"
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[PlantCondition, ...] = ()
     per: Per = "call"
     granule: int = 1
     room: Room = "user"

@@ -18,13 +18,13 @@ from slowpath.studies.plants.baseline import Baseline, false_alarms
 from slowpath.studies.plants.folder import Drawn, check_folder, write
 from slowpath.studies.plants.measure import Ground, concluded
 from slowpath.studies.plants.pens import Pen, penned
-from slowpath.studies.plants.plant import Measured
+from slowpath.studies.plants.plant import PlantedDiagnosis
 from slowpath.studies.plants.score import score
 from slowpath.studies.plants.table import Scored, forecasts_of
 from slowpath.studies.plants.trials import PlantTrial
 
-Outcome = Measured | str  # or why there is none
-MeasureOne = Callable[[PlantTrial, Path, Pen], Measured]
+Outcome = PlantedDiagnosis | str  # or why there is none
+MeasureOne = Callable[[PlantTrial, Path, Pen], PlantedDiagnosis]
 
 
 def run(
@@ -69,7 +69,7 @@ def each(
     pens: Sequence[Pen],
 ) -> list[Scored]:
     """All trials: those of the baseline first, then the others as pens get free."""
-    clean: list[Measured] = []
+    clean: list[PlantedDiagnosis] = []
     scored: list[Scored] = []
     write(out, drawn, Baseline(clean), scored, trials)
     for part in (
@@ -77,7 +77,7 @@ def each(
         [trial for trial in trials if trial.purpose != "baseline"],
     ):
         for trial, outcome, wall_s in outcomes(measure, part, out, pens):
-            if trial.purpose == "baseline" and isinstance(outcome, Measured):
+            if trial.purpose == "baseline" and isinstance(outcome, PlantedDiagnosis):
                 clean.append(outcome)
             scored.append(judged(trial, outcome, Baseline(clean), wall_s))
             tell(scored[-1])
@@ -130,7 +130,7 @@ def outcomes(
 
 
 @contextmanager
-def _concluder(jobs: int) -> Iterator[Callable[[Path], Measured | None]]:
+def _concluder(jobs: int) -> Iterator[Callable[[Path], PlantedDiagnosis | None]]:
     """Concluding takes seconds of one core: side by side, processes of their own do it."""
     if jobs == 1:
         yield concluded

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from slowpath.studies.plants.baseline import Baseline
 from slowpath.studies.plants.classes import PlantClass
-from slowpath.studies.plants.detection import Limit, Shot, limit_of, next_cost_s
+from slowpath.studies.plants.detection import DetectionLimit, Shot, limit_of, next_cost_s
 from slowpath.studies.plants.folder import Drawn, write
 from slowpath.studies.plants.harness import judged, outcomes, standing
 from slowpath.studies.plants.measure import Ground
-from slowpath.studies.plants.plant import Measured
+from slowpath.studies.plants.plant import PlantedDiagnosis
 from slowpath.studies.plants.table import Scored
-from slowpath.studies.plants.trials import Asked, PlantTrial, baseline_trials
+from slowpath.studies.plants.trials import PlantCounts, PlantTrial, baseline_trials
 
 
 def searched(classes: Sequence[PlantClass]) -> list[PlantClass]:
@@ -27,23 +27,23 @@ def searched(classes: Sequence[PlantClass]) -> list[PlantClass]:
 def run(
     ground: Ground,
     classes: Sequence[PlantClass],
-    asked: Asked,
+    asked: PlantCounts,
     out: Path,
     drawn: Drawn,
     tell: Callable[[Scored], None],
     jobs: int = 1,
     take_over: bool = False,
-) -> dict[str, Limit]:
+) -> dict[str, DetectionLimit]:
     """asked.planted: shots of each class.  Returns: the limit of each class.  Raises: as harness.run."""
     trials = baseline_trials(asked.baseline)
     with standing(ground, out, drawn, trials, jobs, take_over) as (measure, pens):
-        clean: list[Measured] = []
+        clean: list[PlantedDiagnosis] = []
         scored: list[Scored] = []
-        limits: dict[str, Limit] = {}
+        limits: dict[str, DetectionLimit] = {}
 
         def batch(part: Sequence[PlantTrial]) -> None:
             for trial, outcome, wall_s in outcomes(measure, part, out, pens):
-                if trial.purpose == "baseline" and isinstance(outcome, Measured):
+                if trial.purpose == "baseline" and isinstance(outcome, PlantedDiagnosis):
                     clean.append(outcome)
                 scored.append(judged(trial, outcome, Baseline(clean), wall_s))
                 tell(scored[-1])
@@ -75,7 +75,7 @@ def shots_of(plant_class: PlantClass, scored: Sequence[Scored]) -> list[Shot]:
     return [Shot(s.trial.plant.drawn_s, s.score.found) for s in own if s.score and s.trial.plant]
 
 
-def lines(limits: dict[str, Limit], classes: Sequence[PlantClass]) -> list[str]:
+def lines(limits: dict[str, DetectionLimit], classes: Sequence[PlantClass]) -> list[str]:
     """A table for people, in Markdown."""
     rows = ["| class | found 95 times of 100 from | interval, 95 % | tried |", "|---|---|---|---|"]
     for plant_class in classes:

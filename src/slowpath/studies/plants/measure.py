@@ -24,7 +24,7 @@ from slowpath.run.prepare import varied_parameters
 from slowpath.run.starting import start_piped
 from slowpath.studies.plants.classes import PlantClass
 from slowpath.studies.plants.pens import Pen
-from slowpath.studies.plants.plant import Measured, Plant
+from slowpath.studies.plants.plant import Plant, PlantedDiagnosis
 
 LIBRARY = "libslowpath-plant.so"
 VARIABLE = "SLOWPATH_PLANT"
@@ -44,7 +44,7 @@ class Ground:
     library: Library
     preloaded: Path
     command: Sequence[str]
-    conclude: Callable[[Path], Measured | None] = field(default=lambda folder: concluded(folder))
+    conclude: Callable[[Path], PlantedDiagnosis | None] = field(default=lambda folder: concluded(folder))
 
     @property
     def shown(self) -> list[str]:
@@ -67,7 +67,7 @@ class Ground:
             raise EnvironmentFailure(why_not)
         return {**found, **state}
 
-    def measured(self, plant: Plant | None, folder: Path, pen: Pen = ALL_CORES) -> Measured:
+    def measured(self, plant: Plant | None, folder: Path, pen: Pen = ALL_CORES) -> PlantedDiagnosis:
         """Measure and conclude, or conclude anew from a folder that holds a whole diagnosis.
 
         Raises: EnvironmentFailure: the command failed, or left no findings behind.
@@ -118,10 +118,10 @@ def _run_to_its_end(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[in
             raise
 
 
-def concluded(folder: Path) -> Measured | None:
+def concluded(folder: Path) -> PlantedDiagnosis | None:
     """What the rules say of the diagnosis in a folder; None: there is none, or it is not over."""
     found = diagnoses.concluded(folder)
-    return None if found is None else Measured(*found)
+    return None if found is None else PlantedDiagnosis(*found)
 
 
 def prepare(mpi: str | None, command: Sequence[str], tell: Tell = lambda _: None, dry: bool = False) -> Ground:

@@ -12,7 +12,7 @@ from slowpath.studies.plants.grammar import Axis, Clause, Place, Room, Side
 
 
 @dataclass(frozen=True)
-class State:
+class PlantedState:
     """What is planted without a clause. axis: the one thing that a finding may name as what it depends on: "binding",
     or "setting".  setting: of the MPI library by its library-neutral name, set in the user's environment.
     text: of SLOWPATH_PLANT."""
@@ -29,7 +29,7 @@ class Plant:
 
     kind: str
     clauses: tuple[Clause, ...] = ()
-    state: State | None = None
+    state: PlantedState | None = None
     drawn_s: float = 0.0
 
     @property
@@ -86,7 +86,7 @@ class Plant:
 
 
 @dataclass(frozen=True)
-class Measured:
+class PlantedDiagnosis:
     """What a diagnosis left. findings: of the whole of it.  results: of its survey."""
 
     findings: Sequence[Finding]

@@ -15,7 +15,7 @@ from slowpath.stats.inputs import Floats
 from slowpath.studies.plants.baseline import Baseline
 from slowpath.studies.plants.claims import Claims, claims_of
 from slowpath.studies.plants.expected import QUANTITY_OF, expected_s
-from slowpath.studies.plants.plant import Measured, Plant
+from slowpath.studies.plants.plant import Plant, PlantedDiagnosis
 
 # One finding against what was planted: is it the plant's, and do law, limit and explanation hold?
 
@@ -28,7 +28,7 @@ UNPLACED = frozenset({"index", "chance", "time", "launch", "environment", "setti
 
 
 @dataclass(frozen=True)
-class Judged:
+class FindingMarks:
     """Marks, each with one line that says why it is wrong or open; empty where it is right."""
 
     law: Mark
@@ -85,12 +85,12 @@ def excess_s(plant: Plant, finding: Finding, results: Results) -> float | None:
     return None if more is None or less is None else more - less
 
 
-def judge(plant: Plant, finding: Finding, results: Results, baseline: Baseline) -> Judged:
+def judge(plant: Plant, finding: Finding, results: Results, baseline: Baseline) -> FindingMarks:
     """Of a finding that the plant causes."""
     law, of_law = _law(plant, finding, results, baseline)
     limit, of_limit = _limit(plant, finding)
     explanation, of_explanation = explained(plant, claims_of(finding))
-    return Judged(law, limit, explanation, of_law, of_limit, of_explanation)
+    return FindingMarks(law, limit, explanation, of_law, of_limit, of_explanation)
 
 
 def _law(plant: Plant, finding: Finding, results: Results, baseline: Baseline) -> tuple[Mark, str]:
@@ -226,7 +226,7 @@ class Score:
     beside: tuple[str, ...]
 
 
-def score(plant: Plant, measured: Measured, baseline: Baseline) -> Score:
+def score(plant: Plant, measured: PlantedDiagnosis, baseline: Baseline) -> Score:
     """Wrong: something is claimed that the clauses contradict, or a new finding is not the plant's. Right: all that the
     plant has is claimed. Honest: found, and the rest left open. Missed: not found; below: nor could it be."""
     caused = [finding for finding in measured.findings if is_caused(plant, finding, measured.results)]
@@ -252,7 +252,7 @@ def _verdict(
     plant: Plant,
     wrong: Sequence[str],
     worst: tuple[Mark, Mark, Mark],
-    marks: Sequence[Judged],
+    marks: Sequence[FindingMarks],
     unseen: Sequence[str],
 ) -> tuple[Verdict, str]:
     if wrong:
@@ -267,7 +267,7 @@ def _verdict(
     return "honest", next((mark.left_open for mark in marks if mark.left_open), "found")
 
 
-def _mark(judged: Judged, name: str) -> Mark:
+def _mark(judged: FindingMarks, name: str) -> Mark:
     return {"law": judged.law, "limit": judged.limit, "explanation": judged.explanation}[name]
 
 
@@ -276,7 +276,7 @@ def _worst(marks: Sequence[Mark]) -> Mark:
     return next((mark for mark in ("wrong", "right") if mark in marks), "open")
 
 
-def _undermined(plant: Plant, measured: Measured, baseline: Baseline, caused: Sequence[Finding]) -> list[str]:
+def _undermined(plant: Plant, measured: PlantedDiagnosis, baseline: Baseline, caused: Sequence[Finding]) -> list[str]:
     """What the clean machine has is explained as before, although most of it is the plant's now."""
     found = []
     for finding in measured.findings:
@@ -288,7 +288,7 @@ def _undermined(plant: Plant, measured: Measured, baseline: Baseline, caused: Se
     return found
 
 
-def _unseen(plant: Plant, measured: Measured, baseline: Baseline, caused: Sequence[Finding]) -> list[str]:
+def _unseen(plant: Plant, measured: PlantedDiagnosis, baseline: Baseline, caused: Sequence[Finding]) -> list[str]:
     """Clauses that cost enough to be seen, and of which no finding is."""
     parts = [Plant(plant.kind, (clause,)) for clause in plant.clauses]
     if plant.state is not None:
