@@ -99,7 +99,9 @@ class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FirstSlow(Result, frozen=True, kw_only=True):
-    """In how many launches the first message lies far outside the later ones (docs/internals/statistics.md)."""
+    """The number of launches in which the first message lies far outside the later ones
+    (docs/internals/statistics.md).
+    """
 
     slow: Annotated[bool, means("in 3 of 4 launches")]
     launches_slow: Annotated[Whole, means("in which it does")]
@@ -240,7 +242,7 @@ class InstructionRegion(Result, frozen=True, kw_only=True):
 
 
 class InstructionCounts(Result, frozen=True, kw_only=True):
-    """Both regions of a burst."""
+    """The instructions of both regions of a burst."""
 
     put: Annotated[InstructionRegion | None, means("null: see instructions_reason")]
     synchronisation: Annotated[InstructionRegion | None, means("null: see instructions_reason")]
@@ -372,6 +374,6 @@ class CellResult(Result, frozen=True, kw_only=True):
         return bool(self.metrics or self.instructions or self.messages or (self.witnessed and self.witness))
 
     def estimate(self, metric: str, phase: str) -> MetricEstimate | None:
-        """Of a metric and phase; None where the cell has none."""
+        """Return the estimate of a metric and phase; None if the cell has none."""
         found = self.metrics.get(metric)
         return found.phases.get(phase) if found else None

@@ -40,12 +40,12 @@ _LINK = re.compile(r"(?i)\b((?:https?|ftp|mailto|xmpp))(:)|\b(www)(\.)")
 
 
 def text(words: str) -> str:
-    """For plain text and HTML: line feeds and tabs are kept."""
+    """Return text for plain text and HTML: line feeds and tabs are kept."""
     return words if words.isascii() and words.isprintable() else _TEXT.sub(_seen, words)
 
 
 def line(words: str) -> str:
-    """For what has to be one line: line feeds and tabs are escaped as well."""
+    """Return text for a single line: line feeds and tabs are escaped as well."""
     return words if words.isprintable() else _LINE.sub(_seen, words)
 
 
@@ -135,7 +135,7 @@ def _with(value: object, changed: dict[str, object]) -> object:
 
 
 def escape(character: str) -> str:
-    """As in JSON: `\\u001b`; a pair for what lies above U+FFFF."""
+    r"""Return the character as JSON escapes it: `\u001b`; a pair for what lies above U+FFFF."""
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i] << 8 | units[i + 1]:04x}" for i in range(0, len(units), 2))
 

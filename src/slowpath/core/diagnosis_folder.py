@@ -43,7 +43,7 @@ def is_diagnosis(folder: Path) -> bool:
 
 
 def read_info(folder: Path) -> DiagnosisInfo:
-    """Of any schema.  Raises: RecordError: it is missing or damaged."""
+    """Read the diagnosis of any schema.  Raises: RecordError: it is missing or damaged."""
     path = folder / DIAGNOSIS_FILE
     content = read_bytes(path, FILE_BYTES[DIAGNOSIS_FILE], within=folder)
     return decoded(content, DiagnosisInfo, path, "name a folder that slowpath diagnose wrote", "is not a diagnosis")

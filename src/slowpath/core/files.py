@@ -180,7 +180,7 @@ def _too_large(path: Path, size_bytes: int, limit_bytes: int) -> RecordError:
 
 
 def require_utf8(path: Path) -> None:
-    """Raises: UsageError: the path cannot be written into a record, which is UTF-8."""
+    """Check that a path can be written into a record, which is UTF-8.  Raises: UsageError: it can't."""
     try:
         str(path).encode()
     except UnicodeEncodeError as error:

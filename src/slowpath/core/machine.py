@@ -20,7 +20,10 @@ Shape = TypeVar("Shape")
 
 
 def require_small(value: Any) -> None:
-    """Raises: ValueError: nested too deeply, too many values, or one that no program of ours writes."""
+    """Check the size of a value from a record.
+
+    Raises: ValueError: it is nested too deeply, has too many values, or one that no program of ours writes.
+    """
     left = MOST_VALUES
     level = [value]
     for _ in range(DEEPEST):
@@ -111,17 +114,17 @@ class MpiFacts(msgspec.Struct, frozen=True):
 
 
 def require_machine(machine: dict[str, Any]) -> None:
-    """Raises: ValueError: a fact that is read is of another kind."""
+    """Check the facts of a machine that are read.  Raises: ValueError: a fact is of another type."""
     _require("machine", machine, MachineFacts)
 
 
 def require_mpi(mpi: dict[str, Any]) -> None:
-    """Raises: ValueError: as `require_machine`."""
+    """Check the facts of an MPI that are read.  Raises: ValueError: as `require_machine`."""
     _require("mpi", mpi, MpiFacts)
 
 
 def require_engine(engine: dict[str, Any]) -> None:
-    """Raises: ValueError: as `require_machine`."""
+    """Check the facts of an engine that are read.  Raises: ValueError: as `require_machine`."""
     _require("engine", engine, EngineFacts)
 
 

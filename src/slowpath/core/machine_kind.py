@@ -40,7 +40,7 @@ def described(machine: Machine) -> tuple[str | None, ...]:
 
 
 def memory(machine: Machine) -> str | None:
-    """In whole GiB."""
+    """Return the memory in whole GiB."""
     count = machine.get("memory_bytes")
     return format_bytes(round(count / 2**30) * 2**30) if count is not None else None
 
@@ -130,7 +130,7 @@ def kind_of(machine: Machine) -> tuple[str, ...]:
 
 
 def differing(there: Machine, here: Machine) -> list[Differs]:
-    """In what their kinds differ; empty: times of both may stand together."""
+    """Return the differences between the kinds of two machines; empty: times of both may be compared."""
     one, other = _facts(there), _facts(here)
     hardware = [Differs(each.what, each.a, each.b) for each in unlike(there, here)]
     return hardware + [
@@ -141,7 +141,7 @@ def differing(there: Machine, here: Machine) -> list[Differs]:
 
 
 def groups(machines: Sequence[Machine]) -> list[int]:
-    """For each machine the first one whose times may stand together with its own."""
+    """Return, for each machine, the index of the first one whose times may be compared with its own."""
     first: dict[tuple[str, ...], int] = {}
     for i, machine in enumerate(machines):
         known = (j for j in dict.fromkeys(first.values()) if not differing(machines[j], machine))
@@ -150,7 +150,7 @@ def groups(machines: Sequence[Machine]) -> list[int]:
 
 
 def _facts(machine: Machine) -> dict[str, str]:
-    """In addition to the hardware."""
+    """Return the facts that decide the kind in addition to the hardware."""
     engines = machine.get("engines")
     builds = sorted(map(str, engines.values())) if isinstance(engines, Mapping) else []
     return {"kernel": _text(machine.get("kernel")), "engine": ", ".join(builds) or UNKNOWN}

@@ -175,7 +175,7 @@ class Results(Result, frozen=True, kw_only=True):
     notes: Annotated[list[str], means("what importers and the engine noted")]
 
     def cell(self, number: int) -> CellResult:
-        """Raises: KeyError."""
+        """Return the cell with this number.  Raises: KeyError: there is none."""
         for cell in self.cells:
             if cell.cell == number:
                 return cell

@@ -65,19 +65,19 @@ CONDITIONS: dict[type[Result], list[Schema]] = {
 
 
 def results_schema() -> Schema:
-    """Of a run's whole results.json."""
+    """Return the schema of a run's results.json."""
     about = "docs/reference/results.md in words. SI units, numbers unrounded. null means missing and has its reason."
     return _schema(Results, "results.json: what a run concluded", about)
 
 
 def watch_results_schema() -> Schema:
-    """Of a watched program's whole results.json."""
+    """Return the schema of a watched program's results.json."""
     about = "docs/reference/watch-results.md in words. SI units, numbers unrounded. null means missing."
     return _schema(WatchResults, "results.json: what a watched program does in MPI, and what it loses", about)
 
 
 def _schema(root: type[Result], title: str, about: str) -> Schema:
-    """Of a whole file; `$defs` has one entry for each struct, by its name."""
+    """Return the schema of a whole file; `$defs` has one entry for each struct, by its name."""
     found = msgspec.json.schema(root)
     structs = {struct.__name__: struct for struct in Result.__subclasses__()}
     definitions = {name: _closed(structs[name], definition) for name, definition in found["$defs"].items()}

@@ -50,8 +50,10 @@ def blas() -> Check:
 
 
 def judged(found: tuple[str, str, str] | None, steered: Mapping[str, str]) -> Check:
-    """Of a BLAS that the engine has.  found: its name, the processor type of its code, its file; the first two may be
-    empty. None: it can't be loaded.
+    """Judge the BLAS that the engine has.
+
+    Args: found: its name, the processor type of its code, its file; the first two may be empty. None: it can't be
+          loaded.
     """
     if found is None:
         return Check(NAME, None, "missing", "the BLAS of the engine can't be loaded", "slowpath engine build --force")

@@ -212,7 +212,7 @@ class Recognised:
 
     @property
     def words(self) -> str:
-        """As a sentence has it."""
+        """Return the algorithms for a sentence."""
         if not self.names:
             return "none of the known algorithms"
         names = " or ".join(self.names)

@@ -41,7 +41,7 @@ def expand_hostlist(text: str) -> list[str]:
 
 
 def _split(text: str) -> list[str]:
-    """At the commas outside of brackets."""
+    """Split at the commas outside of brackets."""
     words, depth, word = [], 0, ""
     for character in text.strip():
         depth += (character == "[") - (character == "]")
@@ -114,7 +114,7 @@ class NodeAllocation:
 
 
 def read_lines(path: str) -> list[str]:
-    """Raises EnvironmentFailure where the file that a batch system names can't be read."""
+    """Read a file that the batch system names.  Raises: EnvironmentFailure: it can't be read."""
     try:
         return Path(path).read_text(errors="replace").splitlines()
     except OSError as error:
@@ -124,7 +124,7 @@ def read_lines(path: str) -> list[str]:
 
 
 def ask_once(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
-    """As probe.output_of, asked once for each environment: an allocation does not change while a run lasts."""
+    """Ask as probe.output_of does, once for each environment: an allocation does not change while a run lasts."""
     return _answer(tuple(argv), tuple(sorted(environ.items())))
 
 
@@ -211,7 +211,9 @@ def of_grid_engine(around: Surroundings) -> NodeAllocation | None:
 
 
 def of_cobalt(around: Surroundings) -> NodeAllocation | None:
-    """Of the ALCF's machines until 2023 ("Running Jobs on XC40"): names only where COBALT_NODEFILE lists them."""
+    """Return the allocation of the ALCF's Cobalt, used until 2023 ("Running Jobs on XC40"): names only where
+    COBALT_NODEFILE lists them.
+    """
     environ = around.environ
     if not environ.get("COBALT_JOBID"):
         return None
@@ -221,7 +223,7 @@ def of_cobalt(around: Surroundings) -> NodeAllocation | None:
 
 
 def of_host_file(around: Surroundings) -> NodeAllocation | None:
-    """Without a batch system: the host file that a launcher would read."""
+    """Return the allocation without a batch system: the host file that a launcher would read."""
     environ = around.environ
     path = next((environ[name] for name in HOST_FILES if environ.get(name)), None)
     if path is None:

@@ -48,6 +48,6 @@ PATH_VARIABLES: tuple[PathVariable, ...] = (
 
 
 def path_variable(name: str, library: str, version: str | None) -> PathVariable | None:
-    """Of this library; None: the table has none of this name."""
+    """Return the variable of this library; None: the table has none of this name."""
     of_this_name = (variable for variable in PATH_VARIABLES if variable.name == name)
     return next((variable for variable in of_this_name if variable.applies.fits(library, version, None)), None)

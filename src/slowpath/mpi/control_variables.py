@@ -47,7 +47,7 @@ class ControlVariables(msgspec.Struct, frozen=True):
     values: dict[str, str]
 
     def number(self, name: str) -> int | None:
-        """As a C int; None: not there, or not in hexadecimal digits."""
+        """Return the value as a C int; None: not there, or not in hexadecimal digits."""
         try:
             return int.from_bytes(bytes.fromhex(self.values[name])[:4], "little", signed=True)
         except (KeyError, ValueError):

@@ -25,7 +25,7 @@ from functools import cached_property
 
 @dataclass(frozen=True, order=True)
 class GraphMessage:
-    """From one rank of the communicator to another; size: in bytes, or in blocks of a schedule."""
+    """A message from one rank of the communicator to another. size: in bytes, or in blocks of a schedule."""
 
     source: int
     target: int
@@ -93,7 +93,7 @@ class Graph:
 
     @cached_property
     def _heights(self) -> tuple[int, ...]:
-        """Of each message the longest chain that begins with it."""
+        """Return, for each message, the length of the longest chain that begins with it."""
         heights = [1] * len(self.messages)
         for number in reversed(self.order):
             for before in self.after[number]:
@@ -319,7 +319,7 @@ def _ends(logs: Sequence[RankLog]) -> dict[tuple[int, int], tuple[int, int]]:
 
 
 def _arrivals(log: RankLog) -> Mapping[int, tuple[list[int], list[int]]]:
-    """Of each socket: how far the stream had been received, ascending, and the places in the log."""
+    """Return, for each socket, how far the stream had been received, ascending, and the places in the log."""
     found: dict[int, tuple[list[int], list[int]]] = {}
     for place, entry in enumerate(log.entries):
         if entry.what == RECEIVED:

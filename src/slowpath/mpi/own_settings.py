@@ -108,7 +108,7 @@ def own_settings(
 
 
 def removable(settings: Iterable[OwnSetting]) -> tuple[OwnSetting, ...]:
-    """Those that can be taken away."""
+    """Return the settings that can be taken away."""
     return tuple(setting for setting in settings if setting.left_in is None)
 
 
@@ -195,7 +195,7 @@ def without(settings: Sequence[OwnSetting], gone: Iterable[OwnSetting]) -> Witho
 
 
 def unset_in_ranks(library: str, unset: Iterable[str], variables: Mapping[str, str]) -> tuple[str, ...]:
-    """Of the names that an environment takes out: those that the launcher would hand to the ranks all the same."""
+    """Return the names that an environment takes out and that the launcher would still hand to the ranks."""
     if library != "openmpi" or not NO_FILES.items() <= variables.items():
         return ()
     return tuple(name for name in unset if name.startswith("OMPI_MCA_"))

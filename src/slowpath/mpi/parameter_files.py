@@ -30,7 +30,7 @@ def settings_of(mpi: Mpi, environ: Mapping[str, str]) -> tuple[OwnSetting, ...]:
 
 
 def parameter_files(mpi: Mpi, environ: Mapping[str, str]) -> Iterator[ParameterFile]:
-    """Those that are there and can be read; of one parameter the first one counts."""
+    """Return the files that can be read; of one parameter the first one counts."""
     home = Path(environ["HOME"]) if environ.get("HOME") else None
     for path, prefix, left_in in _places(mpi, environ, home):
         try:

@@ -135,7 +135,7 @@ def _unfit(shape: Shape, value: str) -> str | None:
 
 
 def recorded_variables(environ: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Of the variables that steer MPI: those whose value is recorded, and why that of each other one is not."""
+    """Return the variables that steer MPI: those whose value is recorded, and the reason why each other one is not."""
     steering = {name: value for name, value in sorted(environ.items()) if name.startswith(STEERING_PREFIXES)}
     hidden = {name: reason for name, value in steering.items() if (reason := why_not(name, value))}
     return {name: value for name, value in steering.items() if name not in hidden}, hidden

@@ -16,17 +16,17 @@ Parents = Callable[[int], int]  # a rank above 0 -> the rank above it in the tre
 
 
 def lowest_bit_cleared(rank: int) -> int:
-    """Of a binomial tree in which a subtree holds neighbouring ranks."""
+    """Return the parent in a binomial tree in which a subtree holds neighbouring ranks."""
     return rank & (rank - 1)
 
 
 def highest_bit_cleared(rank: int) -> int:
-    """Of a binomial tree that doubles the ranks 0 to k - 1 that are reached."""
+    """Return the parent in a binomial tree that doubles the ranks 0 to k - 1 that are reached."""
     return rank ^ (1 << (rank.bit_length() - 1))
 
 
 def binary_parent(rank: int) -> int:
-    """Of a tree in which each rank has two others below it."""
+    """Return the parent in a tree in which each rank has two others below it."""
     return (rank - 1) // 2
 
 
@@ -37,7 +37,9 @@ def binary_parent_dealt(rank: int) -> int:
 
 
 def base_4_parent(rank: int) -> int:
-    """Of a tree in which the root sends to three ranks in each quarter: the lowest digit to base 4 cleared."""
+    """Return the parent in a tree in which the root sends to three ranks in each quarter: the lowest digit to base 4
+    cleared.
+    """
     digit = 1
     while rank % (4 * digit) == 0:
         digit *= 4
@@ -45,7 +47,7 @@ def base_4_parent(rank: int) -> int:
 
 
 def before(rank: int) -> int:
-    """Of a chain."""
+    """Return the parent in a chain."""
     return rank - 1
 
 
@@ -70,7 +72,10 @@ def _below(ranks: int, parent: Parents) -> list[int]:
 
 
 def down(ranks: int, parent: Parents, *, subtree: bool = False) -> Schedule:
-    """From the root to all. subtree: each message holds a block for each rank below (scatter), else one (broadcast)."""
+    """Return the stages from the root to all ranks.
+
+    Args: subtree: each message holds a block for each rank below (scatter), else one (broadcast).
+    """
     held = _below(ranks, parent)
     order = sorted(range(1, ranks), key=lambda rank: (_depth(rank, parent), -held[rank]))
     deepest = max((_depth(rank, parent) for rank in order), default=0)
@@ -85,7 +90,10 @@ def down(ranks: int, parent: Parents, *, subtree: bool = False) -> Schedule:
 
 
 def up(ranks: int, parent: Parents, *, subtree: bool = False) -> Schedule:
-    """From all to the root. subtree: each message holds a block of each rank below (gather), else one (reduction)."""
+    """Return the stages from all ranks to the root.
+
+    Args: subtree: each message holds a block of each rank below (gather), else one (reduction).
+    """
     return [
         [GraphMessage(message.target, message.source, message.size) for message in stage]
         for stage in reversed(down(ranks, parent, subtree=subtree))

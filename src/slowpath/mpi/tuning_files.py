@@ -30,7 +30,7 @@ _MPICH_OF_ALL_RANKS: Final = ("allgather", "allgatherv", "reduce_scatter", "redu
 
 
 def mpich_selection(library: bytes) -> Tree:
-    """Of a library's bytes: the selection of all algorithms.
+    """Return the selection of all algorithms that a library's bytes hold.
 
     Raises: EnvironmentFailure: it holds none in this form (before MPICH 4.0, or in another spelling).
     """

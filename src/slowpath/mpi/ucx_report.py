@@ -65,7 +65,7 @@ def protocols(text: str) -> list[Protocol]:
 
 
 def moving(found: Sequence[Protocol], message_bytes: int) -> list[Protocol]:
-    """Those that carry the data of a message of this length to another process."""
+    """Return the protocols that carry the data of a message of this length to another process."""
     return [
         protocol
         for protocol in found

@@ -140,7 +140,7 @@ class LaunchEvents:
 
     @cached_property
     def _by_cell(self) -> dict[tuple[type[Event], int], list[Event]]:
-        """Those of kinds that are of one cell each."""
+        """Return the events that belong to one cell each, by type and cell."""
         found: dict[tuple[type[Event], int], list[Event]] = {}
         for event in self.events:
             if isinstance(
@@ -154,12 +154,12 @@ class LaunchEvents:
 
     @cached_property
     def begin(self) -> LaunchBegin | None:
-        """None: the engine never got as far."""
+        """Return the event of the launch's begin; None: the engine never got as far."""
         return next(iter(self.of(LaunchBegin)), None)
 
     @cached_property
     def end(self) -> LaunchEnd | None:
-        """None: the launch did not end by itself."""
+        """Return the event of the launch's end; None: the launch did not end by itself."""
         return next(iter(self.of(LaunchEnd)), None)
 
     @property

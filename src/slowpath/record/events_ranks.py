@@ -100,7 +100,7 @@ def _spread(column: _Value | tuple[_Value | None, ...] | None, count: int) -> tu
 
 
 def _numbers(text: str, count: int) -> list[int]:
-    """Of "0-3,8"; never more than `count`, whatever a damaged record says."""
+    """Return the numbers in "0-3,8"; never more than `count`, whatever a damaged record says."""
     found: list[int] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")

@@ -127,7 +127,7 @@ def create_run_folder(campaign: str, out: Path | None = None, now: datetime | No
 
 
 def _claim(path: Path) -> Path:
-    """Of two runs that want one folder at the same time, the one whose mkdir of `launches` succeeds gets
+    """Claim the folder: of two runs that want it at the same time, the one whose mkdir of `launches` succeeds gets
     it.
     """
     require_utf8(path.absolute())

@@ -87,7 +87,7 @@ def number_of(path: Path) -> int | None:
 
 
 def encoded(owner: Owner) -> bytes:
-    """As the file has it."""
+    """Return the content of the owner's file."""
     return msgspec.json.format(msgspec.json.encode(owner), indent=1) + b"\n"
 
 

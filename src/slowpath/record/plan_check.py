@@ -14,7 +14,10 @@ Key = TypeVar("Key")
 
 
 def require_consistent(plan: Plan) -> None:
-    """Raises: ValueError: two of one name or number, or a name or number that nothing in the plan has."""
+    """Check that a plan refers only to what it has.
+
+    Raises: ValueError: two of one name or number, or a name or number that nothing in the plan has.
+    """
     cells = {cell.cell: cell for cell in plan.cells}
     _require_once("cell", [cell.cell for cell in plan.cells])
     _require_once("launch", [launch.launch for launch in plan.launches])
@@ -36,7 +39,7 @@ def require_consistent(plan: Plan) -> None:
 
 
 def require_launches(plan: Plan, launches: Sequence[LaunchInfo]) -> None:
-    """Raises: ValueError: a launch that was made names what the plan does not have."""
+    """Check launches that were made against the plan.  Raises: ValueError: one names what the plan does not have."""
     for launch in launches:
         _require_places(f"launch {launch.launch}", plan, launch)
 

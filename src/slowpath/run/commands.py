@@ -78,7 +78,7 @@ class RunCommands:
         return self.of(planned).command(plan, planned, out)
 
     def of(self, planned: Launch) -> MpiCommands:
-        """Those of this launch's MPI."""
+        """Return the commands of this launch's MPI."""
         return self._first if planned.mpi is None else self.by_mpi[planned.mpi]
 
     @property

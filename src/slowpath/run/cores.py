@@ -51,7 +51,7 @@ def place_of(placement: Placement) -> RankPlacement:
 
 
 def cores_for(placement: Placement, cores: int, nodes: int) -> int:
-    """Of `cores` on all `nodes` together, those on the nodes that the placement uses."""
+    """Return the cores on the nodes that the placement uses, of `cores` on all `nodes` together."""
     return cores if placement.nodes is None else max(1, cores // max(1, nodes) * min(nodes, placement.nodes))
 
 

@@ -64,7 +64,7 @@ def _rewrite(path: Path, clean: Callable[[str], str], by_lines: bool = False) ->
 
 
 def _rewrite_lines(path: Path, clean: Callable[[str], str]) -> None:
-    """Of a file that is too large to be held whole; a line is looked at in pieces of a MiB."""
+    """Rewrite a file that is too large to be held whole; a line is searched in pieces of a MiB."""
     part = path.with_name(f".{path.name}.{token_hex(8)}.part")
     try:
         with path.open("rb") as given, part.open("xb") as made:

@@ -122,7 +122,10 @@ def build_all(chosen: ChosenMpis, environ: Mapping[str, str], tell: Tell, dry: b
 
 
 def require_job(mpis: Sequence[Mpi], environ: Mapping[str, str]) -> None:
-    """Raises: EnvironmentFailure: srun was found and not asked for, and outside of a job each launch would queue."""
+    """Check that srun runs inside a job, unless the user named it.
+
+    Raises: EnvironmentFailure: outside of a job each launch would queue.
+    """
     for mpi in mpis:
         if mpi.launcher == "srun" and mpi.source in ("PATH", "campaign") and find_allocation(environ) is None:
             raise EnvironmentFailure(

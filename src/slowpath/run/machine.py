@@ -96,7 +96,9 @@ def processor_model(cpuinfo: str | Path = "/proc/cpuinfo") -> str | None:
 def gpu_models(
     nvidia: str | Path = "/proc/driver/nvidia/gpus", amd: str | Path = "/sys/module/amdgpu"
 ) -> list[str] | None:
-    """Of each GPU of the node, as its driver's kernel module states them; [] without such a module; None: not known."""
+    """Return the model of each GPU of the node, as the driver's kernel module states it; [] without a module; None:
+    not known.
+    """
     if Path(nvidia).is_dir():
         models = [first_value(path / "information", "Model") for path in sorted(Path(nvidia).iterdir())]
         return [model or "unnamed" for model in models]

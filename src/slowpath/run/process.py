@@ -239,7 +239,7 @@ def _look(job: str, stacks: Path, environ: Mapping[str, str]) -> tuple[str, str]
 
 
 def _sleep_until_one_ends(running: Sequence[_Running]) -> None:
-    """At most WAKE_S."""
+    """Sleep until a process ends, at most WAKE_S."""
     alive = [
         process.process for process in running if process.process is not None and process.process.returncode is None
     ]

@@ -234,7 +234,10 @@ def end_leftovers(run: Path, tell: Tell) -> None:
 
 
 def require_machine_of(run: Path, environ: Mapping[str, str], tell: Tell, what_to_do: str) -> None:
-    """Raises: RecordError: no run.  EnvironmentFailure: it was measured on a machine of another kind than this one."""
+    """Check that this machine is of the kind that the run was measured on.
+
+    Raises: RecordError: no run. EnvironmentFailure: it was measured on a machine of another kind.
+    """
     _require_same_machine(run, read_run(run), machine_facts(environ), tell, False, what_to_do)
 
 

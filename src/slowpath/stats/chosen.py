@@ -43,7 +43,7 @@ def choosing(rounds: int) -> NDArray[np.bool_]:
 
 
 def medians(times_s: Sequence[Floats] | Floats, rounds: NDArray[np.bool_]) -> Floats:
-    """Of each row over the chosen rounds, shape (rows,)."""
+    """Return the median of each row over the chosen rounds, shape (rows,)."""
     found: Floats = np.median(np.asarray(times_s)[:, rounds], axis=1)
     return found
 

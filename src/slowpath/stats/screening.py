@@ -104,7 +104,7 @@ def effects(levels: Levels, times: Floats, level: float = 0.95) -> list[FactorEf
 
 
 def _effect(factor: int, logs: Floats, together: tuple[int, ...], level: float) -> FactorEffect:
-    """Args: logs: log ratio of each launch, shape (launches,)."""
+    """Return the effect of one factor.  Args: logs: log ratio of each launch, shape (launches,)."""
     centre = student.mean(logs)
     ratio = math.exp(centre.value)
     if logs.size < 3:

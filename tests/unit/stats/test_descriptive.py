@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 from statsmodels.stats.proportion import proportion_confint
 
-from slowpath.stats.first import first_slow
+from slowpath.stats.first_message import first_slow
 from slowpath.stats.modes import launch_modes, wilson
 from slowpath.stats.spread import between, spread, tails, tukey, within
 

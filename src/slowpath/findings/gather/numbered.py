@@ -24,7 +24,7 @@ from slowpath.findings.rule import Stayed
 from slowpath.mpi.collective_paths import PathVariable, path_variable
 from slowpath.mpi.tunings import TUNINGS
 from slowpath.stats.inputs import Floats
-from slowpath.stats.removed import removed
+from slowpath.stats.removed_share import removed
 
 EXPERIMENT = "coll"
 SPAN = "collective_span_s"

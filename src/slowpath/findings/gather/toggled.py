@@ -13,7 +13,7 @@ from slowpath.findings.gather.source import Source
 from slowpath.findings.gather.stayed import stayed
 from slowpath.findings.gather.under import EXPERIMENT, decided, remedy_of, share, times_s, twin
 from slowpath.findings.rule import Stayed
-from slowpath.stats.removed import toggled as taken_away
+from slowpath.stats.removed_share import toggled as taken_away
 
 # Axis -> collectives that no library of mpi.collective_paths has a fast path for, so that none can be closed to them.
 # A scan keeps the order of the ranks with any op; its calls pay for the op itself, as a reduction's do.

@@ -16,7 +16,7 @@ from slowpath.findings.gather.stayed import stayed
 from slowpath.findings.remedies.registry import REMEDIES
 from slowpath.findings.rule import Stayed
 from slowpath.stats.inputs import Floats
-from slowpath.stats.removed import removed
+from slowpath.stats.removed_share import removed
 
 EXPERIMENT = "coll"
 AXES = ("op", "start", "shape", "in_place", "arrival", "environment")

@@ -12,7 +12,7 @@ from slowpath.findings.evidence.evidence import Evidence, Variation
 from slowpath.findings.evidence.witness import MANY_WAITS, ROLES, SAMPLED, is_counted, is_sampled, sides, spent
 from slowpath.findings.rivals.rival import Judge, Judged, Varied
 from slowpath.findings.rule import Observation, Support
-from slowpath.stats.removed import Removed, removed
+from slowpath.stats.removed_share import Removed, removed
 
 GONE, SURELY = 0.75, 0.5  # of the excess, that has to be gone in the middle and at the interval's near end
 NOT_MADE = "not made: {}"

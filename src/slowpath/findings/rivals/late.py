@@ -10,7 +10,7 @@ from slowpath.findings.evidence.witness import sides
 from slowpath.findings.rivals.judges import GONE, NOT_MADE, SURELY
 from slowpath.findings.rivals.rival import Judged, RivalKind, Varied
 from slowpath.findings.rule import Observation, Support
-from slowpath.stats.removed import removed
+from slowpath.stats.removed_share import removed
 
 _TOGETHER = Varied({"posted": "together"}, {})
 _WORDS = "the same MPI_Recv, called when the message is sent (posted=together)"

@@ -74,7 +74,7 @@ def installed_parts() -> tuple[PackageFiles, PackageFiles]:
 
 
 def require_folder(folder: Path) -> None:
-    """Raises: UsageError: there is none."""
+    """Check that the folder is there.  Raises: UsageError: it is not."""
     if not folder.is_dir():
         raise UsageError(f"--from {folder}: no such folder; fill one on a machine with network: {DOWNLOAD}")
 

@@ -217,7 +217,7 @@ def _warm_up(launch: int, log: Log, cell: Cell) -> list[Block]:
 
 
 def _blocks(launch: int, cell: Cell, section: LogSection, doubts: dict[int, str]) -> Iterator[Block]:
-    """For each allocation the first message, then the later ones; a gap begins another block."""
+    """Yield, for each allocation, the first message, then the later ones; a gap begins another block."""
     runs: list[list[Time]] = []
     for time in sorted(section.times, key=lambda time: (time.allocation, time.message)):
         last = runs[-1][-1] if runs else None

@@ -80,7 +80,9 @@ def _cell(number: int, log: Log, section: LogSection, label: str) -> Cell:
 
 
 def _contrasts_within(logs: Sequence[Log], cells: Sequence[Sequence[Cell]]) -> list[Contrast]:
-    """With over without over-allocation, first and later; and first over later in each cell."""
+    """Return the contrasts of over-allocation (with over without, first and later), and of first over later in each
+    cell.
+    """
     made = []
     for number, (log, group) in enumerate(zip(logs, cells, strict=True), start=1):
         sides = {section.overallocated: cell for section, cell in zip(log.sections, group, strict=True)}

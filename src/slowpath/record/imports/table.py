@@ -69,7 +69,7 @@ class LogTable:
 
     @property
     def operations(self) -> int:
-        """By how many the engine divides a sample of this pattern (docs/internals/record.md)."""
+        """Return the number by which the engine divides a sample of this pattern (docs/internals/record.md)."""
         if self.measure == "ping_pong":
             return 2
         if self.measure == "windowed":

@@ -33,7 +33,7 @@ from slowpath.run.engine.meter import Tell
 from slowpath.run.engine.pairing import require_pair
 from slowpath.run.engine.prebuilt import WORD, fitting, has_prebuilt, take
 from slowpath.run.engine.toolchain import Compiler, find_compiler
-from slowpath.run.engine.whole import (
+from slowpath.run.engine.usable import (
     built_for,
     discard,
     kept_now,

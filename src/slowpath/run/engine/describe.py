@@ -23,7 +23,7 @@ from slowpath.mpi.probe import Answer, ask, output_of
 from slowpath.record.plan_files import engine_cells_text
 from slowpath.run.engine.cache import UsableEngine
 from slowpath.run.engine.planned import UnbuiltEngine
-from slowpath.run.engine.whole import checksum
+from slowpath.run.engine.usable import checksum
 
 # Asking a program of ours, with one error for all that keeps it from answering.
 

@@ -25,7 +25,9 @@ class Dynamic:
 
 
 def dynamic(path: Path) -> Dynamic | None:
-    """None: no dynamically linked ELF program of 64 bits in this machine's byte order, or a damaged one."""
+    """Return the dynamic section; None: no dynamically linked 64-bit ELF program in this machine's byte order, or a
+    damaged one.
+    """
     try:
         content = path.read_bytes()
         if content[:4] != b"\x7fELF" or content[4] != 2:
@@ -76,7 +78,9 @@ class Symbols:
 
 
 def symbols(path: Path) -> Symbols | None:
-    """None: no ELF file of 64 bits in this machine's byte order, or one without section headers."""
+    """Return the dynamic symbols; None: no 64-bit ELF file in this machine's byte order, or one without section
+    headers.
+    """
     try:
         content = path.read_bytes()
         if content[:4] != b"\x7fELF" or content[4] != 2:

@@ -53,7 +53,7 @@ def why_not(program: Path, mpi: Mpi, environ: Mapping[str, str]) -> str | None:
 
 
 def require_pair(program: Path, mpi: Mpi, environ: Mapping[str, str]) -> None:
-    """Raises: EnvironmentFailure: the engine can't run under this MPI, and why."""
+    """Check that the engine can run under this MPI.  Raises: EnvironmentFailure: it can't, and why."""
     if reason := why_not(program, mpi, environ):
         raise EnvironmentFailure(f"the engine {program} can't run under {mpi.identity}: {reason}")
 

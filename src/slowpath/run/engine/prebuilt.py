@@ -29,7 +29,7 @@ from slowpath.run.engine.blas import PACKAGE, PACKAGED, PLUGIN, package_version,
 from slowpath.run.engine.cache import PROGRAM, STANDARD_ABI, Engine, cached_engine, engines_folder, source_hash
 from slowpath.run.engine.elf import Symbols, dynamic, symbols
 from slowpath.run.engine.meter import Tell
-from slowpath.run.engine.whole import discard, kept_now, seal, usable_engine, why_damaged
+from slowpath.run.engine.usable import discard, kept_now, seal, usable_engine, why_damaged
 from slowpath.run.engine.workplace import workplace
 
 # Whether a program that was linked with one library of a binary interface runs with another one of that interface.

@@ -28,7 +28,7 @@ from slowpath.stats.laws.sweep import Sweep
 
 
 def coefficients(sweep: Sweep, centre: CentreCurve, variant: Variant, level: float = 0.95) -> tuple[Coefficient, ...]:
-    """Of each term; empty when no launch measured enough points to determine them."""
+    """Return the coefficient of each term; empty when no launch measured enough points to determine them."""
     fitted = _by_launch(sweep, centre, variant)
     columns = variant.columns(sweep.covariates)
     if not fitted:
@@ -115,7 +115,10 @@ class Fit:
 
 
 def fit(law: Law, sweep: Sweep, level: float = 0.95) -> Fit:
-    """Raises: NotDetermined: the sweep lacks what the law is about, or has too few points for it."""
+    """Return the law's fit to this sweep.
+
+    Raises: NotDetermined: the sweep lacks what the law is about, or has too few points for it.
+    """
     return fit_on(law, sweep, curve(sweep), level)
 
 
@@ -158,7 +161,7 @@ def _widened(best: CentreFit, close: Sequence[CentreFit]) -> tuple[tuple[Bracket
 
 
 def _union(one: Sequence[Bracket], two: Sequence[Bracket]) -> list[Bracket] | None:
-    """None when they are of different limits, or two neighbours would overlap."""
+    """Return brackets that hold both; None when they are of different limits, or two neighbours would overlap."""
     if not one or [b.covariate for b in one] != [b.covariate for b in two]:
         return None
     wider = [

@@ -39,7 +39,7 @@ class Coefficient:
 
     @property
     def excludes_zero(self) -> bool | None:
-        """None: there is no confidence interval."""
+        """Whether the interval excludes 0; None without a confidence interval."""
         if self.interval is None or self.level is None:
             return None
         return self.interval[0] > 0 or self.interval[1] < 0

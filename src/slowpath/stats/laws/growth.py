@@ -137,7 +137,7 @@ def _basis(p: Floats, exponent: float) -> Floats:
 
 @dataclass(frozen=True)
 class _PowerFit:
-    """For one exponent. chi: weighted sum of squares.  inverse: of the normal matrix."""
+    """The fit for one exponent. chi: weighted sum of squares. inverse: of the normal matrix."""
 
     exponent: float
     constant: float

@@ -70,7 +70,7 @@ class Law:
     fewest: int = 0
 
     def too_few(self, covariates: Covariates) -> str | None:
-        """None where enough values were swept; else how many there have to be."""
+        """Return None when enough values were swept, else how many the law needs."""
         there = max((int(np.unique(covariates[name]).size) for name in self.along if name in covariates), default=0)
         if not self.along or there >= self.fewest:
             return None
@@ -100,7 +100,7 @@ def varies(covariates: Covariates, name: str) -> bool:
 
 
 def missing(covariates: Covariates, *names: str) -> str | None:
-    """None when one of the covariates varies, else why the law can't be fitted."""
+    """Return None when one of the covariates varies, else the reason why the law can't be fitted."""
     if any(varies(covariates, name) for name in names):
         return None
     known = [name for name in names if name in covariates]

@@ -74,7 +74,7 @@ class Teller:
 
 
 def teller(fit: Fit, centre: CentreCurve, sweep: Sweep) -> Teller:
-    """Args: fit: of this sweep, whose centre curve this is."""
+    """Return the law of this fit, ready to predict.  Args: fit: of this sweep, whose centre curve is `centre`."""
     found = fit.centre
     relative = _columns(found, sweep.covariates) / (centre.sigma_ratio * found.fitted_s)[:, None]
     size = np.sqrt((relative**2).sum(axis=0))
@@ -122,7 +122,7 @@ def predict(law: Teller, place: Place, variance_ratio: float, places: int, kind:
 
 
 def joint_level(places: int) -> float:
-    """Of each of several intervals that are to hold all at once in LEVEL of the cases (Bonferroni)."""
+    """Return the level of each of several intervals that are to hold together in LEVEL of the cases (Bonferroni)."""
     return 1 - (1 - LEVEL) / max(1, places)
 
 

@@ -25,7 +25,7 @@ LAWS: tuple[Law, ...] = (
 
 
 def find(name: str) -> Law:
-    """Raises: UsageError: no law of that name."""
+    """Return the law of this name.  Raises: UsageError: there is no law of that name."""
     for law in LAWS:
         if law.name == name:
             return law

@@ -76,7 +76,7 @@ def _moved(splits: list[int], x: Floats, y: Floats, w: Floats) -> list[int]:
 
 
 def _one_more(total: Floats, cost: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """With one more segment: the least cost of the first j points, and where its last segment begins."""
+    """Return the least cost of the first j points with one more segment, and where its last segment begins."""
     least = np.full(total.size, np.inf)
     begin = np.zeros(total.size, dtype=np.int64)
     for i in np.flatnonzero(np.isfinite(total)):

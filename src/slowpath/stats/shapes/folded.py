@@ -72,9 +72,7 @@ def period_of(launches: Sequence[tuple[Numbers, Floats]], *, most: int = MOST_PE
 
 
 def _chances(number: Numbers, time: Floats, longest: int) -> Floats:
-    """Of the periods 2 to `longest`: the chance of a place that lies as far from the middle as the farthest one
-    does.
-    """
+    """Return, for each period from 2 to `longest`, the chance of a place as far from the middle as the farthest one."""
     ranks = _ranks(time)
     found = np.ones(longest - 1)
     for every in range(2, longest + 1):
@@ -113,7 +111,7 @@ def _is_one_run(places: Sequence[int], every: int) -> bool:
 
 
 def _upper(middles: Floats) -> NDArray[np.bool_]:
-    """Those above the widest gap between neighbours, as factors; neither side is ever empty."""
+    """Return the factors above the widest gap between neighbours; neither side is ever empty."""
     order = np.argsort(middles, kind="stable")
     gaps = np.diff(np.log(middles[order]))
     upper = np.zeros(middles.size, dtype=bool)

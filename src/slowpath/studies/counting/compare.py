@@ -133,7 +133,9 @@ def _function_changes(
 
 
 def _per_call(shares: Sequence[SteppedFunction], calls: int) -> dict[tuple[str, str], float]:
-    """By library and function. A place is no name: the same function lies elsewhere in another build."""
+    """Return the instructions by library and function. A place is no name: the same function lies elsewhere in
+    another build.
+    """
     sums: dict[tuple[str, str], float] = {}
     for share in shares:
         function = NO_NAME if has_no_name(share) else share.function

@@ -55,5 +55,5 @@ def key_of(finding: Finding) -> Key:
 
 
 def false_alarms(measured: PlantedDiagnosis, baseline: Baseline) -> tuple[str, ...]:
-    """Of a run without a plant: what it names beyond the baseline."""
+    """Return the findings of a run without a plant that the baseline does not list."""
     return tuple(f"{finding.rule}: {finding.text}" for finding in measured.findings if not baseline.lists(finding))

@@ -242,7 +242,7 @@ PAIRED = tuple(plant_class for plant_class in CLASSES if plant_class.make is not
 
 
 def find(name: str) -> PlantClass | None:
-    """None: there is no class of this name."""
+    """Return the class of this name; None: there is none."""
     return next((plant_class for plant_class in CLASSES if plant_class.name == name), None)
 
 
@@ -253,5 +253,5 @@ def pair(source: random.Random, classes: Sequence[PlantClass]) -> Plant:
 
 
 def joined(plant: Plant, other: Plant) -> Plant:
-    """Both at once."""
+    """Return a plant that is both at once."""
     return Plant(f"{plant.kind}+{other.kind}", (*plant.clauses, *other.clauses), plant.state or other.state)

@@ -45,8 +45,9 @@ class DetectionLimit:
 
 @dataclass(frozen=True)
 class _Posterior:
-    """Of the cost that is found half of the time and the width of the step, both in decades. weight: shape (costs,
-    widths), sums up to 1."""
+    """The posterior of the cost that is found half of the time and of the width of the step, both in decades. weight:
+    shape (costs, widths), sums up to 1.
+    """
 
     middle: Floats
     width: Floats
@@ -58,7 +59,7 @@ class _Posterior:
         return out
 
     def quantile(self, share: float) -> float:
-        """Of `limit`."""
+        """Return the quantile of `limit`."""
         values, weights = self.limit().ravel(), self.weight.ravel()
         order = np.argsort(values)
         at = np.searchsorted(np.cumsum(weights[order]), share)

@@ -25,7 +25,7 @@ SCHEMA = 2
 
 @dataclass(frozen=True)
 class Drawn:
-    """From what the trials were drawn, and how they are measured. mpi: its identity."""
+    """The source of the trials, and how they are measured. mpi: its identity."""
 
     seed: int
     mpi: str

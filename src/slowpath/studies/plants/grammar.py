@@ -76,7 +76,7 @@ class PlantCondition:
 
 @dataclass(frozen=True)
 class Clause:
-    """As in the engine. cost_s None: a cold cache costs what the machine decides."""
+    """A clause as the engine has it. cost_s None: a cold cache costs what the machine decides."""
 
     cost_s: float | None
     call: CallName = "send"
@@ -93,7 +93,7 @@ class Clause:
 
     @property
     def text(self) -> str:
-        """As SLOWPATH_PLANT holds it, words of no effect left out."""
+        """Return the clause for SLOWPATH_PLANT, without words of no effect."""
         words = [] if self.call == "send" else [f"call={self.call}"]
         words += [condition.text for condition in self.conditions]
         words += [] if self.period_s is None else [f"period_s={self.period_s:g}"]

@@ -99,7 +99,7 @@ def judged(trial: PlantTrial, outcome: Outcome, baseline: Baseline, wall_s: floa
 def outcomes(
     measure: MeasureOne, trials: Sequence[PlantTrial], out: Path, pens: Sequence[Pen]
 ) -> Iterator[tuple[PlantTrial, Outcome, float]]:
-    """In the order in which they end. An interruption lets none begin any more."""
+    """Yield outcomes in the order in which trials end. After an interruption no further trial begins."""
     free: queue.SimpleQueue[Pen] = queue.SimpleQueue()
     for pen in pens:
         free.put(pen)

@@ -20,7 +20,7 @@ from slowpath.studies.plants.trials import PlantCounts, PlantTrial, baseline_tri
 
 
 def searched(classes: Sequence[PlantClass]) -> list[PlantClass]:
-    """Those whose cost is drawn."""
+    """Return the classes whose cost is drawn."""
     return [plant_class for plant_class in classes if plant_class.high_s > 0]
 
 

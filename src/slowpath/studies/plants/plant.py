@@ -41,7 +41,7 @@ class Plant:
 
     @property
     def setting(self) -> str | None:
-        """That the user's environment holds; None: none."""
+        """Return the setting in the user's environment; None: none."""
         return self.state.setting if self.state else None
 
     @property

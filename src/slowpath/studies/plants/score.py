@@ -40,13 +40,13 @@ class FindingMarks:
 
     @property
     def wrong(self) -> str | None:
-        """Of the first mark that is wrong; None: none is."""
+        """Return the reason of the first mark that is wrong; None: none is."""
         pairs = ((self.law, self.why_law), (self.limit, self.why_limit), (self.explanation, self.why_explanation))
         return next((why for mark, why in pairs if mark == "wrong"), None)
 
     @property
     def left_open(self) -> str | None:
-        """Of the first mark that is not right."""
+        """Return the reason of the first mark that is not right."""
         return next((why for why in (self.why_law, self.why_limit, self.why_explanation) if why), None)
 
 
@@ -86,7 +86,7 @@ def excess_s(plant: Plant, finding: Finding, results: Results) -> float | None:
 
 
 def judge(plant: Plant, finding: Finding, results: Results, baseline: Baseline) -> FindingMarks:
-    """Of a finding that the plant causes."""
+    """Judge a finding that the plant causes."""
     law, of_law = _law(plant, finding, results, baseline)
     limit, of_limit = _limit(plant, finding)
     explanation, of_explanation = explained(plant, claims_of(finding))

@@ -17,7 +17,9 @@ MARKS = ("law", "limit", "explanation")
 
 @dataclass(frozen=True)
 class Forecasts:
-    """Of the laws of all findings, measured later: how many were seen within the interval that was predicted."""
+    """The forecasts of the laws of all findings that were measured later: how many were seen within the predicted
+    interval.
+    """
 
     within: int
     measured: int
@@ -55,7 +57,7 @@ class Scored:
         return None if plant is None else "pairs" if "+" in plant.kind else plant.kind
 
     def as_dict(self) -> dict[str, Any]:
-        """For plants.json."""
+        """Return the trial for plants.json."""
         plant, score = self.trial.plant, self.score
         return {
             "name": self.trial.name,
@@ -139,7 +141,7 @@ def _percent(share: dict[str, Any]) -> str:
 
 
 def counts(scored: Sequence[Scored]) -> dict[str, int]:
-    """For plants.json and the exit code."""
+    """Return the counts for plants.json and the exit code."""
     verdicts = [trial.score.verdict for trial in scored if trial.score]
     clean = [trial for trial in scored if trial.trial.purpose == "clean" and trial.failure is None]
     return {

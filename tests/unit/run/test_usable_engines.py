@@ -16,7 +16,7 @@ from slowpath.core import owners as trust
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.owners import make_place, why_not_trusted
 from slowpath.run.engine.cache import NOTE, PROGRAM, EngineNote
-from slowpath.run.engine.whole import (
+from slowpath.run.engine.usable import (
     built_for,
     discard,
     kept_now,
@@ -196,7 +196,6 @@ def test_one_that_is_replaced_while_it_is_read_is_read_again(
 ) -> None:
     shutil.copytree(folder, folder.with_name("new"))
     truncate(folder)
-    from slowpath.run.engine import whole
 
     def replaced_afterwards(at: Path, environ: dict[str, str]) -> str | None:
         reason = why_not_usable(at, environ)
@@ -205,7 +204,7 @@ def test_one_that_is_replaced_while_it_is_read_is_read_again(
             folder.with_name("new").rename(folder)
         return reason
 
-    monkeypatch.setattr(whole, "why_not_usable", replaced_afterwards)
+    monkeypatch.setattr(usable, "why_not_usable", replaced_afterwards)
     told: list[str] = []
     assert usable_engine(folder, environ, told.append) is not None
     assert told == []

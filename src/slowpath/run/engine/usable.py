@@ -93,7 +93,8 @@ def discard(folder: Path, environ: Mapping[str, str]) -> None:
 
 
 def usable_engines(environ: Mapping[str, str], wanted: Callable[[Engine], bool]) -> Iterator[Engine]:
-    """Those of the cache that are `wanted` and may be run, the newest first; each is read when it is asked for.
+    """Yield the engines of the cache that are `wanted` and may be run, the newest first; each is read when it is
+    needed.
 
     Raises: EnvironmentFailure: as `trusted_folder`.
     """
