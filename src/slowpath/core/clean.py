@@ -92,7 +92,7 @@ def csv_field(words: str) -> str:
 
 
 def csv_value(value: object) -> object:
-    """What a CSV writer takes: text as `csv_field`, all else as it is."""
+    """Return what a CSV writer takes: text as `csv_field`, all else as it is."""
     return csv_field(value) if isinstance(value, str) else value
 
 

@@ -97,7 +97,7 @@ def nearest(word: str, words: Iterable[str]) -> str:
 
 
 def expand_parameter(parameter: Parameter, written: list[str]) -> list[str]:
-    """All values of a list whose items may be comma lists and ranges, in the engine's spelling, each once.
+    """Return all values of a list whose items may be comma lists and ranges, in the engine's spelling, each once.
 
     Raises: UsageError if a value is wrong, or is listed twice.
     """

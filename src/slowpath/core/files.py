@@ -189,7 +189,7 @@ def require_utf8(path: Path) -> None:
 
 
 def cannot(action: str, path: Path, error: OSError) -> EnvironmentFailure:
-    """What to raise where the disk refuses `action`, as "write", at `path`."""
+    """Return what to raise where the disk refuses `action`, as "write", at `path`."""
     return EnvironmentFailure(
         f"cannot {action} {path}: {error.strerror or error}; free or name another place with --out"
     )

@@ -243,7 +243,7 @@ class Legs(Result, frozen=True, kw_only=True):
     proven: Annotated[Leg, means("taking the cause away removes it")]
 
     def named(self) -> tuple[tuple[str, Leg], ...]:
-        """Each with its name, in the order in which a page shows them."""
+        """Return each with its name, in the order in which a page shows them."""
         return (("observed", self.observed), ("explained", self.explained), ("proven", self.proven))
 
 

@@ -48,7 +48,7 @@ def _part(experiment: DescribedExperiment, axis: str, value: str) -> str:
 
 
 def way_words(way: str) -> str:
-    """How a collective is done: `by the library`, `by scatter+allgather`."""
+    """Return how a collective is done: `by the library`, `by scatter+allgather`."""
     return "by the library" if way == "library" else f"by {way}"
 
 

@@ -54,7 +54,7 @@ def _require_plain(value: Any) -> None:
 
 
 def require_shape(values: Any, shape: type[Shape]) -> Shape:
-    """What is known of `values`, typed; more may be in it, within the limits.
+    """Return what is known of `values`, typed; more may be in it, within the limits.
 
     Raises: ValueError: a fact is of another kind than `shape` has it.
     """

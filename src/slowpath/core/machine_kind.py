@@ -35,7 +35,9 @@ def hardware(machine: Machine) -> tuple[str | None, ...]:
 
 
 def described(machine: Machine) -> tuple[str | None, ...]:
-    """All that two machines are distinguished by, in words: `hardware`, processors that the run could use, GPUs."""
+    """Return all that two machines are distinguished by, in words: `hardware`, processors that the run could use,
+    GPUs.
+    """
     return *hardware(machine), _words(allowed(machine)), gpus(machine)
 
 
@@ -54,13 +56,13 @@ def gpus(machine: Machine) -> str | None:
 
 
 def allowed(machine: Machine) -> int | None:
-    """How many of the processors the run could use."""
+    """Return how many of the processors the run could use."""
     text = machine.get("processors_allowed")
     return count_cpus(text) if isinstance(text, str) else None
 
 
 def unlike(a: Machine, b: Machine) -> list[Unlike]:
-    """What both state and do not share. Empty for machines that state nothing: see `is_stated`."""
+    """Return what both state and do not share. Empty for machines that state nothing: see `is_stated`."""
     facts = [(what, fact(a), fact(b)) for what, fact in _FACTS]
     found = [Unlike(what, fact, other) for what, fact, other in facts if fact and other and fact != other]
     one, other = memory(a), memory(b)
@@ -125,7 +127,7 @@ def in_words(machine: Machine) -> str:
 
 
 def kind_of(machine: Machine) -> tuple[str, ...]:
-    """What launches must have in common to stand together; another host of the same kind has the same."""
+    """Return what launches must have in common to stand together; another host of the same kind has the same."""
     return (*(fact or UNKNOWN for fact in described(machine)), *_facts(machine).values())
 
 

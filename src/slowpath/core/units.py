@@ -53,7 +53,7 @@ def _too_many_bytes(text: str) -> str:
 
 
 def _bytes_mistake(text: str) -> str:
-    """What is wrong with `text` and the nearest right spelling."""
+    """Return what is wrong with `text` and the nearest right spelling."""
     if re.fullmatch(r"-[0-9].*", text):
         return f"it is negative; write {text[1:]} or another number that is 0 or more"
     if re.fullmatch(r"[0-9.]+[eE]\+?[0-9]{1,2}", text):

@@ -34,7 +34,7 @@ NEEDS = (
 
 
 def abilities(checks: Sequence[Check]) -> list[Ability]:
-    """What NEEDS states for these checks."""
+    """Return what NEEDS states for these checks."""
     by_name = {check.name: check for check in checks}
     return [Ability(what, *_possible([by_name[name] for name in names if name in by_name])) for what, names in NEEDS]
 

@@ -176,7 +176,7 @@ def own_settings() -> Check:
 
 
 def judged(settings: Sequence[OwnSetting], library: str) -> Check:
-    """What is said of these settings under this library."""
+    """Return what is said of these settings under this library."""
     reported = [setting for setting in settings if setting.left_in is None]
     if not reported:
         return Check(NAME, "none", "ok", "no variable or parameter file of yours reaches the MPI library")

@@ -41,7 +41,7 @@ for name in ("name", "core", "file"):
 
 
 def blas() -> Check:
-    """What cannon multiplies with, and what steers it."""
+    """Return what cannon multiplies with, and what steers it."""
     steered = {name: os.environ[name] for name in STEERING if name in os.environ}
     plugin = _plugin()
     if plugin is not None:

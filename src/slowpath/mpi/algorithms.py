@@ -220,7 +220,7 @@ class Recognised:
 
 
 def recognise(collective: str, counted: Graph, block_bytes: float | None) -> Recognised:
-    """Which algorithms send just these messages.
+    """Return which algorithms send just these messages.
 
     Args: counted: with sizes in bytes of the user's data.  block_bytes: of one block; None or 0: sizes aren't compared.
     """

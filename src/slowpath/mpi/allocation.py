@@ -75,7 +75,7 @@ def _damaged(text: str) -> EnvironmentFailure:
 
 
 def names_in_file(lines: Iterable[str]) -> list[str]:
-    """Each host of a host file once: `n1:2`, `n1 slots=2` or one line a slot; comments begin with #."""
+    """Return each host of a host file once: `n1:2`, `n1 slots=2` or one line a slot; comments begin with #."""
     names: dict[str, None] = {}
     for line in lines:
         words = line.partition("#")[0].split()

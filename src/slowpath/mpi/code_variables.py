@@ -183,7 +183,7 @@ CODE_VARIABLES: tuple[CodeVariables, ...] = (
 
 
 def reader_of(name: str) -> CodeVariables | None:
-    """Who takes code from the variable of this name; None: nobody who is known."""
+    """Return who takes code from the variable of this name; None: nobody who is known."""
     return next((row for row in CODE_VARIABLES if any(fnmatchcase(name, pattern) for pattern in row.names)), None)
 
 

@@ -39,7 +39,7 @@ WELL_KNOWN = (
 
 
 def embedded_folders() -> list[Path]:
-    """Where the scripts of this Python's packages lie, the embedded MPI's launcher among them."""
+    """Return where the scripts of this Python's packages lie, the embedded MPI's launcher among them."""
     return list(dict.fromkeys([Path(sys.prefix) / "bin", Path(sys.executable).parent]))
 
 

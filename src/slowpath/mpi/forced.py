@@ -63,7 +63,8 @@ def forces(name: str, given: str, slow: str) -> bool:
 
 
 def _copies(name: str, components: str) -> int:
-    """How often a list of components has a message copied inside a node: once (CMA), twice, or 0: not by shared memory.
+    """Return how often a list of components has a message copied inside a node: once (CMA), twice, or 0: not by shared
+    memory.
 
     "^" leaves out what follows (Open MPI and UCX alike). CMA alone carries no short messages.
     """

@@ -35,7 +35,7 @@ _ONE_UNUSED = re.compile(r"(UCX_\w+)(?: \(maybe: ([^)]*)\))?")
 
 
 def unused_by_ucx(output: str) -> dict[str, str]:
-    """What UCX says that nothing reads, and what it takes each for; "": it has no guess."""
+    """Return what UCX says that nothing reads, and what it takes each for; "": it has no guess."""
     found: dict[str, str] = {}
     for line in _UNUSED.findall(output):
         found |= {name: (guess or "").rstrip("?") for name, guess in _ONE_UNUSED.findall(line)}
@@ -106,7 +106,7 @@ def _is_complete(name: str, library: str, known: Iterable[str]) -> bool:
 
 
 def _read_as(given: str | None, value: Value) -> str | None:
-    """Where what MPI_T reads back is a number or a switch and another one than was set."""
+    """Return where what MPI_T reads back is a number or a switch and another one than was set."""
     if given is None or isinstance(value, (str, type(None), Sequence)):
         return None
     word = given.strip().lower()

@@ -276,7 +276,7 @@ def launcher_named(name: str) -> Launcher:
 
 
 def binding_line(library: str, bind: str) -> str | None:
-    """How ranks are bound under this library, as a line for a shell; None: its launcher is not known."""
+    """Return how ranks are bound under this library, as a line for a shell; None: its launcher is not known."""
     name = _LAUNCHED_BY.get(library)
     launcher = next(
         (launcher for launcher in LAUNCHERS if (library and library == launcher.library) or name == launcher.name), None

@@ -50,7 +50,7 @@ def prefers_cray_wrapper(environ: Mapping[str, str]) -> bool:
 
 
 def linked_by(mpicxx: Path, environ: Mapping[str, str], ask: Ask) -> Linked:
-    """What the wrapper at `mpicxx` says that it links; nothing where it does not say."""
+    """Return what the wrapper at `mpicxx` says that it links; nothing where it does not say."""
     option = "--cray-print-opts=all" if mpicxx.name == CRAY_WRAPPER else "-show"
     options = ask([str(mpicxx), option], environ) or ""
     return Linked(options, tuple(link_folders(options)), tuple(dict.fromkeys(_LINKED.findall(options))))
@@ -89,7 +89,7 @@ def identity_behind(
 
 
 def doubt_about(identity: MpiIdentity, linked: Linked, environ: Mapping[str, str]) -> str:
-    """What is known to go wrong with what is loaded, and what to do; empty: nothing.
+    """Return what is known to go wrong with what is loaded, and what to do; empty: nothing.
 
     Source: cscs-docs, Cray MPICH, for the GTL library; without it MPI_Init fails where GPU support is asked for.
     """

@@ -60,7 +60,7 @@ class Graph:
 
     @cached_property
     def sent_sizes(self) -> tuple[float, ...]:
-        """What each rank sends, together."""
+        """Return what each rank sends, together."""
         sums = [0.0] * self.ranks
         for message in self.messages:
             sums[message.source] += message.size
@@ -137,7 +137,7 @@ class Graph:
 
 
 def graph_of(schedule: Schedule, ranks: int) -> Graph:
-    """What a schedule makes of `ranks` ranks."""
+    """Return what a schedule makes of `ranks` ranks."""
     messages: list[GraphMessage] = []
     after: list[frozenset[int]] = []
     received: list[set[int]] = [set() for _ in range(ranks)]
@@ -330,7 +330,7 @@ def _arrivals(log: RankLog) -> Mapping[int, tuple[list[int], list[int]]]:
 
 
 def _arrival(stream: tuple[list[int], list[int]] | None, stop: int, source: int, target: int) -> int:
-    """Where in the receiver's log the stream was received up to `stop`."""
+    """Return where in the receiver's log the stream was received up to `stop`."""
     if stream is not None:
         place = bisect_left(stream[0], stop)
         if place < len(stream[0]):

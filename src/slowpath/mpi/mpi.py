@@ -124,7 +124,7 @@ class Mpi:
 
     @property
     def build_identity(self) -> str:
-        """What an engine built for this MPI depends on."""
+        """Return what an engine built for this MPI depends on."""
         facts = [self.name, self.version or "", self.abi, str(self.prefix), str(self.mpicxx)]
         return "\n".join([*facts, *filter(None, (self.variant, self.links))])
 

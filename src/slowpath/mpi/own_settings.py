@@ -90,7 +90,7 @@ class ParameterFile:
 def own_settings(
     environ: Mapping[str, str], needed: Iterable[str] = (), files: Sequence[ParameterFile] = ()
 ) -> tuple[OwnSetting, ...]:
-    """All of them, variables by name first, then lines of files in their order.
+    """Return all of them, variables by name first, then lines of files in their order.
 
     Args: needed: names that this MPI needs to start here.
     """

@@ -22,7 +22,7 @@ _STARTS = "it steers how ranks are started, not their messages"
 
 
 def settings_of(mpi: Mpi, environ: Mapping[str, str]) -> tuple[OwnSetting, ...]:
-    """All settings of the user's that reach this MPI, with where each comes from."""
+    """Return all settings of the user's that reach this MPI, with where each comes from."""
     needed = {*mpi.env, *needed_variables(mpi.name, mpi.prefix, {}, 0)}
     if read_manifest(mpi.prefix):
         needed |= {*variables(mpi.prefix, environ)}

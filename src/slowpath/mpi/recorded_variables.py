@@ -142,7 +142,9 @@ def recorded_variables(environ: Mapping[str, str]) -> tuple[dict[str, str], dict
 
 
 def clean_machine(machine: Mapping[str, Any]) -> dict[str, Any]:
-    """What run.json states of the machine, of a folder that may be older than the list, or made by someone else."""
+    """Return what run.json states of the machine, of a folder that may be older than the list, or made by someone
+    else.
+    """
     given = machine.get(VARIABLES)
     if not isinstance(given, dict):
         return dict(machine)

@@ -52,7 +52,7 @@ def before(rank: int) -> int:
 
 
 def always_root(_: int) -> int:
-    """All ranks right below the root."""
+    """Return the parent in a tree in which all ranks are right below the root."""
     return 0
 
 
@@ -64,7 +64,7 @@ def _depth(rank: int, parent: Parents) -> int:
 
 
 def _below(ranks: int, parent: Parents) -> list[int]:
-    """How many ranks each one's subtree holds, itself included."""
+    """Return how many ranks each one's subtree holds, itself included."""
     held = [1] * ranks
     for rank in sorted(range(1, ranks), key=lambda rank: -_depth(rank, parent)):
         held[parent(rank)] += held[rank]
@@ -101,12 +101,12 @@ def up(ranks: int, parent: Parents, *, subtree: bool = False) -> Schedule:
 
 
 def all_at_once(ranks: int) -> Schedule:
-    """Each rank to each other one, nobody waits."""
+    """Return the schedule in which each rank sends to each other one, and nobody waits."""
     return [[GraphMessage(rank, (rank + step) % ranks, 1) for rank in range(ranks) for step in range(1, ranks)]]
 
 
 def pairwise(ranks: int) -> Schedule:
-    """Each rank to each other one, one after the other: step k to the rank k further."""
+    """Return the schedule in which each rank sends to each other one in turn: in step k to the rank k further."""
     return [[GraphMessage(rank, (rank + step) % ranks, 1) for rank in range(ranks)] for step in range(1, ranks)]
 
 
@@ -118,7 +118,9 @@ def pairwise_xor(ranks: int) -> Schedule:
 
 
 def by_peer_order(ranks: int) -> Schedule:
-    """Each rank exchanges with peers 0, 1, ... in this order and waits for each: pairs queue up behind one another."""
+    """Return the schedule in which each rank exchanges with peers 0, 1, ... and waits for each: pairs queue up behind
+    one another.
+    """
     left = {(a, b) for a in range(ranks) for b in range(a + 1, ranks)}
     stages: list[list[GraphMessage]] = []
     while left:

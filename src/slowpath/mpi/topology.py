@@ -62,7 +62,7 @@ def _list(path: Path) -> str | None:
 
 
 def _last_cache(folder: Path) -> str | None:
-    """Who shares the cache of the highest level; the core itself where each has its own."""
+    """Return who shares the cache of the highest level; the core itself where each has its own."""
     try:
         caches = [(int((cache / "level").read_text()), cache) for cache in folder.glob("index*")]
     except (OSError, ValueError):

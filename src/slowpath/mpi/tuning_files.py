@@ -54,7 +54,7 @@ def mpich_files(library: bytes, ranges: Sequence[Range]) -> dict[str, str]:
 
 
 def mpich_variables(folder: str) -> dict[str, str]:
-    """What makes MPICH read the file."""
+    """Return what makes MPICH read the file."""
     return {_VARIABLE: f"{folder}/{MPICH_FILE}"}
 
 
@@ -153,7 +153,7 @@ def openmpi_text(ranges: Sequence[Range]) -> str:
 
 
 def openmpi_variables(path: str) -> dict[str, str]:
-    """What makes Open MPI read the file."""
+    """Return what makes Open MPI read the file."""
     return {
         "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
         "OMPI_MCA_coll_tuned_dynamic_rules_filename": path,

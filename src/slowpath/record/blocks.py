@@ -124,7 +124,7 @@ class _BlockFile:
 
 
 def walk(path: Path, descriptor: int, layout: Layout) -> tuple[list[BlockHeader], list[str]]:
-    """All blocks with a valid header and a payload that lies inside the file, and notes on everything else.
+    """Return all blocks with a valid header and a payload that lies inside the file, and notes on everything else.
 
     Raises: RecordError: a newer version wrote the file, or nothing in it is a block.
     """
@@ -151,7 +151,7 @@ def _looks_torn(file: _BlockFile) -> bool:
 
 
 def _resume(file: _BlockFile, found: list[BlockHeader], torn: BlockHeader | None, position: int) -> int | None:
-    """Where reading goes on after `position` could not be read; notes what is lost. None: nothing follows."""
+    """Return where reading goes on after `position` could not be read; notes what is lost. None: nothing follows."""
     search = position + 1
     if torn is None and found and not file.payload_is_whole(found[-1]):
         # The block before may have been cut short (a full disk) with the next one right behind it: look
@@ -257,7 +257,9 @@ class BlockIndex:
         return PHASES.get(number, f"phase {number}")
 
     def flag(self, name: str, among: NDArray[np.intp] | None = None) -> NDArray[np.bool_]:
-        """Where the flag of this name (witness, reused_address, ...) is set, shape (blocks,) or that of `among`."""
+        """Return where the flag of this name (witness, reused_address, ...) is set, shape (blocks,) or that of
+        `among`.
+        """
         flags = self.headers["flags"]
         set_: NDArray[np.bool_] = ((flags if among is None else flags[among]) & layout().flags[name]) != 0
         return set_

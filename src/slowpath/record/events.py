@@ -127,7 +127,7 @@ class LaunchEvents:
     notes: tuple[str, ...] = ()
 
     def of(self, kind: type[_Kind]) -> list[_Kind]:
-        """All events of one kind."""
+        """Return all events of one kind."""
         return [event for event in self._by_kind.get(kind, ()) if isinstance(event, kind)]
 
     @cached_property
@@ -180,11 +180,11 @@ class LaunchEvents:
         return self._of_cell(Instructions, cell)
 
     def calls(self, cell: int) -> list[WitnessedCalls]:
-        """What the ranks of a witnessed launch called in one cell, all ranks and phases."""
+        """Return what the ranks of a witnessed launch called in one cell, all ranks and phases."""
         return self._of_cell(WitnessedCalls, cell)
 
     def messages(self, cell: int) -> list[SocketMessages]:
-        """What went through the sockets of the ranks of a witnessed launch in one cell's marked calls."""
+        """Return what went through the sockets of the ranks of a witnessed launch in one cell's marked calls."""
         return self._of_cell(SocketMessages, cell)
 
     def intervals(self, cell: int) -> list[Intervals]:
@@ -197,7 +197,7 @@ class LaunchEvents:
 
     @cached_property
     def cell_ends(self) -> dict[int, CellEnd]:
-        """How each cell that ended did so; the last word counts."""
+        """Return how each cell that ended did so; the last word counts."""
         return {event.cell: event for event in self.of(CellEnd)}
 
     @property

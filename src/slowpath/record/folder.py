@@ -146,7 +146,7 @@ def _claim(path: Path) -> Path:
 
 
 def launch_folder(run: Path, launch: int) -> Path:
-    """Where launch number `launch` keeps its files."""
+    """Return where launch number `launch` keeps its files."""
     return run / "launches" / f"{launch:06d}"
 
 

@@ -77,7 +77,7 @@ def latest(folder: Path) -> HeldBy | None:
 
 
 def record_path(folder: Path, number: int) -> Path:
-    """Where the record of this number lies."""
+    """Return where the record of this number lies."""
     return folder / OWNER_FOLDER / f"{number:06d}.json"
 
 

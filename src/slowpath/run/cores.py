@@ -41,12 +41,12 @@ def allocated_nodes(environ: Mapping[str, str]) -> int:
 
 
 def nodes_of(allocation: NodeAllocation | None) -> Nodes:
-    """What the planner has to know of an allocation; outside of any, this node alone."""
+    """Return what the planner has to know of an allocation; outside of any, this node alone."""
     return Nodes(allocation.nodes, allocation.names) if allocation else Nodes()
 
 
 def place_of(placement: Placement) -> RankPlacement:
-    """Where the ranks are asked to go."""
+    """Return where the ranks are asked to go."""
     return RankPlacement(placement.spread, placement.nodes, placement.ranks_per_node, tuple(placement.hosts))
 
 

@@ -260,7 +260,7 @@ def disk_failure(error: OSError, run: Path) -> EnvironmentFailure:
 
 
 def _judge(outcome: Outcome, account: LaunchProgress, cell_timeout_s: float) -> tuple[str, str | None]:
-    """How the launch ended, in the words of LaunchInfo, and why."""
+    """Return how the launch ended, in the words of LaunchInfo, and why."""
     if outcome.ended == "hung":
         return "hung", f"no progress for {cell_timeout_s:g} s (--cell-timeout), so it was ended"
     if outcome.ended == "failed" and account.complete:

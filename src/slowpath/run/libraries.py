@@ -35,7 +35,7 @@ class Library:
 
     @property
     def in_use(self) -> MpiInUse:
-        """What the planner has to know of it."""
+        """Return what the planner has to know of it."""
         found = resolver(self.mpi.name, self.mpi.version, self.mpi.transport, network_is_up())
         return MpiInUse(self.name, self.identity, found)
 
@@ -50,7 +50,7 @@ class Library:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What run.json states of it: the MPI, and its name and engine in this run."""
+        """Return what run.json states of it: the MPI, and its name and engine in this run."""
         return {"short_name": self.name, **mpi_facts(self.mpi), "engine": dict(self.engine.facts)}
 
 
@@ -64,12 +64,12 @@ class Libraries:
 
     @property
     def planned_for(self) -> list[MpiInUse]:
-        """What `plan.expand` takes."""
+        """Return what `plan.expand` takes."""
         return [*(library.in_use for library in self.usable), *(absent(*item) for item in self.missing.items())]
 
 
 def mpi_facts(mpi: Mpi) -> dict[str, Any]:
-    """What run.json states of an MPI."""
+    """Return what run.json states of an MPI."""
     return {
         "name": mpi.name,
         "version": mpi.version,

@@ -66,8 +66,8 @@ def this_process(proc: Path = Path("/proc")) -> ProcessIdentity:
 
 
 def standing(held: HeldBy | None, me: ProcessIdentity, proc: Path = Path("/proc")) -> Standing:
-    """What can be known at once of who holds a folder: free: nobody, or a process that is seen to be gone; lives;
-    unseen: it is in another PID namespace or on another host, or its record can't be read.
+    """Return what can be known at once of who holds a folder: free: nobody, or a process that is seen to be gone;
+    lives; unseen: it is in another PID namespace or on another host, or its record can't be read.
     """
     if held is None:
         return "free"
@@ -258,7 +258,7 @@ def require_free(
 
 
 def measured_by(folder: Path) -> str | None:
-    """Who measures into `folder` now, for those who only read it; None: nobody, as far as can be seen."""
+    """Return who measures into `folder` now, for those who only read it; None: nobody, as far as can be seen."""
     try:
         require_free(folder)
     except Taken as taken:

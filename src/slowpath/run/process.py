@@ -187,7 +187,7 @@ class _Running:
         return self.outcome()
 
     def outcome(self) -> Outcome:
-        """How it ended."""
+        """Return how it ended."""
         if self._outcome is None:
             raise RuntimeError("the job still runs")
         return self._outcome

@@ -192,7 +192,7 @@ def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | Non
 
 
 def what_is_left(run: Path, found: Reopened) -> tuple[Schedule, int]:
-    """What is left to do, and the number of this machine, as LaunchInfo.machine, which run.json then has.
+    """Return what is left to do, and the number of this machine, as LaunchInfo.machine, which run.json then has.
 
     Raises: RecordError, EnvironmentFailure: run.json can't be read or written.
     """
@@ -209,7 +209,7 @@ def what_is_left(run: Path, found: Reopened) -> tuple[Schedule, int]:
 
 
 def require_no_other(run: Path) -> list[Leftover]:
-    """What a slowpath that is gone left running on this node.
+    """Return what a slowpath that is gone left running on this node.
 
     Raises: EnvironmentFailure: the slowpath that waits for it lives, whatever the record of the folder's owner says.
     """
@@ -247,7 +247,9 @@ def recorded_plan(run: Path) -> Plan:
 
 
 def _recorded(info: RunInfo) -> list[dict[str, Any]]:
-    """What run.json states of each MPI; a run from before there could be several has one, without a short name."""
+    """Return what run.json states of each MPI; a run from before there could be several has one, without a short
+    name.
+    """
     if info.mpis:
         return info.mpis
     return [{**info.mpi, "short_name": info.mpi.get("name"), "engine": info.machine.get("engine", {})}]

@@ -96,7 +96,7 @@ def innermost(text: str) -> str:
 
 
 def _stack(debugger: Debugger | None, pid: int, limit_s: float) -> tuple[str, str]:
-    """What the debugger printed, or nothing and why."""
+    """Return what the debugger printed, or nothing and why."""
     if debugger is None:
         return "", f"no stack: none of {', '.join(debugger.name for debugger in DEBUGGERS)} is installed"
     if limit_s <= 0:

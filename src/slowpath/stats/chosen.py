@@ -37,7 +37,7 @@ class ChosenProof:
 
 
 def choosing(rounds: int) -> NDArray[np.bool_]:
-    """Which rounds choose, shape (rounds,); the others prove. Spread over the run, so that drift hits both."""
+    """Return which rounds choose, shape (rounds,); the others prove. Spread over the run, so that drift hits both."""
     mask: NDArray[np.bool_] = np.arange(rounds) % CHOOSING_EVERY == CHOOSING_EVERY // 2
     return mask
 
@@ -49,7 +49,7 @@ def medians(times_s: Sequence[Floats] | Floats, rounds: NDArray[np.bool_]) -> Fl
 
 
 def proof(base_s: Floats, other_s: Floats, least: float) -> ChosenProof:
-    """How much longer `base_s` takes than `other_s`, both of shape (rounds,) and of the same rounds.
+    """Return how much longer `base_s` takes than `other_s`, both of shape (rounds,) and of the same rounds.
 
     Args: least: ratio up to which nothing is said.
     From FEWEST_TO_TRIM rounds on the least and the largest ratio are left out: a launch in which another program had a

@@ -121,7 +121,7 @@ def _rank_from_below(n_a: int, n_b: int, tail: float) -> int:
 
 
 def shift(a: Values, b: Values, level: float = 0.95) -> LocationShift:
-    """How far b lies above a, in the unit of the values (pass logarithms to get the logarithm of a ratio).
+    """Return how far b lies above a, in the unit of the values (pass logarithms to get the logarithm of a ratio).
 
     Args: a: shape (n_a,).  b: shape (n_b,).  Independent values within and between.
     """

@@ -48,7 +48,7 @@ def removed(slow: Values, slow_changed: Values, fast: Values, fast_changed: Valu
 
 
 def toggled(slow: Values, fast: Values) -> Removed | None:
-    """What a change that leads from slow to fast takes away in each round, over the excess of all rounds.
+    """Return what a change that leads from slow to fast takes away in each round, over the excess of all rounds.
 
     Args:    shape (rounds,) each, seconds; the i-th values belong to one round.
     Returns: value 1, since the fast side is the change's own; the interval says how alike the rounds are. None as

@@ -89,7 +89,7 @@ def mixed_pairs(levels: Levels) -> list[tuple[tuple[int, int], ...]]:
 
 
 def effects(levels: Levels, times: Floats, level: float = 0.95) -> list[FactorEffect] | None:
-    """What each factor does, by least squares on logarithms, launch by launch.
+    """Return what each factor does, by least squares on logarithms, launch by launch.
 
     Args:    levels: shape (runs, factors) of the runs that were measured.  times: shape (launches, runs), seconds, > 0.
     Returns: one for each factor, in order; None where the runs that there are can't tell the factors apart, or there
@@ -122,7 +122,9 @@ def _together(levels: Levels, factor: int) -> tuple[int, ...]:
 
 
 def decided(found: Sequence[FactorEffect], minimum_effect: float, significance: float = 0.05) -> list[bool]:
-    """Which effects hold, with as many asked as there are (Holm 1979): p small enough, beyond the minimum effect."""
+    """Return which effects hold, with as many asked as there are (Holm 1979): p small enough, beyond the minimum
+    effect.
+    """
     if not found:
         return []
     adjusted = holm(np.array([1.0 if effect.p is None else effect.p for effect in found]))

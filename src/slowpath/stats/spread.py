@@ -121,7 +121,7 @@ def between(launch_medians: Values) -> float | None:
 
 
 def spread(launches: Sequence[Values]) -> Spread:
-    """Both spreads of a cell; within is the median over its launches.
+    """Return both spreads of a cell; within is the median over its launches.
 
     Args: launches: for each launch its samples, shape (n_i,), times > 0 of one unit.
     """

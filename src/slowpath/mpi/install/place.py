@@ -50,7 +50,7 @@ def why_not_started(prefix: Path, environ: Mapping[str, str]) -> str | None:
 
 
 def _below(prefix: Path) -> Iterator[tuple[str, Path]]:
-    """All folders, files and links, `prefix` itself with an empty name first; links are not followed."""
+    """Yield all folders, files and links, `prefix` itself with an empty name first; links are not followed."""
     yield "", prefix
     for folder, folders, files in os.walk(prefix):
         for name in (*folders, *files):
@@ -84,7 +84,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @property
     def variant(self) -> str:
-        """What sets this Open MPI apart from the one that its version names: "UCX 1.22 (CUDA)"."""
+        """Return what sets this Open MPI apart from the one that its version names: "UCX 1.22 (CUDA)"."""
         return f"UCX {'.'.join(self.ucx.split('.')[:2])} (CUDA)"
 
 
@@ -104,7 +104,7 @@ def installed_prefix(name: str, environ: Mapping[str, str]) -> Path | None:
 
 
 def read_manifest(prefix: Path) -> Manifest | None:
-    """What this prefix was made of; None for an MPI that Slowpath did not make."""
+    """Return what this prefix was made of; None for an MPI that Slowpath did not make."""
     try:
         return msgspec.json.decode((prefix / MANIFEST).read_bytes(), type=Manifest)
     except (OSError, *DAMAGE):

@@ -181,7 +181,7 @@ def write_logs(files: Sequence[Path], contents: Sequence[bytes], out: Path | Non
 
 
 def _write_launch(folder: Path, number: int, log: Log, label: str, plan: Plan) -> list[str]:
-    """Everything of one launch. Returns: its notes, each with the line it is about."""
+    """Return everything of one launch. Returns: its notes, each with the line it is about."""
     launch = launch_folder(folder, number)
     try:
         launch.mkdir()

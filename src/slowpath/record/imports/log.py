@@ -70,7 +70,7 @@ class Log:
 
     @property
     def program(self) -> str:
-        """Which reproducer printed it."""
+        """Return which reproducer printed it."""
         return OVERALLOC if "buffer_size" in self.header else PINNED_HOST
 
     @property

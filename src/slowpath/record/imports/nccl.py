@@ -44,7 +44,7 @@ _NOT_CHECKED = "N/A"
 
 
 def first_line(text: str) -> int | None:
-    """Where the heading of the first nccl-tests table stands; None: there is none."""
+    """Return where the heading of the first nccl-tests table stands; None: there is none."""
     return next((line for line, own in lines(text) if _COLUMNS.match(own) and "busbw" in own), None)
 
 
@@ -154,7 +154,7 @@ class _NcclReader:
         return TableRow(line, size, mean, self.repetitions, columns, why and f"time {why}", failed)
 
     def finish(self, content: bytes) -> TableLog:
-        """All that was read. What tables of one heading are apart by is part of their name."""
+        """Return all that was read. What tables of one heading are apart by is part of their name."""
         if self.header and not self.halves:
             self.notes.append((self.line, NO_ROWS.format(name=self.benchmark)))
         kinds: dict[int, set[str]] = {}
@@ -168,7 +168,7 @@ class _NcclReader:
 
 
 def parse(path: Path, content: bytes, text: str, unit: str | None = None) -> TableLog:
-    """All tables of a log.  Raises: RecordError for a row that its heading doesn't explain."""
+    """Return all tables of a log.  Raises: RecordError for a row that its heading doesn't explain."""
     reader = _NcclReader(path, unit)
     last = text.count("\n") + 1
     for line, own in lines(text):

@@ -149,7 +149,7 @@ def _row(path: Path, line: int, heading: Heading, own: str) -> TableRow:
 
 
 def parse(path: Path, content: bytes, text: str, unit: str | None = None) -> TableLog:
-    """All tables of a log.  Raises: RecordError for a row that its heading doesn't explain."""
+    """Return all tables of a log.  Raises: RecordError for a row that its heading doesn't explain."""
     found = GRAMMAR.parse(path, content, text, unit)
     for table in found.tables:
         _finish(table)

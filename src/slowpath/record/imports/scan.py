@@ -33,7 +33,7 @@ class Grammar:
     divides: tuple[str, ...] = ()
 
     def first_line(self, text: str) -> int | None:
-        """Where the first table begins; None: there is none."""
+        """Return where the first table begins; None: there is none."""
         return next((line for line, own in lines(text) if own.startswith("#") and self.begin(line, own)), None)
 
     def recognises(self, text: str) -> bool:
@@ -41,7 +41,7 @@ class Grammar:
         return self.first_line(text) is not None
 
     def parse(self, path: Path, content: bytes, text: str, unit: str | None = None) -> TableLog:
-        """All tables with rows. unit: of times, where no heading says it.
+        """Return all tables with rows. unit: of times, where no heading says it.
 
         Raises: RecordError for a row that its heading doesn't explain, or that can't be of the same table.
         """
@@ -79,7 +79,7 @@ class _Reader:
             self._row(line, self.heading, own)
 
     def finish(self, content: bytes) -> TableLog:
-        """All that was read; a heading without rows is a note."""
+        """Return all that was read; a heading without rows is a note."""
         empty = [(table.line, NO_ROWS.format(name=table.benchmark)) for table in self.tables if not table.rows]
         kept = [table for table in self.tables if table.rows]
         return TableLog(self.path, content, kept, few_notes(sorted([*self.notes, *empty])))

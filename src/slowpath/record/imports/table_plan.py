@@ -120,7 +120,7 @@ def _cell(number: int, table: LogTable, name: str, row: TableRow, label: str) ->
 
 
 def _between_files(cells: Sequence[Sequence[Planned]], stated: Mapping[str, Conditions]) -> list[Contrast]:
-    """Each row against the same row of the first file that has it."""
+    """Return each row against the same row of the first file that has it."""
     first: dict[tuple[str, int | None], Planned] = {}
     made: list[Contrast] = []
     for group in cells:

@@ -29,7 +29,9 @@ from slowpath.run.engine.usable import checksum
 
 
 def answer_of(argv: Sequence[str], environ: Mapping[str, str], limit_s: float, given: bytes = b"") -> Answer:
-    """How `argv` ended and what it printed; `given` is its stdin.  Raises: EnvironmentFailure: no start, no end."""
+    """Return how `argv` ended and what it printed; `given` is its stdin.  Raises: EnvironmentFailure: no start, no
+    end.
+    """
     try:
         return ask(argv, environ, limit_s, given)
     except subprocess.TimeoutExpired:
@@ -126,7 +128,7 @@ def _is_whole(description: dict[str, Any]) -> bool:
 
 
 def shipped_description() -> dict[str, Any]:
-    """What the engine of this version says of itself, recorded: for plans without an engine."""
+    """Return what the engine of this version says of itself, recorded: for plans without an engine."""
     found: dict[str, Any] = msgspec.json.decode((data_folder("schema") / "engine.json").read_bytes())
     return found
 

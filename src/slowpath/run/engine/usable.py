@@ -120,7 +120,7 @@ def why_not_usable(folder: Path, environ: Mapping[str, str]) -> str | None:
 
 
 def why_damaged(folder: Path, sums: Mapping[str, str]) -> str | None:
-    """Which file is not what it was.  sums: name -> SHA-256.  None: each is as it was."""
+    """Return which file is not what it was.  sums: name -> SHA-256.  None: each is as it was."""
     for name, kept in sums.items():
         try:
             if checksum(folder / name) != kept:

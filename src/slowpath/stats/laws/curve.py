@@ -63,7 +63,9 @@ def _clipped(levelled: Floats, centre: Floats) -> Floats:
 
 
 def _launch_effects(logs: Floats) -> Floats:
-    """What each launch adds to all of its points, as a logarithm, shape (launches,); its median over launches is 0."""
+    """Return what each launch adds to all of its points, as a logarithm, shape (launches,); its median over launches is
+    0.
+    """
     deviations = logs - np.nanmedian(logs, axis=0)
     effect = np.nanmedian(deviations, axis=1)
     centred: Floats = effect - np.median(effect)

@@ -19,7 +19,7 @@ _GRANULES = re.compile(r"(?P<page>.+) granules")
 
 
 def drawn_points(sweep: Sweep, law: Fit | None) -> tuple[LawPoint, ...]:
-    """Each point of the sweep, in its order.
+    """Return each point of the sweep, in its order.
 
     Args: law: that was chosen; None: no law is named, and the points stand alone.
     """

@@ -154,7 +154,7 @@ def set_apart(sweep: Sweep) -> list[int]:
 
 
 def held_out(sweep: Sweep, named: str, choose: Choose) -> tuple[LawForecast, ...]:
-    """What the law predicts of the points that were set apart, the outermost first.
+    """Return what the law predicts of the points that were set apart, the outermost first.
 
     Args:    named: the law of the whole sweep.  choose: the law of a sweep, by the same rules.
     Returns: nothing where the points that are left name no law, or another one.
@@ -193,7 +193,7 @@ LATER: ForecastKind = "later"
 
 
 def to_measure(fit: Fit, sweep: Sweep, centre: CentreCurve) -> tuple[LawForecast, ...]:
-    """What the law says of places that the sweep did not hold, the outermost first.
+    """Return what the law says of places that the sweep did not hold, the outermost first.
 
     The interval allows for the new launches and for what is not known of the drift between both runs.
     """

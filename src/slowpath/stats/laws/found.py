@@ -46,7 +46,7 @@ class Coefficient:
 
     @property
     def per(self) -> str | None:
-        """What it is paid for, as "4 KiB page"; None: it is paid once."""
+        """Return what it is paid for, as "4 KiB page"; None: it is paid once."""
         return self.unit.removeprefix("s per ") if self.unit != "s" else None
 
 
@@ -121,7 +121,7 @@ def _term(coefficient: Coefficient) -> str:
 
 
 def _counted(per: str | None) -> tuple[str, int]:
-    """What is counted in the formula, and how many of what the coefficient is for make one of it."""
+    """Return what is counted in the formula, and how many of what the coefficient is for make one of it."""
     if per is None:
         return "", 1
     if per.startswith("byte"):
@@ -179,8 +179,8 @@ def _step(law: FittedLaw) -> str:
 
 
 def cost_words(law: FittedLaw) -> str:
-    """What a law charges: `1.73 us per 4 KiB page and 2.80 us per 64 KiB page`; its step, or its constants where it has
-    no other.
+    """Return what a law charges: `1.73 us per 4 KiB page and 2.80 us per 64 KiB page`; its step, or its constants where
+    it has no other.
     """
     if law.name in _STEPS and len(law.coefficients) > 1:
         return f"{_time(law.coefficients[1], 1)} more"
@@ -231,7 +231,7 @@ def place_words(place: Mapping[str, float]) -> str:
 
 
 def quantity_words(places: Sequence[Mapping[str, float]]) -> str:
-    """What varies between places: `allocation`, `allocation or message`."""
+    """Return what varies between places: `allocation`, `allocation or message`."""
     names = [name for name in (places[0] if places else {}) if name != _FOLLOWS]
     varied = [name for name in names if len({place.get(name) for place in places}) > 1] or names
     return " or ".join(_QUANTITIES.get(name, name.replace("_", " ")) for name in varied) or "what was varied"

@@ -118,7 +118,7 @@ def _needs(covariates: Covariates) -> str | None:
 
 
 def _probes(covariates: Covariates) -> list[Place]:
-    """Each place with the remainder of its length taken away, of one byte, and of every power of two."""
+    """Return each place with the remainder of its length taken away, of one byte, and of every power of two."""
     found: list[Place] = []
     for place in existing(covariates):
         for length in sides(covariates):

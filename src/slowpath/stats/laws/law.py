@@ -85,13 +85,13 @@ class Law:
 
 
 def intercept(covariates: Covariates) -> Column:
-    """What every operation costs."""
+    """Return the term that every operation costs."""
     points = next(iter(covariates.values())).size
     return Column("constant", "", np.ones(points))
 
 
 def transfer(covariates: Covariates) -> Column:
-    """What each byte of the message costs: the inverse of the bandwidth."""
+    """Return the term that each byte of the message costs: the inverse of the bandwidth."""
     return Column("transfer", "byte", covariates["message_bytes"])
 
 
@@ -110,7 +110,7 @@ def missing(covariates: Covariates, *names: str) -> str | None:
 
 
 def with_transfer(variants: Sequence[Variant], covariates: Covariates) -> list[Variant]:
-    """Each variant, and where the message's length varies each of them with a term for it as well."""
+    """Return each variant, and where the message's length varies each of them with a term for it as well."""
     if not varies(covariates, "message_bytes"):
         return list(variants)
     return [*variants, *(_plus_transfer(variant) for variant in variants)]

@@ -30,7 +30,7 @@ def pages(first_bytes: Floats, length_bytes: Floats, page_bytes: Floats | int) -
 
 
 def first_byte(covariates: Covariates) -> Floats:
-    """Where the message begins, relative to a page boundary or as an address."""
+    """Return where the message begins, relative to a page boundary or as an address."""
     zero = np.zeros_like(covariates[MESSAGE])
     place: Floats = covariates.get("base", zero) + covariates.get(OFFSET, zero)
     return place

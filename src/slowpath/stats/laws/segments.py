@@ -59,7 +59,7 @@ def best_splits(lengths: Floats, times_s: Floats, weights: Floats, most: int = M
 
 
 def _moved(splits: list[int], x: Floats, y: Floats, w: Floats) -> list[int]:
-    """Each in turn where the lines on both its sides cost least, until none moves."""
+    """Move each split in turn to where the lines on both its sides cost least, until none moves."""
     edges = [0, *splits, x.size]
     for _ in range(MOST_PASSES):
         before = list(edges)

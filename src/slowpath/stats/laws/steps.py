@@ -36,8 +36,8 @@ def steps(covariates: Covariates, name: str, term: str, *, rising: bool) -> list
 
 
 def gaps_between_groups(lengths: Sequence[float], fewest_beside: int) -> list[tuple[float, float]]:
-    """Where a step between constants may lie: (last length before it, first one behind it), with so many lengths on
-    either side that stand ALIKE_RATIO or more apart. A length and one byte more are one length here.
+    """Return where a step between constants may lie: (last length before it, first one behind it), with so many lengths
+    on either side that stand ALIKE_RATIO or more apart. A length and one byte more are one length here.
 
     Args: lengths: ascending.
     """

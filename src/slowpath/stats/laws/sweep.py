@@ -84,7 +84,7 @@ class Sweep:
         return replace(self, covariates=covariates, launch_s=kept, samples=samples, within_ratio=within, cells=cells)
 
     def describe(self, point: int) -> str:
-        """What sets a point apart: "message_bytes=8, overalloc_bytes=1"."""
+        """Return what sets a point apart: "message_bytes=8, overalloc_bytes=1"."""
         return ", ".join(f"{name}={self.covariates[name][point]:.12g}" for name in self.varied())
 
 

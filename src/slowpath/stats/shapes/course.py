@@ -96,7 +96,7 @@ class Stalled:
 
 
 def stalls_of(times: Floats) -> NDArray[np.bool_]:
-    """Which messages are stalls, shape (messages,)."""
+    """Return which messages are stalls, shape (messages,)."""
     return np.asarray(times > STALL_RATIO * np.median(times))
 
 

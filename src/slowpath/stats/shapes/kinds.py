@@ -68,7 +68,7 @@ def _shared(times: Floats, fewest: int, ratio: float) -> tuple[Kind, tuple[int, 
 
 
 def _apart(logs: Floats, fewest: int, ratio: float) -> Kind | None:
-    """Which launches lie above the widest gap, where that is over `ratio` and over 4 standard deviations within
+    """Return which launches lie above the widest gap, where that is over `ratio` and over 4 standard deviations within
     kinds.
     """
     order = np.argsort(logs, kind="stable")

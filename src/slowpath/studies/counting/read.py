@@ -114,7 +114,7 @@ NameAll = Callable[[Sequence[Place]], Mapping[Place, Name]]
 
 
 def read_folder(folder: Path, name_all: NameAll) -> list[ProcessCount]:
-    """Each process's counts, by rank, then host and process.
+    """Return each process's counts, by rank, then host and process.
 
     name_all: the function at each place.
     Raises: RecordError: the folder can't be read, or is of another version.
@@ -125,7 +125,7 @@ def read_folder(folder: Path, name_all: NameAll) -> list[ProcessCount]:
 
 
 def process_count(path: Path, data: bytes, name_all: NameAll) -> ProcessCount | None:
-    """What one file says; None if the process died before it said what it is."""
+    """Return what one file says; None if the process died before it said what it is."""
     lines, damaged = decode_lines(data)
     about = next((line for line in lines if isinstance(line, ProcessLine)), None)
     if about is None:

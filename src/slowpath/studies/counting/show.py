@@ -173,7 +173,7 @@ def _remarks(count: ProcessCount) -> list[str]:
 
 
 def _nameless(count: ProcessCount) -> list[str]:
-    """Which library hides functions, and where their names are found."""
+    """Return which library hides functions, and where their names are found."""
     shares = [share for share in count.shares if has_no_name(share)]
     libraries = Counter(share.library for share in shares)
     total = sum(share.stepped for share in count.shares)

@@ -77,7 +77,7 @@ def prepare_folder(folder: Path) -> Path:
 
 
 def command_line(wish: Wish, command: Sequence[str], folder: Path, tools: Tools) -> list[str]:
-    """What to start. `folder` must be absolute."""
+    """Return what to start. `folder` must be absolute."""
     if wish.method != "ptrace":
         return list(command)
     most = [] if wish.most is None else ["--most", str(wish.most)]
@@ -86,7 +86,7 @@ def command_line(wish: Wish, command: Sequence[str], folder: Path, tools: Tools)
 
 
 def variables(wish: Wish, folder: Path, tools: Tools, environ: Mapping[str, str]) -> dict[str, str]:
-    """What to set, so that every process that is started loads the library; launchers hand it on."""
+    """Return what to set, so that every process that is started loads the library; launchers hand it on."""
     if wish.method != "trap":
         return {}
     made = {

@@ -30,7 +30,7 @@ class Baseline:
 
     @property
     def texts(self) -> list[str]:
-        """Each finding once, and in how many of the runs."""
+        """Return each finding once, and in how many of the runs."""
         runs = len(self._runs)
         return [f"in {self._seen[key]} of {runs}: {text}" for key, text in self._texts.items()]
 
@@ -43,14 +43,14 @@ class Baseline:
         return self.lists(finding) and (finding.excess_s or 0.0) <= GROWN * self._excess_s[key_of(finding)]
 
     def time_s(self, cell_key: str, metric: str, phase: str) -> float | None:
-        """What a cell takes without a plant: median over the runs; None: none of them measured it."""
+        """Return what a cell takes without a plant: median over the runs; None: none of them measured it."""
         cells = [cells[cell_key] for cells in self._cells if cell_key in cells]
         found = [estimate.value for cell in cells if (estimate := cell.estimate(metric, phase)) is not None]
         return float(median(found)) if found else None
 
 
 def key_of(finding: Finding) -> Key:
-    """What a finding is about, without its numbers."""
+    """Return what a finding is about, without its numbers."""
     return finding.rule, str(finding.mpi), str(finding.environment), str(finding.placement), finding.about
 
 

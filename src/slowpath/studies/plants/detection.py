@@ -78,7 +78,8 @@ def _posterior(shots: Sequence[Shot], low_s: float, high_s: float) -> _Posterior
 
 
 def next_cost_s(shots: Sequence[Shot], low_s: float, high_s: float, source: random.Random) -> float:
-    """Where to try next: a draw from what is known of the limit, so that trials gather around it from both sides.
+    """Return where to try next: a draw from what is known of the limit, so that trials gather around it from both
+    sides.
 
     Args: low_s, high_s: between which costs the class is drawn; the search goes on two decades below and one above.
     """
@@ -89,7 +90,7 @@ def next_cost_s(shots: Sequence[Shot], low_s: float, high_s: float, source: rand
 
 
 def limit_of(shots: Sequence[Shot], low_s: float, high_s: float) -> DetectionLimit:
-    """What the shots say of the class's limit."""
+    """Return what the shots say of the class's limit."""
     posterior = _posterior(shots, low_s, high_s)
     ordered = tuple(sorted(shots, key=lambda shot: shot.cost_s))
     costs = np.linspace(posterior.middle[0], posterior.middle[-1], 61)

@@ -50,7 +50,7 @@ def check_folder(out: Path, drawn: Drawn, trials: Sequence[PlantTrial]) -> None:
 
 
 def read(out: Path) -> tuple[Drawn, list[PlantTrial]]:
-    """What was planted in a folder, whatever would be drawn today.  Raises: RecordError."""
+    """Return what was planted in a folder, whatever would be drawn today.  Raises: RecordError."""
     try:
         found = msgspec.json.decode((out / FILE).read_bytes())
         trials = msgspec.convert(found["planned"], list[PlantTrial])

@@ -108,14 +108,14 @@ class Clause:
 
     @property
     def sides(self) -> frozenset[Side]:
-        """Who pays; of puts and gets it is the one that calls, as with a send."""
+        """Return who pays; of puts and gets it is the one that calls, as with a send."""
         if self.call == "both":
             return frozenset({"send", "receive"})
         return frozenset({"receive" if self.call == "receive" else "send"})
 
     @property
     def axes(self) -> frozenset[Axis]:
-        """What the cost depends on."""
+        """Return what the cost depends on."""
         named = {condition.quantity for condition in self.conditions}
         found: set[str] = {"rank" if quantity == "peer" else quantity for quantity in named}
         found |= {_AXIS_OF_PER[self.per]} if self.per in _AXIS_OF_PER else set()
@@ -138,8 +138,9 @@ class Clause:
         return tuple(found)
 
     def expected_s(self, place: Place) -> float | None:
-        """What a call at this place pays on average, seconds; None: the machine decides, or the place does not say, or
-        how many calls share a period's cost follows from how long they take."""
+        """Return what a call at this place pays on average, seconds; None: the machine decides, or the place does not
+        say, or how many calls share a period's cost follows from how long they take.
+        """
         if self.cost_s is None or self.period_s is not None:
             return None
         share = self.chance * self.coin

@@ -68,7 +68,7 @@ def each(
     tell: Callable[[Scored], None],
     pens: Sequence[Pen],
 ) -> list[Scored]:
-    """All trials: those of the baseline first, then the others as pens get free."""
+    """Measure all trials: those of the baseline first, then the others as pens get free."""
     clean: list[PlantedDiagnosis] = []
     scored: list[Scored] = []
     write(out, drawn, Baseline(clean), scored, trials)

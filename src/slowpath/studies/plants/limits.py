@@ -69,7 +69,7 @@ def _shot(plant_class: PlantClass, scored: Sequence[Scored], seed: int, number: 
 
 
 def shots_of(plant_class: PlantClass, scored: Sequence[Scored]) -> list[Shot]:
-    """What was tried of a class so far, in the order of the names."""
+    """Return what was tried of a class so far, in the order of the names."""
     own = [s for s in scored if s.trial.purpose == "shot" and s.kind == plant_class.name and s.score and s.trial.plant]
     own.sort(key=lambda s: s.trial.name)
     return [Shot(s.trial.plant.drawn_s, s.score.found) for s in own if s.score and s.trial.plant]

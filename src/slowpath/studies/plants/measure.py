@@ -52,7 +52,7 @@ class Ground:
         return clean_words(self.command)
 
     def variables(self, plant: Plant | None) -> dict[str, str]:
-        """What the user's environment would hold.  Raises: EnvironmentFailure: the MPI has no such setting."""
+        """Return what the user's environment would hold.  Raises: EnvironmentFailure: the MPI has no such setting."""
         if plant is None:
             return {}
         found: dict[str, str] = {}
@@ -119,7 +119,7 @@ def _run_to_its_end(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[in
 
 
 def concluded(folder: Path) -> PlantedDiagnosis | None:
-    """What the rules say of the diagnosis in a folder; None: there is none, or it is not over."""
+    """Return what the rules say of the diagnosis in a folder; None: there is none, or it is not over."""
     found = diagnoses.concluded(folder)
     return None if found is None else PlantedDiagnosis(*found)
 

@@ -52,18 +52,18 @@ class Plant:
 
     @cached_property
     def axes(self) -> frozenset[str]:
-        """All that a cost of it depends on."""
+        """Return all that a cost of it depends on."""
         found: set[str] = {axis for clause in self.clauses for axis in clause.axes}
         return frozenset(found | ({self.state.axis} if self.state else set()))
 
     @property
     def rooms(self) -> frozenset[Room]:
-        """Where its time goes."""
+        """Return where its time goes."""
         return frozenset(clause.room for clause in self.clauses)
 
     @property
     def sides(self) -> frozenset[Side]:
-        """Who pays."""
+        """Return who pays."""
         return frozenset(side for clause in self.clauses for side in clause.sides)
 
     @property
@@ -72,7 +72,7 @@ class Plant:
         return tuple(limit for clause in self.clauses for limit in clause.limits)
 
     def expected_s(self, places: Mapping[Side, Place]) -> float | None:
-        """What one operation pays on average, its calls at these places; None: a clause does not say.
+        """Return what one operation pays on average, its calls at these places; None: a clause does not say.
 
         Both sides leave one barrier and pay at the same time: the operation takes what the dearer one pays.
         """

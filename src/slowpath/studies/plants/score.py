@@ -67,7 +67,9 @@ def is_caused(plant: Plant, finding: Finding, results: Results) -> bool:
 
 
 def excess_s(plant: Plant, finding: Finding, results: Results) -> float | None:
-    """What the plant makes the slow side of a finding take more than the fast one; None: its clauses do not say."""
+    """Return what the plant makes the slow side of a finding take more than the fast one; None: its clauses do not
+    say.
+    """
     cells = {cell.cell: cell for cell in results.cells}
     slow = cells.get(finding.slow_cells[0]) if finding.slow_cells and finding.run is None else None
     if slow is None:
@@ -136,7 +138,9 @@ def _slow_cell(finding: Finding, results: Results) -> CellResult | None:
 
 
 def _own(finding: Finding, points: list[LawPoint], results: Results, baseline: Baseline) -> Floats:
-    """What each point takes in clean runs, in seconds, shape (points,); 0 at all of them where one is not known."""
+    """Return what each point takes in clean runs, in seconds, shape (points,); 0 at all of them where one is not
+    known.
+    """
     found = []
     for point in points:
         cell = _cell_at(finding, point, results)
@@ -277,7 +281,7 @@ def _worst(marks: Sequence[Mark]) -> Mark:
 
 
 def _undermined(plant: Plant, measured: PlantedDiagnosis, baseline: Baseline, caused: Sequence[Finding]) -> list[str]:
-    """What the clean machine has is explained as before, although most of it is the plant's now."""
+    """Whether the finding explains what the clean machine has as before, although most of it is now the plant's."""
     found = []
     for finding in measured.findings:
         if finding in caused or not baseline.lists(finding) or not is_caused(plant, finding, measured.results):
