@@ -82,7 +82,7 @@ class ContrastResult(Result, frozen=True, kw_only=True, rename={"default_side": 
     launches: Annotated[Count, means("pairs used")] = 0
     pairs: Annotated[tuple[Interval, ...], means("seconds of a and of b in each round")] = ()
     within_launch: Annotated[bool | None, means("a and b ran in the same launches; null: not measured")] = None
-    interleaved: Annotated[bool, means("launches of both sides stand in randomised blocks")]
+    interleaved: Annotated[bool, means("launches of both sides were run in randomised blocks")]
     more_pairs: Annotated[Count | None, means("about how many further rounds would decide it")] = None
     remedy: Annotated[str | None, means("line to copy that moves the user to the faster side")] = None
     reproduce: Annotated[Reproduce, means("how to measure both sides again")]
@@ -110,7 +110,7 @@ class FailedNode(Result, frozen=True, kw_only=True):
     """A node with which no pair was measured, while others were."""
 
     node: Annotated[str, means("its name")]
-    pairs: Annotated[Count, means("with it, none of which was measured")]
+    pairs: Annotated[Count, means("pairs with this node, none of which was measured")]
     reason: Annotated[str, means("of the first that failed")]
 
 
@@ -267,7 +267,7 @@ class Rival(Result, frozen=True, kw_only=True):
     name: Annotated[Text, means("short")]
     cause: Annotated[Text, means("the sentence of the finding, were it this one")]
     claim: Annotated[Claim, means("what it says")]
-    experiment: Annotated[Text, means("what tells it apart")]
+    experiment: Annotated[Text, means("the experiment that distinguishes it")]
     state: Annotated[
         Literal["refuted", "standing", "true"],
         means("what the experiment showed; standing: it was not made, or left it open"),

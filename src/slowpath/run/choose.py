@@ -98,7 +98,7 @@ def _of_campaign(names: Sequence[str], environ: Mapping[str, str], ask: Ask) -> 
         missing |= more
     if not found:
         raise EnvironmentFailure(
-            f"none of the campaign's MPIs is here ({', '.join(names)}); name one with --mpi, or load its module"
+            f"none of the campaign's MPIs was found ({', '.join(names)}); name one with --mpi, or load its module"
         )
     return ChosenMpis(tuple(found.values()), missing, "skip")
 

@@ -138,7 +138,7 @@ def _predicts(other: Fit, first: Fit) -> bool:
 
 def _apart(first: str, second: str, chi2: float, places: bool) -> str:
     """One line: what can't be distinguished, why and what to do."""
-    todo = "measure the separating points" if places else "no point near these tells them apart; vary another quantity"
+    todo = "measure the separating points" if places else "no nearby point distinguishes them; vary another quantity"
     if chi2 < ALIKE:
         return f"'{first}' and '{second}' are the same curve on these points; {todo}"
     return f"'{first}' and '{second}' fit about equally well at this noise; {todo}, or more launches"

@@ -66,7 +66,7 @@ def separating_points(
 
     Args:    first, second: fits to this sweep.  sigma_ratio: relative standard error to expect at a new point.
              candidates: where one may measure; without them, what both laws propose near the sweep's points.
-    Returns: empty when none of the candidates tells them apart.
+    Returns: empty when no candidate distinguishes them.
     """
     open_places = list(candidates) or _proposed(first, second, sweep)
     chosen: list[SeparatingPoint] = []
