@@ -74,7 +74,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (package / "findings" / "catalogue" / "sp999_added.py").write_text(RULE)
     changed(package / "findings" / "registry.py", "CATALOGUE = (\n", 'CATALOGUE = (\n    "sp999_added",\n')
     changed(package / "findings" / "remedies" / "placement.py", "REMEDIES = (\n", REMEDY)
-    changed(package / "mpi" / "library_launchers.py", "LIBRARY_LAUNCHERS = (\n", LAUNCHER)
+    changed(package / "mpi" / "launchers.py", "LIBRARY_LAUNCHERS = (\n", LAUNCHER)
     changed(package / "experiments" / "put" / "experiment.py", METRIC, ADDED_METRIC)
     python(copy, copy / "tools" / "generate-docs")
     python(copy, "-m", "slowpath.cli", "explain", "--markdown", copy / "docs" / "reference" / "rules")
