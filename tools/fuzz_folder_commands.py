@@ -26,7 +26,7 @@ from slowpath.plan.campaign import load
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 from slowpath.record.plan_files import read_plan
-from slowpath.run.resume import schedule_after
+from slowpath.run.reopen import schedule_after
 from slowpath.studies.counting.compare import compare_counts
 from slowpath.studies.counting.earlier import read_earlier
 from slowpath.studies.counting.read import read_folder

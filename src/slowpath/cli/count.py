@@ -85,12 +85,10 @@ def command(
     from slowpath.core.files import write_atomically
     from slowpath.studies.counting.compare import EXIT_CODES, compare_counts
     from slowpath.studies.counting.earlier import KEPT, read_earlier
-    from slowpath.studies.counting.finish import exit_code
     from slowpath.studies.counting.read import read_folder
     from slowpath.studies.counting.show import as_json as json_of
-    from slowpath.studies.counting.show import as_text
-    from slowpath.studies.counting.show_comparison import comparison_text
-    from slowpath.studies.counting.start import Wish, command_line, prepare_folder, run, variables
+    from slowpath.studies.counting.show import as_text, comparison_text
+    from slowpath.studies.counting.start import Wish, command_line, exit_code, prepare_folder, run, variables
     from slowpath.studies.counting.tools import find_tools
 
     wish = Wish(function, calls, skip, method, most)

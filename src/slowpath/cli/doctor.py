@@ -22,12 +22,11 @@ def command(as_json: bool, gpu: bool | None) -> int:
     """
     import os
 
-    from slowpath.core.known_secrets import KnownSecrets
+    from slowpath.core.secrets import KnownSecrets
+    from slowpath.doctor.check import abilities
     from slowpath.doctor.mpi_gpu import Proof
-    from slowpath.doctor.possible import abilities
-    from slowpath.doctor.registry import run_checks
-    from slowpath.doctor.show import as_json as json_of
-    from slowpath.doctor.show import as_text
+    from slowpath.doctor.registry import as_json as json_of
+    from slowpath.doctor.registry import as_text, run_checks
 
     by_option: dict[bool | None, Proof] = {None: "built", True: "all", False: "none"}
     checks = run_checks(by_option[gpu], lambda line: click.echo(line, err=True))

@@ -26,7 +26,7 @@ def command() -> None:
 def list_() -> int:
     """List the engines in the cache."""
     from slowpath.run.engine.cache import engines_folder, list_engines
-    from slowpath.run.engine.whole import trusted_folder, why_not_usable
+    from slowpath.run.engine.usable import trusted_folder, why_not_usable
 
     trusted_folder(os.environ)
     engines = list_engines()

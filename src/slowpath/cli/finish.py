@@ -44,7 +44,7 @@ def exit_code_of(*every: Results) -> int:
     Raises: RecordError: nothing was measured in any, which is no answer to any question.
     """
     from slowpath.core.errors import RecordError
-    from slowpath.core.nothing_measured import nothing_measured
+    from slowpath.core.results import nothing_measured
 
     if any(cell.wrong_bytes for one in every for cell in one.cells):
         return 1

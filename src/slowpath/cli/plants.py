@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from slowpath.run.libraries import Library
     from slowpath.studies.plants.classes import PlantClass
-    from slowpath.studies.plants.detection import Limit
+    from slowpath.studies.plants.detection import DetectionLimit
     from slowpath.studies.plants.folder import Drawn
     from slowpath.studies.plants.measure import Ground
     from slowpath.studies.plants.table import Scored
-    from slowpath.studies.plants.trials import Asked
+    from slowpath.studies.plants.trials import PlantCounts
 
 
 @click.command("plants", epilog="Example: slowpath plants --count 60 --clean 60 --pairs 0.2")
@@ -74,7 +74,7 @@ def command(
     """
     from slowpath.studies.plants.folder import Drawn
     from slowpath.studies.plants.measure import prepare
-    from slowpath.studies.plants.trials import Asked
+    from slowpath.studies.plants.trials import PlantCounts
 
     if score_only:
         return _again(out)
@@ -83,7 +83,7 @@ def command(
     ground = prepare(mpi, ["diagnose", "--quiet", *asked], teller(), dry_run)
     classes = _classes(chosen, ground.library)
     click.echo(f"seed {seed}, {ground.library.identity}, {' '.join(ground.command)}")
-    wanted, folder = Asked(count, clean, baseline, pairs), out or Path(f"slowpath-plants-{seed}")
+    wanted, folder = PlantCounts(count, clean, baseline, pairs), out or Path(f"slowpath-plants-{seed}")
     drawn = Drawn(seed, ground.library.identity, ground.shown)
     if limit_of_detection:
         return _limits(ground, classes, wanted, folder, drawn, jobs, take_over)
@@ -93,7 +93,7 @@ def command(
 def _scores(
     ground: Ground,
     classes: list[PlantClass],
-    asked: Asked,
+    asked: PlantCounts,
     folder: Path,
     drawn: Drawn,
     jobs: int,
@@ -114,7 +114,7 @@ def _scores(
 def _limits(
     ground: Ground,
     classes: list[PlantClass],
-    asked: Asked,
+    asked: PlantCounts,
     folder: Path,
     drawn: Drawn,
     jobs: int,
@@ -125,7 +125,7 @@ def _limits(
     from slowpath.studies.plants.limits import lines, run, searched
 
     able = searched(classes)
-    limits: dict[str, Limit] = run(ground, able, asked, folder, drawn, _tell, jobs, take_over)
+    limits: dict[str, DetectionLimit] = run(ground, able, asked, folder, drawn, _tell, jobs, take_over)
     click.echo("\n".join(lines(limits, able)))
     rows = [
         Class(name, one.curve, [(shot.cost_s, shot.found) for shot in one.shots], one.interval_s)

@@ -51,7 +51,7 @@ def add(runs: tuple[Path, ...], folder: Path | None) -> int:
 def list_(folder: Path | None) -> int:
     """List the references: when, which campaign, under which MPI, on which machine."""
     from slowpath.compare.facts import mpi_identity
-    from slowpath.core.hardware import hardware
+    from slowpath.core.machine_kind import hardware
 
     for one in _read(folder):
         mpis = ", ".join(mpi_identity(mpi) for mpi in one.run.mpis if mpi.unavailable is None)

@@ -14,7 +14,7 @@ from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION
 
 if TYPE_CHECKING:
-    from slowpath.run.prepare import Prepared
+    from slowpath.run.prepare import PreparedRun
 
 
 @click.command("replay", epilog="Example: slowpath replay slowpath-watches/lmp-20260131-120000 --budget 2m")
@@ -75,7 +75,7 @@ def command(
     return _show(watch)
 
 
-def _summary(prepared: Prepared) -> list[str]:
+def _summary(prepared: PreparedRun) -> list[str]:
     from slowpath.cli.run import summary
 
     return summary(prepared)

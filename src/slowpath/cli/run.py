@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from slowpath.core.plan import Plan
     from slowpath.core.results import Results
     from slowpath.run.libraries import Library
-    from slowpath.run.prepare import Prepared
+    from slowpath.run.prepare import PreparedRun
 
 EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 
@@ -102,7 +102,7 @@ def _is_there(what: str, results: Results) -> bool:
     return any(pair.verdict == "slower" for matrix in results.node_pairs for pair in matrix.pairs)
 
 
-def summary(prepared: Prepared) -> list[str]:
+def summary(prepared: PreparedRun) -> list[str]:
     """What the run will do and cost, and what it leaves out."""
     from slowpath.run.progress import duration
 

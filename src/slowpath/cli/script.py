@@ -49,7 +49,7 @@ def command(
     """
     from slowpath.plan.places import most_nodes
     from slowpath.run.prepare import campaign_named
-    from slowpath.run.script.write import Asked, job_script, too_few_nodes
+    from slowpath.run.script.write import ScriptRequest, job_script, too_few_nodes
 
     found = campaign_named(campaign)
     script = script_for(scheduler) if scheduler else script_here(lambda name: shutil.which(name) is not None)
@@ -57,7 +57,7 @@ def command(
     if limit_s is None:
         limit_s, why = _time_for(campaign, nodes or most_nodes(found.placements), mpi, ranks, budget_s)
         click.echo(why, err=True)
-    asked = Asked(
+    asked = ScriptRequest(
         campaign=str(Path(campaign).absolute()) if Path(campaign).is_file() else campaign,
         slowpath=_started_by(),
         minutes=max(1, math.ceil(limit_s / 60)),

@@ -24,7 +24,7 @@ from slowpath.compare.read import environment_of, mpi_of, placement_of
 from slowpath.compare.uncompared import Uncompared
 from slowpath.core.cell_results import CellResult
 from slowpath.core.cpu_list import count_cpus
-from slowpath.core.hardware import gpus, is_stated, unlike
+from slowpath.core.machine_kind import gpus, is_stated, unlike
 from slowpath.core.results import EnvironmentResult, PlacementResult, Results, RunResult
 
 ACCEPTABLE: Final = ("hardware", "mpi", "engine", "placement", "settings", "incomplete")

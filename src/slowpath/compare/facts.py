@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from slowpath.compare.read import mpi_of
-from slowpath.core.hardware import gpus, memory
+from slowpath.core.machine_kind import gpus, memory
 from slowpath.core.results import MpiResult, RunResult
 from slowpath.run.machine import stated_variables
 

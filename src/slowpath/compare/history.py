@@ -22,7 +22,7 @@ from slowpath.compare.match import plain_label
 from slowpath.compare.read import Source, require_measured
 from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.errors import RecordError, UsageError
-from slowpath.core.hardware import alike, described, is_stated
+from slowpath.core.machine_kind import alike, described, is_stated
 from slowpath.core.result import Interval
 
 BY = ("key", "label")

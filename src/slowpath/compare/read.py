@@ -11,13 +11,13 @@ from slowpath.analyse.results_file import read_results
 from slowpath.core.cell_results import CellResult
 from slowpath.core.diagnosis_folder import is_diagnosis, step_folders
 from slowpath.core.errors import RecordError
-from slowpath.core.nothing_measured import nothing_measured
 from slowpath.core.results import (
     EnvironmentResult,
     MpiResult,
     PlacementResult,
     Results,
     RunResult,
+    nothing_measured,
 )
 
 READY = "results.json"

@@ -18,9 +18,9 @@ import msgspec
 
 from slowpath.compare.read import Source, environment_of, mpi_of, placement_of
 from slowpath.core.cell_results import CellResult, MetricEstimate
-from slowpath.core.hardware import alike, hardware
+from slowpath.core.engine_description import is_effort
+from slowpath.core.machine_kind import alike, hardware
 from slowpath.core.result import Interval
-from slowpath.core.roles import is_effort
 from slowpath.experiments.registry import ROLES
 
 MINIMUM_RUNS = 5

@@ -19,7 +19,7 @@ from slowpath.compare.remeasure_plan import BASELINE, NOW, confirm, mpi_name, re
 from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
 from slowpath.core.files import read_bytes
-from slowpath.core.hardware import alike, hardware
+from slowpath.core.machine_kind import alike, hardware
 from slowpath.core.plan import Plan
 from slowpath.core.results import Results
 from slowpath.run.engine.meter import Tell

@@ -38,8 +38,10 @@ def _with_long_lists(values: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in made.items():
         if isinstance(value, Mapping) and not isinstance(value, tomlkit.items.Item):
             made[name] = _with_long_lists(value)
-        elif isinstance(value, list) and all(isinstance(one, str) and one.isascii() and one.isalnum() for one in value):
-            made[name] = tomlkit.value(f"[{', '.join(f'{QUOTE}{one}{QUOTE}' for one in value)}]")
+        elif isinstance(value, list) and all(
+            isinstance(item, str) and item.isascii() and item.isalnum() for item in value
+        ):
+            made[name] = tomlkit.value(f"[{', '.join(f'{QUOTE}{item}{QUOTE}' for item in value)}]")
     return made
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from slowpath.analyse.build import build_results
-from slowpath.core.cell_check import CheckCells
+from slowpath.core.engine_description import CheckCells
 from slowpath.core.errors import UsageError
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
@@ -22,7 +22,7 @@ from slowpath.report.write import write_all
 from slowpath.run.execute import RunLimits
 from slowpath.run.libraries import Library as Built
 from slowpath.run.measure import create, measure_prepared, resume
-from slowpath.run.prepare import Prepared, checker_of, estimated_s, prepare_text
+from slowpath.run.prepare import PreparedRun, checker_of, estimated_s, prepare_text
 from slowpath.run.progress import Progress
 from slowpath.run.reopen import Terms, require_machine_of
 from slowpath.run.trust import choosing_code
@@ -89,7 +89,7 @@ class Bench:
         """Seconds that a campaign would take, by its plan alone.  Raises: UsageError: it is none."""
         return estimated_s(text, self.built, self.description, self.job.nodes)
 
-    def prepare(self, text: str, kind: str) -> Prepared:
+    def prepare(self, text: str, kind: str) -> PreparedRun:
         """A campaign as it would run here.
 
         What a resumed diagnosis proposes follows from its folder: variables that choose what is run are refused there.
@@ -103,11 +103,11 @@ class Bench:
             raise UsageError(f"{kind} campaign: sets {found[0].words}; look at it, then add --trust")
         return prepared
 
-    def create(self, prepared: Prepared, folder: Path) -> None:
+    def create(self, prepared: PreparedRun, folder: Path) -> None:
         """The run's folder, with its plan.  Raises: EnvironmentFailure."""
         create(prepared, folder, self.command)
 
-    def measure(self, prepared: Prepared, folder: Path, budget_s: float | None) -> None:
+    def measure(self, prepared: PreparedRun, folder: Path, budget_s: float | None) -> None:
         """Launch it.  Raises: Interrupted, EnvironmentFailure; what was measured is kept."""
         measure_prepared(folder, prepared, RunLimits(self.cell_timeout_s, budget_s), self.progress())
 

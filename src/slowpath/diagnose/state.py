@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from slowpath.core.cell_check import CheckCells, nothing_checked
+from slowpath.core.engine_description import CheckCells, nothing_checked
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.ranks.job import A_PAIR, PAIR, Job

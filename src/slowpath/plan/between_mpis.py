@@ -6,8 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from slowpath.core.cell_check import Verdicts
-from slowpath.core.engine_description import DescribedExperiment
+from slowpath.core.engine_description import DescribedExperiment, Verdicts
 from slowpath.core.plan import Cell, Contrast, PlannedMpi, Side
 from slowpath.plan.contrasts import GroupCells, coordinates
 from slowpath.plan.tables import ContrastTable

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.core.cell_check import Verdicts
+from slowpath.core.engine_description import Verdicts
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Cell
 from slowpath.plan.tables import wrong

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from slowpath.core.cell_check import Verdicts
-from slowpath.core.engine_description import DescribedExperiment, expand_parameter, nearest
+from slowpath.core.engine_description import DescribedExperiment, Verdicts, expand_parameter, nearest
 from slowpath.core.errors import UsageError
 from slowpath.core.labels import readable_value
 from slowpath.core.plan import LIBRARIES, Cell, Contrast, Side

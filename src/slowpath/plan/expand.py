@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 
 from slowpath.core import engine_description
-from slowpath.core.cell_check import CheckCells, Verdict, Verdicts, nothing_checked
-from slowpath.core.engine_description import EngineDescription
+from slowpath.core.engine_description import CellVerdict, CheckCells, EngineDescription, Verdicts, nothing_checked
 from slowpath.core.errors import UsageError
 from slowpath.core.labels import unique_labels
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Placement, Plan, PlannedMpi
@@ -84,7 +83,7 @@ def _checked(
 ) -> Verdicts:
     """All cells judged, each with the number of ranks that it is to have."""
     of_placement = {placement.name: placement.ranks or counts[-1] for placement in placements}
-    verdicts: dict[int, Verdict] = {}
+    verdicts: dict[int, CellVerdict] = {}
     for count in counts:
         mine = [cell for cell in cells if of_placement[cell.placement] == count and not _too_few(cell)]
         verdicts |= check(mine, count) if mine else {}

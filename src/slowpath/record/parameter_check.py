@@ -38,7 +38,7 @@ def require_parameters(experiment: str, parameters: Mapping[str, str]) -> None:
 def _known() -> dict[str, dict[str, Parameter]]:
     content = (data_folder("schema") / "engine.json").read_bytes()
     described = msgspec.json.decode(content, type=_Described)
-    return {one.name: {p.name: p for p in one.parameters} for one in described.experiments}
+    return {experiment.name: {p.name: p for p in experiment.parameters} for experiment in described.experiments}
 
 
 @lru_cache(maxsize=65536)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from slowpath.core.known_secrets import KnownSecrets
-from slowpath.core.whole import whole_number
+from slowpath.core.secrets import KnownSecrets
+from slowpath.core.units import whole_number
 from slowpath.report.stand_ins import FILE, PATH, STAND_IN, Redactor
 
 _HOME = re.compile(r"/(?:home|users|people|Users|u)/([\w.-]+)")

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from slowpath.core.cell_check import CheckCells
+from slowpath.core.engine_description import CheckCells
 from slowpath.core.plan import Plan
 from slowpath.core.twins import twins_of
 from slowpath.mpi.batch_systems import find_allocation
@@ -25,17 +25,15 @@ from slowpath.plan.order import order_launches
 from slowpath.plan.places import Nodes
 from slowpath.run.choose import choose_mpis
 from slowpath.run.commands import RunCommands, commands_for
-from slowpath.run.cores import allocated_nodes
-from slowpath.run.engine.check import checker
-from slowpath.run.engine.describe import describe
+from slowpath.run.cores import allocated_nodes, nodes_of, unavailable_placement
+from slowpath.run.engine.describe import checker, describe
 from slowpath.run.engine.meter import Tell
 from slowpath.run.libraries import Library, build_all
-from slowpath.run.placing import nodes_of, unavailable_placement
 from slowpath.run.witness import unavailable
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRun:
     """What is to be measured, and with what.
 
     campaign_text  campaign.toml of the run folder, byte for byte
@@ -68,7 +66,7 @@ def prepare(
     budget_s: float | None = None,
     dry: bool = False,
     nodes: Nodes | None = None,
-) -> Prepared:
+) -> PreparedRun:
     """Campaign, MPIs, engines and plan of a run.
 
     Args: dry: nothing is compiled; what an engine that is not built would refuse remains in the plan.
@@ -92,7 +90,7 @@ def prepare(
 
 def prepare_text(
     text: str, source: str, library: Library, description: Mapping[str, Any], environ: Mapping[str, str]
-) -> Prepared:
+) -> PreparedRun:
     """A campaign that a program wrote, for one MPI that is already known.
 
     Args: source: what errors call the text.  description: as the library's engine describes itself.
@@ -122,14 +120,14 @@ def prepare_plan(
     libraries: Sequence[Library],
     environ: Mapping[str, str],
     notes: Sequence[str] = (),
-) -> Prepared:
+) -> PreparedRun:
     """A plan that a program made; one without launches gets `plan.rounds` rounds of them, in random order.
 
     Args: libraries: under the names by which the plan's cells call their MPIs.
     """
     if not plan.launches:
         plan = msgspec.structs.replace(plan, launches=order_launches(plan.cells, plan.rounds, plan.seed))
-    return Prepared(plan, campaign_text, tuple(libraries), commands_for(libraries, environ), notes=tuple(notes))
+    return PreparedRun(plan, campaign_text, tuple(libraries), commands_for(libraries, environ), notes=tuple(notes))
 
 
 def checker_of(library: Library, environ: Mapping[str, str]) -> CheckCells:
@@ -173,9 +171,9 @@ def _prepared(
     description: Mapping[str, Any],
     environ: Mapping[str, str],
     notes: tuple[str, ...] = (),
-) -> Prepared:
+) -> PreparedRun:
     engine = str(description.get("engine"))
-    return Prepared(plan, campaign.text, libraries, commands_for(libraries, environ), engine, notes)
+    return PreparedRun(plan, campaign.text, libraries, commands_for(libraries, environ), engine, notes)
 
 
 def without_unavailable_bindings(plan: Plan, libraries: Sequence[Library]) -> Plan:
@@ -199,7 +197,9 @@ def without_unavailable_bindings(plan: Plan, libraries: Sequence[Library]) -> Pl
 def without_unavailable_witnesses(plan: Plan, libraries: Sequence[Library]) -> Plan:
     """`plan` with the witnessed cells skipped whose engine can't be watched."""
     witnessed = twins_of(plan).witnessed
-    reasons = {one.name: why for one in libraries if one.is_built and (why := unavailable(one.engine.program))}
+    reasons = {
+        library.name: why for library in libraries if library.is_built and (why := unavailable(library.engine.program))
+    }
     skipped = {
         cell.cell: reasons[cell.mpi or ""] for cell in plan.cells if witnessed & {cell.cell} and cell.mpi in reasons
     }

@@ -21,7 +21,7 @@ from slowpath.compare.text import render_comparison, render_gate
 from slowpath.core.cell_results import CellResult
 from slowpath.core.cpu_list import count_cpus
 from slowpath.core.errors import RecordError, UsageError
-from slowpath.core.hardware import alike, described, unlike
+from slowpath.core.machine_kind import alike, described, unlike
 from slowpath.core.results import LaunchCounts
 from slowpath.report.redact import NOTE, redact_run
 from support.results import a_placement, a_skipped_row, an_environment, an_mpi

@@ -43,7 +43,7 @@ from slowpath.report.trace.model import Row, Span, Trace
 from slowpath.report.trace.otf2 import write_otf2
 from slowpath.report.trace.perfetto import write_perfetto
 from slowpath.report.write import write_all
-from slowpath.run.script.write import Asked, job_script
+from slowpath.run.script.write import ScriptRequest, job_script
 from support import checkup, diagnosed, report_studies
 from support.hostile import ATTACK, controls_in, planted
 
@@ -169,7 +169,7 @@ def test_xml_and_pictures_are_read() -> None:
 @pytest.mark.parametrize("name", SCRIPTED)
 def test_a_title_is_one_line_of_a_job_script(name: str) -> None:
     campaign = replace(load("checkup"), title="t\nrm -rf ~ \x1b[2J")  # a file with such a title is refused, too
-    script = job_script(campaign, script_for(name), Asked(campaign="a b; c", slowpath=["slowpath"], minutes=1))
+    script = job_script(campaign, script_for(name), ScriptRequest(campaign="a b; c", slowpath=["slowpath"], minutes=1))
     assert controls_in(script) == set()
     assert "# t\\u000arm -rf ~ \\u001b[2J\n" in script
     assert "'a b; c'" in script

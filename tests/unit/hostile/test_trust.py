@@ -27,7 +27,7 @@ from slowpath.record.folder import RUN_SCHEMA, RunInfo, write_run
 from slowpath.record.plan_files import write_plan
 from slowpath.run import find_again, reopen
 from slowpath.run.engine.cache import Engine, EngineNote
-from slowpath.run.engine.whole import seal
+from slowpath.run.engine.usable import seal
 from slowpath.run.find_again import engine_again, mpi_again, stated
 from slowpath.run.reopen import Terms
 

@@ -13,10 +13,10 @@ from planted_results import Planted
 from moved import logs_of
 from slowpath.analyse.messages import messages
 from slowpath.core.results import Finding
+from slowpath.experiments.p2p.metrics import Messages
 from slowpath.experiments.registry import ROLES
 from slowpath.mpi import schedules
 from slowpath.mpi.message_graph import Schedule
-from slowpath.record.events import Messages
 from slowpath.slowpaths.collectives.scalings import scalings
 from slowpath.slowpaths.evaluate import findings
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from slowpath.core.cell_results import CellResult, RoleWitness
+from slowpath.core.finding_results import LawForecast, LawSource
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.campaign_text import CampaignText, CellsTable, EnvironmentTable
 from slowpath.diagnose.sides import Condition, condition
@@ -20,7 +21,6 @@ from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import ForecastTask, RivalTask, WitnessTask
 from slowpath.diagnose.user_states import findings_under
 from slowpath.findings.facts import Later
-from slowpath.stats.laws.found import Forecast, LawSource
 
 AS_FOUND = "default"  # the survey's environment that leaves the user's as it is
 ROUNDS = 2  # counts are the same in every launch; the second confirms it
@@ -116,7 +116,7 @@ def _predicted(results: Results, history: StepHistory) -> Later:
     """What was seen of the forecasts of the survey's laws; other runs have other laws."""
     if not history.measured or results is not history.measured[0].results:
         return {}
-    found: dict[LawSource, tuple[Forecast, ...]] = {}
+    found: dict[LawSource, tuple[LawForecast, ...]] = {}
     for one in history.measured:
         if isinstance(one.step.task, ForecastTask):
             found.update(later_of(one.step.task, one.results))

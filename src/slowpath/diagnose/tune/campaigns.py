@@ -9,8 +9,8 @@ from typing import Final
 from slowpath.diagnose.campaign_text import CampaignText, CellsTable, ContrastTable, EnvironmentTable, Values
 from slowpath.diagnose.places import Place
 from slowpath.diagnose.tune.request import TuneRequest
+from slowpath.mpi.forced_algorithms import environments
 from slowpath.mpi.guidelines import GUIDELINES
-from slowpath.mpi.tune.algorithms import environments
 from slowpath.mpi.tuning import Pick
 
 DEFAULT, TUNED = "default", "tuned"

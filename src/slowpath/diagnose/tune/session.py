@@ -25,7 +25,7 @@ from slowpath.report.rebuild import rebuild
 from slowpath.run.engine.meter import Tell
 from slowpath.run.execute import RunLimits
 from slowpath.run.measure import create, measure_prepared, resume
-from slowpath.run.prepare import Prepared, prepare
+from slowpath.run.prepare import PreparedRun, prepare
 from slowpath.run.progress import choose, duration
 from slowpath.run.reopen import Terms
 
@@ -74,7 +74,7 @@ class Session:
         *,
         rounds: int | None = None,
         dry: bool = False,
-    ) -> Prepared:
+    ) -> PreparedRun:
         """A step, in so many seconds.  Raises: UsageError, EnvironmentFailure."""
         request = self.request
         with tempfile.TemporaryDirectory(prefix="slowpath-tune-") as folder:
@@ -82,7 +82,7 @@ class Session:
             file.write_text(text.text, encoding="utf-8")
             return prepare(str(file), self.environ, self.tell, request.mpi, (ranks,), rounds, None, share_s, dry)
 
-    def first(self) -> Prepared:
+    def first(self) -> PreparedRun:
         """The first step, planned; the engine is built."""
         return self.prepared(choosing(self.request, self.bind(self.request.ranks[0])), self.request.ranks[0])
 
@@ -223,7 +223,7 @@ class Session:
         measure_prepared(run, prepared, limits, choose(self.quiet))
         return rebuild(run)
 
-    def _within(self, text: CampaignText, ranks: int, share_s: float | None) -> Prepared:
+    def _within(self, text: CampaignText, ranks: int, share_s: float | None) -> PreparedRun:
         """A step in its share of the budget; where that holds too few rounds, the fewest that say anything."""
         if share_s is None:
             return self.prepared(text, ranks)
@@ -237,7 +237,7 @@ class Session:
         return self.prepared(text, ranks, rounds=min(_LEAST_ROUNDS, text.rounds))
 
 
-def found_preload(prepared: Prepared) -> Path | None:
+def found_preload(prepared: PreparedRun) -> Path | None:
     """libslowpath-coll.so of the engine that measures."""
     engine = prepared.libraries[0].engine
     program = getattr(engine, "program", None)

@@ -69,7 +69,7 @@ def _content(path: Path, down_to: str) -> bytes:
 
 
 def refuse_twice(files: Sequence[Path]) -> None:
-    """Raises: RecordError: a log is named more than once."""
+    """Check that each log is named once.  Raises: RecordError: one is named more than once."""
     seen: set[str] = set()
     for file in files:
         real = os.path.realpath(file)

@@ -13,16 +13,55 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.files import write_atomically
+from slowpath.core.plan import Plan
+from slowpath.core.toml import table_text
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
 from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
 from slowpath.record.imports.conditions import Conditions, condition_words
 from slowpath.record.imports.printed import write_printed
-from slowpath.record.imports.source import cannot_write, kept_log, run_info
-from slowpath.record.imports.table import Table, TableLog
-from slowpath.record.imports.table_campaign import campaign_text
+from slowpath.record.imports.source import campaign_head, cannot_write, kept_log, printable, run_info
+from slowpath.record.imports.table import LogTable, TableLog
 from slowpath.record.imports.table_plan import PLACEMENT, Planned, build_plan, planned_cells
 from slowpath.record.plan_files import write_plan
 from slowpath.record.writing import Block, write_blocks
+
+# campaign.toml of imported tables: those rows that the engine can measure here, as a campaign.
+
+_MEASURES = (
+    "It measures what slowpath has an experiment for, with samples, under the launch conditions of this machine."
+)
+_NONE = "# None of the tables holds an operation that slowpath has an experiment for.\n"
+
+
+def campaign_text(plan: Plan, logs: Sequence[TableLog], cells: Sequence[Sequence[Planned]]) -> str:
+    """TOML that `plan.campaign` reads where there is a group: one group of cells a table."""
+    parts = [campaign_head(plan, "tables", _MEASURES)]
+    for log, group in zip(logs, cells, strict=True):
+        for table in log.tables:
+            mine = [cell for cell in group if cell.table is table]
+            if lengths := _lengths(table, mine):
+                parts.append(_group(log, mine, lengths))
+    return "\n".join(parts if len(parts) > 1 else [*parts, _NONE])
+
+
+def _lengths(table: LogTable, cells: Sequence[Planned]) -> list[str]:
+    """The lengths that the engine takes: put moves 8 bytes and multiples."""
+    if table.measure == "operation":
+        return []
+    every = dict.fromkeys(cell.row.message_bytes for cell in cells if cell.row.message_bytes is not None)
+    return [str(size) for size in every if table.measure != "put" or (size and size % 8 == 0)]
+
+
+def _group(log: TableLog, cells: Sequence[Planned], lengths: list[str]) -> str:
+    cell = cells[0].cell
+    parameters = {key: value for key, value in cell.parameters.items() if key != "message_bytes"}
+    group = {
+        "name": printable(f"{cell.group}, {cell.environment}"),
+        "experiment": cell.experiment,
+        "parameters": {**parameters, "message_bytes": lengths},
+    }
+    return table_text("cells", group, [f"from {printable(log.path.name)}"])
+
 
 _NO_CLOCK_NS = 0  # a log says how long things took, never when
 _MEAN = "a mean over all repetitions, in which a few interrupted ones weigh more than all others; no spread is known"
@@ -52,12 +91,12 @@ def write_tables(
         for log, label in zip(logs, labels, strict=True)
         for text in dict.fromkeys(text for table in log.tables for text in _missing(table))
     ]
-    missing += [f"{label}: stated at import: {condition_words(one)}" for label, one in stated.items()]
+    missing += [f"{label}: stated at import: {condition_words(condition)}" for label, condition in stated.items()]
     write_run(folder, run_info(plan, logs, campaign, _CONDITIONS, missing))
     return folder
 
 
-def _missing(table: Table) -> Iterator[str]:
+def _missing(table: LogTable) -> Iterator[str]:
     for what, why in table.missing.items():
         yield f"{table.benchmark}: {what.replace('_', ' ')}: {why}"
 
@@ -66,7 +105,7 @@ def _write_launch(folder: Path, number: int, log: TableLog, group: Sequence[Plan
     launch = launch_folder(folder, number)
     try:
         launch.mkdir()
-        write_blocks(launch / "samples.blk", (block for one in group for block in _blocks(number, one)))
+        write_blocks(launch / "samples.blk", (block for planned in group for block in _blocks(number, planned)))
     except OSError as error:
         raise cannot_write(launch, error) from error
     write_printed(launch, group)
@@ -76,24 +115,30 @@ def _write_launch(folder: Path, number: int, log: TableLog, group: Sequence[Plan
     write_launch(folder, LaunchInfo(number, 1, group[0].cell.environment, PLACEMENT, ended="ok"))
 
 
-def _blocks(launch: int, one: Planned) -> Iterator[Block]:
+def _blocks(launch: int, planned: Planned) -> Iterator[Block]:
     """The block of one row; none where it was skipped."""
-    sample = one.table.sample(one.row) if one.measured else None
+    sample = planned.table.sample(planned.row) if planned.measured else None
     if sample is not None:
-        yield Block(one.cell.cell, launch, "steady", [sample[0]], batch=sample[1], flags=("imported", "suspect"))
+        yield Block(planned.cell.cell, launch, "steady", [sample[0]], batch=sample[1], flags=("imported", "suspect"))
 
 
 def _events(launch: int, log: TableLog, group: Sequence[Planned]) -> Iterator[Event]:
-    ranks = max(one.table.ranks or 2 for one in group)
+    ranks = max(planned.table.ranks or 2 for planned in group)
     yield LaunchBegin(_NO_CLOCK_NS, launch, ranks)
     for line, text in log.notes:
         yield Note(_NO_CLOCK_NS, f"line {line}, not a table's: {text}")
     counts = {"ok": 0, "skipped": 0, "failed": 0}
-    for one in group:
-        status = "failed" if one.row.wrong else "skipped" if one.cell.skip else "ok"
+    for planned in group:
+        status = "failed" if planned.row.wrong else "skipped" if planned.cell.skip else "ok"
         counts[status] += 1
-        yield CellBegin(_NO_CLOCK_NS, one.cell.cell)
+        yield CellBegin(_NO_CLOCK_NS, planned.cell.cell)
         if status == "ok":
-            yield Note(_NO_CLOCK_NS, f"line {one.row.line}: {_MEAN}", one.cell.cell)
-        yield CellEnd(_NO_CLOCK_NS, one.cell.cell, status, one.row.wrong or one.cell.skip, batch=one.row.repetitions)
+            yield Note(_NO_CLOCK_NS, f"line {planned.row.line}: {_MEAN}", planned.cell.cell)
+        yield CellEnd(
+            _NO_CLOCK_NS,
+            planned.cell.cell,
+            status,
+            planned.row.wrong or planned.cell.skip,
+            batch=planned.row.repetitions,
+        )
     yield LaunchEnd(_NO_CLOCK_NS, counts["ok"], counts["skipped"], counts["failed"])

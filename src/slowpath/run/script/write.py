@@ -37,7 +37,7 @@ echo "report: $out/report.html"
 
 
 @dataclass(frozen=True)
-class Asked:
+class ScriptRequest:
     """What a script is for.
 
     campaign: name or absolute path, as the job is to call it.  slowpath: words that start it.  nodes: None: what the
@@ -55,7 +55,7 @@ class Asked:
     modules: Sequence[str] = ()
 
 
-def job_script(campaign: Campaign, script: JobScript, asked: Asked) -> str:
+def job_script(campaign: Campaign, script: JobScript, asked: ScriptRequest) -> str:
     """The text of the script, to be submitted by whoever wants to."""
     ranks = max(asked.ranks or campaign.ranks)
     nodes = asked.nodes or most_nodes(campaign.placements)

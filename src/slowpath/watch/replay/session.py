@@ -12,7 +12,7 @@ from slowpath.run.cores import allocated_nodes, allowed_cores
 from slowpath.run.engine.meter import Tell
 from slowpath.run.execute import RunLimits
 from slowpath.run.measure import create, measure_prepared
-from slowpath.run.prepare import Prepared, prepare
+from slowpath.run.prepare import PreparedRun, prepare
 from slowpath.run.progress import choose
 from slowpath.watch.analysis import Watched
 from slowpath.watch.collective_prices import CollectiveQuestion, collective_words
@@ -32,7 +32,7 @@ def prepared_for(
     rounds: int | None,
     budget_s: float,
     dry: bool,
-) -> tuple[Prepared, str]:
+) -> tuple[PreparedRun, str]:
     """What would be measured, and the campaign's text.
 
     Args:   mpi: as the user names the program's MPI; None: it is searched.  dry: nothing is compiled.
@@ -64,7 +64,7 @@ def _with_cores(asked: Sequence[CollectiveQuestion], cores: int) -> tuple[list[C
 
 
 def measured(
-    watch: Path, prepared: Prepared, command: list[str], cell_timeout_s: float, budget_s: float, quiet: bool
+    watch: Path, prepared: PreparedRun, command: list[str], cell_timeout_s: float, budget_s: float, quiet: bool
 ) -> Path:
     """Measure into a new folder of the watch.  Raises: Interrupted, EnvironmentFailure; what was measured is kept."""
     run = next_price_folder(watch)
