@@ -39,7 +39,7 @@ def command(
     FOLDER holds run folders or results files (.json), at any depth; they are only read. Runs of unlike machines never
     share a series. A change of level takes 7 runs or more, and is a candidate while only the last one shows it.
 
-    Exit codes: 0, also where runs were left out, each with its reason; 2 wrong usage, 4 no run can be used.
+    Exit codes: 0 even if runs were left out, which are named with their reasons; 2 wrong usage; 4 no run can be used.
     """
     import msgspec
 

@@ -13,7 +13,7 @@ import planted_runs as planted
 import pytest
 from msgspec.structs import replace
 
-from slowpath.cli.gate_remeasure import RemeasureOptions, measured_again
+from slowpath.cli.gate import RemeasureOptions, measured_again
 from slowpath.compare import remeasure
 from slowpath.compare.gate import gate
 from slowpath.compare.read import Source
