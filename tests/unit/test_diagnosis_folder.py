@@ -10,8 +10,7 @@ import pytest
 
 import slowpath
 from slowpath.cli.main import exit_code
-from slowpath.compare.files import read_all
-from slowpath.compare.read import read_source
+from slowpath.compare.read import read_all, read_source
 from slowpath.core.errors import RecordError
 from slowpath.diagnose.rebuild import contrasts_csv
 from slowpath.diagnose.records import SCHEMA, Diagnosis, DiagnosisStep, write_diagnosis

@@ -64,7 +64,7 @@ def command(
     baseline, run = read_source(a), read_source(b)
     found = compare(baseline, run, minimum_effect, metrics, phases_of(phase))
     if html is not None:
-        from slowpath.compare.html import render_comparison_html
+        from slowpath.compare.comparison_page import render_comparison_html
         from slowpath.core.files import write_atomically
 
         write_atomically(html, render_comparison_html(found, baseline.results, run.results))
@@ -76,13 +76,13 @@ def command(
     if as_json or format == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
     elif format == "csv":
-        from slowpath.compare.table import render_csv
+        from slowpath.compare.comparison_text import render_csv
 
         for doubt in found.doubts:
             click.echo(f"not alike: {doubt.kind}: {doubt.reason}", err=True)
         click.echo(render_csv(found).rstrip("\n"))
     else:
-        from slowpath.compare.text import render_comparison
+        from slowpath.compare.comparison_text import render_comparison
 
         click.echo(render_comparison(found).rstrip("\n"))
     return 0

@@ -32,9 +32,9 @@ def write_openmetrics(file: Path, folder: Path, findings: Sequence[Finding], res
     Args:   results: results of the run. None makes them from the folder.
     """
     from slowpath.compare.export.openmetrics import render_run, write
-    from slowpath.compare.read import Source, read_source
+    from slowpath.compare.read import RunSource, read_source
 
-    write(file, render_run(Source(folder, results, folder) if results else read_source(folder), findings))
+    write(file, render_run(RunSource(folder, results, folder) if results else read_source(folder), findings))
 
 
 def exit_code_of(*every: Results) -> int:

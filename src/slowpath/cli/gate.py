@@ -26,7 +26,7 @@ from slowpath.core.errors import UsageError
 
 if TYPE_CHECKING:
     from slowpath.compare.gate import Gate
-    from slowpath.compare.read import Source
+    from slowpath.compare.read import RunSource
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,7 @@ def run_self_test(run: Path, options: SelfTestOptions, minimum_effect: float, as
     import msgspec
 
     from slowpath.compare.read import read_source
-    from slowpath.compare.self_test import self_test
-    from slowpath.compare.self_test_text import render_self_test
+    from slowpath.compare.self_test import render_self_test, self_test
 
     source = read_source(run)
     found = self_test(source, options.launches, options.slowdown, options.trials, minimum_effect, options.seed)
@@ -124,7 +123,7 @@ def remeasure_options(name: str) -> Decorator:
     )
 
 
-def measured_again(found: Gate, run: Source, baseline: Source, options: RemeasureOptions) -> Gate:
+def measured_again(found: Gate, run: RunSource, baseline: RunSource, options: RemeasureOptions) -> Gate:
     """Measure the flagged rows of a gate again, and return the gate with the fresh values."""
     from slowpath.compare.gate import flagged, not_again, with_again
     from slowpath.compare.remeasure import find_sides, judge_again, measure_again, plan_again, refusal
@@ -267,11 +266,11 @@ def _kinds(words: tuple[str, ...]) -> list[str]:
 def _print(found: Gate, format: str) -> None:
     import msgspec
 
-    from slowpath.compare.export import github
-    from slowpath.compare.text import render_gate
+    from slowpath.compare.comparison_text import render_gate
+    from slowpath.compare.export.gate_formats import render_github_commands, render_github_summary
 
     if format == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
         return
-    render = {"text": render_gate, "markdown": github.summary, "github": github.commands}[format]
+    render = {"text": render_gate, "markdown": render_github_summary, "github": render_github_commands}[format]
     click.echo(render(found).rstrip("\n"))

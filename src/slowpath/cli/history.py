@@ -43,19 +43,19 @@ def command(
     """
     import msgspec
 
-    from slowpath.compare.files import read_all
     from slowpath.compare.history import history
+    from slowpath.compare.read import read_all
 
     sources, left_out = read_all(folder)
     found = history(str(folder), sources, left_out, minimum_effect, metrics, phases_of(phase), by)
     if as_json or format == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
     elif format == "svg":
-        from slowpath.compare.history_svg import render_svg
+        from slowpath.compare.history_views import render_svg
 
         click.echo(render_svg(found).rstrip("\n"))
     else:
-        from slowpath.compare.history_text import render_history
+        from slowpath.compare.history_views import render_history
 
         click.echo(render_history(found).rstrip("\n"))
     return 0

@@ -11,7 +11,7 @@ import click
 from slowpath.cli.options import json_option, minimum_effect_option
 
 if TYPE_CHECKING:
-    from slowpath.compare.read import Source
+    from slowpath.compare.read import RunSource
 
 _IN = click.option(
     "--in",
@@ -38,8 +38,8 @@ def command() -> None:
 def add(runs: tuple[Path, ...], folder: Path | None) -> int:
     """Keep the results of RUNS as references. Only complete runs of slowpath run are accepted."""
     from slowpath.compare.read import read_source
-    from slowpath.compare.reference_store import add as keep
-    from slowpath.compare.reference_store import references_folder
+    from slowpath.compare.reference import add as keep
+    from slowpath.compare.reference import references_folder
 
     for run in runs:
         click.echo(keep(read_source(run), folder or references_folder()))
@@ -74,8 +74,7 @@ def show(run: Path, folder: Path | None, minimum_effect: float, as_json: bool) -
     import msgspec
 
     from slowpath.compare.read import read_source, require_measured
-    from slowpath.compare.reference import hold
-    from slowpath.compare.reference_text import render_reference
+    from slowpath.compare.reference import hold, render_reference
 
     found = hold(require_measured(read_source(run)), _read(folder), minimum_effect)
     if as_json:
@@ -85,8 +84,8 @@ def show(run: Path, folder: Path | None, minimum_effect: float, as_json: bool) -
     return 0
 
 
-def _read(folder: Path | None) -> list[Source]:
-    from slowpath.compare.reference_store import read_references, references_folder
+def _read(folder: Path | None) -> list[RunSource]:
+    from slowpath.compare.reference import read_references, references_folder
 
     found, left_out = read_references(folder or references_folder())
     for line in left_out:
