@@ -19,7 +19,7 @@ def command(run: Path) -> int:
     """
     import sys
 
-    from slowpath.report.samples_csv import write_samples_csv
+    from slowpath.report.samples import write_samples_csv
 
     write_samples_csv(run, sys.stdout, lambda line: click.echo(line, err=True))
     return 0

@@ -15,10 +15,10 @@ from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
 from slowpath.report import page
-from slowpath.report.figure import Figure, Table
+from slowpath.report.figure import Figure, FigureTable
 from slowpath.report.svg import over_n, size_curves
-from slowpath.report.svg.over_n import Axes, Series
-from slowpath.report.svg.size_curves import Curve, Point
+from slowpath.report.svg.over_n import OrderAxes, OrderSeries
+from slowpath.report.svg.size_curves import SizeCurve, SizePoint
 
 FEWEST = 2  # points that make a curve
 CURVE_HEAD = ["", "A", "Interval", "B", "Interval", "B over A", "Verdict"]
@@ -39,12 +39,14 @@ class _Swept:
 
 
 def _over_order(both: Both, unit: str, y_title: str, title: str) -> Markup | None:
-    series = [Series(name, tuple(spots)) for name, spots in zip("AB", both, strict=True)]
-    return over_n.chart(series, Axes(y_title, unit), title)
+    series = [OrderSeries(name, tuple(spots)) for name, spots in zip("AB", both, strict=True)]
+    return over_n.chart(series, OrderAxes(y_title, unit), title)
 
 
 def _over_bytes(both: Both, unit: str, y_title: str, title: str) -> Markup | None:
-    curves = [Curve(name, tuple(Point(*spot) for spot in spots)) for name, spots in zip("AB", both, strict=True)]
+    curves = [
+        SizeCurve(name, tuple(SizePoint(*spot) for spot in spots)) for name, spots in zip("AB", both, strict=True)
+    ]
     return size_curves.chart(curves, unit, title)
 
 
@@ -111,7 +113,7 @@ def _panels(
     ]
     unit = rows[0].unit
     times = _both(places, sides, lambda estimate: (estimate.value, estimate.interval))
-    table = Table(list(CURVE_HEAD), [_line(swept.words(n), row, *side) for n, row, side in
+    table = FigureTable(list(CURVE_HEAD), [_line(swept.words(n), row, *side) for n, row, side in
                                zip(places, ordered, sides, strict=True)])  # fmt: skip
     y_title = "time" if unit == "s" else fmt.metric_name(rows[0].metric)
     if picture := swept.draw(times, unit, y_title, title):
@@ -170,5 +172,5 @@ def render_comparison_html(found: Comparison, a: Results, b: Results) -> str:
         found=found,
         headline=f"B against A: {counts(found)}",
         panels=figures(found, a, b),
-        rows=Table(list(HEAD), rows),
+        rows=FigureTable(list(HEAD), rows),
     )

@@ -45,7 +45,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Samples:
+class RecordedBlock:
     """One block of the record: what a rank timed, undivided.
 
     duration_ns: int64, shape (n,), nanoseconds of `batch` operations each. start_ns: int64, shape (n,), on that node's
@@ -68,7 +68,7 @@ class Samples:
         return {**self.__dict__, "duration_ns": self.duration_ns.tolist(), "start_ns": start}
 
 
-class Cell:
+class RunCell:
     """One cell: what was measured at one point. `to_dict` is its entry in results.json (docs/reference/results.md)."""
 
     def __init__(self, run: Run, entry: CellResult) -> None:
@@ -86,7 +86,7 @@ class Cell:
         self.parameters = dict(entry.parameters)
 
     def __repr__(self) -> str:
-        return f"<Cell {self.number} {self.label!r} {self.status}>"
+        return f"<RunCell {self.number} {self.label!r} {self.status}>"
 
     @property
     def metrics(self) -> list[str]:
@@ -125,7 +125,7 @@ class Cell:
 
     def samples(
         self, phase: str | None = None, launch: int | None = None, rank: int | None = None
-    ) -> Iterator[Samples]:
+    ) -> Iterator[RecordedBlock]:
         """Blocks of this cell as recorded, one at a time; None: of every phase, launch, rank. Bad launches included."""
         for record in self._run.launches:
             index = record.blocks
@@ -134,7 +134,7 @@ class Cell:
             with opened(index.path) as descriptor:
                 for i in index.select(cell=self.number, rank=rank, phase=phase):
                     head, read = index.headers[i], read_from(descriptor, index, int(i))
-                    yield Samples(
+                    yield RecordedBlock(
                         record.info.launch,
                         int(head["rank"]),
                         index.phase(int(i)),
@@ -156,7 +156,7 @@ class Cell:
         return name or next(iter(self.metrics), None)
 
 
-class Side:
+class RunContrastSide:
     """One side of a contrast: a cell in one phase. value: of the contrast's axis there.  value_s: its time; None: the
     contrast was not measured.
     """
@@ -168,15 +168,15 @@ class Side:
         self.value_s = value_s
 
     def __repr__(self) -> str:
-        return f"<Side {self.value!r} {self.phase}>"
+        return f"<RunContrastSide {self.value!r} {self.phase}>"
 
     @property
-    def cell(self) -> Cell:
+    def cell(self) -> RunCell:
         """With its parameters, MPI and placement."""
         return self._run.cell(self._cell)
 
 
-class Contrast:
+class RunContrast:
     """b against a, which differ in one thing. `to_dict` is its entry in results.json (docs/reference/results.md)."""
 
     def __init__(self, run: Run, entry: ContrastResult) -> None:
@@ -185,8 +185,8 @@ class Contrast:
         self.group = entry.group
         self.axis = entry.axis
         self.metric = entry.metric
-        self.a = Side(run, entry.a, entry.a_value_s)
-        self.b = Side(run, entry.b, entry.b_value_s)
+        self.a = RunContrastSide(run, entry.a, entry.a_value_s)
+        self.b = RunContrastSide(run, entry.b, entry.b_value_s)
         self.question = entry.question
         self.verdict: str | None = entry.verdict
         self.reason = entry.reason
@@ -195,7 +195,7 @@ class Contrast:
         self.interval = entry.interval
 
     def __repr__(self) -> str:
-        return f"<Contrast {self.id!r} {self.verdict}>"
+        return f"<RunContrast {self.id!r} {self.verdict}>"
 
     @property
     def pairs_s(self) -> NDArray[np.float64]:
@@ -236,21 +236,21 @@ class Run:
         return build_results(self.path)
 
     @cached_property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[RunCell]:
         """All cells, by number."""
-        return [Cell(self, entry) for entry in self.results.cells]
+        return [RunCell(self, entry) for entry in self.results.cells]
 
     @cached_property
-    def contrasts(self) -> list[Contrast]:
+    def contrasts(self) -> list[RunContrast]:
         """All contrasts, in the order of the campaign."""
-        return [Contrast(self, entry) for entry in self.results.contrasts]
+        return [RunContrast(self, entry) for entry in self.results.contrasts]
 
     @property
     def findings(self) -> list[Finding]:
         """Slow paths by name (docs/reference/findings.md), typed; `msgspec.to_builtins(finding)` gives plain values."""
         return self.results.findings
 
-    def cell(self, which: int | str) -> Cell:
+    def cell(self, which: int | str) -> RunCell:
         """The cell of this number or label.  Raises: UsageError if there is none."""
         for cell in self.cells:
             if which in (cell.number, cell.label):
@@ -294,7 +294,7 @@ class Run:
         return _plain(self.results)
 
 
-def _plain(one: Result) -> Json:
+def _plain(result: Result) -> Json:
     """As json.load returns it from results.json."""
-    found: Json = msgspec.json.decode(msgspec.json.encode(one))
+    found: Json = msgspec.json.decode(msgspec.json.encode(result))
     return found

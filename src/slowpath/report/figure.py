@@ -16,7 +16,7 @@ K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TrackRow:
     """One row of a chart of tracks: words, picture, numbers."""
 
     label: str
@@ -27,7 +27,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FigureTable:
     """The numbers of a figure."""
 
     head: list[str]
@@ -40,9 +40,9 @@ class Figure:
 
     title: str
     group: str
-    table: Table
+    table: FigureTable
     axis: Markup | None = None
-    rows: list[Row] = field(default_factory=list)
+    rows: list[TrackRow] = field(default_factory=list)
     picture: Markup | None = None
 
 

@@ -94,9 +94,9 @@ def percent(share: float | None, places: int = 1) -> str:
     return MISSING if share is None else f"{100 * share:.{places}f} %"
 
 
-def plural(count: int, one: str, many: str | None = None) -> str:
+def plural(count: int, singular: str, many: str | None = None) -> str:
     """`1 launch`, `8 launches`."""
-    word = one if count == 1 else many or (f"{one}es" if one.endswith("ch") else f"{one}s")
+    word = singular if count == 1 else many or (f"{singular}es" if singular.endswith("ch") else f"{singular}s")
     return f"{count} {word}"
 
 

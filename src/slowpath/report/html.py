@@ -8,7 +8,7 @@ from typing import Any
 
 from slowpath.core.clean import text
 from slowpath.core.results import Results
-from slowpath.report import page, samples, view_cells, view_contrasts, view_curves, view_findings, view_run
+from slowpath.report import page, samples, view_cells, view_contrasts, view_findings, view_run
 from slowpath.report.shown import FEWER, PAGE_BYTES, samples_budget, shown_cells
 from slowpath.report.studies import views_of
 from slowpath.report.view_node_pairs import pair_figures
@@ -23,7 +23,7 @@ def _labels(results: Results) -> dict[int, str]:
     return {cell: labels[cell] for cell in dict.fromkeys([*sides, *labels]) if cell in labels}
 
 
-def render_html(results: Results, series: Iterable[samples.Series] = ()) -> str:
+def render_html(results: Results, series: Iterable[samples.SampleSeries] = ()) -> str:
     """The whole page, smaller than a megabyte whatever the run.
 
     Args: results: as docs/reference/results.md.  series: raw samples for the explorer, which says so if there are none.
@@ -57,11 +57,11 @@ def _shown(results: Results, most: int) -> dict[str, Any]:
         "node_pairs": pair_figures(results),
         "groups": groups,
         "anchor": view_contrasts.anchor,
-        "known": {one.id for one in results.contrasts if view_contrasts.anchor(one.id) in rows},
+        "known": {contrast.id for contrast in results.contrasts if view_contrasts.anchor(contrast.id) in rows},
         "cells": len(results.cells),
         "known_cells": {cell.cell for cell in few.cells},
         "first": view_cells.first_figures(few),
-        "curves": view_curves.curve_figures(results),
+        "curves": view_cells.curve_figures(results),
         "spread": view_cells.distribution_figures(few),
         "skipped": view_run.skipped_groups(results),
         "embedded_json": page.embedded_json,

@@ -26,7 +26,7 @@ Value = str | int | float | None
 
 
 @dataclass(frozen=True)
-class Kind:
+class TableKind:
     """A table that OSU prints. column: its second one.  means: what a value is.  pattern, metric: of the cells."""
 
     name: str
@@ -38,7 +38,7 @@ class Kind:
     means: str
 
 
-LATENCY = Kind(
+LATENCY = TableKind(
     "latency",
     "ping_pong",
     "half_round_trip_latency_s",
@@ -47,7 +47,7 @@ LATENCY = Kind(
     "us",
     "Latency: half a round trip, median over launches of the median over samples (osu_latency prints a mean)",
 )
-BANDWIDTH = Kind(
+BANDWIDTH = TableKind(
     "bandwidth",
     "windowed",
     "time_per_message_s",
@@ -60,7 +60,7 @@ KINDS = (LATENCY, BANDWIDTH)
 
 
 @dataclass(frozen=True)
-class Row:
+class OsuRow:
     """interval: None: none can be given, since there are too few launches. value, interval: in the table's unit."""
 
     size_bytes: int
@@ -70,15 +70,15 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class OsuTable:
     """One kind of cells that differ in the message's length alone. where: what sets it apart, name -> value."""
 
-    kind: Kind
+    kind: TableKind
     where: Mapping[str, str]
-    rows: Sequence[Row]
+    rows: Sequence[OsuRow]
 
 
-def tables_of(results: Results, kinds: Sequence[Kind] = KINDS) -> list[Table]:
+def tables_of(results: Results, kinds: Sequence[TableKind] = KINDS) -> list[OsuTable]:
     """All of a run.  Raises: UsageError: it has no cells of these kinds."""
     found = [table for kind in kinds for table in _of_kind(one_line(results.cells), kind)]
     if not found:
@@ -87,13 +87,13 @@ def tables_of(results: Results, kinds: Sequence[Kind] = KINDS) -> list[Table]:
     return found
 
 
-def _of_kind(cells: Sequence[CellResult], kind: Kind) -> list[Table]:
-    groups: dict[tuple[tuple[str, str], ...], dict[int, Row]] = {}
+def _of_kind(cells: Sequence[CellResult], kind: TableKind) -> list[OsuTable]:
+    groups: dict[tuple[tuple[str, str], ...], dict[int, OsuRow]] = {}
     for cell in cells:
         row = _row(cell, kind)
         if row is not None:  # the same cell in two groups of a campaign: the first speaks
             groups.setdefault(tuple(_conditions(cell).items()), {}).setdefault(row.size_bytes, row)
-    return [Table(kind, dict(where), [rows[size] for size in sorted(rows)]) for where, rows in groups.items()]
+    return [OsuTable(kind, dict(where), [rows[size] for size in sorted(rows)]) for where, rows in groups.items()]
 
 
 def _conditions(cell: CellResult) -> dict[str, str]:
@@ -102,17 +102,17 @@ def _conditions(cell: CellResult) -> dict[str, str]:
     return {"mpi": cell.mpi or "", "environment": cell.environment, "placement": cell.placement, **shared}
 
 
-def _row(cell: CellResult, kind: Kind) -> Row | None:
+def _row(cell: CellResult, kind: TableKind) -> OsuRow | None:
     if cell.experiment != "p2p" or cell.parameters.get("pattern") != kind.pattern or cell.copy != 1:
         return None
     found, size = cell.estimate(kind.metric, "steady"), cell.parameters.get("message_bytes")
     value, interval = _value(found, kind) if found is not None else (None, None)
     if found is None or value is None or size is None:  # an imported cell has what its log states
         return None
-    return Row(int(size), value, interval, found.launches)
+    return OsuRow(int(size), value, interval, found.launches)
 
 
-def _value(found: MetricEstimate, kind: Kind) -> tuple[float | None, Interval | None]:
+def _value(found: MetricEstimate, kind: TableKind) -> tuple[float | None, Interval | None]:
     if kind is LATENCY:
         return found.value / US, _scaled(found.interval, US)
     rate = found.bandwidth_bytes_per_s
@@ -124,21 +124,21 @@ def _scaled(interval: Interval | None, unit: float) -> Interval | None:
 
 
 @cleaned
-def as_text(results: Results, tables: Sequence[Table]) -> str:
+def as_text(results: Results, tables: Sequence[OsuTable]) -> str:
     """Tables one after the other, each with what OSU's programs leave to the reader in its head."""
     apart = {kind: _apart([table for table in tables if table.kind is kind]) for kind in KINDS}
     return "\n\n".join("\n".join(_lines(results, table, apart[table.kind])) for table in tables) + "\n"
 
 
-def _apart(tables: Sequence[Table]) -> set[str]:
+def _apart(tables: Sequence[OsuTable]) -> set[str]:
     """Conditions in which tables of one kind differ."""
     names = dict.fromkeys(name for table in tables for name in table.where)
     return {name for name in names if len({table.where.get(name) for table in tables}) > 1}
 
 
-def _lines(results: Results, table: Table, apart: set[str]) -> list[str]:
+def _lines(results: Results, table: OsuTable, apart: set[str]) -> list[str]:
     kind, run = table.kind, results.run
-    identity = next((one for one in run.mpis if one.mpi == table.where["mpi"]), run.mpi)
+    identity = next((mpi for mpi in run.mpis if mpi.mpi == table.where["mpi"]), run.mpi)
     named = ["environment", "placement", *sorted(apart - {"mpi", "environment", "placement", "in_flight"})]
     where = ", ".join(f"{name} {table.where[name]}" for name in named if table.where.get(name))
     in_flight = f", {table.where['in_flight']} in flight" if kind is BANDWIDTH and "in_flight" in table.where else ""
@@ -152,7 +152,7 @@ def _lines(results: Results, table: Table, apart: set[str]) -> list[str]:
     return [*head, f"{'# Size':<16}{column}", *(_line(row) for row in table.rows)]
 
 
-def _line(row: Row) -> str:
+def _line(row: OsuRow) -> str:
     low, high = row.interval or (float("nan"), float("nan"))
     return f"{row.size_bytes:<16}{_number(row.value):>18}{_number(low):>18}{_number(high):>18}{row.launches:>12}"
 
@@ -161,7 +161,7 @@ def _number(value: float) -> str:
     return f"{value:.2f}" if abs(value) >= 100 else f"{value:.3f}"
 
 
-def as_records(results: Results, tables: Sequence[Table]) -> list[dict[str, Value]]:
+def as_records(results: Results, tables: Sequence[OsuTable]) -> list[dict[str, Value]]:
     """One flat row a value, for JSON and CSV; low and high are None where no interval can be given."""
     return [
         {

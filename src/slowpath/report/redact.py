@@ -15,6 +15,7 @@ import platform
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,124 @@ from slowpath.analyse.about import without_secrets
 from slowpath.core.diagnosis_folder import is_diagnosis
 from slowpath.core.errors import RecordError
 from slowpath.core.files import cannot, open_regular, read_bytes
+from slowpath.core.known_secrets import KnownSecrets
 from slowpath.core.limits import MIB, limit_bytes
 from slowpath.core.results import Results
+from slowpath.core.whole import whole_number
 from slowpath.record.folder import SUPERSEDED, create_run_folder, read_run
 from slowpath.record.owner import OWNER_FOLDER
 from slowpath.record.witness import CONTROL_VARIABLES, PERFORMANCE_VARIABLES
-from slowpath.report.gather_names import Names
-from slowpath.report.stand_ins import Redactor
+from slowpath.report.stand_ins import FILE, PATH, STAND_IN, Redactor
+
+_HOME = re.compile(r"/(?:home|users|people|Users|u)/([\w.-]+)")
+_TILDE = re.compile(r"(?<![\w./-])~([A-Za-z_][\w.-]*)/")
+_AT = re.compile(r"\b([A-Za-z_][\w.-]*)@([A-Za-z0-9][\w.-]*)")
+_URL_HOST = re.compile(r"\b[a-z][a-z+.-]*://(?:[^\s/@]*@)?([A-Za-z][\w.-]*)")
+_DEVICE_LINE = re.compile(r"\bPid +\d+ on +(\S+) device\b")  # nccl-tests
+_USER_VARIABLES = ("USER", "LOGNAME", "SLURM_JOB_USER", "SLURM_JOB_ACCOUNT", "PBS_O_LOGNAME", "SLURM_SUBMIT_USER")
+_HOST_VARIABLES = ("HOSTNAME", "SLURMD_NODENAME", "SLURM_SUBMIT_HOST", "SLURM_TOPOLOGY_ADDR", "PBS_O_HOST")
+_HOST_FIELDS = frozenset(("host", "hostname", "node", *_HOST_VARIABLES))
+_HOST_LISTS = frozenset(("hosts", "nodes", "nodelist"))
+_PATH_FIELDS = frozenset(("argv", "command", "folder", "prefix", "mpiexec", "path", "log"))
+_MOST_NODES = 65536  # of one range: no machine has more, a damaged record may
+# Names of runs and campaigns that Slowpath gives itself.
+_OWN_NAME = re.compile(r"[a-z-]+-\d{8}-\d{6}(?:-\d+)?|imported-[0-9a-f]+|\d\d+-[a-z]+")
+_QUOTED = re.compile(r"(['\"`])((?:~|\.{1,2})?/[^'\"`\n]{1,1000})\1")
+
+
+@dataclass
+class Names:
+    """What is to be replaced; filled file by file."""
+
+    hosts: set[str] = field(default_factory=set)
+    users: set[str] = field(default_factory=set)
+    paths: set[str] = field(default_factory=set)
+    files: set[str] = field(default_factory=set)
+    exact: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
+    variables: dict[str, str] = field(default_factory=dict)  # whose secrets are taken out of all else
+    _seen: set[str] = field(default_factory=set)
+
+    def redactor(self, also: tuple[str, ...] = ()) -> Redactor:
+        """What replaces them."""
+        # The short name of a host is a name of it as well; that of the server of a mail address is a word like others.
+        short = {host.split(".")[0] for host in self.hosts if not re.fullmatch(r"[\d.]+", host)}
+        secrets = KnownSecrets(self.variables).text
+        return Redactor(self.hosts | short, self.users, also, self.paths, self.files, self.exact, self.taken, secrets)
+
+    def add_text(self, text: str) -> None:
+        """All that the form of a text shows."""
+        self.users |= {found[1] for found in _HOME.finditer(text)} | {found[1] for found in _TILDE.finditer(text)}
+        for user, host in _AT.findall(text):
+            if re.fullmatch(r"v?[\d.]+", host) is None or host.count(".") == 3:  # openmpi@4.1.6 is no user
+                self.users.add(user)
+                self.hosts.add(host.rstrip("."))
+        self.hosts |= {found[1] for found in _DEVICE_LINE.finditer(text)}
+        self.hosts |= {found[1].rstrip(".") for found in _URL_HOST.finditer(text)}
+        self.paths |= {found[2].rstrip("/") for found in _QUOTED.finditer(text)}
+        for found in PATH.finditer(text):
+            self.paths.update(path.rstrip("./") for path in re.split("[,=]", found[0]) if "/" in path)
+        self.taken.update(STAND_IN.findall(text))
+
+    def add_run(self, info: Any) -> None:
+        """The name that a user gave a run by that of its folder."""
+        name = info.get("id") if isinstance(info, dict) else None
+        if isinstance(name, str) and not _OWN_NAME.fullmatch(name):
+            self.exact.add(name)
+
+    def add_value(self, value: Any, key: str = "") -> None:
+        """All that the fields of a decoded JSON value hold."""
+        if isinstance(value, dict):
+            if key == "variables":
+                self.variables |= {name: item for name, item in value.items() if isinstance(item, str)}
+            for name, item in value.items():
+                self.add_value(item, "hosts" if (key, name) == ("allocation", "names") else name)
+        elif isinstance(value, list):
+            for item in value:
+                self.add_value(item, key)
+                if key in _HOST_LISTS and isinstance(item, str):
+                    self.hosts.add(item)
+        elif isinstance(value, str) and value:
+            self._add_string(value, key)
+
+    def _add_string(self, value: str, key: str) -> None:
+        if value not in self._seen:  # most values of a record are few words, many times
+            self._seen.add(value)
+            self.add_text(value)
+        if key in _HOST_FIELDS:
+            self.hosts.add(value)
+        elif key in _USER_VARIABLES:
+            self.users.add(value)
+        elif "NODELIST" in key or key in ("nodelist", "nodes"):
+            self.hosts.update(expanded(value))
+        if key in _PATH_FIELDS:
+            self._add_path(value.partition("=")[2] if value.startswith("-") and "=" in value else value)
+        elif key.isupper() and re.match(r"[~.]{0,2}/", value):
+            self.paths.update(path.rstrip("/") for path in value.split(":") if "/" in path)
+
+    def _add_path(self, value: str) -> None:
+        """One word of a command, or a folder: all of it is one path, whatever is in it."""
+        if "/" in value and "://" not in value:
+            name, equals, rest = value.partition("=")
+            self.paths.add((rest if equals and "/" not in name else value).rstrip("/"))
+        elif FILE.fullmatch(value):
+            self.files.add(value)
+
+
+def expanded(nodelist: str) -> Iterator[str]:
+    """`gpu[01-03,07]` -> gpu01, gpu02, gpu03, gpu07, and the list itself."""
+    yield nodelist
+    for found in re.finditer(r"([\w.-]+)(?:\[([\d,-]+)\])?", nodelist):
+        if not found[2]:
+            yield found[1]
+            continue
+        for part in found[2].split(","):
+            first, _, last = part.partition("-")
+            begin, end = whole_number(first), whole_number(last or first)
+            if begin is not None and end is not None:
+                numbers = range(begin, min(end, begin + _MOST_NODES) + 1)
+                yield from (f"{found[1]}{n:0{len(first)}d}" for n in numbers)
+
 
 NOTE = (
     "Redacted: names of hosts, users, folders and files, and network addresses were replaced by stand-ins, the same "
@@ -146,7 +258,7 @@ def _files(run: Path, tell: Tell) -> list[Path]:
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
     """What lies in a run folder and its own folders, in the order of names."""
     try:
-        entries = sorted(os.scandir(folder), key=lambda one: one.name)
+        entries = sorted(os.scandir(folder), key=lambda path: path.name)
     except OSError as error:
         raise RecordError(f"{folder}: cannot be read: {error.strerror or error}; make it readable first") from error
     if any(entry.name == SUPERSEDED for entry in entries):

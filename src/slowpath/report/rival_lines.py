@@ -12,5 +12,5 @@ _ORDER = ("true", "standing", "refuted")
 
 def rival_lines(rivals: Sequence[Rival]) -> list[str]:
     """`rival refuted: cold cache: with the message's bytes in the caches, ...`, what is open or true first."""
-    ordered = sorted(rivals, key=lambda one: _ORDER.index(one.state))
-    return [f"rival {one.state}: {one.name}: {one.text}" for one in ordered]
+    ordered = sorted(rivals, key=lambda rival: _ORDER.index(rival.state))
+    return [f"rival {rival.state}: {rival.name}: {rival.text}" for rival in ordered]

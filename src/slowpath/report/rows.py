@@ -33,10 +33,16 @@ def estimate_rows(results: Results) -> list[Row]:
     """One for each cell, metric and phase. Columns of parameters are those of all cells; None: the cell has none."""
     parameters = dict.fromkeys(name for cell in results.cells for name in cell.parameters)
     return [
-        {**_cell(cell, parameters, results), "metric": metric, "phase": phase, "unit": entry.unit, **_estimate(one)}
+        {
+            **_cell(cell, parameters, results),
+            "metric": metric,
+            "phase": phase,
+            "unit": entry.unit,
+            **_estimate(estimate),
+        }
         for cell in results.cells
         for metric, entry in cell.metrics.items()
-        for phase, one in entry.phases.items()
+        for phase, estimate in entry.phases.items()
     ]
 
 
@@ -65,14 +71,14 @@ def _number(text: str | None) -> str | int | float | None:
     return text
 
 
-def _estimate(one: MetricEstimate) -> Row:
-    low, high = _ends(one.interval)
+def _estimate(estimate: MetricEstimate) -> Row:
+    low, high = _ends(estimate.interval)
     return {
-        "value": one.value,
+        "value": estimate.value,
         "interval_low": low,
         "interval_high": high,
-        "interval_kind": one.interval_kind,
-        **{name: getattr(one, name) for name in _ESTIMATE},
+        "interval_kind": estimate.interval_kind,
+        **{name: getattr(estimate, name) for name in _ESTIMATE},
     }
 
 
@@ -82,24 +88,24 @@ def contrast_rows(results: Results) -> list[Row]:
 
 
 def _contrasts(results: Results) -> Iterator[Row]:
-    for one in results.contrasts:
-        low, high = _ends(one.interval)
+    for contrast in results.contrasts:
+        low, high = _ends(contrast.interval)
         yield {
             "run": results.run.id,
-            "contrast": one.id,
-            "group": one.group,
-            "question": one.question,
-            "axis": one.axis,
-            "metric": one.metric,
-            **_side("a", one.a, one.a_value_s, results),
-            **_side("b", one.b, one.b_value_s, results),
-            "ratio": one.ratio,
+            "contrast": contrast.id,
+            "group": contrast.group,
+            "question": contrast.question,
+            "axis": contrast.axis,
+            "metric": contrast.metric,
+            **_side("a", contrast.a, contrast.a_value_s, results),
+            **_side("b", contrast.b, contrast.b_value_s, results),
+            "ratio": contrast.ratio,
             "interval_low": low,
             "interval_high": high,
-            "verdict": one.verdict,
-            "reason": one.reason,
-            "launches": one.launches,
-            "p_adjusted": one.p_adjusted,
+            "verdict": contrast.verdict,
+            "reason": contrast.reason,
+            "launches": contrast.launches,
+            "p_adjusted": contrast.p_adjusted,
         }
 
 

@@ -3,25 +3,28 @@
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slowpath.analyse.summary import CellSummary, summarise
 from slowpath.core.errors import RecordError
 from slowpath.record import blocks
-from slowpath.record.folder import launch_folders
+from slowpath.record.blocks import scan
+from slowpath.record.folder import launch_folder, launch_folders, read_launches, read_run
 
 FINEST = 400  # intervals of samples that one series can show: the explorer is about that many pixels wide
 COARSEST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class SampleSeries:
     """Samples of one cell, launch, phase and rank in the order they were taken.
 
     values_ns: int64, shape (n,), nanoseconds of a batch of `batch` operations, undivided.
@@ -46,7 +49,7 @@ class Explorer:
     left_out: int
 
 
-def read_series(folder: Path) -> Iterator[Series]:
+def read_series(folder: Path) -> Iterator[SampleSeries]:
     """Series of all launches of a run folder, one launch in memory at a time. Damaged blocks and files are left out.
 
     The samples of several allocations follow one another in the order of the file.
@@ -58,7 +61,7 @@ def read_series(folder: Path) -> Iterator[Series]:
             continue  # the verdict's notes name it; the explorer only shows what can be read
 
 
-def _launch_series(path: Path) -> Iterator[Series]:
+def _launch_series(path: Path) -> Iterator[SampleSeries]:
     index = blocks.scan(path, verify=False)
     by_key: dict[tuple[int, int, str, int, int], list[int]] = {}
     for i, header in enumerate(index.headers):
@@ -70,7 +73,7 @@ def _launch_series(path: Path) -> Iterator[Series]:
     with blocks.opened(path) as descriptor:
         for (cell, launch, phase, rank, batch), places in by_key.items():
             parts = [blocks.read_from(descriptor, index, i).duration_ns for i in places]
-            yield Series(cell, launch, phase, rank, batch, np.concatenate(parts))
+            yield SampleSeries(cell, launch, phase, rank, batch, np.concatenate(parts))
 
 
 def thin(values: NDArray[np.int64], buckets: int) -> NDArray[np.int64]:
@@ -98,50 +101,56 @@ def ranks(values: NDArray[np.int64], points: int) -> NDArray[np.int64]:
 class _Shown:
     """A series as fine as the screen: its extremes in order, its ECDF if it was thinned, and how long it was."""
 
-    series: Series
+    series: SampleSeries
     ecdf: NDArray[np.int64] | None
     samples: int
 
 
-def _finest(one: Series) -> _Shown:
+def _finest(sampled: SampleSeries) -> _Shown:
     """Thins at once, so that only what a screen can show of a large run is ever in memory together."""
-    values = one.values_ns
+    values = sampled.values_ns
     if len(values) <= 2 * FINEST:
-        return _Shown(one, None, len(values))
-    kept = Series(one.cell, one.launch, one.phase, one.rank, one.batch, thin(values, FINEST))
+        return _Shown(sampled, None, len(values))
+    kept = SampleSeries(sampled.cell, sampled.launch, sampled.phase, sampled.rank, sampled.batch, thin(values, FINEST))
     return _Shown(kept, ranks(values, FINEST), len(values))
 
 
 def _encode(shown: _Shown, buckets: int) -> dict[str, Any]:
-    one = shown.series
-    values = thin(one.values_ns, buckets)
-    made: dict[str, Any] = {"l": one.launch, "p": one.phase, "r": one.rank, "k": one.batch, "n": shown.samples}
+    sampled = shown.series
+    values = thin(sampled.values_ns, buckets)
+    made: dict[str, Any] = {
+        "l": sampled.launch,
+        "p": sampled.phase,
+        "r": sampled.rank,
+        "k": sampled.batch,
+        "n": shown.samples,
+    }
     made["v"] = values.tolist()
     if len(values) < shown.samples:
-        whole = one.values_ns if shown.ecdf is None else shown.ecdf
+        whole = sampled.values_ns if shown.ecdf is None else shown.ecdf
         made["q"] = ranks(whole, min(len(whole), max(COARSEST, buckets // 2))).tolist()
     return made
 
 
 def _document(series: list[_Shown], labels: dict[int, str], buckets: int) -> str:
     cells: dict[int, list[dict[str, Any]]] = {}
-    for one in series:
-        cells.setdefault(one.series.cell, []).append(_encode(one, buckets))
+    for sampled in series:
+        cells.setdefault(sampled.series.cell, []).append(_encode(sampled, buckets))
     named = [{"c": cell, "t": labels.get(cell, f"cell {cell}"), "s": rows} for cell, rows in cells.items()]
     return json.dumps(named, separators=(",", ":"), ensure_ascii=False)
 
 
-def explore(series: Iterable[Series], labels: dict[int, str], budget_bytes: int) -> Explorer | None:
+def explore(series: Iterable[SampleSeries], labels: dict[int, str], budget_bytes: int) -> Explorer | None:
     """Everything that fits into `budget_bytes` of JSON; first coarser, then fewer series. None without samples or room.
 
     Args: labels: the label of each cell, in the order in which cells are offered and, at last, given up from the end.
     """
     order = {cell: place for place, cell in enumerate(labels)}
-    kept = [_finest(one) for one in series if len(one.values_ns)]
+    kept = [_finest(sampled) for sampled in series if len(sampled.values_ns)]
     kept.sort(key=lambda s: (order.get(s.series.cell, len(order)), s.series.phase, s.series.launch, s.series.rank))
     if not kept:
         return None
-    total, samples, buckets = len(kept), sum(one.samples for one in kept), FINEST
+    total, samples, buckets = len(kept), sum(sampled.samples for sampled in kept), FINEST
     data = _document(kept, labels, buckets)
     while (size := len(data.encode())) > budget_bytes and buckets > COARSEST:
         buckets = max(COARSEST, int(buckets * min(0.9, budget_bytes / size)))
@@ -151,5 +160,25 @@ def explore(series: Iterable[Series], labels: dict[int, str], budget_bytes: int)
         data = _document(kept, labels, buckets)
     if not kept:
         return None
-    thinned = any(one.samples > 2 * buckets for one in kept)
+    thinned = any(sampled.samples > 2 * buckets for sampled in kept)
     return Explorer(data, len(kept), samples, thinned, total - len(kept))
+
+
+def write_samples_csv(run: Path, out: TextIO, tell: Callable[[str], None]) -> None:
+    """Nanoseconds of one operation: each sample divided by its batch. Every checksum is verified.
+
+    Args:   tell: gets a line for each launch without samples and for each block that is damaged and left out.
+    Raises: RecordError: no run folder.
+    """
+    read_run(run)
+    writer = csv.DictWriter(out, [field.name for field in fields(CellSummary)], lineterminator="\n")
+    writer.writeheader()
+    for launch in read_launches(run):
+        path = launch_folder(run, launch.launch) / "samples.blk"
+        if not path.exists():
+            tell(f"launch {launch.launch}: no samples ({launch.ended})")
+            continue
+        index = scan(path)
+        for note in index.notes:
+            tell(f"launch {launch.launch}: {note}")
+        writer.writerows(asdict(line) for line in summarise(index))

@@ -21,9 +21,9 @@ def shown_cells(results: Results, most: int = MOST) -> Results:
     if len(results.cells) <= most:
         return results
     named = {line.contrast for line in results.verdict.lines}
-    sides = sorted(results.contrasts, key=lambda one: one.id not in named)
-    wanted = [cell for one in results.findings for cell in (*one.slow_cells[:1], *one.fast_cells[:1])]
-    wanted += [side.cell for one in sides for side in (one.a, one.b)]
+    sides = sorted(results.contrasts, key=lambda contrast: contrast.id not in named)
+    wanted = [cell for finding in results.findings for cell in (*finding.slow_cells[:1], *finding.fast_cells[:1])]
+    wanted += [side.cell for contrast in sides for side in (contrast.a, contrast.b)]
     wanted += [cell.cell for cell in results.cells]
     kept = set(list(dict.fromkeys(wanted))[:most])
     return replace(results, cells=[cell for cell in results.cells if cell.cell in kept])

@@ -14,7 +14,31 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from slowpath.core.secrets import clean_text, has_secret_name
-from slowpath.report.any_of import any_of
+
+_LONGEST_IN_TREE = 100  # characters; patterns are parsed recursively
+
+
+def any_of(words: Iterable[str]) -> str:
+    """Pattern that matches the longest of these words: what words have in common at their beginning is there once."""
+    every = sorted(set(words))
+    tree: dict[str, Any] = {}
+    for word in every:
+        if len(word) <= _LONGEST_IN_TREE:
+            node = tree
+            for character in word:
+                node = node.setdefault(character, {})
+            node[""] = {}
+    long = sorted((word for word in every if len(word) > _LONGEST_IN_TREE), key=len, reverse=True)
+    return "|".join([*map(re.escape, long), *([_pattern(tree)] if tree else [])])
+
+
+def _pattern(node: dict[str, Any]) -> str:
+    branches = [re.escape(character) + _pattern(child) for character, child in node.items() if character]
+    if not branches:
+        return ""
+    pattern = branches[0] if len(branches) == 1 and "" not in node else f"(?:{'|'.join(branches)})"
+    return f"{pattern}?" if "" in node else pattern
+
 
 # Values that are words of the record, not names, even where a host is called like one.
 _WORDS = frozenset(
@@ -175,7 +199,7 @@ class Redactor:
 
     def _path(self, path: str) -> str:
         """Lists of paths and the ends of sentences are no part of a name: `/a/b,/c/d` and `/a/b.` name `/a/b`."""
-        return "".join(one if one in ",=/" else self._part(one) for one in re.split(r"([,=/])", path))
+        return "".join(part if part in ",=/" else self._part(part) for part in re.split(r"([,=/])", path))
 
     def _relative(self, path: str) -> str:
         """Known in full or by one of its folders, or the path of a file; all else with a slash is no path for sure."""
@@ -214,9 +238,11 @@ class Redactor:
         if isinstance(value, str):
             return self.text(value, names)
         if isinstance(value, list):
-            return [self.value(one, names) for one in value]
+            return [self.value(item, names) for item in value]
         if isinstance(value, dict):
-            return {key: self._entry(key, one, names and key not in _WORDS) for key, one in value.items()}
+            return {
+                key: self._entry(key, field_value, names and key not in _WORDS) for key, field_value in value.items()
+            }
         return value
 
     def _entry(self, key: str, value: Any, names: bool) -> Any:
@@ -228,7 +254,7 @@ class Redactor:
             return self._stand_in("path", value)
         if key == "command" and isinstance(value, list):
             before = ["", *value]
-            return [self._word(one, last, names) for last, one in zip(before, value, strict=False)]
+            return [self._word(word, last, names) for last, word in zip(before, value, strict=False)]
         return self.value(value, names)
 
     def _word(self, word: Any, last: Any, names: bool) -> Any:

@@ -12,8 +12,8 @@ from slowpath.core.results import ContrastResult, Results
 from slowpath.report import format as fmt
 from slowpath.report import view_run
 from slowpath.report.studies import views_of
-from slowpath.report.text_findings import finding_lines
 from slowpath.report.view_contrasts import common, questions, title, word
+from slowpath.report.view_findings import FindingView, LegView, RemedyView, findings
 
 WIDTH = 100
 LEVELS = {"slow": "SLOW", "ok": "ok", "info": "note", "warning": "WARNING"}
@@ -43,7 +43,7 @@ def _verdict(results: Results) -> str:
     notes = (
         view_run.status_note(results.run),
         view_run.spread_note(results),
-        *(view_run.ignored_note(one) for one in results.run.mpis),
+        *(view_run.ignored_note(mpi) for mpi in results.run.mpis),
     )
     lines += [_wrap(note) for note in notes if note]
     if results.run.imported:
@@ -119,11 +119,73 @@ def _skipped(results: Results) -> str:
     if not found:
         return ""
     lines = ["Skipped and failed:"]
-    for one in found:
-        log = f" ({one.log})" if one.log else ""
-        lines.append(_wrap(f"{one.label}: {one.reason}{log}", f"  {one.status:<8} "))
+    for group in found:
+        log = f" ({group.log})" if group.log else ""
+        lines.append(_wrap(f"{group.label}: {group.reason}{log}", f"  {group.status:<8} "))
     return "\n".join(lines)
 
 
 def _where(results: Results) -> str:
     return f"Report: {PurePath(results.run.folder) / 'report.html'}" if results.run.folder else ""
+
+
+_MARKS = {"shown": "[x]", "missing": "[ ]", "refuted": "[!]"}
+MOST_FORECASTS = 3  # in the text
+MOST_REMEDIES = 2  # in the text; the page has them all
+
+
+def finding_lines(results: Results) -> list[str]:
+    """Lines, each indented as it is to stand; [] without findings."""
+    found = findings(results)
+    if not found:
+        return []
+    own = [finding for finding in found if finding.usual]
+    others = [finding for finding in found if not finding.usual]
+    lines = ["Slow paths by name, the one that costs most first. More about each: slowpath explain CODE"]
+    for finding in own:
+        lines += _block(finding)
+    if others:
+        lines += ["", "Slow only under a setting that is not yours:"]
+    for finding in others:
+        lines += _block(finding)
+    return lines
+
+
+def _block(finding: FindingView) -> list[str]:
+    lines = [
+        "",
+        f"  {finding.rule} {finding.status}: {finding.title}",
+        f"    {finding.text}",
+        f"    Where: {finding.where}",
+    ]
+    lines.append("    " + "  ".join(f"{_MARKS.get(leg.state, '[ ]')} {leg.name}" for leg in finding.legs))
+    if finding.law:
+        lines.append(f"    Law: {finding.law}")
+    lines += [f"    Forecast: {words}" for words in finding.forecasts[:MOST_FORECASTS]]
+    if finding.cause:
+        lines.append(f"    Cause: {finding.cause}")
+    elif finding.hypotheses:
+        lines.append(f"    It may be: {'; '.join(finding.hypotheses)}")
+    lines += [line for leg in finding.legs for line in _leg(leg)]
+    lines += [f"    {words[0].upper()}{words[1:]}" for words in finding.rivals]
+    lines += [f"    Doubt: {doubt}" for doubt in finding.doubts]
+    lines += [
+        f"    Counted, {cell.side}: {cell.words}" for cell in finding.counted if cell.calls
+    ]  # the page has them all
+    return lines + [line for remedy in finding.remedies[:MOST_REMEDIES] for line in _remedy(remedy)]
+
+
+def _leg(leg: LegView) -> list[str]:
+    """Why a leg is missing or refuted; of an explained or proven one what it rests on."""
+    if leg.state != "shown":
+        return [f"    Not {leg.name}: {leg.text}"]
+    return [] if leg.name == "observed" else [f"    {leg.name.capitalize()}: {line}" for line in leg.evidence[:2]]
+
+
+def _remedy(remedy: RemedyView) -> list[str]:
+    removed = f", removes {remedy.removed}" if remedy.removed else ""
+    first = next((text for kind, text in remedy.lines if kind == "shell"), None)
+    copied = first or next((text for _, text in remedy.lines), None)
+    head = f"    Remedy ({remedy.verdict}{removed}): {remedy.text}"
+    watch = [f"      To watch: {'; '.join(remedy.side_effects)}."] if remedy.side_effects else []
+    return [head, *(f"      {line}" for line in (copied or "").splitlines()), *watch]

@@ -14,16 +14,17 @@ from slowpath.core.result import Interval
 from slowpath.core.results import ContrastResult, ContrastSide, Results
 from slowpath.report import format as fmt
 from slowpath.report.shown import MOST
-from slowpath.report.svg import contrast_forest, pairs
-from slowpath.report.svg.contrast_forest import Ratio
+from slowpath.report.svg import contrast_forest
+from slowpath.report.svg.contrast_forest import DrawnRatio
 from slowpath.report.svg.scale import LogScale
+from slowpath.report.svg.sides import pairs_chart
 
 MOST_UNMEASURED = 3  # of a group with a row each; more of them are one line for each reason
 WORDS = ("slower", "faster", "same", "undecided", "not measured")
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SideView:
     """One side of a contrast."""
 
     cell: int
@@ -45,8 +46,8 @@ class ContrastView:
     verdict: str
     ratio: str
     interval: str
-    a: Side
-    b: Side
+    a: SideView
+    b: SideView
     track: Markup
     pairs: Markup | None
     facts: list[tuple[str, str]]
@@ -86,13 +87,13 @@ Cells = Mapping[int, CellResult]
 def _cell_interval(side: ContrastSide, metric: str, cells: Cells) -> Interval | None:
     """Interval of a side's own estimate, for rounding only."""
     cell = cells.get(side.cell)
-    one = cell.estimate(metric, side.phase) if cell else None
-    return one.interval if one else None
+    estimate = cell.estimate(metric, side.phase) if cell else None
+    return estimate.interval if estimate else None
 
 
-def _side(side: ContrastSide, value_s: float | None, metric: str, command: str | None, cells: Cells) -> Side:
+def _side(side: ContrastSide, value_s: float | None, metric: str, command: str | None, cells: Cells) -> SideView:
     shown = fmt.time(value_s, _cell_interval(side, metric, cells))
-    return Side(side.cell, side.value, side.label, side.phase, shown, command)
+    return SideView(side.cell, side.value, side.label, side.phase, shown, command)
 
 
 def _facts(contrast: ContrastResult) -> list[tuple[str, str]]:
@@ -144,9 +145,9 @@ def questions(contrasts: Sequence[ContrastResult]) -> list[str]:
     return list(dict.fromkeys(contrast.question for contrast in contrasts))
 
 
-def _ratio(contrast: ContrastResult) -> Ratio:
+def _ratio(contrast: ContrastResult) -> DrawnRatio:
     """What the forest draws of it."""
-    return Ratio(
+    return DrawnRatio(
         f"{contrast.b.value} against {contrast.a.value}",
         contrast.ratio,
         contrast.interval,
@@ -169,7 +170,7 @@ def _view(contrast: ContrastResult, cells: Cells, scale: LogScale, grid: str, op
         _side(contrast.a, contrast.a_value_s, metric, commands.a, cells),
         _side(contrast.b, contrast.b_value_s, metric, commands.b, cells),
         contrast_forest.track(_ratio(contrast), scale, grid),
-        pairs.chart(contrast) if full else None,
+        pairs_chart(contrast) if full else None,
         _facts(contrast),
         [(fmt.time(x), fmt.time(y)) for x, y in contrast.pairs],
         contrast.remedy,
@@ -205,9 +206,13 @@ def rows_of(found: Sequence[ContrastGroup]) -> set[str]:
 
 def _full(results: Results, most: int) -> set[str]:
     """Those that open: the ones that verdict and findings rest on, then the decided ones, then the others."""
-    named = {line.contrast for line in results.verdict.lines} | {c for one in results.findings for c in one.contrasts}
-    order = sorted(results.contrasts, key=lambda one: (one.id not in named, one.verdict not in ("slower", "faster")))
-    return {one.id for one in order[:most]}
+    named = {line.contrast for line in results.verdict.lines} | {
+        c for finding in results.findings for c in finding.contrasts
+    }
+    order = sorted(
+        results.contrasts, key=lambda contrast: (contrast.id not in named, contrast.verdict not in ("slower", "faster"))
+    )
+    return {contrast.id for contrast in order[:most]}
 
 
 def _group(
@@ -218,11 +223,11 @@ def _group(
     opened: Collection[str | None],
     full: Collection[str],
 ) -> ContrastGroup:
-    left = [one for one in contrasts if one.verdict is None]
+    left = [contrast for contrast in contrasts if contrast.verdict is None]
     left = left if len(left) > MOST_UNMEASURED else []
-    shown = [one for one in contrasts if one not in left]
+    shown = [contrast for contrast in contrasts if contrast not in left]
     scale = contrast_forest.scale_of([_ratio(contrast) for contrast in shown])
-    rows = [_view(one, cells, scale, grid, one.id in opened, one.id in full) for one in shown]
+    rows = [_view(contrast, cells, scale, grid, contrast.id in opened, contrast.id in full) for contrast in shown]
     asked = questions(contrasts)
     heading = asked[0] if len(asked) == 1 else name
     return ContrastGroup(name, heading, contrast_forest.axis(scale, grid), rows, _counts(contrasts), _unmeasured(left))
@@ -231,7 +236,9 @@ def _group(
 def _unmeasured(left: Sequence[ContrastResult]) -> list[tuple[str, str]]:
     """`12 not measured: no samples of a and b`, and which."""
     reasons: dict[str, list[ContrastResult]] = {}
-    for one in left:
-        reasons.setdefault(one.reason or "no reason was recorded", []).append(one)
-    return [(f"{len(some)} not measured: {why}", "; ".join(f"{title(one)}: {common(one)}" for one in some))
-            for why, some in reasons.items()]  # fmt: skip
+    for contrast in left:
+        reasons.setdefault(contrast.reason or "no reason was recorded", []).append(contrast)
+    return [
+        (f"{len(some)} not measured: {why}", "; ".join(f"{title(contrast)}: {common(contrast)}" for contrast in some))
+        for why, some in reasons.items()
+    ]

@@ -47,7 +47,7 @@ def place(results: Results) -> list[str]:
     """Where and when: host, library, start."""
     run = results.run
     found = (run.machine.get("host"), mpi_names(run), date(run.started))
-    return [str(one) for one in found if one]
+    return [str(word) for word in found if word]
 
 
 def mpi_names(run: RunResult) -> str:
@@ -126,7 +126,7 @@ def environment(run: RunResult) -> list[tuple[str, Facts]]:
     parts = {key: value for key, value in run.machine.items() if isinstance(value, dict)}
     machine = {key: value for key, value in run.machine.items() if key not in parts}
     own = {key: value for key, value in msgspec.to_builtins(run).items() if key not in _ELSEWHERE}
-    lists = [(f"MPI {one.mpi}" if len(run.mpis) > 1 else "MPI", _mpi(one)) for one in run.mpis or [run.mpi]]
+    lists = [(f"MPI {mpi.mpi}" if len(run.mpis) > 1 else "MPI", _mpi(mpi)) for mpi in run.mpis or [run.mpi]]
     lists += [("Machine", machine), ("Run", own), *((_words(key), found) for key, found in parts.items())]
     shown = [(title, list(_flat(found))) for title, found in lists if found]
     shown.append(("Environments", [(e.name, _settings(e)) for e in run.environments]))
@@ -145,9 +145,9 @@ _ELSEWHERE = ("mpi", "mpis", "machine", "launches", "command", "environments", "
 _VARIABLES = ("control_variables", "performance_variables", "protocols")
 
 
-def _mpi(one: MpiResult) -> dict[str, Any]:
+def _mpi(mpi: MpiResult) -> dict[str, Any]:
     """What is known of an MPI. Of variables and protocols, which fill pages, only how many results.json holds."""
-    found: dict[str, Any] = msgspec.to_builtins(one)
+    found: dict[str, Any] = msgspec.to_builtins(mpi)
     facts = {key: value for key, value in found.items() if key != "mpi" and (key, value) != ("unavailable", None)}
     return {key: f"{len(value)} in results.json" if value and key in _VARIABLES else value
             for key, value in facts.items()}  # fmt: skip
@@ -170,8 +170,8 @@ def _binding(placement: PlacementResult) -> str:
     ]
     asked = ", ".join([placement.bind, *(f"{name} {_value('', value)}" for name, value in place if value)])
     observed = placement.observed
-    several = len({one.host for one in observed}) > 1
-    ranks = [f"rank {one.rank} on {one.host + ' ' if several else ''}{one.cpus_allowed}" for one in observed]
+    several = len({rank.host for rank in observed}) > 1
+    ranks = [f"rank {rank.rank} on {rank.host + ' ' if several else ''}{rank.cpus_allowed}" for rank in observed]
     found = ", ".join(ranks) if ranks else f"{fmt.MISSING} no launch reported it"
     return f"asked: {asked}; observed: {found}{''.join(f'; warning: {text}' for text in placement.differs)}"
 
@@ -205,7 +205,7 @@ def _value(key: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (list, tuple, dict)):
-        return ", ".join(_value("", one) for one in value) if value else "none"
+        return ", ".join(_value("", item) for item in value) if value else "none"
     if isinstance(value, (int, float)):
         if key.endswith("_bytes"):
             return f"{value:,} B".replace(",", " ")
@@ -245,11 +245,14 @@ def witnesses(results: Results) -> tuple[list[str], list[list[str]]]:
     rows = []
     for cell in results.cells:
         for phase, roles in (cell.witness or {}).items():
-            for role, one in roles.items():
-                if one is not None:
-                    counts = [_count(one.minor_faults_per_op), _count(one.major_faults_per_op)]
-                    counts += [_count(one.system_time_s_per_op, fmt.time), _count(one.involuntary_switches)]
-                    rows.append([cell.label, phase, role, *counts, calls_words(cell, one)])
+            for role, role_witness in roles.items():
+                if role_witness is not None:
+                    counts = [_count(role_witness.minor_faults_per_op), _count(role_witness.major_faults_per_op)]
+                    counts += [
+                        _count(role_witness.system_time_s_per_op, fmt.time),
+                        _count(role_witness.involuntary_switches),
+                    ]
+                    rows.append([cell.label, phase, role, *counts, calls_words(cell, role_witness)])
     head = ["Cell", "Phase", "Role", "Minor faults / operation", "Major faults / operation", "System time / operation"]
     return [*head, "Involuntary switches", "Calls of the C library / operation"], rows
 

@@ -36,9 +36,9 @@ from slowpath.record.folder import read_run, write_run
 from slowpath.report import osu_table
 from slowpath.report.put.study_files import study_csv, study_markdown
 from slowpath.report.put.study_table import study_rows
-from slowpath.report.trace.model import Row, Span, Trace
+from slowpath.report.trace.model import Span, Trace, TraceThread
 from slowpath.report.trace.otf2 import write_otf2
-from slowpath.report.trace.perfetto import write_perfetto
+from slowpath.report.trace.write import write_perfetto
 from slowpath.report.write import write_all
 from slowpath.run.script.write import Asked, job_script
 from support import checkup, diagnosed, report_studies
@@ -173,7 +173,7 @@ def test_a_title_is_one_line_of_a_job_script(name: str) -> None:
 
 
 def test_names_in_traces_have_no_control(tmp_path: Path) -> None:
-    trace = Trace(f"run{ATTACK}", None, [Row(0, f"n{ATTACK}", None, [Span(f"s{ATTACK}", 0, 9)])])
+    trace = Trace(f"run{ATTACK}", None, [TraceThread(0, f"n{ATTACK}", None, [Span(f"s{ATTACK}", 0, 9)])])
     content = write_perfetto(trace, tmp_path).read_bytes()
     content += b"".join(path.read_bytes() for path in write_otf2(trace, tmp_path).parent.rglob("*") if path.is_file())
     assert b"\\u001b]52" in content

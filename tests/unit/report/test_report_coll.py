@@ -8,10 +8,7 @@ import io
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Results
-from slowpath.report.coll.files import NAME, coll_files
-from slowpath.report.coll.text import coll_lines
-from slowpath.report.coll.view import coll_view
-from slowpath.report.coll.ways import panels
+from slowpath.report.coll.ways import NAME, coll_files, coll_lines, coll_view, panels
 from support.results import a_cell, a_metric, results
 
 # Microseconds by way and length; the split way is not measured at 8 B.

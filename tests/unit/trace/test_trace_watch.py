@@ -18,8 +18,8 @@ from slowpath.core.watch_folder import WatchInfo, write_watch
 from slowpath.report.trace import watch
 from slowpath.report.trace.model import edges
 from slowpath.report.trace.otf2 import operation_of, write_otf2
-from slowpath.report.trace.perfetto import write_perfetto
 from slowpath.report.trace.watch import read_watch_trace
+from slowpath.report.trace.write import write_perfetto
 from support.watch_record import Job
 
 

@@ -44,5 +44,5 @@ def families(variants: list[str], most: int) -> list[tuple[str, list[str]]]:
 
 def points(group: CannonGroup, variant: str) -> list[CannonPoint]:
     """The measured points of a variant, by n."""
-    found = next((one.points for one in group.variants if one.variant == variant), [])
+    found = next((candidate.points for candidate in group.variants if candidate.variant == variant), [])
     return sorted(found, key=lambda point: point.n)

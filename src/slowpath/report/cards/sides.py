@@ -13,9 +13,7 @@ from slowpath.core.cell_results import CellResult, RoleWitness
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
 from slowpath.report import format as fmt
 from slowpath.report.svg import sides as drawn
-from slowpath.report.svg import witness
-from slowpath.report.svg.sides import Kind, Side
-from slowpath.report.svg.witness import Seen
+from slowpath.report.svg.sides import KernelTime, Kind, SideTimes
 
 _PHASES = {"first": "first message", "steady": "later messages"}
 _ROLES = {"send": "sender", "receive": "receiver"}
@@ -34,12 +32,12 @@ class _Ends:
     metric: str
 
 
-def side_of(cell: CellResult, metric: str, phase: str, label: str, kind: Kind) -> Side | None:
+def side_of(cell: CellResult, metric: str, phase: str, label: str, kind: Kind) -> SideTimes | None:
     """One row; None where the cell has no such times."""
     found = cell.estimate(metric, phase)
     if found is None:
         return None
-    return Side(label, kind, tuple(found.launch_values), found.value, found.interval)
+    return SideTimes(label, kind, tuple(found.launch_values), found.value, found.interval)
 
 
 def sides_picture(finding: Finding, results: Results) -> Markup | None:
@@ -73,8 +71,12 @@ def _ends(finding: Finding, results: Results, cells: Mapping[int, CellResult]) -
     if slow is None or fast is None:
         return None
     pair = {slow.cell, fast.cell}
-    known = [one for one in results.contrasts if one.id in finding.contrasts and {one.a.cell, one.b.cell} == pair]
-    chosen = next((one for one in known if one.metric == finding.metric), None)
+    known = [
+        contrast
+        for contrast in results.contrasts
+        if contrast.id in finding.contrasts and {contrast.a.cell, contrast.b.cell} == pair
+    ]
+    chosen = next((contrast for contrast in known if contrast.metric == finding.metric), None)
     if chosen is not None and chosen.ratio:
         sides = (chosen.b, chosen.a) if chosen.ratio > 1 else (chosen.a, chosen.b)
         ends = _Ends(_end(chosen, sides[0], cells), _end(chosen, sides[1], cells), finding.metric)
@@ -97,8 +99,8 @@ def _agrees(ends: _Ends, finding: Finding) -> bool:
 
 def _apart(cell: CellResult, other: CellResult) -> str:
     """What a cell has and the other has not: its numbers, or its environment, placement and library."""
-    own, its = ({**one.parameters, "environment": one.environment, "placement": one.placement, "mpi": one.mpi}
-                for one in (cell, other))  # fmt: skip
+    own, its = ({**side.parameters, "environment": side.environment, "placement": side.placement, "mpi": side.mpi}
+                for side in (cell, other))  # fmt: skip
     differing = [name for name, value in own.items() if value != its.get(name)]
     return ", ".join(_setting(name, own[name]) for name in differing) or cell.label
 
@@ -134,22 +136,28 @@ def witness_picture(finding: Finding, results: Results) -> Markup | None:
     if ends is None or ends.metric not in _OF_ONE_MESSAGE:
         return None
     seen = [*_seen(*ends.slow, ends.metric, "slow"), *_seen(*ends.fast, ends.metric, "fast")]
-    if not any(one.system_s >= _LEAST_SYSTEM * one.wall_s for one in seen if one.kind == "slow"):
+    if not any(
+        kernel_time.system_s >= _LEAST_SYSTEM * kernel_time.wall_s for kernel_time in seen if kernel_time.kind == "slow"
+    ):
         return None
-    return witness.chart(seen, f"{axis_title(ends.metric)}; filled: in the kernel", f"Witness of {finding.rule}")
+    return drawn.witness_chart(seen, f"{axis_title(ends.metric)}; filled: in the kernel", f"Witness of {finding.rule}")
 
 
-def _seen(cell: CellResult, phase: str, label: str, metric: str, kind: str) -> Sequence[Seen]:
+def _seen(cell: CellResult, phase: str, label: str, metric: str, kind: str) -> Sequence[KernelTime]:
     estimate, roles = cell.estimate(metric, phase), (cell.witness or {}).get(phase, {})
     if estimate is None:
         return []
     return [
-        Seen(f"{label}, {_ROLES[role]}", kind, estimate.value, one.system_time_s_per_op, _faults(one))
-        for role, one in roles.items()
-        if one is not None and one.system_time_s_per_op is not None
+        KernelTime(
+            f"{label}, {_ROLES[role]}", kind, estimate.value, role_witness.system_time_s_per_op, _faults(role_witness)
+        )
+        for role, role_witness in roles.items()
+        if role_witness is not None and role_witness.system_time_s_per_op is not None
     ]
 
 
-def _faults(one: RoleWitness) -> str:
-    known = [value for value in (one.minor_faults_per_op, one.major_faults_per_op) if value is not None]
+def _faults(role_witness: RoleWitness) -> str:
+    known = [
+        value for value in (role_witness.minor_faults_per_op, role_witness.major_faults_per_op) if value is not None
+    ]
     return f"{sum(known):.3g} page faults" if sum(known) >= 1 else ""

@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult, MetricEstimate
+from slowpath.core.clean import csv_value
 from slowpath.core.results import Results
 from slowpath.experiments.coll.experiment import EXPERIMENT
 from slowpath.experiments.coll.metrics import OWN, WORK
 from slowpath.experiments.registry import ROLES
-from slowpath.report.figure import grouped
+from slowpath.report import format as fmt
+from slowpath.report.figure import Figure, FigureTable, grouped, shown_interval
+from slowpath.report.svg.size_curves import DrawnWay, envelope_chart
 
 LIBRARY = "library"
 
@@ -43,7 +48,7 @@ class Panel:
     def best(self, length: int) -> tuple[str, MetricEstimate] | None:
         """The fastest other way at a length; None: there is none."""
         others = [(name, at[length]) for name, at in self.times.items() if name != LIBRARY and length in at]
-        return min(others, key=lambda one: one[1].value, default=None)
+        return min(others, key=lambda timed: timed[1].value, default=None)
 
     def ratio(self, length: int) -> float | None:
         """The library's own time over the best other way's."""
@@ -108,7 +113,7 @@ def _panel(cells: Sequence[CellResult], results: Results, usual: Mapping[str, se
 
 def _where(cell: CellResult, results: Results, usual: Mapping[str, set[str]]) -> list[str]:
     run = results.run
-    place = next((one for one in run.placements if one.name == cell.placement), None)
+    place = next((placement for placement in run.placements if placement.name == cell.placement), None)
     ranks = (place.ranks or len(place.observed)) if place else 0
     words = [cell.mpi] if cell.mpi and len(run.mpis or []) > 1 else []
     words += [f"{ranks} ranks"] if ranks else []
@@ -130,3 +135,129 @@ def _has(cell: CellResult, metric: str) -> bool:
 
 def _steady(cell: CellResult) -> MetricEstimate | None:
     return cell.estimate(WORK, "steady") or cell.estimate(OWN, "steady")
+
+
+NAME = "collectives.csv"
+COLUMNS = ("mpi", "where", "collective", "message_bytes", "way", "metric", "time_s", "low_s", "high_s", "fastest")
+
+
+def coll_files(results: Results) -> dict[str, str]:
+    """Content by name; {} in a run that measured no collective in two ways."""
+    found = panels(results)
+    if not found:
+        return {}
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for panel in found:
+        writer.writerows(_rows(panel))
+    return {NAME: out.getvalue()}
+
+
+def _rows(panel: Panel) -> list[list[object]]:
+    rows: list[list[object]] = []
+    for length in panel.lengths:
+        there = {name: at[length] for name, at in panel.times.items() if length in at}
+        least = min(there.values(), key=lambda estimate: estimate.value)
+        for name, estimate in there.items():
+            ends = estimate.interval or ("", "")
+            row = (panel.mpi, panel.where, panel.collective, length, name, panel.metric, estimate.value, *ends)
+            rows.append([csv_value(value) for value in (*row, int(estimate is least))])
+    return rows
+
+
+TITLE = "Collectives: the library's own time over the fastest other way (above 1, another way took less here)"
+
+
+def coll_lines(results: Results) -> list[str]:
+    """One line each, not wrapped; [] in a run that measured no collective in two ways."""
+    found = panels(results)
+    lines = [f"{TITLE}:"] if found else []
+    for (where, lengths), group in grouped_by_lengths(found).items():
+        lines += _block(where, lengths, group)
+    return lines
+
+
+def grouped_by_lengths(found: list[Panel]) -> dict[tuple[str, tuple[int, ...]], list[Panel]]:
+    """Panels whose columns are the same, by where they were measured."""
+    made: dict[tuple[str, tuple[int, ...]], list[Panel]] = {}
+    for panel in found:
+        made.setdefault((panel.where, tuple(panel.lengths)), []).append(panel)
+    return made
+
+
+def _block(where: str, lengths: tuple[int, ...], group: list[Panel]) -> list[str]:
+    head = [where, *(fmt.count_bytes(length) if length else "" for length in lengths)]
+    rows = [[panel.collective, *(_ratio(panel, length) for length in lengths)] for panel in group]
+    widths = [max(len(row[place]) for row in (head, *rows)) for place in range(len(head))]
+    return [_line(row, widths) for row in (head, *rows)]
+
+
+def _line(row: list[str], widths: list[int]) -> str:
+    first, *rest = (
+        word.ljust(width) if place == 0 else word.rjust(width)
+        for place, (word, width) in enumerate(zip(row, widths, strict=True))
+    )
+    return f"  {'  '.join([first, *rest])}".rstrip()
+
+
+def _ratio(panel: Panel, length: int) -> str:
+    ratio = panel.ratio(length)
+    return fmt.MISSING if ratio is None else f"{ratio:.2f}"
+
+
+MOST_PICTURES = 60  # of one page; the table and the CSV file have all
+OWN_WORDS = "the library's own"
+NO_LENGTH = "no message"
+
+
+@dataclass(frozen=True, slots=True)
+class CollView:
+    """The section. figures: one for each collective that has lengths.  table: all numbers.  left_out: pictures."""
+
+    figures: list[Figure]
+    table: FigureTable
+    left_out: int
+
+
+def coll_view(results: Results) -> CollView | None:
+    """None in a run that measured no collective in two ways."""
+    found = panels(results)
+    if not found:
+        return None
+    figures = [figure for panel in found if (figure := _figure(panel)) is not None]
+    return CollView(figures[:MOST_PICTURES], _table(found), max(0, len(figures) - MOST_PICTURES))
+
+
+def _figure(panel: Panel) -> Figure | None:
+    title = panel.collective
+    ways = [
+        DrawnWay(way_words(name), {n: (estimate.value, estimate.interval) for n, estimate in at.items()})
+        for name, at in panel.times.items()
+    ]
+    picture = envelope_chart(ways[0], ways[1:], f"{title}, {panel.where}" if panel.where else title)
+    return Figure(title, panel.where, FigureTable([], []), picture=picture) if picture else None
+
+
+def way_words(name: str) -> str:
+    """As a line is called."""
+    return OWN_WORDS if name == LIBRARY else name
+
+
+HEAD = ["Collective", "Where", "Length", "The library's own", "Interval", "Fastest other way", "Time", "Own over it"]
+
+
+def _table(found: list[Panel]) -> FigureTable:
+    """One row for each length: the library's own against the fastest other way."""
+    rows = []
+    for panel in found:
+        for length in panel.lengths:
+            best, own = panel.best(length), panel.own[length]
+            if best is None:
+                continue
+            size = fmt.count_bytes(length) if length else NO_LENGTH
+            name, other = best
+            ratio = fmt.ratio(own.value / other.value, None)
+            row = [panel.collective, panel.where, size, fmt.time(own.value), shown_interval(own)]
+            rows.append([*row, name, fmt.time(other.value), ratio])
+    return FigureTable(HEAD, rows)

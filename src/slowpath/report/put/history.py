@@ -14,7 +14,7 @@ SOURCE = "as Underwood and Barrett reported it for SMARTMAP on a Cray; no public
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
+class ReportedVariant:
     """One row of the study. layer: the design of the experiment put that does the same; checked: with its checks."""
 
     variant: str
@@ -26,13 +26,13 @@ class Reported:
     checked: bool
 
 
-STUDY: tuple[Reported, ...] = (
-    Reported("complex_datatype", "complex datatype", 272, 10.16e6,
+STUDY: tuple[ReportedVariant, ...] = (
+    ReportedVariant("complex_datatype", "complex datatype", 272, 10.16e6,
              "origin and target datatypes decoded on every call", "complex", True),
-    Reported("simple_datatype", "simple datatype", 84, 43.07e6,
+    ReportedVariant("simple_datatype", "simple datatype", 84, 43.07e6,
              "basic datatype whose properties are in its handle", "simple", True),
-    Reported("small_args", "small args", 58, 53.55e6,
+    ReportedVariant("small_args", "small args", 58, 53.55e6,
              "datatypes taken as equal and simple, and out of the call", "small_args", True),
-    Reported("shmem", "SHMEM", 48, 59.38e6,
+    ReportedVariant("shmem", "SHMEM", 48, 59.38e6,
              "put of a vendor's SHMEM over the same path", "shmem_put", False),
 )  # fmt: skip

@@ -14,7 +14,7 @@ from slowpath.report.put.words import row_words
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DesignRow:
     """One design in the launches of one MPI. mpi: its short name; "" in a run of one unnamed MPI."""
 
     found: PutRow
@@ -44,12 +44,12 @@ class Row:
         return f"{self.words} of {self.mpi}" if self.kind == "library" and self.mpi else self.words
 
 
-def rows_of(condition: PutCondition, results: Results) -> list[Row]:
+def rows_of(condition: PutCondition, results: Results) -> list[DesignRow]:
     """In the order of results.json."""
     found = []
     for row in condition.rows:
         cell, kind = results.cell(row.cell), design_of(row.design).kind
-        found.append(Row(row, cell, kind, row_words(row.design, kind, cell.parameters), row.mpi or ""))
+        found.append(DesignRow(row, cell, kind, row_words(row.design, kind, cell.parameters), row.mpi or ""))
     return found
 
 

@@ -9,7 +9,7 @@ from slowpath.core.results import Results
 from slowpath.report import format as fmt
 from slowpath.report.put.history import WHAT_IT_IS
 from slowpath.report.put.one_unit import MILLION, millions, nanoseconds
-from slowpath.report.put.rows import Row, rows_of
+from slowpath.report.put.rows import DesignRow, rows_of
 from slowpath.report.put.study_files import NAMES
 from slowpath.report.put.study_table import StudyRow, count_words, study_rows
 from slowpath.report.put.words import piece
@@ -65,19 +65,19 @@ def _dash(shown: str) -> str:
     return "-" if shown == fmt.MISSING else shown
 
 
-def _row(row: Row) -> tuple[str, ...]:
-    one, whole, of_empty = row.estimate, row.found.instructions_with_loop, row.found.of_empty
+def _row(row: DesignRow) -> tuple[str, ...]:
+    estimate, whole, of_empty = row.estimate, row.found.instructions_with_loop, row.found.of_empty
     return (
         row.name,
         f"{row.inside.median:g}" if row.inside else "-",
         "-" if whole is None else f"{whole:.1f}",
-        nanoseconds(one.value, one.interval) if one else "-",
-        millions(one.message_rate_per_s, one.message_rate_interval) if one else "-",
+        nanoseconds(estimate.value, estimate.interval) if estimate else "-",
+        millions(estimate.message_rate_per_s, estimate.message_rate_interval) if estimate else "-",
         "-" if of_empty is None else fmt.ratio(of_empty.ratio, of_empty.interval),
     )
 
 
-def _ladder(rungs: list[Row]) -> list[str]:
+def _ladder(rungs: list[DesignRow]) -> list[str]:
     known = [(row.found.rung, row.inside.median) for row in rungs if row.inside]
     if len(known) < 2:
         return []

@@ -15,32 +15,32 @@ KINDS: dict[Kind, str] = {"library": "Libraries", "layer": "Reference layers", "
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class DesignWording:
     """What a design is called. meaning: of a layer, for the legend."""
 
     words: str
     meaning: str = ""
 
 
-WORDINGS: dict[str, Wording] = {
-    "mpi": Wording("MPI_Put"),
-    "openshmem_put": Wording("OpenSHMEM put"),
-    "openshmem_p": Wording("OpenSHMEM p"),
-    "openshmem_put_nbi": Wording("OpenSHMEM put_nbi"),
-    "openshmem_ptr": Wording("OpenSHMEM ptr and store"),
-    "complex": Wording("complex", "both datatypes are decoded in every call"),
-    "simple": Wording("simple", "the basic datatype's properties are in its handle"),
-    "small_args": Wording("small_args", "no datatypes in the call"),
-    "shmem_put": Wording("shmem_put", "a put of OpenSHMEM: address, source, length, target"),
-    "shmem_p": Wording("shmem_p", "one value, passed in a register"),
-    "empty_call": Wording("empty call, 8 arguments"),
-    "empty_call_5": Wording("empty call, 5 arguments"),
-    "memcpy": Wording("memcpy"),
-    "load_store": Wording("load and store"),
-    "store": Wording("store"),
-    "unrolled_stores": Wording("unrolled stores"),
-    "fenced_store": Wording("store and fence"),
-    "ladder": Wording("ladder"),
+WORDINGS: dict[str, DesignWording] = {
+    "mpi": DesignWording("MPI_Put"),
+    "openshmem_put": DesignWording("OpenSHMEM put"),
+    "openshmem_p": DesignWording("OpenSHMEM p"),
+    "openshmem_put_nbi": DesignWording("OpenSHMEM put_nbi"),
+    "openshmem_ptr": DesignWording("OpenSHMEM ptr and store"),
+    "complex": DesignWording("complex", "both datatypes are decoded in every call"),
+    "simple": DesignWording("simple", "the basic datatype's properties are in its handle"),
+    "small_args": DesignWording("small_args", "no datatypes in the call"),
+    "shmem_put": DesignWording("shmem_put", "a put of OpenSHMEM: address, source, length, target"),
+    "shmem_p": DesignWording("shmem_p", "one value, passed in a register"),
+    "empty_call": DesignWording("empty call, 8 arguments"),
+    "empty_call_5": DesignWording("empty call, 5 arguments"),
+    "memcpy": DesignWording("memcpy"),
+    "load_store": DesignWording("load and store"),
+    "store": DesignWording("store"),
+    "unrolled_stores": DesignWording("unrolled stores"),
+    "fenced_store": DesignWording("store and fence"),
+    "ladder": DesignWording("ladder"),
 }
 
 # What each rung adds to the one below.

@@ -16,7 +16,7 @@ from slowpath.report.svg.scale import LogScale, spanning
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio:
+class DrawnRatio:
     """One ratio to draw. minimum_effect: as 0.03; band around 1.  no_interval: why there is none."""
 
     title: str
@@ -27,11 +27,11 @@ class Ratio:
     no_interval: str = "no interval"
 
 
-def scale_of(ratios: Sequence[Ratio]) -> LogScale:
+def scale_of(ratios: Sequence[DrawnRatio]) -> LogScale:
     """One axis for `ratios`, with 1 on it."""
     values: list[float | None] = [1.0]
-    for one in ratios:
-        values += [one.ratio, *(one.interval or ())]
+    for ratio in ratios:
+        values += [ratio.ratio, *(ratio.interval or ())]
     return LogScale(*(spanning(values, least=1.6) or (0.8, 1.25)))
 
 
@@ -52,17 +52,17 @@ def axis(scale: LogScale, grid: str) -> Markup:
     return picture(content, *words, height=marks.AXIS_HEIGHT, class_="axis")
 
 
-def track(one: Ratio, scale: LogScale, grid: str) -> Markup:
+def track(ratio: DrawnRatio, scale: LogScale, grid: str) -> Markup:
     """One ratio: band of no effect, interval, marker of its verdict. Without a ratio, only the axis."""
-    low, high = scale(max(1 - one.minimum_effect, 1e-9)), scale(1 + one.minimum_effect)
+    low, high = scale(max(1 - ratio.minimum_effect, 1e-9)), scale(1 + ratio.minimum_effect)
     content = element(
         "rect", x=marks.percent(low), width=marks.percent(high - low), y=0, height=marks.TRACK_HEIGHT, class_="band"
     )
     content += marks.used(grid)
-    if one.interval:
-        content += marks.bar(scale(one.interval[0]), scale(one.interval[1]), f"interval {one.verdict}")
-    if one.ratio is not None:
-        content += marks.shape(scale(one.ratio), one.verdict)
-    words = f"Ratio {fmt.ratio(one.ratio, one.interval)}, "
-    words += fmt.ratio_interval(one.ratio, one.interval) or one.no_interval
-    return picture(content, f"{one.title}: {one.verdict}", words, height=marks.TRACK_HEIGHT, class_="track")
+    if ratio.interval:
+        content += marks.bar(scale(ratio.interval[0]), scale(ratio.interval[1]), f"interval {ratio.verdict}")
+    if ratio.ratio is not None:
+        content += marks.shape(scale(ratio.ratio), ratio.verdict)
+    words = f"Ratio {fmt.ratio(ratio.ratio, ratio.interval)}, "
+    words += fmt.ratio_interval(ratio.ratio, ratio.interval) or ratio.no_interval
+    return picture(content, f"{ratio.title}: {ratio.verdict}", words, height=marks.TRACK_HEIGHT, class_="track")

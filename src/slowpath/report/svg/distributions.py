@@ -36,9 +36,9 @@ def _relative(estimate: MetricEstimate, values: Sequence[float]) -> list[float]:
 def scales_of(estimates: Sequence[MetricEstimate]) -> Scales:
     """Axes for everything that the tracks of `estimates` show."""
     medians, tails = [1.0], [1.0]
-    for one in estimates:
-        medians += _relative(one, [*one.launch_values, *(one.interval or ())])
-        tails += _relative(one, (one.min, one.max))
+    for estimate in estimates:
+        medians += _relative(estimate, [*estimate.launch_values, *(estimate.interval or ())])
+        tails += _relative(estimate, (estimate.min, estimate.max))
     left, right = spanning(medians, least=1.1, margin=1.01), spanning(tails, least=2.0, margin=1.05)
     return Scales(
         LogScale(*(left or (0.9, 1.1)), 0.0, _LAUNCHES_END), LogScale(*(right or (0.5, 2.0)), _TAIL_BEGINS, 100.0)

@@ -17,8 +17,8 @@ from slowpath.report.svg.scale import LogScale, spanning
 def scale_of(estimates: Sequence[MetricEstimate]) -> LogScale:
     """One axis of time for all `estimates` and their intervals."""
     values: list[float | None] = []
-    for one in estimates:
-        values += [one.value, *(one.interval or ())]
+    for estimate in estimates:
+        values += [estimate.value, *(estimate.interval or ())]
     return LogScale(*(spanning(values, least=3.0, margin=1.15) or (1e-6, 1e-3)))
 
 
@@ -42,9 +42,9 @@ def track(first: MetricEstimate, steady: MetricEstimate, scale: LogScale, grid: 
     """One cell: both phases with their intervals, joined."""
     a, b = steady.value, first.value
     content = marks.used(grid) + marks.bar(scale(a), scale(b), "join")
-    for one, kind in ((steady, "steady"), (first, "first")):
-        if one.interval:
-            content += marks.bar(scale(one.interval[0]), scale(one.interval[1]), f"interval {kind}")
+    for estimate, kind in ((steady, "steady"), (first, "first")):
+        if estimate.interval:
+            content += marks.bar(scale(estimate.interval[0]), scale(estimate.interval[1]), f"interval {kind}")
     content += marks.dot(scale(a), "dot steady", 4.5)
     content += element("circle", cx=marks.percent(scale(b)), cy=marks.MIDDLE, r=5, class_="dot first")
     words = f"First {fmt.time(b, first.interval)}, later {fmt.time(a, steady.interval)}"

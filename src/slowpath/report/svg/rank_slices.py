@@ -73,8 +73,8 @@ def _axis(scale: LinearScale, height: int) -> str:
 def _row(row: RankRow, classes: Sequence[str], ground: str, end_s: float, y: int, high: int) -> str:
     """Each share down to the row's foot, the highest first, so that the lower ones cover it."""
     end_s = end_s or 1e-9
-    kept = [(round(WIDE * one.start_s / end_s), round(WIDE * one.end_s / end_s), one.shares)
-            for one in row.pieces if one.shares is not None]  # fmt: skip
+    kept = [(round(WIDE * piece.start_s / end_s), round(WIDE * piece.end_s / end_s), piece.shares)
+            for piece in row.pieces if piece.shares is not None]  # fmt: skip
     layers = [(ground, _path(kept, lambda _: 1.0))]
     layers += [(classes[top - 1], _path(kept, lambda shares, top=top: sum(shares[:top])))  # type: ignore[misc]
                for top in range(len(classes), 0, -1)]  # fmt: skip
@@ -114,15 +114,15 @@ def _outline(run: Sequence[tuple[int, int, int]]) -> str:
 
 
 def _unkept(row: RankRow, scale: LinearScale, y: int, high: int) -> str:
-    content, lost = "", [one for one in row.pieces if one.shares is None]
+    content, lost = "", [piece for piece in row.pieces if piece.shares is None]
     begin = end = None
-    for one in [*lost, None]:
-        if one is not None and end is not None and abs(one.start_s - end) < 1e-9:
-            end = one.end_s
+    for piece in [*lost, None]:
+        if piece is not None and end is not None and abs(piece.start_s - end) < 1e-9:
+            end = piece.end_s
             continue
         if begin is not None and end is not None:
             low, top = scale(begin), scale(end)
             content += element("rect", x=marks.percent(low), width=marks.percent(top - low), y=y, height=high,
                                fill=f"url(#{HATCH})", class_="unkept")  # fmt: skip
-        begin, end = (one.start_s, one.end_s) if one is not None else (None, None)
+        begin, end = (piece.start_s, piece.end_s) if piece is not None else (None, None)
     return content

@@ -19,7 +19,7 @@ FINEST = 0.1  # percent of the width: what one pixel shows
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TimelinePiece:
     """One interval of a rank's row. class_: of its part."""
 
     row: int
@@ -38,7 +38,7 @@ class Link:
     at_s: float
 
 
-def chart(labels: Sequence[str], pieces: Sequence[Piece], links: Sequence[Link], begin_s: float, end_s: float,
+def chart(labels: Sequence[str], pieces: Sequence[TimelinePiece], links: Sequence[Link], begin_s: float, end_s: float,
           title: str, description: str) -> Markup:  # fmt: skip
     """The picture, as wide as its box. labels: of the rows, from the top."""
     scale = LinearScale(begin_s, end_s if end_s > begin_s else begin_s + 1e-9, 5.0, 99.5)
@@ -60,23 +60,23 @@ def _top(row: int) -> int:
     return TOP + row * (ROW + GAP)
 
 
-def _merged(pieces: Sequence[Piece], scale: LinearScale) -> list[Piece]:
+def _merged(pieces: Sequence[TimelinePiece], scale: LinearScale) -> list[TimelinePiece]:
     """Neighbours of one part and step whose gap is not seen become one rectangle; the page stays small."""
-    kept: list[Piece] = []
-    for piece in sorted(pieces, key=lambda one: (one.row, one.begin_s)):
+    kept: list[TimelinePiece] = []
+    for piece in sorted(pieces, key=lambda piece: (piece.row, piece.begin_s)):
         last = kept[-1] if kept else None
         if (
             last
             and (last.row, last.class_, last.step) == (piece.row, piece.class_, piece.step)
             and (scale(piece.begin_s) - scale(last.end_s) < FINEST)
         ):
-            kept[-1] = Piece(last.row, last.class_, last.step, last.begin_s, max(last.end_s, piece.end_s))
+            kept[-1] = TimelinePiece(last.row, last.class_, last.step, last.begin_s, max(last.end_s, piece.end_s))
         else:
             kept.append(piece)
     return kept
 
 
-def _rect(piece: Piece, scale: LinearScale) -> str:
+def _rect(piece: TimelinePiece, scale: LinearScale) -> str:
     low, high = scale(piece.begin_s), scale(piece.end_s)
     return element("rect", x=marks.percent(low), width=marks.percent(max(FINEST, high - low)), y=_top(piece.row),
                    height=ROW, class_=piece.class_)  # fmt: skip

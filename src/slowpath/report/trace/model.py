@@ -10,7 +10,7 @@ from slowpath.core.errors import RecordError
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class TraceMessage:
     """A transfer between two ranks, as one of them sees it.
 
     kind: send, put and get when it starts; receive and arrival (of a put) when it is complete.  partner: among all
@@ -60,12 +60,12 @@ class Span:
     end_ns: int
     mpi: bool = False
     attributes: Mapping[str, int] = field(default_factory=dict)
-    messages: tuple[Message, ...] = ()
+    messages: tuple[TraceMessage, ...] = ()
     collective: Collective | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TraceThread:
     """Everything that one thread of a rank did. pid: None where the record does not state it.
 
     lane: 0 is the thread that stands for the rank.
@@ -93,7 +93,7 @@ class Trace:
 
     title: str
     began_ns: int | None
-    rows: Sequence[Row]
+    rows: Sequence[TraceThread]
     notes: Sequence[str] = ()
     communicators: Sequence[Communicator] = ()
 
@@ -108,20 +108,20 @@ class Trace:
     @property
     def messages(self) -> int:
         """Sent or put or got: each once."""
-        return sum(not one.at_end for row in self.rows for span in row.spans for one in span.messages)
+        return sum(not message.at_end for row in self.rows for span in row.spans for message in span.messages)
 
     @property
     def length_ns(self) -> int:
         return max((span.end_ns for row in self.rows for span in row.spans), default=0)
 
 
-def edges(row: Row) -> Iterator[tuple[int, Span, bool]]:
+def edges(row: TraceThread) -> Iterator[tuple[int, Span, bool]]:
     """When each span of a row is entered (True) and left (False), in time, inner ones within outer ones.
 
     Raises: RecordError: two spans overlap and neither lies in the other, which no format can express.
     """
     open_: list[Span] = []
-    for span in sorted(row.spans, key=lambda one: (one.begin_ns, -one.end_ns)):
+    for span in sorted(row.spans, key=lambda span: (span.begin_ns, -span.end_ns)):
         while open_ and open_[-1].end_ns <= span.begin_ns:
             last = open_.pop()
             yield last.end_ns, last, False

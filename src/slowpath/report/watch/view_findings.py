@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from slowpath.core.watch_results import CallSite, Price, WatchFinding, WatchResults
 from slowpath.report import format as fmt
-from slowpath.report.figure import Table
+from slowpath.report.figure import FigureTable
 from slowpath.report.view_findings import RemedyView, remedy_view
 from slowpath.report.watch import words
 
@@ -49,7 +49,7 @@ class WatchFindingView:
     prove: str | None
     reason: str | None
     sites: list[SiteView]
-    prices: Table
+    prices: FigureTable
     remedies: list[RemedyView]
 
 
@@ -99,7 +99,7 @@ def _site(site: CallSite) -> SiteView:
     return SiteView(words.place(site), " < ".join(site.callers))
 
 
-def _prices(one: WatchFinding, results: WatchResults) -> Table:
+def _prices(one: WatchFinding, results: WatchResults) -> FigureTable:
     classes = {known.id: known for known in results.classes}
     head = ["Messages", "How many", "Buffer", "Place", "Saved on each", "Added up a rank", "From"]
     rows = []
@@ -108,7 +108,7 @@ def _prices(one: WatchFinding, results: WatchResults) -> Table:
         row = [words.messages(known), words.count(known.count), words.buffer(known)]
         row += [words.place(results.sites[known.site]), words.seconds(price.per_message_s, price.interval)]
         rows.append([*row, _added(price, known.count, results), f"{price.basis}: {price.source}"])
-    return Table(head, rows)
+    return FigureTable(head, rows)
 
 
 def _added(price: Price, count: int, results: WatchResults) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from slowpath.core.units import format_bytes
 from slowpath.core.watch_results import AllocationKind, MessageClass, WatchResults
 from slowpath.report import format as fmt
-from slowpath.report.figure import Figure, Table
+from slowpath.report.figure import Figure, FigureTable
 from slowpath.report.svg import message_sizes, rank_matrix
 from slowpath.report.svg.message_sizes import Circle
 from slowpath.report.watch import words
@@ -70,7 +70,7 @@ def with_messages(results: WatchResults) -> list[MessageClass]:
     return [one for one in results.classes if one.side != "none"]
 
 
-def classes_table(results: WatchResults) -> Table:
+def classes_table(results: WatchResults) -> FigureTable:
     """The classes with the most time."""
     head = ["Messages", "How many", "Time a rank", "Waiting", "Transfer", "Median", "Over the floor", "Buffer", "Place"]
     rows = [
@@ -79,7 +79,7 @@ def classes_table(results: WatchResults) -> Table:
          words.place(results.sites[one.site])]
         for one in with_messages(results)[:MOST_CLASSES]
     ]  # fmt: skip
-    return Table(head, rows)
+    return FigureTable(head, rows)
 
 
 def pairs(results: WatchResults) -> Figure | None:
@@ -102,7 +102,7 @@ def pairs(results: WatchResults) -> Figure | None:
     rows = [[f"{one.source} to {one.destination}", words.count(one.messages), words.spelled_bytes(one.bytes)]
             for one in order[:MOST_PAIRS]]  # fmt: skip
     picture = rank_matrix.chart(ranks, cells, title, described)
-    return Figure(title, group, Table(["Ranks", "Messages", "Bytes"], rows), picture=picture)
+    return Figure(title, group, FigureTable(["Ranks", "Messages", "Bytes"], rows), picture=picture)
 
 
 def allocations(results: WatchResults) -> list[tuple[float, list[str]]]:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from slowpath.core.watch_proof import Proof, ProofEffect
 from slowpath.report import format as fmt
 from slowpath.report.svg import sides as drawn
-from slowpath.report.svg.sides import Kind, Side
+from slowpath.report.svg.sides import Kind, SideTimes
 
 MOST_PROOFS = 12  # on the page, the latest; each has its proof.json
 _SIDES: tuple[tuple[str, Kind, str], ...] = (
@@ -70,13 +70,13 @@ def _ratio(effect: ProofEffect) -> str:
     return f"{fmt.ratio(effect.ratio, interval)} {ends or 'no interval'} of as it is, {blocks}"
 
 
-def _sides(one: Proof) -> list[Side]:
+def _sides(one: Proof) -> list[SideTimes]:
     """A row for each side that has runs which count; the line is their median, which the interval is not about."""
     rows = []
     for side, kind, label in _SIDES:
         values = tuple(run.wall_s for run in one.runs if run.side == side and run.failed is None and run.wall_s > 0)
         if values:
             rows.append(
-                Side(f"{label}, {fmt.plural(len(values), 'run')}", kind, values, statistics.median(values), None)
+                SideTimes(f"{label}, {fmt.plural(len(values), 'run')}", kind, values, statistics.median(values), None)
             )
     return rows

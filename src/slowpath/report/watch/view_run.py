@@ -8,7 +8,7 @@ import shlex
 from slowpath.core.units import listed
 from slowpath.core.watch_results import Coverage, WatchedProgram, WatchResults
 from slowpath.report import format as fmt
-from slowpath.report.figure import Table
+from slowpath.report.figure import FigureTable
 from slowpath.report.view_run import date
 from slowpath.report.watch import words
 from slowpath.report.watch.view_time import waited
@@ -66,7 +66,7 @@ def warnings(results: WatchResults) -> list[str]:
     return found
 
 
-def calls(results: WatchResults) -> tuple[Table, Table]:
+def calls(results: WatchResults) -> tuple[FigureTable, FigureTable]:
     """The calls with the most time, and the others."""
     whole_s = results.program.span_s or results.program.wall_s
     head = ["Call", "Kind", "Calls", "Time a rank", "Of the run", "A call", "Bytes"]
@@ -78,7 +78,7 @@ def calls(results: WatchResults) -> tuple[Table, Table]:
          words.spelled_bytes(one.bytes) if one.bytes else "0 B"]
         for one in results.calls
     ]  # fmt: skip
-    return Table(head, rows[:CALLS_SHOWN]), Table(head, rows[CALLS_SHOWN:])
+    return FigureTable(head, rows[:CALLS_SHOWN]), FigureTable(head, rows[CALLS_SHOWN:])
 
 
 def coverage(one: Coverage) -> Facts:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from slowpath.core.watch_results import RankTime, Slice, WatchResults
 from slowpath.report import format as fmt
-from slowpath.report.figure import Figure, Row, Table
+from slowpath.report.figure import Figure, FigureTable, TrackRow
 from slowpath.report.svg import rank_slices, stack
 from slowpath.report.svg.rank_slices import Piece, RankRow
 from slowpath.report.svg.scale_linear import LinearScale
@@ -52,7 +52,7 @@ def timeline(results: WatchResults) -> Figure | None:
     if lost:
         described += f" {fmt.percent(lost / len(results.slices), 0)} of the stretches were not kept."
     picture = rank_slices.chart(rows, [class_ for _, class_, _ in SHARES], GROUND[0], end_s, title, described)
-    return Figure(title, _shown(results, len(rows)), Table([], []), picture=picture)
+    return Figure(title, _shown(results, len(rows)), FigureTable([], []), picture=picture)
 
 
 def _piece(one: Slice) -> Piece:
@@ -97,15 +97,15 @@ def rank_bars(results: WatchResults) -> Figure | None:
     table = [[str(one.rank), one.host, fmt.time(one.mpi_s), *(words.time(read(one)) for read, _, _ in PARTS), one.ended]
              for one in shown]  # fmt: skip
     axis = stack.axis(scale, _GRID, "time in MPI")
-    return Figure("Time in MPI of each rank, by reason", chosen, Table(head, table), axis=axis, rows=rows)
+    return Figure("Time in MPI of each rank, by reason", chosen, FigureTable(head, table), axis=axis, rows=rows)
 
 
-def _bar(one: RankTime, scale: LinearScale) -> Row:
+def _bar(one: RankTime, scale: LinearScale) -> TrackRow:
     parts = [(class_, read(one)) for read, class_, _ in PARTS]
     track: Markup = stack.track(parts, None, None, scale, _GRID, f"rank {one.rank}")
     share = fmt.percent(one.mpi_s / one.span_s, 0) if one.span_s else fmt.MISSING
     note = f"{share} of its run" + ("" if one.ended == "finalized" else f"; {one.ended}")
-    return Row(f"rank {one.rank}", one.rank, track, f"{fmt.time(one.mpi_s)} in MPI", note)
+    return TrackRow(f"rank {one.rank}", one.rank, track, f"{fmt.time(one.mpi_s)} in MPI", note)
 
 
 def waited(one: RankTime) -> float:
