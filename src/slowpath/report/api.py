@@ -46,10 +46,11 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class RecordedBlock:
-    """One block of the record: what a rank timed, undivided.
+    """A block of the record: the undivided samples of a rank.
 
-    duration_ns: int64, shape (n,), nanoseconds of `batch` operations each. start_ns: int64, shape (n,), on that node's
-    CLOCK_MONOTONIC; None where it was not recorded. doubtful: the record says of a value in it that it is suspect.
+    Args: duration_ns: int64, shape (n,), nanoseconds of `batch` operations each. start_ns: int64, shape (n,), on the
+          node's CLOCK_MONOTONIC, or None if it was not recorded. doubtful: whether the record marks a value in it as
+          suspect.
     """
 
     launch: int
@@ -63,13 +64,13 @@ class RecordedBlock:
     doubtful: bool
 
     def to_dict(self) -> Json:
-        """Plain values, with the arrays as lists."""
+        """Return plain values, with the arrays as lists."""
         start = None if self.start_ns is None else self.start_ns.tolist()
         return {**self.__dict__, "duration_ns": self.duration_ns.tolist(), "start_ns": start}
 
 
 class RunCell:
-    """One cell: what was measured at one point. `to_dict` is its entry in results.json (docs/reference/results.md)."""
+    """A cell of a run. `to_dict` returns its entry in results.json (docs/reference/results.md)."""
 
     def __init__(self, run: Run, entry: CellResult) -> None:
         self._run, self._entry = run, entry
@@ -90,27 +91,28 @@ class RunCell:
 
     @property
     def metrics(self) -> list[str]:
-        """Names of the metrics that this cell has."""
+        """Return the names of the cell's metrics."""
         return list(self._entry.metrics)
 
     def estimate(self, metric: str | None = None, phase: str = "steady") -> Json | None:
-        """The estimate of a metric and phase over launches; None if this cell has none, as absent() explains.
+        """Return the estimate of a metric and phase over launches, or None if this cell has none (see `absent`).
 
-        Args:   metric: None: the cell's first.  Raises: UsageError for a metric that nobody knows.
+        Args: metric: None takes the cell's first metric.
+        Raises: UsageError: the metric does not exist.
         """
         name = self._metric(metric)
         found = self._entry.estimate(name, phase) if name else None
         return _plain(found) if found else None
 
     def absent(self, metric: str) -> str | None:
-        """Why this cell lacks a metric; None if it has it, or if nobody expects it of this cell."""
+        """Return why this cell lacks a metric, or None if it has the metric or is not expected to have it."""
         name = self._metric(metric)
         return self._entry.absent.get(name) if name else None
 
     def values_s(self, metric: str | None = None, phase: str = "steady") -> dict[int, NDArray[np.float64]]:
-        """What the estimate rests on: launch -> samples, seconds per operation, shape (n,), in the order taken.
+        """Return the samples behind the estimate by launch: seconds per operation, shape (n,), in the order taken.
 
-        Raises: UsageError for a metric that nobody knows; RecordError if the record can't be read.
+        Raises: UsageError: the metric does not exist. RecordError: the record can't be read.
         """
         name = self._metric(metric)
         experiment = experiment_named(self._entry.experiment)
@@ -126,7 +128,7 @@ class RunCell:
     def samples(
         self, phase: str | None = None, launch: int | None = None, rank: int | None = None
     ) -> Iterator[RecordedBlock]:
-        """Blocks of this cell as recorded, one at a time; None: of every phase, launch, rank. Bad launches included."""
+        """Yield the recorded blocks of this cell, also of failed launches. None selects every phase, launch or rank."""
         for record in self._run.launches:
             index = record.blocks
             if index is None or launch not in (None, record.info.launch):
@@ -147,7 +149,7 @@ class RunCell:
                     )
 
     def to_dict(self) -> Json:
-        """Its entry in results.json."""
+        """Return the cell's entry in results.json."""
         return _plain(self._entry)
 
     def _metric(self, name: str | None) -> str | None:
@@ -157,8 +159,9 @@ class RunCell:
 
 
 class RunContrastSide:
-    """One side of a contrast: a cell in one phase. value: of the contrast's axis there.  value_s: its time; None: the
-    contrast was not measured.
+    """One side of a contrast: a cell in one phase.
+
+    Args: value: value of the contrast's axis. value_s: time in seconds, or None if the contrast was not measured.
     """
 
     def __init__(self, run: Run, entry: ContrastSide, value_s: float | None) -> None:
@@ -172,12 +175,12 @@ class RunContrastSide:
 
     @property
     def cell(self) -> RunCell:
-        """With its parameters, MPI and placement."""
+        """Return the cell of this side."""
         return self._run.cell(self._cell)
 
 
 class RunContrast:
-    """b against a, which differ in one thing. `to_dict` is its entry in results.json (docs/reference/results.md)."""
+    """A contrast: b compared with a, which differ in one setting. `to_dict` returns its entry in results.json."""
 
     def __init__(self, run: Run, entry: ContrastResult) -> None:
         self._entry = entry
@@ -199,16 +202,16 @@ class RunContrast:
 
     @property
     def pairs_s(self) -> NDArray[np.float64]:
-        """What it rests on: seconds of a and b in each round, shape (rounds, 2)."""
+        """Return the seconds of a and b in each round, shape (rounds, 2)."""
         return np.array(self._entry.pairs, dtype=np.float64).reshape(-1, 2)
 
     def to_dict(self) -> Json:
-        """Its entry in results.json."""
+        """Return the contrast's entry in results.json."""
         return _plain(self._entry)
 
 
 class Run:
-    """A run folder. Made by `slowpath.open`."""
+    """A run folder, as `slowpath.open` returns it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -222,36 +225,36 @@ class Run:
 
     @cached_property
     def info(self) -> RunInfo:
-        """run.json; of a folder that slowpath-ipc wrote by itself, what stands for it."""
+        """Return run.json, or its equivalent for a folder that slowpath-ipc wrote."""
         return read_run(self.path) if (self.path / "run.json").exists() else self._recorded.info
 
     @property
     def launches(self) -> list[LaunchRecord]:
-        """Every launch that is over, by number."""
+        """Return every launch that has ended, by number."""
         return self._recorded.launches
 
     @cached_property
     def results(self) -> Results:
-        """results.json, worked out anew from the record (docs/reference/results.md). Raises: RecordError."""
+        """Return the results, analysed from the record (docs/reference/results.md).  Raises: RecordError."""
         return build_results(self.path)
 
     @cached_property
     def cells(self) -> list[RunCell]:
-        """All cells, by number."""
+        """Return all cells by number."""
         return [RunCell(self, entry) for entry in self.results.cells]
 
     @cached_property
     def contrasts(self) -> list[RunContrast]:
-        """All contrasts, in the order of the campaign."""
+        """Return all contrasts in the order of the campaign."""
         return [RunContrast(self, entry) for entry in self.results.contrasts]
 
     @property
     def findings(self) -> list[Finding]:
-        """Slow paths by name (docs/reference/findings.md), typed; `msgspec.to_builtins(finding)` gives plain values."""
+        """Return the slow paths (docs/reference/findings.md); `msgspec.to_builtins(finding)` gives plain values."""
         return self.results.findings
 
     def cell(self, which: int | str) -> RunCell:
-        """The cell of this number or label.  Raises: UsageError if there is none."""
+        """Return the cell of this number or label.  Raises: UsageError: there is none."""
         for cell in self.cells:
             if which in (cell.number, cell.label):
                 return cell
@@ -259,13 +262,13 @@ class Run:
 
     @cached_property
     def printed(self) -> list[PrintedTable]:
-        """Imported tables of other benchmarks as they were printed; [] in any other run."""
+        """Return imported tables of other benchmarks as they were printed, [] in any other run."""
         from slowpath.record.imports.printed import read_printed
 
         return [table for launch in self.launches for table in read_printed(launch.folder)]
 
     def launches_of(self, cell: int) -> list[LaunchRecord]:
-        """The launches that count for a cell: the first good one of each round."""
+        """Return the launches that count for a cell: the first successful one of each round."""
         chosen = self._chosen
         return [launch for launch in self.launches if cell in chosen[launch.info.launch]]
 
@@ -274,27 +277,27 @@ class Run:
         return first_good_launches(self.launches)
 
     def rows(self) -> list[Json]:
-        """One flat row of numbers and words for each cell, metric and phase: `pandas.DataFrame(run.rows())`.
+        """Return a flat row for each cell, metric and phase, as for `pandas.DataFrame(run.rows())`.
 
-        Every parameter of any cell is a column, numbers as numbers, next to mpi, environment, placement and the
-        estimate's fields. Missing values are None.
+        Every parameter of any cell is a column, next to mpi, environment, placement and the fields of the estimate.
+        Missing values are None.
         """
         return estimate_rows(self.results)
 
     def contrast_rows(self) -> list[Json]:
-        """One flat row for each contrast, with both of its sides."""
+        """Return a flat row for each contrast, with both of its sides."""
         return contrast_rows(self.results)
 
     def to_pandas(self) -> Any:
-        """`rows()` as a pandas.DataFrame.  Raises: UsageError: pandas is not installed; it is not needed elsewhere."""
+        """Return `rows()` as a pandas.DataFrame.  Raises: UsageError: pandas is not installed."""
         return data_frame(self.rows())
 
     def to_dict(self) -> Json:
-        """results.json."""
+        """Return the results as plain values."""
         return _plain(self.results)
 
 
 def _plain(result: Result) -> Json:
-    """As json.load returns it from results.json."""
+    """Return the plain values that json.load would return."""
     found: Json = msgspec.json.decode(msgspec.json.encode(result))
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cells.csv and contrasts.csv: unrounded, SI units, an empty field where a value is missing, no field a formula."""
+"""cells.csv and contrasts.csv: unrounded, in SI units, with empty fields for missing values and no formulas."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ _CONTRAST_END: Columns[ContrastResult] = (
 
 
 def cells_csv(results: Results) -> str:
-    """One row for each cell, metric and phase; a cell without a metric has one row, with its reason."""
+    """Return a row for each cell, metric and phase. A cell without a metric has one row with its reason."""
     header = [*_names(_CELL), "metric", *_names(_METRIC), "phase", *_names(_ESTIMATE), *_names(_CELL_END)]
     return as_csv(header, (row for cell in results.cells for row in _cell_rows(cell)))
 
@@ -119,7 +119,7 @@ def _cell_rows(cell: CellResult) -> Iterator[list[Value]]:
 
 
 def contrasts_csv(results: Results) -> str:
-    """One row for each contrast, b over a."""
+    """Return a row for each contrast, b over a."""
     sides = [f"{side}_{name}" for side in "ab" for name in _names(_SIDE)]
     header = [*_names(_CONTRAST), *sides, *_names(_CONTRAST_END)]
     return as_csv(header, map(_contrast_row, results.contrasts))
@@ -135,7 +135,7 @@ def _contrast_row(contrast: ContrastResult) -> list[Value]:
 
 
 def rows_as_csv(rows: Sequence[Mapping[str, Value]]) -> str:
-    """Flat rows; a column that a row lacks is an empty field."""
+    """Return flat rows as CSV, with an empty field for each missing column."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     return as_csv(names, ([row.get(name) for name in names] for row in rows))
 
@@ -153,7 +153,7 @@ def _values(columns: Columns[T], entry: T) -> list[Value]:
 
 
 def as_csv(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> str:
-    """RFC 4180, but with line feeds alone. Floats have the digits that it takes to read them back exactly."""
+    """Return CSV as in RFC 4180, but with line feeds. Floats have enough digits to be read back exactly."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)

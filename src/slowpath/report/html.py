@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report as one HTML file that opens without a network. Only the explorer needs JavaScript."""
+"""The report as a self-contained HTML file. Only the explorer needs JavaScript."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slowpath.report.view_places import places
 
 
 def _labels(results: Results) -> dict[int, str]:
-    """Label of each cell, those that a verdict names first: the explorer opens with them and gives them up last."""
+    """Return labels by cell. Cells named by a verdict come first, so that the explorer opens with them."""
     named = {line.contrast for line in results.verdict.lines}
     sides = [side.cell for c in results.contrasts if c.id in named for side in (c.b, c.a)]
     labels = {cell.cell: text(f"{cell.group}: {cell.label}") for cell in results.cells}
@@ -24,9 +24,9 @@ def _labels(results: Results) -> dict[int, str]:
 
 
 def render_html(results: Results, series: Iterable[samples.SampleSeries] = ()) -> str:
-    """The whole page, smaller than a megabyte whatever the run.
+    """Return the page, which stays below a megabyte for any run.
 
-    Args: results: as docs/reference/results.md.  series: raw samples for the explorer, which says so if there are none.
+    Args: results: as in docs/reference/results.md. series: raw samples for the explorer.
     """
     for most in FEWER:
         shown = _shown(results, most)
@@ -38,7 +38,7 @@ def render_html(results: Results, series: Iterable[samples.SampleSeries] = ()) -
 
 
 def _shown(results: Results, most: int) -> dict[str, Any]:
-    """What the template shows, but for the samples. most: cells in pictures, and contrasts that open."""
+    """Return the template's values without samples.  Args: most: limit of cells in pictures and of open contrasts."""
     few = shown_cells(results, most)
     findings = view_findings.findings(results)
     groups = view_contrasts.groups(results, most)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as flat rows, dictionaries of numbers and words: what a data frame takes as it is. Pure."""
+"""Results as flat rows of numbers and words, ready for a data frame. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ESTIMATE = (
 
 
 def estimate_rows(results: Results) -> list[Row]:
-    """One for each cell, metric and phase. Columns of parameters are those of all cells; None: the cell has none."""
+    """Return a row for each cell, metric and phase, with the parameters of all cells as columns."""
     parameters = dict.fromkeys(name for cell in results.cells for name in cell.parameters)
     return [
         {
@@ -62,7 +62,7 @@ def _cell(cell: CellResult, parameters: Mapping[str, None], results: Results) ->
 
 
 def _number(text: str | None) -> str | int | float | None:
-    """A parameter's value as a number where it is one."""
+    """Return a parameter's value as a number if it is one."""
     for kind in (int, float):
         try:
             return kind(text) if text is not None else None
@@ -83,7 +83,7 @@ def _estimate(estimate: MetricEstimate) -> Row:
 
 
 def contrast_rows(results: Results) -> list[Row]:
-    """One for each contrast: what is compared, what came out, and the two sides as a_ and b_."""
+    """Return a row for each contrast: the comparison, its result, and both sides with prefixes a_ and b_."""
     return list(_contrasts(results))
 
 
@@ -130,7 +130,7 @@ def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
 
 
 def data_frame(rows: Sequence[Row]) -> Any:
-    """A pandas.DataFrame.  Raises: UsageError: pandas is not installed."""
+    """Return a pandas.DataFrame of the rows.  Raises: UsageError: pandas is not installed."""
     try:
         pandas = import_module("pandas")
     except ImportError as error:

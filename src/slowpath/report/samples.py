@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw samples for the explorer: read from the run folder, thinned to what a screen shows, within a budget of bytes."""
+"""Raw samples for the explorer of the page, thinned to screen resolution within a number of bytes, and as CSV."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ COARSEST = 8
 
 @dataclass(frozen=True, slots=True)
 class SampleSeries:
-    """Samples of one cell, launch, phase and rank in the order they were taken.
+    """The samples of a cell, launch, phase and rank, in the order in which they were taken.
 
-    values_ns: int64, shape (n,), nanoseconds of a batch of `batch` operations, undivided.
+    Args: values_ns: int64, shape (n,), nanoseconds of a batch of `batch` operations.
     """
 
     cell: int
@@ -40,7 +40,7 @@ class SampleSeries:
 
 @dataclass(frozen=True, slots=True)
 class Explorer:
-    """What the page embeds: JSON text, and whether samples were thinned or whole series left out."""
+    """The explorer's data: JSON text, and whether samples were thinned or series left out."""
 
     data: str
     series: int
@@ -50,7 +50,7 @@ class Explorer:
 
 
 def read_series(folder: Path) -> Iterator[SampleSeries]:
-    """Series of all launches of a run folder, one launch in memory at a time. Damaged blocks and files are left out.
+    """Yield the series of all launches of a run folder, one launch at a time, without damaged blocks and files.
 
     The samples of several allocations follow one another in the order of the file.
     """
@@ -77,9 +77,9 @@ def _launch_series(path: Path) -> Iterator[SampleSeries]:
 
 
 def thin(values: NDArray[np.int64], buckets: int) -> NDArray[np.int64]:
-    """Smallest and largest value of each of `buckets` runs, in their order; all values where they are not more.
+    """Return the smallest and largest value of each of `buckets` sections in order, or all values if there are fewer.
 
-    Shape (n,) -> (min(n, 2 * buckets),). Outliers stay visible: no extreme is lost.
+    Returns: shape (min(n, 2 * buckets),). Outliers stay visible.
     """
     if len(values) <= 2 * buckets:
         return values
@@ -91,7 +91,7 @@ def thin(values: NDArray[np.int64], buckets: int) -> NDArray[np.int64]:
 
 
 def ranks(values: NDArray[np.int64], points: int) -> NDArray[np.int64]:
-    """Sorted values at `points` evenly spaced ranks, the smallest and the largest included: vertices of the ECDF."""
+    """Return sorted values at `points` evenly spaced ranks, with the smallest and largest: vertices of the ECDF."""
     places = np.linspace(0, len(values) - 1, points).round().astype(np.int64)
     ordered: NDArray[np.int64] = np.sort(values)[places]
     return ordered
@@ -99,7 +99,7 @@ def ranks(values: NDArray[np.int64], points: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A series as fine as the screen: its extremes in order, its ECDF if it was thinned, and how long it was."""
+    """A series at screen resolution: its extremes in order, its ECDF if it was thinned, and its length."""
 
     series: SampleSeries
     ecdf: NDArray[np.int64] | None
@@ -107,7 +107,7 @@ class _Shown:
 
 
 def _finest(sampled: SampleSeries) -> _Shown:
-    """Thins at once, so that only what a screen can show of a large run is ever in memory together."""
+    """Thin a series at once, so that memory never holds more than a screen can show."""
     values = sampled.values_ns
     if len(values) <= 2 * FINEST:
         return _Shown(sampled, None, len(values))
@@ -141,9 +141,10 @@ def _document(series: list[_Shown], labels: dict[int, str], buckets: int) -> str
 
 
 def explore(series: Iterable[SampleSeries], labels: dict[int, str], budget_bytes: int) -> Explorer | None:
-    """Everything that fits into `budget_bytes` of JSON; first coarser, then fewer series. None without samples or room.
+    """Return the explorer's data within `budget_bytes` of JSON, or None without samples or room.
 
-    Args: labels: the label of each cell, in the order in which cells are offered and, at last, given up from the end.
+    Series become coarser first, then fewer.
+    Args: labels: label of each cell, in the order in which cells are offered; the last ones are given up first.
     """
     order = {cell: place for place, cell in enumerate(labels)}
     kept = [_finest(sampled) for sampled in series if len(sampled.values_ns)]
@@ -165,10 +166,10 @@ def explore(series: Iterable[SampleSeries], labels: dict[int, str], budget_bytes
 
 
 def write_samples_csv(run: Path, out: TextIO, tell: Callable[[str], None]) -> None:
-    """Nanoseconds of one operation: each sample divided by its batch. Every checksum is verified.
+    """Write a summary of the samples as CSV, in nanoseconds of one operation, verifying every checksum.
 
-    Args:   tell: gets a line for each launch without samples and for each block that is damaged and left out.
-    Raises: RecordError: no run folder.
+    Args: tell: gets a line for each launch without samples and for each damaged block.
+    Raises: RecordError: the folder is no run folder.
     """
     read_run(run)
     writer = csv.DictWriter(out, [field.name for field in fields(CellSummary)], lineterminator="\n")

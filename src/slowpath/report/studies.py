@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of the report that belong to one experiment, by the names that experiments list (`Experiment.views`)."""
+"""Sections of the report that belong to one experiment, by the names in `Experiment.views`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from slowpath.report.scaling.view import scaling_files, scaling_lines, scaling_v
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A section. name: its id in the page.  title: in the navigation.  page: what its template shows; None: nothing.
+    """A section of the report for one experiment.
 
-    template: in this folder; it gets `page` as `view`.  lines: for a terminal, not wrapped; [] where there is nothing.
-    files: further derived files of the run folder, content by name.
+    Args: name: id in the page. title: title in the navigation. page: returns the value that the template shows as
+          `view`, or None. template: file in this folder. lines: lines for a terminal, not wrapped. files: further
+          derived files, content by name.
     """
 
     name: str
@@ -48,6 +49,6 @@ VIEWS: dict[str, View] = {
 
 
 def views_of(results: Results) -> list[View]:
-    """The sections of the experiments that occur, in the order of the experiments."""
+    """Return the sections of the experiments that occur, in the order of the experiments."""
     occurring = {cell.experiment for cell in results.cells}
     return [VIEWS[name] for experiment in EXPERIMENTS if experiment.name in occurring for name in experiment.views]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict for a terminal: plain ASCII where our own words are concerned, no colour, at most 100 columns."""
+"""The report for a terminal: ASCII, no colour, at most 100 columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","}
 
 @cleaned
 def render_text(results: Results) -> str:
-    """The report as text: verdict, contrasts, what was skipped, where the page is. Ends with a newline."""
+    """Return verdict, findings, contrasts, skipped cells and the page's path as text, with a newline at the end."""
     parts = [_verdict(results), _lines(finding_lines(results))]
     parts += [_lines(view.lines(results)) for view in views_of(results)]
     parts += [_contrasts(results), _skipped(results), _where(results)]
@@ -53,7 +53,7 @@ def _verdict(results: Results) -> str:
 
 
 def _lines(found: list[str]) -> str:
-    """Lines as they are where they fit, else wrapped to their own indentation."""
+    """Join lines, and wrap those that are too long to their own indentation."""
     return "\n".join(_wrap(line.lstrip(), " " * (len(line) - len(line.lstrip()))) if len(line) > WIDTH
                      else line.translate(_PLAIN) for line in found)  # fmt: skip
 
@@ -99,7 +99,7 @@ def _row(contrast: ContrastResult) -> tuple[str, ...]:
 
 
 def _without_interval(contrasts: list[ContrastResult]) -> list[str]:
-    """Why a comparison has no interval, and why others were not made at all, each reason once."""
+    """Return each reason for which comparisons have no interval or were not made."""
     without = dict.fromkeys(fmt.with_kind(None, c.interval_kind) for c in contrasts if c.ratio and not c.interval)
     missing = Counter(c.reason or "no reason was recorded" for c in contrasts if c.ratio is None)
     lines = [_wrap(f"{why[0].upper()}{why[1:]}.", "  ") for why in without]
@@ -109,7 +109,7 @@ def _without_interval(contrasts: list[ContrastResult]) -> list[str]:
 
 
 def _remedies(contrasts: list[ContrastResult]) -> list[str]:
-    """Remedies of the contrasts that found their second side slower or faster, each once."""
+    """Return the distinct remedies of contrasts that found a difference."""
     lines = dict.fromkeys(c.remedy for c in contrasts if c.remedy and c.verdict in ("slower", "faster"))
     return ["", "Remedies to try:", *(f"  {line}" for line in lines)] if lines else []
 
@@ -135,7 +135,7 @@ MOST_REMEDIES = 2  # in the text; the page has them all
 
 
 def finding_lines(results: Results) -> list[str]:
-    """Lines, each indented as it is to stand; [] without findings."""
+    """Return the indented lines of all findings."""
     found = findings(results)
     if not found:
         return []
@@ -176,7 +176,7 @@ def _block(finding: FindingView) -> list[str]:
 
 
 def _leg(leg: LegView) -> list[str]:
-    """Why a leg is missing or refuted; of an explained or proven one what it rests on."""
+    """Return why a leg is missing or refuted, or the evidence of an explained or proven one."""
     if leg.state != "shown":
         return [f"    Not {leg.name}: {leg.text}"]
     return [] if leg.name == "observed" else [f"    {leg.name.capitalize()}: {line}" for line in leg.evidence[:2]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells as the page shows them: first against later messages, distributions."""
+"""Cells as the page shows them: first against later messages, distributions, and curves over message size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from slowpath.report.view_contrasts import interval_words
 
 
 def first_figures(results: Results) -> list[Figure]:
-    """First message against later ones, one figure for each group of cells."""
+    """Return figures of the first message against later ones, one for each group of cells."""
     contrasts = {(c.a.cell, c.metric): c for c in results.contrasts if c.axis == "phase"}
     figures: list[Figure] = []
     for (group, metric), cells in grouped(results.cells, lambda c: (c.group, main_metric(c))).items():
@@ -50,7 +50,7 @@ def _first_figure(
 
 
 def distribution_figures(results: Results) -> list[Figure]:
-    """Launch medians and quantiles of every cell, one figure for each group and metric."""
+    """Return figures of launch medians and quantiles, one for each group and metric."""
     figures: list[Figure] = []
     for (group, metric), cells in grouped(results.cells, lambda c: (c.group, main_metric(c))).items():
         if metric is None:
@@ -85,7 +85,7 @@ def _distribution(
 
 
 def _above_floor(cell: CellResult, metric: str) -> str:
-    """`12.4x copy_across (0.56 us)`, or why there is none."""
+    """Return the ratio to the floor, such as `12.4x copy_across (0.56 us)`, or why there is none."""
     over = cell.over_floor
     if over is None or over.metric != metric:
         return f"{fmt.MISSING} {cell.over_floor_reason or 'of another metric'}"
@@ -102,7 +102,7 @@ def _centre(cell: CellResult, metric: str, estimate: MetricEstimate) -> str:
 
 
 def _remarks(estimate: MetricEstimate) -> str:
-    """What a reader must know before trusting the median."""
+    """Return the facts that a reader must know before trusting the median."""
     found: list[str] = []
     if estimate.launches == 1:
         found.append("one launch: run-to-run spread unknown")
@@ -117,7 +117,7 @@ def _remarks(estimate: MetricEstimate) -> str:
 
 
 def _tail(estimate: MetricEstimate, quantile_s: float | None) -> str:
-    """A quantile, or why there is none."""
+    """Return a quantile, or why there is none."""
     if quantile_s is not None:
         return fmt.time(quantile_s)
     return f"{fmt.MISSING} {estimate.p999_reason or 'not recorded'}"
@@ -145,7 +145,7 @@ Settings = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """What a cell has to show of one metric in the steady state. value: in `unit`; None: it has no such phase."""
+    """The steady-state estimate of a cell's metric. `value` is in `unit`, or None without such a phase."""
 
     unit: str
     value: float | None
@@ -154,7 +154,7 @@ class Steady:
 
 
 def _steady(cell: CellResult) -> dict[str, Steady]:
-    """By metric. The bandwidth that stands next to a time is a metric of its own, so that it has its own panel."""
+    """Return the steady estimates by metric. The bandwidth of a time is a metric of its own, with its own panel."""
     found = {}
     for name, metric in cell.metrics.items():
         estimate = metric.phases.get("steady")
@@ -172,9 +172,7 @@ def _steady(cell: CellResult) -> dict[str, Steady]:
 
 
 def curve_figures(results: Results) -> list[Figure]:
-    """Each metric over message size, where a group of cells has at least three sizes; collectives have a section of
-    their own.
-    """
+    """Return figures of each metric over message size, for groups with at least three sizes, without collectives."""
     figures: list[Figure] = []
     for group, cells in grouped((c for c in results.cells if c.experiment != COLL.name), lambda c: c.group).items():
         shown = {cell.cell: _steady(cell) for cell in cells}
@@ -185,7 +183,7 @@ def curve_figures(results: Results) -> list[Figure]:
 
 
 def _condition(cell: CellResult) -> Settings:
-    """Everything that a cell is set to apart from its message size."""
+    """Return all settings of a cell except its message size."""
     settings = {**cell.parameters, "environment": cell.environment, "placement": cell.placement}
     settings.pop("message_bytes", None)
     return settings
@@ -221,7 +219,7 @@ def _points(cells: Sequence[CellResult], shown: dict[int, Steady]) -> tuple[Size
 
 
 def _differences(conditions: list[Settings]) -> tuple[str, list[str]]:
-    """What several conditions differ in, and for each its settings there; nothing that is the same in all."""
+    """Return the settings in which several conditions differ, and a label for each condition."""
     keys = dict.fromkeys(key for condition in conditions for key in condition)
     differing = [k for k in keys if len({condition.get(k) for condition in conditions}) > 1]
     labels = [", ".join(str(c[k]) for k in differing if c.get(k) is not None) for c in conditions]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings as cards: what to do, one picture, three marks, the lines to copy, and the rest. Nothing is judged here."""
+"""Findings as cards: what to do, a picture, three marks, the lines to copy, and further details."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from slowpath.core.results import Finding, Leg, RemedyResult, Results, SideEffec
 from slowpath.core.units import share_words
 from slowpath.report import format as fmt
 from slowpath.report import view_witness
-from slowpath.report.cards.forecasts import forecast_lines
-from slowpath.report.cards.law import law_picture
+from slowpath.report.cards.law import forecast_lines, law_picture
 from slowpath.report.cards.shapes import shape_pictures
 from slowpath.report.cards.sides import axis_title, sides_picture, witness_picture
 from slowpath.report.rival_lines import rival_lines
@@ -24,14 +23,14 @@ from slowpath.report.svg.sides import SideTimes
 STATUSES = ("observed", "explained", "proven")
 _STATE = {"shown": "yes", "missing": "not yet", "refuted": "refuted"}
 _LAW_CAPTION = "Points are centres over launches with their intervals; the line is {}."
-_FORECAST_CAPTION = " Hollow: predicted, with its interval; filled: seen."
+_FORECAST_CAPTION = " Hollow: predicted, with its interval. Filled: measured."
 _SIDES_CAPTION = "A dot is the median of a launch; the line is the centre of all, the band its interval."
 _COPIED = ("shell", "code", "modulefile")
 
 
 @dataclass(frozen=True, slots=True)
 class LegView:
-    """One leg. state: also the name of its mark.  word: the state as a card has it."""
+    """A leg of a finding. `state` also names its mark; `word` is the state as the card shows it."""
 
     name: str
     state: str
@@ -41,13 +40,13 @@ class LegView:
 
     @property
     def lines(self) -> list[str]:
-        """What it rests on; of an observed one its evidence alone, which states the difference."""
+        """Return the text and evidence of the leg, of an observed leg the evidence only."""
         return self.evidence if self.name == "observed" and self.evidence else [self.text, *self.evidence]
 
 
 @dataclass(frozen=True, slots=True)
 class RemedyView:
-    """One remedy, and what to copy for it. removed: how much of the excess it took away, in words."""
+    """A remedy with its lines to copy. `removed` states the share of the excess that it removed."""
 
     name: str
     verdict: str
@@ -60,7 +59,7 @@ class RemedyView:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One picture of a card, and what it shows in a few words."""
+    """A picture of a card, with its caption."""
 
     name: str
     drawing: Markup
@@ -69,7 +68,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class TrialView:
-    """A remedy that was tried: the slow cell as it is, the same with the remedy, and the fast side."""
+    """A remedy that was tried: the slow cell unchanged, with the remedy, and the fast side."""
 
     remedy: str
     verdict: str
@@ -79,7 +78,7 @@ class TrialView:
 
 @dataclass(frozen=True, slots=True)
 class PictureSources:
-    """What a finding's pictures are drawn from. results: of the run in which it was observed; None: not at hand."""
+    """The data of a finding's pictures. `results` are those of the run in which it was observed, if available."""
 
     results: Results | None
     trials: Sequence[TrialView] = ()
@@ -87,10 +86,11 @@ class PictureSources:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """One card. do: what to do, one line.  factor, interval: slow over usual.  copied: lines of the first remedy.
+    """A card.
 
-    picture: the one that is shown; pictures: the others, behind the fold.  contrasts: anchors of those that it rests
-    on.  counted: what was counted next to its times.
+    Args: do: advice in one line. factor, interval: slow over usual time. copied: lines of the first remedy. picture:
+          the picture that is shown at once. pictures: the others. contrasts: anchors of the contrasts behind it.
+          counted: counts next to its times.
     """
 
     id: str
@@ -122,13 +122,13 @@ class FindingView:
 
 
 def findings(results: Results) -> list[FindingView]:
-    """All findings, in the order of the results: those on the side of users who change nothing stand first there."""
+    """Return the cards of all findings, in the order of the results."""
     return cards(results.findings, lambda _: PictureSources(results))
 
 
 def cards(found: Sequence[Finding], measured: Callable[[Finding], PictureSources],
           limits: Callable[[Finding], list[str]] = lambda _: []) -> list[FindingView]:  # fmt: skip
-    """A card for each finding.  Args: limits: of its law, in words, where a diagnosis narrowed them."""
+    """Return a card for each finding.  Args: limits: limits of its law, which a diagnosis narrowed, in words."""
     return [_card(finding, measured(finding), limits(finding)) for finding in found]
 
 
@@ -169,30 +169,31 @@ def _card(finding: Finding, measured: PictureSources, limits: list[str]) -> Find
 
 
 def _do(remedy: RemedyResult) -> str:
-    """`Use huge pages`; `Try` before a trial proved it, as the headline has it."""
+    """Return the advice, such as `Use huge pages`, or `Try ...` before a trial has proven it."""
     if remedy.phrase is None:
         return remedy.text
     return f"{'Use' if remedy.verdict == 'proven' else 'Try'} {remedy.phrase}"
 
 
 def _counted(finding: Finding, results: Results) -> list[view_witness.CountedCalls]:
-    """Calls of both sides; nothing where no side has any: page faults are in the table of counters."""
+    """Return the counted calls of both sides, or [] if no side has any."""
     found = view_witness.of_finding(finding, {cell.cell: cell for cell in results.cells})
     return found if any(cell.calls for cell in found) else []
 
 
 def _pictures(finding: Finding, measured: PictureSources) -> list[Picture]:
-    """Of what a finding has, what says most first: a proof, a law, what was counted, the two sides."""
+    """Return the pictures of a finding, the most informative first: proof, law, counts, both sides."""
     results = measured.results
     helped = [trial for trial in measured.trials if trial.verdict in ("proven", "partial")]
     made = [_trial(finding, trial) for trial in helped]
     if results is not None:
         made += shape_pictures(finding, results)
     law = law_picture(finding)
-    shaded = " Shaded: where it changes." if law and 'class="limit' in law else ""
-    predicted = _FORECAST_CAPTION if law and 'class="predicted' in law else ""
-    line = "the law" if finding.law and finding.law.predicted == "held" else "a fit that has not predicted new points"
-    made.append(("law", law, _LAW_CAPTION.format(line) + predicted + shaded))
+    if law is not None:
+        line = "the law" if finding.law and finding.law.predicted == "held" else "a fit not yet tested by predictions"
+        predicted = _FORECAST_CAPTION if law.has_predictions else ""
+        shaded = " Shaded: where it changes." if law.has_limits else ""
+        made.append(("law", law.drawing, _LAW_CAPTION.format(line) + predicted + shaded))
     if results is not None:
         if finding.legs.explained.state == "shown":
             made.append(
@@ -209,7 +210,7 @@ def _trial(finding: Finding, trial: TrialView) -> tuple[str, Markup | None, str]
 
 
 def with_proven(finding: Finding, text: str) -> Finding:
-    """The finding with other words for its third mark."""
+    """Return the finding with another text for its third mark."""
     return replace(finding, legs=replace(finding.legs, proven=replace(finding.legs.proven, text=text)))
 
 
@@ -218,7 +219,7 @@ def _leg(name: str, leg: Leg) -> LegView:
 
 
 def remedy_view(remedy: RemedyResult) -> RemedyView:
-    """A remedy with its lines to copy and what a trial showed; of one without an effect there is nothing to copy."""
+    """Return a remedy with its lines to copy and the result of its trial. A remedy without effect has no lines."""
     useful = remedy.verdict != "no effect"
     copied = ((kind, getattr(remedy.snippet, kind)) for kind in _COPIED if useful)
     removed = remedy.removed_ratio
@@ -237,12 +238,12 @@ def remedy_view(remedy: RemedyResult) -> RemedyView:
 
 
 def side_effect(effect: SideEffect) -> str:
-    """`4 MiB messages: slower, 1.30× with the remedy`."""
+    """Return a side effect, such as `4 MiB messages: slower, 1.30× with the remedy`."""
     return f"{effect.where or 'a cell'}: {effect.verdict}, {fmt.ratio(effect.ratio, effect.interval)} with the remedy"
 
 
 def headline(found: Sequence[FindingView]) -> str:
-    """`2 slow paths by name: 1 proven, 1 observed; 1 only under settings that are not yours`; empty without any."""
+    """Return the number of slow paths by status, such as `2 slow paths by name: 1 proven, 1 observed`."""
     own = [finding for finding in found if finding.usual]
     counts = [(sum(finding.status == status for finding in own), status) for status in reversed(STATUSES)]
     parts = [f"{fmt.plural(len(own), 'slow path')} by name: " * bool(own)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every pair of nodes, as the page shows it."""
+"""Pairs of nodes as a matrix and a table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FULL = 4.0  # the ratio that is drawn darkest
 
 @dataclass(frozen=True, slots=True)
 class Square:
-    """One pair. ratio: over the other pairs, None: not compared.  slow: decided."""
+    """A pair of nodes. `ratio`: over the other pairs, None if not compared. `slow`: decided to be slower."""
 
     ratio: float | None
     shown: str
@@ -30,7 +30,7 @@ class Square:
 
 
 def matrix(nodes: Sequence[str], squares: Mapping[tuple[str, str], Square], title: str) -> Markup:
-    """The picture; both halves are drawn, since readers look along a row.
+    """Return the picture, with both halves of the matrix, because readers look along a row.
 
     Args: squares: by pair of names, in either order.
     """
@@ -66,7 +66,7 @@ def _square(square: Square | None, x: float, y: float, side: float, numbered: bo
 
 
 def pair_figures(results: Results) -> list[Figure]:
-    """A matrix for each entry of results.json's `node_pairs`; [] without any."""
+    """Return a matrix for each entry of the results' `node_pairs`."""
     return [_figure(pair) for pair in results.node_pairs]
 
 

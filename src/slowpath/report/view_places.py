@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The environment drawn: nodes, processors, where the ranks ran, the GPU and what carries messages. Nothing is guessed:
-what the record does not hold is not drawn."""
+"""A picture of the environment as recorded: nodes, processors, places of the ranks, GPU and interconnect."""
 
 from __future__ import annotations
 
@@ -25,9 +24,10 @@ DEVICE_HEIGHT = 26
 
 @dataclass(frozen=True, slots=True)
 class NodeDrawn:
-    """One node. sockets: processors of each.  ranks: processor -> place of its rank in STYLES.  notes: under it.
+    """A node in the picture.
 
-    allowed: processors that ranks may use without being bound to one.
+    Args: sockets: processors of each socket. ranks: index into STYLES of the rank on a processor. notes: lines under
+          it. allowed: processors that ranks may use without being bound to one.
     """
 
     name: str
@@ -38,7 +38,10 @@ class NodeDrawn:
 
 
 def chart(nodes: Sequence[NodeDrawn], device: str | None, link: str | None, title: str) -> Markup:
-    """The picture, 344 px wide. device: name of a GPU that the messages lived on.  link: how messages travel."""
+    """Return the picture, 344 px wide.
+
+    Args: device: name of the GPU whose memory messages used. link: how messages travel.
+    """
     content, y = "", 0
     for place, node in enumerate(nodes):
         if place and link:
@@ -59,7 +62,7 @@ def _joint(y: int, link: str) -> str:
 
 
 def _node_mark(node: NodeDrawn, top: int, device: str | None) -> tuple[str, int]:
-    """The node, and how high it is."""
+    """Return the node and its height."""
     many = sum(len(socket) for socket in node.sockets) > FEW
     size, gap, across = (7, 3, 32) if many else (14, 6, 16)
     y, content = top + HEAD, text(node.name, PAD, top + 17, None, "label")
@@ -89,7 +92,7 @@ def _class(node: NodeDrawn, processor: int) -> str:
 
 
 def ranks_words(count: int) -> str:
-    """`16 ranks`."""
+    """Return the number of ranks, such as `16 ranks`."""
     return fmt.plural(count, "rank")
 
 
@@ -100,7 +103,7 @@ LONGEST = 44  # characters of a node's heading
 
 
 def places(results: Results) -> list[Figure]:
-    """A figure for each placement of which a launch reported where its ranks were."""
+    """Return a figure for each placement whose launches reported where their ranks ran."""
     return [_figure(placement, results) for placement in results.run.placements if placement.observed]
 
 
@@ -135,7 +138,7 @@ def _node(host: str, ranks: Sequence[RankPlace], run: RunResult) -> NodeDrawn:
 
 
 def _heading(host: str, run: RunResult) -> str:
-    """`n003: AMD EPYC 7763, 128 processors`; the processor is that of the machine that started the run."""
+    """Return the node's heading, such as `n003: AMD EPYC 7763, 128 processors`."""
     named = run.machine.get("processor") if host == run.machine.get("host") else None
     words = f"{host}: {named}" if named else host
     return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
@@ -163,7 +166,7 @@ def _processors(text: str | None) -> frozenset[int]:
 
 
 def _sockets(run: RunResult, used: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Processors by socket as the record has them; else all in one; else those that ranks used."""
+    """Return processors by socket as recorded, else all in one socket, else those that ranks used."""
     groups: dict[str, Any] = run.machine.get("processor_groups") or {}
     sockets = [sorted(_processors(text)) for text in groups.get("socket") or []]
     if not sockets:
@@ -175,7 +178,7 @@ def _sockets(run: RunResult, used: Sequence[int]) -> tuple[tuple[int, ...], ...]
 
 
 def _device(results: Results) -> str | None:
-    """The GPU, where the run moved its memory."""
+    """Return the GPU if the run moved its memory."""
     used = any("device" in cell.parameters.get("memory", "") for cell in results.cells if cell.metrics)
     if not used:
         return None
@@ -185,7 +188,7 @@ def _device(results: Results) -> str | None:
 
 
 def _link(run: RunResult) -> str | None:
-    """The library and what it says carries its messages."""
+    """Return the library and the transport that it reports."""
     used = [mpi for mpi in run.mpis if not mpi.unavailable]
     names = [" ".join(filter(None, (mpi.name, mpi.version, f"over {mpi.transport}" if mpi.transport else None)))
              for mpi in used]  # fmt: skip

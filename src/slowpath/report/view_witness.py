@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was counted next to a cell's times: calls of the C library, page faults (docs/internals/witnesses.md)."""
+"""Counts next to a cell's times: calls of the C library and page faults (docs/internals/witnesses.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SIDES = {"send": "sender", "receive": "receiver"}
 
 @dataclass(frozen=True, slots=True)
 class CountedCalls:
-    """What was counted in one cell. side: which side of a finding it is, and where.  calls: they were counted, too."""
+    """The counts of a cell. `side` states the side of the finding and where; `calls`: whether calls were counted."""
 
     side: str
     words: str
@@ -33,7 +33,7 @@ class CountedCalls:
 
 
 def counted(cell: CellResult, phase: str) -> str:
-    """`each message: receiver process_vm_readv 12, page faults 1; sender ...`, or why nothing was counted."""
+    """Return counts such as `each message: receiver process_vm_readv 12, page faults 1`, or why none exist."""
     shown = [
         f"{_SIDES[role]} {_side(cell, role_witness)}"
         for role, role_witness in _roles(cell, phase).items()
@@ -44,7 +44,7 @@ def counted(cell: CellResult, phase: str) -> str:
 
 
 def has_calls(cell: CellResult, phase: str) -> bool:
-    """Whether the calls of a side at least were counted."""
+    """Return whether the calls of at least one side were counted."""
     return any(role is not None and role.calls is not None for role in _roles(cell, phase).values())
 
 
@@ -53,7 +53,7 @@ def _roles(cell: CellResult, phase: str) -> Mapping[Role, RoleWitness | None]:
 
 
 def calls_words(cell: CellResult, role_witness: RoleWitness) -> str:
-    """Calls of one side per operation, the most frequent first; a dash and why where they were not counted."""
+    """Return the calls of one side per operation, the most frequent first, or a dash and the reason."""
     calls = role_witness.calls
     if calls is None:
         return f"{fmt.MISSING} calls: {_why(cell)}"
@@ -64,7 +64,7 @@ def calls_words(cell: CellResult, role_witness: RoleWitness) -> str:
 
 
 def of_finding(finding: Finding, cells: Mapping[int, CellResult]) -> list[CountedCalls]:
-    """Of the cells that stand for a finding's slow and fast side."""
+    """Return the counts of the cells that represent a finding's slow and fast side."""
     phase = finding.phase
     slow, fast = next(iter(finding.slow_cells), None), next(iter(finding.fast_cells), None)
     places = [("slow", slow, phase), ("fast", fast, "steady" if fast == slow else phase)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cannon's algorithm over n: compute and communication with critical n, speed-up, exposed share, ceiling."""
+"""Curves of Cannon's algorithm over n and over ranks: times, speed-up, exposed share, efficiency."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ Get = Callable[[CannonPoint], float | None]
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """One kind of panel. level: upright line to compare with.  of: the value at a point, and why there is none."""
+    """A kind of panel.
+
+    Args: level: line to compare with. of: value at a point, and why there is none.
+    """
 
     title: str
     axes: OrderAxes
@@ -56,7 +59,7 @@ def _computation(point: CannonPoint) -> tuple[Value | None, str | None]:
 
 
 def _bare(value_s: float | None, point: CannonPoint) -> Value | None:
-    """A time of results that were written before it had an interval."""
+    """Return a time from results that were written before times had intervals."""
     if value_s is None or value_s <= 0:
         return None
     launches = point.multiply_s.launches
@@ -69,7 +72,7 @@ def _over_compute(point: CannonPoint) -> tuple[Value | None, str | None]:
 
 
 def curve_figures(group: CannonGroup) -> list[Figure]:
-    """Every panel of a group; a group of fewer than FEWEST_ORDERS orders has none."""
+    """Return the panels of a group, or none for fewer than FEWEST_ORDERS orders."""
     if len(group.n) < FEWEST_ORDERS:
         return []
     made = [_critical(group), _distribution(group)]
@@ -81,7 +84,7 @@ def curve_figures(group: CannonGroup) -> list[Figure]:
 
 
 def _shares(reference: str, ceiling: str) -> list[_Share]:
-    """Every kind of panel, absolute times first."""
+    """Return the kinds of panels, absolute times first."""
     return [
         _Share("Time of a multiplication", OrderAxes("time of one multiplication", "s"), None, _whole,
                with_reference=True),
@@ -118,7 +121,7 @@ def _part(name: str) -> Get:
 
 
 def _critical(group: CannonGroup) -> Figure | None:
-    """Compute and communication of the reference, and where communication becomes the smaller part."""
+    """Return computation and communication of the reference, and where communication becomes the smaller part."""
     name = group.reference
     series = [
         OrderSeries("multiplying", _with_interval(group, name, _computation)),
@@ -148,7 +151,7 @@ def _panel(title: str, where: str, table: FigureTable, picture: Markup | None) -
 
 
 def _distribution(group: CannonGroup) -> Figure | None:
-    """What it costs to bring inputs from one place and the product back, next to the multiplication itself."""
+    """Return the cost of distributing inputs and collecting the product, next to the multiplication."""
     name = next((variant.variant for variant in group.variants if any(
         "distribute" in p.parts_s or "gather" in p.parts_s for p in variant.points)), None)  # fmt: skip
     if name is None:
@@ -195,7 +198,7 @@ def _family(group: CannonGroup, names: Sequence[str], family: str, share: _Share
 
 
 def _numbers(group: CannonGroup, names: Sequence[str]) -> FigureTable:
-    """Every value of these variants with its interval, or why it is missing."""
+    """Return every value of these variants with its interval, or why it is missing."""
     shares = _shares(variant_name(group.reference), variant_name(group.ceiling))
     head = ["Variant", "n", *(words for share in shares for words in (share.title, "Interval"))]
     rows = [
@@ -215,7 +218,7 @@ def _numbers(group: CannonGroup, names: Sequence[str]) -> FigureTable:
 
 
 def value_words(value: Value | None, unit: str, reason: str | None) -> tuple[str, str]:
-    """A VALUE and its interval in words; or that it is missing, and why."""
+    """Return a value and its interval as text, or that it is missing and why."""
     if value is None:
         return fmt.MISSING, reason or "no reason was recorded"
     ends = value.interval
@@ -233,7 +236,7 @@ HEAD = ["Style", "Ranks", "n", "Time", "Interval", "Speed-up", "Interval", "Effi
 
 
 def scaling_figures(found: Sequence[CannonScaling]) -> list[Figure]:
-    """Two panels for each n (strong) or block (weak): time, and efficiency where ranks have cores of their own."""
+    """Return two panels for each n (strong) or block (weak): time, and efficiency if ranks have their own cores."""
     panels: dict[tuple[str, str], list[CannonScaling]] = {}
     for curve in found:
         panels.setdefault((_title(curve), _where(curve, found)), []).append(curve)
@@ -246,7 +249,7 @@ def scaling_figures(found: Sequence[CannonScaling]) -> list[Figure]:
 
 
 def scaling_note(found: Sequence[CannonScaling]) -> str:
-    """What was compared, and which numbers of ranks claim nothing."""
+    """Return what was compared, and for which numbers of ranks nothing is claimed."""
     if not found:
         return ""
     over = sorted({point.ranks for curve in found for point in curve.points if point.oversubscribed})
@@ -271,7 +274,7 @@ def _title(scaling: CannonScaling) -> str:
 
 
 def _where(scaling: CannonScaling, found: Sequence[CannonScaling]) -> str:
-    """What sets a curve apart from others of the same title: MPI, environment, placement, parameters that vary."""
+    """Return how a curve differs from others of the same title: MPI, environment, placement, varying parameters."""
     about = ("mpi", "environment", "placement")
     words = [str(getattr(scaling, name)) for name in about if len({getattr(c, name) for c in found}) > 1]
     names = [name for name in scaling.parameters if len({c.parameters.get(name) for c in found}) > 1]
@@ -321,7 +324,7 @@ def _table(curves: Sequence[CannonScaling]) -> FigureTable:
 
 
 def scaling_lines(found: Sequence[CannonScaling]) -> list[str]:
-    """For a terminal: a line for each curve, `1 -> 2 ranks`, with what is not claimed."""
+    """Return a line for each curve."""
     lines = [f"Cannon's algorithm over the number of ranks. {scaling_note(found)}"] if found else []
     for curve in found:
         each = [
@@ -332,7 +335,7 @@ def scaling_lines(found: Sequence[CannonScaling]) -> list[str]:
 
 
 def _claimed(point: ScalingPoint, base_ranks: int) -> str:
-    """Efficiency with its interval, what it is compared with, or why there is none."""
+    """Return the efficiency with its interval and reference, or why there is none."""
     if point.oversubscribed:
         return " (oversubscribed)"
     if point.efficiency is None:

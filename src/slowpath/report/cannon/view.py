@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cannon's algorithm, as the page shows it: the advice, curves over n, where the time goes, timelines."""
+"""Cannon's algorithm as the page and a terminal show it: advice, curves over n, parts of the time, timelines."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ MOST_RANKS = 36  # rows of a picture
 
 
 def timeline_figures(group: CannonGroup) -> list[Figure]:
-    """The reference, the best and the best that works across nodes, for the largest order and one in the middle."""
+    """Return timelines of the reference, the best and the best across nodes, for the largest order and a middle one."""
     return [_timeline_figure(shown) for shown in _chosen_timelines(group)]
 
 
 def other_timeline_figures(group: CannonGroup) -> list[Figure]:
-    """All other styles, for the largest order."""
+    """Return timelines of all other styles for the largest order."""
     chosen = {(shown.variant, shown.n) for shown in _chosen_timelines(group)}
     largest = shown_orders(group)[0]
     others = [shown for shown in group.timelines if shown.n == largest and (shown.variant, shown.n) not in chosen]
@@ -87,13 +87,13 @@ def _timeline_picture(found: CannonTimeline, ranks: list[int], title: str) -> Ma
 
 
 def shown_orders(group: CannonGroup) -> list[int]:
-    """The largest order, and one in the middle."""
+    """Return the largest order and one in the middle."""
     orders = sorted(group.n)
     return list(dict.fromkeys([orders[-1], orders[(len(orders) - 1) // 2]]))
 
 
 def part_figures(group: CannonGroup, number: int) -> list[Figure]:
-    """One figure for each shown order. number: of the group, for ids."""
+    """Return a figure for each shown order.  Args: number: number of the group, for ids."""
     return [_figure(group, n, f"grid-parts-{number}-{n}") for n in shown_orders(group)]
 
 
@@ -168,9 +168,9 @@ MOST_TIMELINE_BYTES = 60_000
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """One group of results.json's `cannon`. legend: class and words of each part that occurs.
+    """A group of the results' `cannon`.
 
-    left_out: timelines for which the page has no room.
+    Args: legend: class and name of each part that occurs. left_out: number of timelines for which the page has no room.
     """
 
     label: str
@@ -187,7 +187,7 @@ class GroupView:
 
 @dataclass(frozen=True, slots=True)
 class CannonView:
-    """The section. scaling: panels over the number of ranks; empty: the run has one number."""
+    """The section of the page. `scaling` has panels over the number of ranks, if the run has several."""
 
     groups: list[GroupView]
     scaling: list[Figure]
@@ -195,7 +195,7 @@ class CannonView:
 
 
 def cannon_view(results: Results) -> CannonView | None:
-    """None: a run without cells of the experiment cannon."""
+    """Return the section, or None in a run without cells of the experiment cannon."""
     if results.cannon is None:
         return None
     groups = [_group(group, number) for number, group in enumerate(results.cannon.groups)]
@@ -204,7 +204,7 @@ def cannon_view(results: Results) -> CannonView | None:
 
 
 def _within_the_page(groups: list[GroupView]) -> list[GroupView]:
-    """As many timelines as the page has room for: the chosen ones of every group before the others of any."""
+    """Keep as many timelines as the page has room for, the chosen ones of every group first."""
     left = MOST_TIMELINE_BYTES
 
     def fitting(figures: list[Figure]) -> list[Figure]:
@@ -277,7 +277,7 @@ def _clock(group: CannonGroup) -> str:
 
 
 def _disturbed(group: CannonGroup) -> str:
-    """How many repetitions of the group's cells were disturbed; they are counted, never dropped."""
+    """Return how many repetitions were disturbed. They are counted, never dropped."""
     found = group.repetitions
     if found is None:
         return f"{fmt.MISSING} which were disturbed was not reported"
@@ -307,14 +307,14 @@ SOURCE_WORDS = {"root": "through rank 0", "file": "through files"}
 
 
 def cannon_lines(results: Results) -> list[str]:
-    """One line each, not wrapped; [] in a run without cells of the experiment cannon."""
+    """Return lines, not wrapped, [] in a run without cells of the experiment cannon."""
     groups = results.cannon.groups if results.cannon else []
     scaled = scaling_lines(results.cannon.scaling) if results.cannon else []
     return [line for group in groups for line in _group_lines(group)] + scaled + distribution_lines(results)
 
 
 def distribution_lines(results: Results) -> list[str]:
-    """What inputs out of rank 0 or a file cost, a line for each n."""
+    """Return a line for each n with the cost of inputs from rank 0 or a file."""
     found = results.cannon.distribution if results.cannon else []
     return [
         f"Inputs and product {SOURCE_WORDS.get(distribution.source, distribution.source)}: {_moved(distribution)}"

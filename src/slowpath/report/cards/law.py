@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of a finding's law: along which axis it runs, which points share a line, where its limits lie."""
+"""The picture of a finding's law, with its predictions, and the predictions as lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from slowpath.core.results import Finding, LawPoint, LawResult, LimitBracket
 from slowpath.report import format as fmt
-from slowpath.report.cards.forecasts import marks
 from slowpath.report.svg import law as drawn
-from slowpath.report.svg.law import Axis, Dot, LawLimit, LawLine
+from slowpath.report.svg.law import Axis, Dot, LawLimit, LawLine, LawMark
 
 MOST_LINES = 5
 _ALLOCATIONS = ("allocation_bytes", "sender_allocation_bytes", "receiver_allocation_bytes")
@@ -44,8 +44,17 @@ _TITLES = {
 }
 
 
-def law_picture(finding: Finding) -> Markup | None:
-    """None without a named law, or without points at two places at least."""
+@dataclass(frozen=True, slots=True)
+class LawPicture:
+    """The picture of a law, and which optional marks it has."""
+
+    drawing: Markup
+    has_limits: bool
+    has_predictions: bool
+
+
+def law_picture(finding: Finding) -> LawPicture | None:
+    """Return the picture of a finding's law, or None without a named law or without points at two places."""
     law = finding.law
     if law is None or law.name in (None, "constant") or not law.drawn:
         return None
@@ -56,7 +65,9 @@ def law_picture(finding: Finding) -> Markup | None:
     axis = Axis(_TITLES.get(name, name.replace("_", " ")), name.endswith("_bytes"))
     limits = [_limit(bracket, place == 0) for place, bracket in enumerate(law.brackets) if bracket.covariate == name]
     title = f"Law of {finding.rule}: {finding.title}"
-    return drawn.chart(lines, limits, axis, _y_title(finding, law), title, marks(law, name))
+    predicted = marks(law, name)
+    drawing = drawn.chart(lines, limits, axis, _y_title(finding, law), title, predicted)
+    return LawPicture(drawing, bool(limits), bool(predicted)) if drawing is not None else None
 
 
 def _y_title(finding: Finding, law: LawResult) -> str:
@@ -70,13 +81,13 @@ def _values(points: Iterable[LawPoint], name: str) -> set[float]:
 
 
 def _along(law: LawResult) -> str | None:
-    """The covariate on the axis: one that the law is about and that varies."""
+    """Return the covariate of the axis: one that the law uses and that varies."""
     names = [name for name in _ALONG.get(law.name or "", ()) if len(_values(law.drawn, name)) > 1]
     return max(names, key=lambda name: len(_values(law.drawn, name)), default=None)
 
 
 def _lines(law: LawResult, name: str) -> tuple[list[LawLine], str]:
-    """The lines, and what is on their axis."""
+    """Return the lines, and the covariate of their axis."""
     if any(point.page_bytes for point in law.drawn):
         return _by_page(law, name)
     others = [covariate for covariate in law.drawn[0].place if covariate != name and covariate not in _FOLLOW]
@@ -93,7 +104,7 @@ def _lines(law: LawResult, name: str) -> tuple[list[LawLine], str]:
 
 
 def _by_page(law: LawResult, name: str) -> tuple[list[LawLine], str]:
-    """A line for each page size along the length; along the page size where all lengths are about the same."""
+    """Return a line for each page size over the length, or one over the page size if all lengths are similar."""
     lengths = sorted(_values(law.drawn, name))
     largest = max(
         (bracket.up_to for bracket in law.brackets if bracket.covariate != name), default=0.0
@@ -126,8 +137,28 @@ def _value(name: str, value: float) -> str:
 
 
 def _limit(bracket: LimitBracket, main: bool) -> LawLimit:
-    """The limit that the finding is about has a label; others are marks."""
+    """Return a limit. Only the limit that the finding is about has a label."""
     shown = fmt.count_bytes if bracket.covariate.endswith("_bytes") else lambda value: f"{value:g}"
     low, high = shown(int(bracket.above)), shown(int(bracket.up_to))
     label = f"{low}" if bracket.up_to - bracket.above <= 1 else f"{low} to {high}"
     return LawLimit(label if main else "", bracket.above, bracket.up_to)
+
+
+_OUTCOMES = {True: "held", False: "failed", None: "not decided"}
+_KINDS = {"held out": "point set apart before the fit", "later": "measured afterwards"}
+
+
+def forecast_lines(law: LawResult | None) -> list[str]:
+    """Return a line for each prediction that was measured: failed ones first, then those measured later."""
+    seen = [forecast for forecast in (law.forecasts if law else ()) if forecast.seen_s is not None]
+    ordered = sorted(seen, key=lambda forecast: (forecast.held is not False, forecast.kind != "later"))
+    return [f"{forecast.text}: {_OUTCOMES[forecast.held]} ({_KINDS[forecast.kind]})" for forecast in ordered]
+
+
+def marks(law: LawResult, name: str) -> list[LawMark]:
+    """Return the predictions as marks on an axis.  Args: name: covariate of the axis."""
+    return [
+        LawMark(forecast.place[name], forecast.predicted_s, forecast.interval, forecast.seen_s)
+        for forecast in law.forecasts
+        if name in forecast.place and forecast.seen_s is not None
+    ]

@@ -20,7 +20,7 @@ _SLOW = " Coloured: the slow ones."
 
 
 def shape_pictures(finding: Finding, results: Results) -> list[Made]:
-    """Of a finding of these rules; [] of any other."""
+    """Return the pictures of a finding about the order of time, [] of any other."""
     draw = _BY_RULE.get(finding.rule)
     return draw(finding, results) if draw else []
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of a finding's two sides: each launch of the slow cell and of the one that it is slow against; and what
-was counted next to their times."""
+"""Pictures of a finding's two sides: each launch of the slow and the fast cell, and the counts next to their times."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ _PARTS = {"compute_s": "computation alone", "communication_s": "message alone", 
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """The cells of both sides, each with its phase and what it is called."""
+    """The cells of both sides, each with its phase and its label."""
 
     slow: tuple[CellResult, str, str]
     fast: tuple[CellResult, str, str]
@@ -33,7 +32,7 @@ class _Ends:
 
 
 def side_of(cell: CellResult, metric: str, phase: str, label: str, kind: Kind) -> SideTimes | None:
-    """One row; None where the cell has no such times."""
+    """Return a row, or None if the cell has no such times."""
     found = cell.estimate(metric, phase)
     if found is None:
         return None
@@ -41,7 +40,7 @@ def side_of(cell: CellResult, metric: str, phase: str, label: str, kind: Kind) -
 
 
 def sides_picture(finding: Finding, results: Results) -> Markup | None:
-    """Slow and fast, or what a message, a computation and both at once take; None where there is no other side."""
+    """Return slow and fast cell, or message, computation and both at once, or None without another side."""
     cells = {cell.cell: cell for cell in results.cells}
     ends = _ends(finding, results, cells)
     if ends is None:
@@ -57,15 +56,15 @@ def sides_picture(finding: Finding, results: Results) -> Markup | None:
 
 
 def axis_title(metric: str) -> str:
-    """`One-way time`."""
+    """Return the title of an axis, such as `One-way time`."""
     words = fmt.metric_name(metric)
     return words[:1].upper() + words[1:]
 
 
 def _ends(finding: Finding, results: Results, cells: Mapping[int, CellResult]) -> _Ends | None:
-    """The cells that the finding's text is about, by the contrast between them where there is one.
+    """Return the cells that the finding's text is about.
 
-    None where they do not show the finding's own ratio: a picture never contradicts the number next to it.
+    None if they don't show the finding's own ratio: a picture must not contradict the number next to it.
     """
     slow, fast = (cells.get(next(iter(some), -1)) for some in (finding.slow_cells, finding.fast_cells))
     if slow is None or fast is None:
@@ -98,7 +97,7 @@ def _agrees(ends: _Ends, finding: Finding) -> bool:
 
 
 def _apart(cell: CellResult, other: CellResult) -> str:
-    """What a cell has and the other has not: its numbers, or its environment, placement and library."""
+    """Return how a cell differs from the other: in parameters, environment, placement and library."""
     own, its = ({**side.parameters, "environment": side.environment, "placement": side.placement, "mpi": side.mpi}
                 for side in (cell, other))  # fmt: skip
     differing = [name for name, value in own.items() if value != its.get(name)]
@@ -119,7 +118,7 @@ def _end(contrast: ContrastResult, side: ContrastSide, cells: Mapping[int, CellR
 
 
 def _parts(finding: Finding, cells: Mapping[int, CellResult]) -> Markup | None:
-    """A message behind a computation: each alone, and both."""
+    """Return a message behind a computation: each separately, and both."""
     cell = cells.get(next(iter(finding.slow_cells), -1))
     if cell is None or finding.metric != "overlapped_s":
         return None
@@ -130,7 +129,7 @@ def _parts(finding: Finding, cells: Mapping[int, CellResult]) -> Markup | None:
 
 
 def witness_picture(finding: Finding, results: Results) -> Markup | None:
-    """Time in the kernel of both sides; None where none was counted."""
+    """Return the time in the kernel on both sides, or None if it was not counted."""
     cells = {cell.cell: cell for cell in results.cells}
     ends = _ends(finding, results, cells)
     if ends is None or ends.metric not in _OF_ONE_MESSAGE:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One collective in every way that was measured, over its lengths, out of the cells of a run. Pure."""
+"""A collective compared with equivalents built from other calls: for the page, a terminal and collectives.csv. Pure."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ LIBRARY = "library"
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One collective, all else equal.
+    """A collective over its lengths, with everything else equal.
 
-    where: MPI and ranks, and what else of the cells is not the rule.  metric: of all times.
-    times: way -> length in bytes -> estimate; the library's own first.
+    Args: where: MPI, ranks and unusual settings. metric: metric of all times. times: estimate by way and length in
+          bytes, the library's own first.
     """
 
     collective: str
@@ -37,27 +37,27 @@ class Panel:
 
     @property
     def own(self) -> Mapping[int, MetricEstimate]:
-        """The library's own call."""
+        """Return the times of the library's own call."""
         return self.times[LIBRARY]
 
     @property
     def lengths(self) -> list[int]:
-        """At which the library's own call was measured, bytes; 0: it has none."""
+        """Return the lengths of the library's own call in bytes, 0 if it has none."""
         return sorted(self.own)
 
     def best(self, length: int) -> tuple[str, MetricEstimate] | None:
-        """The fastest other way at a length; None: there is none."""
+        """Return the fastest other way at a length, or None."""
         others = [(name, at[length]) for name, at in self.times.items() if name != LIBRARY and length in at]
         return min(others, key=lambda timed: timed[1].value, default=None)
 
     def ratio(self, length: int) -> float | None:
-        """The library's own time over the best other way's."""
+        """Return the library's own time over that of the fastest other way."""
         best = self.best(length)
         return None if best is None else self.own[length].value / best[1].value
 
 
 def panels(results: Results) -> list[Panel]:
-    """In the order of the cells; those with one way alone are left out."""
+    """Return the collectives that were measured in several ways, in the order of the cells."""
     cells = [cell for cell in results.cells if cell.experiment == EXPERIMENT and _steady(cell) is not None]
     calls = [cell for cell in cells if cell.parameters.get("pattern", "calls") == "calls" and cell.copy == 1]
     groups = [group for group in grouped(calls, _place).values() if _is_compared(group)]
@@ -71,7 +71,7 @@ def _is_compared(cells: Sequence[CellResult]) -> bool:
 
 
 def _settings(cell: CellResult) -> dict[str, str]:
-    """What sets a line apart."""
+    """Return the settings that distinguish lines."""
     without = ("way", "message_bytes", "collective", "pattern")
     return {k: v for k, v in cell.parameters.items() if k not in without and ROLES.get(k) != "effort"}
 
@@ -82,7 +82,7 @@ def _place(cell: CellResult) -> tuple[object, ...]:
 
 
 def _usual(cells: Iterable[CellResult]) -> dict[str, set[str]]:
-    """Setting -> values that occur."""
+    """Return the values that occur, by setting."""
     found: dict[str, set[str]] = {}
     for cell in cells:
         for name, value in _settings(cell).items():
@@ -125,7 +125,7 @@ def _where(cell: CellResult, results: Results, usual: Mapping[str, set[str]]) ->
 
 
 def _length(cell: CellResult) -> int:
-    """Bytes; 0: the collective has no message."""
+    """Return the length in bytes, 0 if the collective has no message."""
     return 0 if cell.parameters.get("collective") == "barrier" else int(cell.parameters.get("message_bytes", "0"))
 
 
@@ -142,7 +142,7 @@ COLUMNS = ("mpi", "where", "collective", "message_bytes", "way", "metric", "time
 
 
 def coll_files(results: Results) -> dict[str, str]:
-    """Content by name; {} in a run that measured no collective in two ways."""
+    """Return content by file name, {} in a run that measured no collective in two ways."""
     found = panels(results)
     if not found:
         return {}
@@ -170,7 +170,7 @@ TITLE = "Collectives: the library's own time over the fastest other way (above 1
 
 
 def coll_lines(results: Results) -> list[str]:
-    """One line each, not wrapped; [] in a run that measured no collective in two ways."""
+    """Return lines, not wrapped, [] in a run that measured no collective in two ways."""
     found = panels(results)
     lines = [f"{TITLE}:"] if found else []
     for (where, lengths), group in grouped_by_lengths(found).items():
@@ -179,7 +179,7 @@ def coll_lines(results: Results) -> list[str]:
 
 
 def grouped_by_lengths(found: list[Panel]) -> dict[tuple[str, tuple[int, ...]], list[Panel]]:
-    """Panels whose columns are the same, by where they were measured."""
+    """Return panels with the same columns, by where they were measured."""
     made: dict[tuple[str, tuple[int, ...]], list[Panel]] = {}
     for panel in found:
         made.setdefault((panel.where, tuple(panel.lengths)), []).append(panel)
@@ -213,7 +213,7 @@ NO_LENGTH = "no message"
 
 @dataclass(frozen=True, slots=True)
 class CollView:
-    """The section. figures: one for each collective that has lengths.  table: all numbers.  left_out: pictures."""
+    """The section of the page. `left_out` counts pictures beyond the limit of the page."""
 
     figures: list[Figure]
     table: FigureTable
@@ -221,7 +221,7 @@ class CollView:
 
 
 def coll_view(results: Results) -> CollView | None:
-    """None in a run that measured no collective in two ways."""
+    """Return the section, or None in a run that measured no collective in two ways."""
     found = panels(results)
     if not found:
         return None
@@ -240,7 +240,7 @@ def _figure(panel: Panel) -> Figure | None:
 
 
 def way_words(name: str) -> str:
-    """As a line is called."""
+    """Return the label of a way."""
     return OWN_WORDS if name == LIBRARY else name
 
 
@@ -248,7 +248,7 @@ HEAD = ["Collective", "Where", "Length", "The library's own", "Interval", "Faste
 
 
 def _table(found: list[Panel]) -> FigureTable:
-    """One row for each length: the library's own against the fastest other way."""
+    """Return a row for each length: the library's own time and the fastest other way."""
     rows = []
     for panel in found:
         for length in panel.lengths:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first-use ladder as one picture for each library and placement."""
+"""First uses of MPI in the order in which a program meets them, as a picture, as lines and as CSV."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ Name = Callable[[CellResult], str]
 
 @dataclass(frozen=True)
 class Rung:
-    """One row. first: the first time.  later: the k-th ones; None: it happens once in a process.  last: the median over
-    launches of the last use that was taken, and its number; None: uses were not kept one by one.
+    """A first use.
+
+    Args: first: time of the first use. later: time of later uses, or None if it happens once per process. last: number
+          and median over launches of the last use, or None if uses were not kept separately.
     """
 
     name: str
@@ -82,7 +84,7 @@ _RUNGS: dict[str, tuple[tuple[str, str, Name], ...]] = {
 
 
 def rungs(results: Results) -> dict[tuple[str, str], list[Rung]]:
-    """Library and placement -> its rungs, in the order of a program's start. Copies are left out."""
+    """Return the first uses by library and placement, in the order of a program's start, without copies of cells."""
     found: dict[tuple[str, str], list[Rung]] = {}
     cells = [cell for cell in results.cells if cell.experiment == EXPERIMENT and cell.copy == 1 and cell.metrics]
     for pattern, metrics in _RUNGS.items():
@@ -95,7 +97,7 @@ def rungs(results: Results) -> dict[tuple[str, str], list[Rung]]:
 
 
 def _longest(cells: Sequence[CellResult]) -> list[CellResult]:
-    """Of cells that differ in the window's length the longest."""
+    """Return, of cells that differ in the window's length, those with the longest."""
     groups: dict[tuple[object, ...], CellResult] = {}
     for cell in cells:
         rest = tuple(sorted((k, v) for k, v in cell.parameters.items() if k != "window_bytes"))
@@ -134,7 +136,7 @@ class FirstUseView:
 
 
 def first_use_view(results: Results) -> FirstUseView | None:
-    """None in a run without measured cells of the experiment first_use."""
+    """Return the section, or None in a run without measured cells of the experiment first_use."""
     found = rungs(results)
     figures = [_figure(place, where, each) for place, (where, each) in enumerate(found.items())]
     return FirstUseView(figures) if figures else None
@@ -210,7 +212,7 @@ _COLUMNS = (
 
 
 def first_use_lines(results: Results) -> list[str]:
-    """One line a rung; [] in a run without such cells."""
+    """Return a line for each first use, [] in a run without such cells."""
     lines: list[str] = []
     for (mpi, placement), each in rungs(results).items():
         width = max(len(rung.name) for rung in each)
@@ -228,7 +230,7 @@ def _times(rung: Rung) -> str:
 
 
 def first_use_files(results: Results) -> dict[str, str]:
-    """Name -> content."""
+    """Return content by file name."""
     found = rungs(results)
     if not found:
         return {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""First uses of GPU libraries as the page shows them: bars of steps, a row each, what NCCL says of its init below."""
+"""First uses of GPU libraries for the page and a terminal: bars of steps, tables, and NCCL's own report of its init."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _LEAST = f"above {STEP_NS // MS_NS} ms (it reports in steps of {STEP_NS // MS_NS
 
 @dataclass(frozen=True, slots=True)
 class GpuFirstUse:
-    """One cell. Each estimate: over launches, in seconds, but named: a share.
+    """A cell's first use. Estimates are over launches in seconds, except `named`, which is a share.
 
-    steps: name -> time; None: this library has no such step, or did it before.  inside: of init, by the library's own
-    words, those it gave a time.  later: a call after the first.
+    Args: steps: time by name, None if this library has no such step. inside: parts of init to which the library gave a
+          time. later: a call after the first.
     """
 
     cell: int
@@ -42,7 +42,7 @@ class GpuFirstUse:
 
 
 def first_uses(results: Results) -> list[GpuFirstUse]:
-    """All that were measured, in the order of the cells; second copies are left out."""
+    """Return all that were measured, in the order of the cells, without second copies."""
     found = (_first_use(cell) for cell in results.cells if cell.experiment == NCCL.name and cell.copy == 1)
     return [use for use in found if use]
 
@@ -70,7 +70,7 @@ def _first_use(cell: CellResult) -> GpuFirstUse | None:
 
 
 def shown(estimate: MetricEstimate | None) -> str:
-    """A time, rounded to its interval; a dash where there is none."""
+    """Return a time rounded to its interval, or a dash."""
     return fmt.time(estimate.value, estimate.interval) if estimate else fmt.MISSING
 
 
@@ -79,16 +79,16 @@ HEAD = ("library", "first use of", "environment", "whole", *STEP_WORDS.values(),
 
 
 def row(use: GpuFirstUse) -> list[str]:
-    """As HEAD."""
+    """Return the cells of a row, as in HEAD."""
     steps = [shown(use.steps[name]) for name in STEPS]
     named = fmt.percent(use.named.value) if use.named else fmt.MISSING
     return [use.library, use.message, use.environment, shown(use.whole), *steps, named, shown(use.later)]
 
 
 def inside_words(use: GpuFirstUse) -> str | None:
-    """`kernels 270 ms, bootstrap 20 ms, no other above 10 ms`, the longest first; None: the library says nothing.
+    """Return NCCL's report of its init, such as `kernels 270 ms, bootstrap 20 ms, no other above 10 ms`, or None.
 
-    It reports in steps of 10 ms, so that a part of one step, or of none, is all but unknown.
+    NCCL reports in steps of 10 ms, so shorter parts are unknown.
     """
     known = [(name, time) for name, time in use.inside.items() if time.value >= _SURE_S]
     if not use.inside:
@@ -118,7 +118,7 @@ _ABOUT = "Steps of a first use, one after the other: medians over launches."
 
 
 def figures_of(found: Sequence[GpuFirstUse]) -> list[Figure]:
-    """One for the GPU libraries and one for MPI, those of them that have a first use."""
+    """Return a figure for the GPU libraries and one for MPI, if they have a first use."""
     mpi = [use for use in found if use.library.startswith(_BY_MPI)]
     others = [use for use in found if not use.library.startswith(_BY_MPI)]
     titled = (("First use of GPU libraries, by steps", others), ("First use of MPI on device memory, by steps", mpi))
@@ -126,7 +126,7 @@ def figures_of(found: Sequence[GpuFirstUse]) -> list[Figure]:
 
 
 def legend_of(found: Sequence[GpuFirstUse]) -> list[tuple[str, str, str]]:
-    """Class, name and meaning of each step that occurs."""
+    """Return class, name and meaning of each step that occurs."""
     there = {name for use in found for name, time in use.steps.items() if time}
     return [(COLOURS[name], words, STEP_MEANINGS[name]) for name, words in STEP_WORDS.items() if name in there]
 
@@ -171,7 +171,7 @@ def _lines(use: GpuFirstUse) -> list[list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class NcclView:
-    """The section. inside: (whose init, its parts).  legend: class of a part, its name, what it is."""
+    """The section of the page. `inside` has the name of an init and its parts."""
 
     head: list[str]
     rows: list[list[str]]
@@ -181,7 +181,7 @@ class NcclView:
 
 
 def nccl_view(results: Results) -> NcclView | None:
-    """None in a run without a first use."""
+    """Return the section, or None in a run without a first use."""
     found = first_uses(results)
     if not found:
         return None
@@ -194,7 +194,7 @@ _LEFT = 3  # columns of words
 
 
 def nccl_lines(results: Results) -> list[str]:
-    """One line each, not wrapped; [] in a run without a first use."""
+    """Return lines, not wrapped, [] in a run without a first use."""
     found = first_uses(results)
     if not found:
         return []

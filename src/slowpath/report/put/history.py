@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an earlier study reported of four designs of put over a memory-to-memory path: history, not a comparison.
+"""Results of an earlier study on four designs of put over a memory-to-memory path.
 
-Its processor, compiler and libraries are not this machine's. A count of instructions may be read beside today's; a
-rate says nothing about today's rates.
+Its processor, compiler and libraries are not this machine's. Counts of instructions can be read next to today's; rates
+say nothing about today's rates.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SOURCE = "as Underwood and Barrett reported it for SMARTMAP on a Cray; no public
 
 @dataclass(frozen=True, slots=True)
 class ReportedVariant:
-    """One row of the study. layer: the design of the experiment put that does the same; checked: with its checks."""
+    """A row of the study. `layer`: the corresponding design of the experiment put; `checked`: with its checks."""
 
     variant: str
     design: str

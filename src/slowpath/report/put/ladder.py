@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ladder as two figures: what each piece of a full MPI adds, in instructions and in time; where libraries stand."""
+"""The ladder of puts: the instructions and time that each piece of a full MPI adds, and the split by function."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ Shown = Callable[[float], str]
 
 @dataclass(frozen=True, slots=True)
 class _LadderFigure:
-    """One of the two figures. of: value and what its piece adds, of a rung.  library: the same value of a library."""
+    """One of the two figures.
+
+    Args: of: value of a rung and what its piece adds. library: the same value of a library.
+    """
 
     grid: str
     title: str
@@ -55,7 +58,7 @@ _KINDS = (
 
 
 def ladder_figures(found: PutResults, rows: Sequence[DesignRow], mpis: Sequence[str]) -> list[Figure]:
-    """Both figures; those that no two rungs have a value for are left out."""
+    """Return both figures, without those that have values for fewer than two rungs."""
     return [figure for kind in _KINDS if (figure := _figure(kind, found.ladder, rows, mpis))]
 
 
@@ -91,13 +94,13 @@ def _figure(
 
 
 def _joined(texts: Sequence[tuple[str, str]]) -> str:
-    """What the launches of each MPI show; once, where it is the same in all."""
+    """Return the texts of each MPI's launches, or one text if they agree."""
     distinct = list(dict.fromkeys(text for _, text in texts))
     return "; ".join(distinct if len(distinct) < 2 else [f"{mpi} {text}" for mpi, text in texts])
 
 
 def _step(kind: _LadderFigure, rung: PutRung, mpis: Sequence[str], first: int) -> Step | None:
-    """From the rung below to this one; from 0 for the first rung, of no length where the rung below is missing."""
+    """Return the step from the rung below, from 0 for the first rung, without length if the rung below is missing."""
     value, added = kind.of(rung)
     if value is None:
         return None
@@ -106,7 +109,7 @@ def _step(kind: _LadderFigure, rung: PutRung, mpis: Sequence[str], first: int) -
 
 
 def _texts(kind: _LadderFigure, rung: PutRung, first: int) -> tuple[str, str] | None:
-    """The value with this piece, and what the piece adds."""
+    """Return the value with this piece, and what the piece adds."""
     value, added = kind.of(rung)
     if value is None:
         return None
@@ -119,7 +122,7 @@ SHOWN = 8  # functions; the rest is one row, and the table has them all
 
 
 def split_figures(found: PutResults) -> list[Figure]:
-    """One figure for each library that was counted."""
+    """Return a figure for each library that was counted."""
     return [_split_figure(f"grid-put-s{place}", split) for place, split in enumerate(found.splits)]
 
 

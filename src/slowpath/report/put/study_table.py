@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of the earlier study: its four designs, instructions and million puts a second, today next to then.
+"""The earlier study's table: its four designs in instructions and million puts per second, today and then.
 
-Today's are the reference layers as they are called through a shared library, and below them the real libraries of the
-run. Then and today are different machines: what compares is how far the four lie from each other.
+Today's rows are the reference layers called through a shared library, followed by the libraries of the run. The
+machines differ, so only the distances between the four designs can be compared.
 """
 
 from __future__ import annotations
@@ -24,12 +24,10 @@ _SHMEM = "openshmem_put"
 
 @dataclass(frozen=True, slots=True)
 class StudyRow:
-    """One line of the table.
+    """A row of the table.
 
-    variant    the study's name of its row, or the design of a library
-    mpi        in whose launches it was measured
-    then       None: the study had no such row
-    reason     why there is no rate or no count; None: nothing is missing
+    Args: variant: the study's name of the row, or the design of a library. mpi: the MPI of the launches. then: the
+          study's row, or None. reason: why a rate or count is missing, or None.
     """
 
     variant: str
@@ -44,7 +42,7 @@ class StudyRow:
 
 
 def study_rows(results: Results) -> list[StudyRow]:
-    """The four designs in the launches of the first library, then every library; [] without puts to compare."""
+    """Return the four designs in the launches of the first library, then every library."""
     if results.put is None or not results.put.conditions:
         return []
     rows = rows_of(results.put.conditions[0], results)
@@ -59,7 +57,7 @@ def study_rows(results: Results) -> list[StudyRow]:
 
 
 def _four(variant: ReportedVariant, layers: Sequence[DesignRow], mpi: str) -> StudyRow:
-    """A design of the study as the layer that does the same: called; MPI's checked, OpenSHMEM's unchecked if it was."""
+    """Return a design of the study measured as the corresponding layer."""
 
     def fits(row: DesignRow) -> tuple[bool, bool]:
         given = row.cell.parameters
@@ -88,7 +86,7 @@ def _measured(row: DesignRow, variant: str, name: str, then: ReportedVariant | N
 
 
 def _no_openshmem(results: Results) -> list[StudyRow]:
-    """Why there is no real OpenSHMEM in the table, once for each reason."""
+    """Return the distinct reasons why the table has no real OpenSHMEM."""
     words, said = design_words(_SHMEM), {skipped.cell: skipped.reason for skipped in results.skipped}
     mpis: dict[str, list[str]] = {}
     for cell in results.cells:
@@ -102,7 +100,7 @@ def _no_openshmem(results: Results) -> list[StudyRow]:
 
 
 def count_words(distribution: Distribution | None) -> str:
-    """Median of the instructions inside a call; its range, where calls differ."""
+    """Return the median of the instructions inside a call, and their range if calls differ."""
     if distribution is None:
         return fmt.MISSING
     return (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a put costs, for a terminal: the study's table, then everything next to the first library's launches."""
+"""The cost of a put for a terminal: the study's table, then all designs with the first library's launches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAD = ("who puts", "instructions", "with loop", "ns a put", "M puts/s", "of emp
 
 
 def put_lines(results: Results) -> list[str]:
-    """The tables and the ladder, one line each, not wrapped; [] in a run without puts to compare."""
+    """Return the tables and the ladder as lines, not wrapped, or [] in a run without puts to compare."""
     if results.put is None or not results.put.conditions:
         return []
     rows = rows_of(results.put.conditions[0], results)
@@ -36,7 +36,7 @@ def put_lines(results: Results) -> list[str]:
 
 
 def _study(rows: Sequence[StudyRow]) -> list[str]:
-    """The earlier study's four designs, today and then, and the libraries of this run."""
+    """Return the earlier study's four designs, today and then, and the libraries of this run."""
     if not rows:
         return []
     today = f" in launches of {rows[0].mpi}" if rows[0].mpi else ""
@@ -54,7 +54,7 @@ def _study_row(row: StudyRow) -> tuple[str, ...]:
 
 
 def _table(table: Sequence[Sequence[str]]) -> list[str]:
-    """The first column to the left, numbers to the right."""
+    """Return a table with its first column aligned left and numbers aligned right."""
     widths = [max(len(line[place]) for line in table) for place in range(len(table[0]))]
     padded = [[line[0].ljust(widths[0]), *(x.rjust(w) for x, w in zip(line[1:], widths[1:], strict=True))]
               for line in table]  # fmt: skip

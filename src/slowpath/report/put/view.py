@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a put costs, as the page shows it: the table, the study's two charts and where the instructions go."""
+"""The cost of a put as the page shows it: the table, the study's two charts, and the instructions by function."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NOT_COUNTED = f"{fmt.MISSING} not counted"
 
 @dataclass(frozen=True, slots=True)
 class PutView:
-    """The section of the page. legend: the MPIs, in the order of their colours.  kinds: of the intervals."""
+    """The section of the page. `legend` has the MPIs in the order of their colours; `kinds`: kinds of intervals."""
 
     legend: list[str]
     kinds: list[str]
@@ -52,7 +52,7 @@ class PutView:
 
 
 def put_view(results: Results) -> PutView | None:
-    """None in a run without cells of the experiment put that have a value."""
+    """Return the section, or None in a run without measured cells of the experiment put."""
     found = results.put
     if found is None:
         return None
@@ -96,7 +96,7 @@ def _numbers(row: DesignRow, with_kind: bool, with_kind_of_ratio: bool) -> list[
 
 
 def _whole(row: DesignRow) -> Numbers:
-    """Instructions of a put with its call site and loop."""
+    """Return the instructions of a put with its call site and loop."""
     if row.calls is None:
         return NOT_COUNTED, ""
     whole = row.found.instructions_with_loop
@@ -104,7 +104,7 @@ def _whole(row: DesignRow) -> Numbers:
 
 
 def _costs(cell: CellResult, with_kind: bool = True) -> tuple[Numbers, Numbers]:
-    """Time and rate, each with its interval."""
+    """Return time and rate with their intervals."""
     estimate = steady(cell)
     if estimate is None:
         return (fmt.MISSING, "no interval"), (fmt.MISSING, "no interval")
@@ -116,7 +116,7 @@ def _costs(cell: CellResult, with_kind: bool = True) -> tuple[Numbers, Numbers]:
 
 
 def _inside(cell: CellResult) -> Numbers:
-    """Median and range of the instructions inside a call; or why there are none."""
+    """Return median and range of the instructions inside a call, or why there are none."""
     counted, distribution = puts(cell), inside(cell)
     if counted is None:
         return NOT_COUNTED, ""
@@ -132,7 +132,7 @@ def _inside(cell: CellResult) -> Numbers:
 
 
 def _synchronisation(cell: CellResult) -> Numbers:
-    """Time and instructions of what ends a burst, apart from the puts."""
+    """Return time and instructions of the call that ends a burst, without the puts."""
     estimate = cell.estimate("synchronisation_s", "steady")
     counted = cell.instructions.synchronisation if cell.instructions else None
     shown = nanoseconds(estimate.value, estimate.interval) if estimate else f"{fmt.MISSING} not timed apart"
@@ -163,7 +163,7 @@ def _charts(place: int, words: str, every: Sequence[DesignRow], mpis: Sequence[s
 
 
 def _by_words(rows: Sequence[DesignRow]) -> list[list[DesignRow]]:
-    """Rows that the chart draws together: one design in the launches of several MPIs. Libraries stay apart."""
+    """Group rows that the chart draws together: a design in the launches of several MPIs. Libraries stay separate."""
 
     def key(row: DesignRow) -> tuple[str, str]:
         return row.words, row.mpi if row.kind == "library" else ""
@@ -202,7 +202,7 @@ def _instructions(grid: str, rows: Sequence[DesignRow], mpis: Sequence[str], whe
 
 
 def _count_words(row: DesignRow) -> str:
-    """The chart's words: inside the call, and all of it."""
+    """Return the chart's text: instructions inside the call, and in total."""
     known, distribution = row.found.instructions_with_loop, row.inside
     whole = "its loop was not counted" if known is None else f"{known:.1f} with its loop"
     if distribution is None:
@@ -255,7 +255,7 @@ def _rate_bar(row: DesignRow, mpis: Sequence[str]) -> Bar:
 
 
 def _study(results: Results) -> FigureTable:
-    """The earlier study's table, today next to then; rows of libraries have no then."""
+    """Return the earlier study's table, today and then."""
     rows = []
     for row in study_rows(results):
         launches = f", in launches of {row.mpi}" if row.mpi and row.then else ""
@@ -268,7 +268,7 @@ def _study(results: Results) -> FigureTable:
 
 
 def _others(cells: Sequence[CellResult], shown: set[int]) -> FigureTable | None:
-    """Everything that the first table leaves out: windows, info keys, synchronisations, datatypes, sizes."""
+    """Return everything that the first table leaves out: windows, info keys, synchronisations, datatypes, sizes."""
     rows = []
     for cell in cells:
         if cell.cell not in shown:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who puts, in the words of a report.
+"""Names of the designs of put.
 
-The ladder's pieces are those of the engine's ladder.cpp; a test holds the two together.
+The ladder's pieces are those of the engine's ladder.cpp; a test compares the two.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ KINDS: dict[Kind, str] = {"library": "Libraries", "layer": "Reference layers", "
 
 @dataclass(frozen=True, slots=True)
 class DesignWording:
-    """What a design is called. meaning: of a layer, for the legend."""
+    """The name of a design, and for a layer its meaning for the legend."""
 
     words: str
     meaning: str = ""
@@ -62,17 +62,17 @@ PIECES: tuple[str, ...] = (
 
 
 def piece(rung: int) -> str:
-    """What rung number `rung` adds."""
+    """Return what rung number `rung` adds."""
     return PIECES[rung] if rung < len(PIECES) else f"piece {rung}"
 
 
 def design_words(name: str) -> str:
-    """A design; one that a newer engine has is shown under its own name."""
+    """Return the name of a design. Unknown designs of a newer engine keep their own name."""
     return WORDINGS[name].words if name in WORDINGS else name.replace("_", " ")
 
 
 def row_words(name: str, kind: Kind, parameters: Mapping[str, str]) -> str:
-    """A design, and of a layer how it is called: `complex, inlined, unchecked`."""
+    """Return the name of a design, for a layer with how it is called: `complex, inlined, unchecked`."""
     if kind != "layer":
         return design_words(name)
     called = "called" if parameters.get("call", "library") == "library" else "inlined"

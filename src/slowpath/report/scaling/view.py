@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds of messages over the number of ranks: one picture for each library and environment, lines, scaling.csv."""
+"""Rounds of messages over the number of ranks: a picture for each library and environment, lines, scaling.csv."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST = len(STYLES)  # curves of one panel
 
 @dataclass(frozen=True, slots=True)
 class PredictedPoint:
-    """Beyond what was counted."""
+    """A prediction beyond the counted numbers of ranks."""
 
     ranks: int
     value: float
@@ -35,7 +35,7 @@ class PredictedPoint:
 
 @dataclass(frozen=True, slots=True)
 class ScalingCurve:
-    """One collective: (ranks, value) by ranks as counted, and as each law has it; then what the last law predicts."""
+    """A collective: counted values and those of each law by number of ranks, and predictions of the last law."""
 
     label: str
     counted: tuple[tuple[int, float], ...]
@@ -44,7 +44,7 @@ class ScalingCurve:
 
 
 def chart(curves: Sequence[ScalingCurve], y_title: str, title: str) -> Markup | None:
-    """One panel of at most MOST curves; None without a value above zero."""
+    """Return a panel of at most MOST curves, or None without a value above zero."""
     values = [v for curve in curves for _, v in curve.counted]
     values += [v for curve in curves for far in curve.predicted for v in (far.value, *far.interval)]
     ranks = [float(p) for curve in curves for p, _ in curve.counted]
@@ -70,7 +70,7 @@ def chart(curves: Sequence[ScalingCurve], y_title: str, title: str) -> Markup | 
 
 
 def _ticks(ranks: Sequence[float], x: LogScale) -> list[float]:
-    """The numbers of ranks, those left out whose labels would touch."""
+    """Return the numbers of ranks without those whose labels would touch."""
     found: list[float] = []
     for ranks_here in sorted(set(ranks)):
         if not found or x(ranks_here) - x(found[-1]) >= 26:
@@ -122,7 +122,7 @@ class ScalingView:
 
 
 def scaling_view(results: Results) -> ScalingView | None:
-    """None in a run that counted no messages."""
+    """Return the section, or None in a run that counted no messages."""
     figures = []
     for (mpi, environment), each in _by_where(results).items():
         labels = list(dict.fromkeys(scaling.label for scaling in each))
@@ -146,7 +146,7 @@ def _by_where(results: Results) -> dict[Where, list[RankScaling]]:
 
 
 def _curves(each: Sequence[RankScaling]) -> list[ScalingCurve]:
-    """One a label; a library that changes its algorithm has several laws, of which the last one predicts."""
+    """Return a curve for each label. A library that changes its algorithm has several laws; the last one predicts."""
     found = []
     for label in dict.fromkeys(scaling.label for scaling in each):
         parts = [scaling for scaling in each if scaling.label == label]
@@ -178,7 +178,7 @@ def _exponent(scaling: RankScaling) -> str:
 
 
 def scaling_lines(results: Results) -> list[str]:
-    """One line a collective; [] in a run that counted no messages."""
+    """Return a line for each collective, [] in a run that counted no messages."""
     lines: list[str] = []
     for (mpi, environment), each in _by_where(results).items():
         width = max(len(scaling.label) for scaling in each)
@@ -192,7 +192,7 @@ def scaling_lines(results: Results) -> list[str]:
 
 
 def scaling_files(results: Results) -> dict[str, str]:
-    """Name -> content; {} in a run that counted no messages."""
+    """Return content by file name, {} in a run that counted no messages."""
     if not results.scalings:
         return {}
     out = io.StringIO()

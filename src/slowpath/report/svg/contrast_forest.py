@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contrasts as a forest: each ratio with its interval on one logarithmic axis, the verdict as a shape."""
+"""Contrasts as a forest: each ratio with its interval on a logarithmic axis, with the verdict as a shape."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from slowpath.report.svg.scale import LogScale, spanning
 
 @dataclass(frozen=True, slots=True)
 class DrawnRatio:
-    """One ratio to draw. minimum_effect: as 0.03; band around 1.  no_interval: why there is none."""
+    """A ratio to draw.
+
+    Args: minimum_effect: half-width of the band around 1, such as 0.03. no_interval: why there is no interval.
+    """
 
     title: str
     ratio: float | None
@@ -28,7 +31,7 @@ class DrawnRatio:
 
 
 def scale_of(ratios: Sequence[DrawnRatio]) -> LogScale:
-    """One axis for `ratios`, with 1 on it."""
+    """Return an axis for `ratios` that includes 1."""
     values: list[float | None] = [1.0]
     for ratio in ratios:
         values += [ratio.ratio, *(ratio.interval or ())]
@@ -36,13 +39,13 @@ def scale_of(ratios: Sequence[DrawnRatio]) -> LogScale:
 
 
 def ticks_of(scale: LogScale) -> list[float]:
-    """Ratios to mark; always with 1."""
+    """Return the ratios to mark, including 1."""
     found = [tick for tick in scale.ticks(7) if abs(scale(tick) - scale(1.0)) > marks.NEAREST]
     return sorted([*found, 1.0])
 
 
 def axis(scale: LogScale, grid: str) -> Markup:
-    """The tick labels over the tracks, and the lines that the tracks use, under the id `grid`."""
+    """Return tick labels, and the lines that the tracks use, under the id `grid`."""
     found = ticks_of(scale)
     labels = [(tick, f"{tick:g}×") for tick in found]
     words = "Ratio axis, logarithmic", f"From {scale.low:.3g} to {scale.high:.3g}; above 1 takes longer."
@@ -53,7 +56,7 @@ def axis(scale: LogScale, grid: str) -> Markup:
 
 
 def track(ratio: DrawnRatio, scale: LogScale, grid: str) -> Markup:
-    """One ratio: band of no effect, interval, marker of its verdict. Without a ratio, only the axis."""
+    """Return a ratio with the band of no effect, its interval and its verdict's marker."""
     low, high = scale(max(1 - ratio.minimum_effect, 1e-9)), scale(1 + ratio.minimum_effect)
     content = element(
         "rect", x=marks.percent(low), width=marks.percent(high - low), y=0, height=marks.TRACK_HEIGHT, class_="band"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""First message against later ones: a hollow marker for the first, a filled one for the later ones, joined."""
+"""First message against later ones: a hollow marker for the first, a filled one for later ones, joined."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slowpath.report.svg.scale import LogScale, spanning
 
 
 def scale_of(estimates: Sequence[MetricEstimate]) -> LogScale:
-    """One axis of time for all `estimates` and their intervals."""
+    """Return an axis of time for all `estimates` and their intervals."""
     values: list[float | None] = []
     for estimate in estimates:
         values += [estimate.value, *(estimate.interval or ())]
@@ -23,7 +23,7 @@ def scale_of(estimates: Sequence[MetricEstimate]) -> LogScale:
 
 
 def axis(scale: LogScale, grid: str) -> Markup:
-    """Tick labels, in time, and the lines that the tracks use, under the id `grid`."""
+    """Return tick labels in time, and the lines that the tracks use, under the id `grid`."""
     ticks = scale.ticks(7)
     labels = [(tick, short_time(tick)) for tick in ticks]
     content = marks.defined(grid, marks.gridlines(scale, ticks)) + marks.axis(scale, labels)
@@ -33,13 +33,13 @@ def axis(scale: LogScale, grid: str) -> Markup:
 
 
 def short_time(tick_s: float) -> str:
-    """A tick without needless zeros: 10 µs, not 10.0 µs."""
+    """Return a tick's label without unnecessary zeros: 10 µs, not 10.0 µs."""
     number, _, unit = fmt.time(tick_s).partition(" ")
     return f"{float(number):g} {unit}"
 
 
 def track(first: MetricEstimate, steady: MetricEstimate, scale: LogScale, grid: str) -> Markup:
-    """One cell: both phases with their intervals, joined."""
+    """Return a cell: both phases with their intervals, joined."""
     a, b = steady.value, first.value
     content = marks.used(grid) + marks.bar(scale(a), scale(b), "join")
     for estimate, kind in ((steady, "steady"), (first, "first")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A law: the points that were measured with their intervals, the law's own line, and the limits at which it changes."""
+"""A law: measured points with their intervals, the law's line, and the limits at which it changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ZERO = 3.0  # how far below the least positive value 0 stands on a logarithmic 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One measured point. interval: seconds.  law_s: by the law; None: no law is named."""
+    """A measured point. `interval` in seconds; `law_s`: value of the law, or None if no law is named."""
 
     x: float
     value_s: float
@@ -36,7 +36,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class LawMark:
-    """What the law predicted at a place, its interval, and what was seen there, seconds; None: not measured."""
+    """A prediction of the law with its interval, and the value measured there, in seconds, or None."""
 
     x: float
     predicted_s: float
@@ -79,7 +79,7 @@ def chart(
     title: str,
     predicted: Sequence[LawMark] = (),
 ) -> Markup | None:
-    """The picture, as wide as its box; None without two places on the axis."""
+    """Return the picture, or None with fewer than two places on the axis."""
     dots = [dot for line in lines for dot in line.dots if dot.value_s > 0]
     places = sorted({dot.x for dot in dots} | {mark.x for mark in predicted})
     drawn = [v for dot in dots for v in (dot.value_s, dot.law_s, *(dot.interval or ()))]
@@ -115,7 +115,7 @@ Scale = Callable[[float], float]
 
 
 def _across(places: Sequence[float], axis: Axis, frame: Wide) -> tuple[Scale, list[tuple[float, str]]]:
-    """Scale and ticks of the axis along which the law runs, in percent."""
+    """Return scale and ticks of the horizontal axis, in percent."""
     start, end = frame.left + 3, frame.right - 3
     least = next((value for value in places if value > 0), 1.0)
     label: Callable[[float], str] = (lambda v: fmt.count_bytes(int(v))) if axis.is_bytes else (lambda v: f"{v:g}")
@@ -130,7 +130,7 @@ def _across(places: Sequence[float], axis: Axis, frame: Wide) -> tuple[Scale, li
 
 
 def _line(line: LawLine, place: int, limits: Sequence[LawLimit], x: Scale, y: LogScale) -> str:
-    """The law's line, broken at its limits, and the points over it."""
+    """Draw the law's line, broken at its limits, and the points over it."""
     style, content = STYLES[place % len(STYLES)], ""
     for here, following in zip(line.dots, line.dots[1:] if line.joined else (), strict=False):
         if (
@@ -162,7 +162,7 @@ def _line(line: LawLine, place: int, limits: Sequence[LawLimit], x: Scale, y: Lo
 
 
 def _predicted(mark: LawMark, x: Scale, y: LogScale) -> str:
-    """Hollow with its interval, beside what was seen."""
+    """Draw a prediction: hollow with its interval, with the measured value in it."""
     where = percent(x(mark.x))
     low, high = (y(end) for end in mark.interval)
     content = element("line", x1=where, x2=where, y1=low, y2=high, class_="predicted")
@@ -177,7 +177,7 @@ def _between(limit: LawLimit, low: float, high: float) -> bool:
 
 
 def _limit(limit: LawLimit, x: Scale, frame: Wide) -> str:
-    """A band between the last place before and the first one beyond, never thinner than a line."""
+    """Draw a band between the last place before and the first one beyond, never thinner than a line."""
     low, high = x(limit.above), x(limit.up_to)
     content = element("rect", x=percent(low), width=percent(max(0.4, high - low)), y=frame.top,
                       height=frame.bottom - frame.top, class_="limit" if limit.label else "limit minor")  # fmt: skip
@@ -189,7 +189,7 @@ def _limit(limit: LawLimit, x: Scale, frame: Wide) -> str:
 
 
 def _names(lines: Sequence[LawLine], y: LogScale, frame: Wide) -> str:
-    """Each line's name to the right of its last point, in its colour."""
+    """Draw each line's name to the right of its last point, in its colour."""
     named = [(place, line) for place, line in enumerate(lines) if line.label and line.dots]
     places = spread_apart([y(line.dots[-1].value_s) + 4 for _, line in named], LINE - 1, frame.top + 8, frame.bottom)
     return "".join(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages over their length: a circle for each class, its area by the time in all of them, and the floor below."""
+"""Messages over their length: a circle for each class with its area by total time, and the floor below."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ LARGEST, SMALLEST = 22.0, 3.0  # radius, pixels
 
 @dataclass(frozen=True, slots=True)
 class Circle:
-    """One class of messages. seconds: of one message.  weight: time in all of them.  floor_s: None: none measured.
+    """A class of messages.
 
-    joined: its floor is that of messages from rank to rank, which a line joins.  hollow: seconds holds waiting as well,
-    since the class was not matched.  class_: of what it is.
+    Args: seconds: time of one message. weight: total time. floor_s: None if not measured. joined: the floor is that of
+          messages between ranks, which a line joins. hollow: seconds includes waiting, because the class was not
+          matched.
     """
 
     size_bytes: float
@@ -43,7 +44,7 @@ class Circle:
 
 
 def chart(circles: Sequence[Circle], title: str) -> Markup | None:
-    """The picture, as wide as its box; None without a message that has bytes and takes time."""
+    """Return the picture, or None without a message that has bytes and takes time."""
     drawn = [circle for circle in circles if circle.size_bytes > 0 and circle.seconds > 0]
     across = spanning([circle.size_bytes for circle in drawn], least=16.0, margin=1.6)
     ends = spanning([value for circle in drawn for value in (circle.seconds, circle.floor_s)], least=8.0, margin=1.9)

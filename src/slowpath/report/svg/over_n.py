@@ -23,7 +23,7 @@ MOST = len(STYLES)  # curves of one panel
 
 @dataclass(frozen=True, slots=True)
 class OrderSeries:
-    """One curve: n, value and interval of each point, by n. Values of 0 and below are not drawn."""
+    """A curve: n, value and interval of each point, by n. Values of 0 and below are not drawn."""
 
     label: str
     points: tuple[tuple[int, float, tuple[float, float] | None], ...]
@@ -31,7 +31,7 @@ class OrderSeries:
 
 @dataclass(frozen=True, slots=True)
 class OrderMark:
-    """An upright line at an n, with the ends of its interval."""
+    """A vertical line at an n, with the ends of its interval."""
 
     label: str
     n: float
@@ -40,7 +40,7 @@ class OrderMark:
 
 @dataclass(frozen=True, slots=True)
 class OrderAxes:
-    """What the axes are called. unit: of the values, "s", "×" or "%" (values are shares)."""
+    """The titles of the axes. `unit` is the unit of the values: "s", "×" or "%" (shares)."""
 
     y_title: str
     unit: str
@@ -54,10 +54,7 @@ def chart(
     marks: Sequence[OrderMark] = (),
     level: float | None = None,
 ) -> Markup | None:
-    """One panel; None without points above zero.
-
-    Args: level: a horizontal line to compare with.
-    """
+    """Return a panel, or None without points above zero.  Args: level: a horizontal line to compare with."""
     shown = [OrderSeries(curve.label, tuple(p for p in curve.points if p[1] > 0)) for curve in series]
     values = [v for curve in shown for _, value, ends in curve.points for v in (value, *(ends or ()))]
     height_ends = spanning([*values, level], least=1.3, margin=1.08)
@@ -88,7 +85,7 @@ def _tick(tick: float, unit: str) -> str:
 
 
 def _orders(series: Sequence[OrderSeries], x: LogScale) -> list[int]:
-    """The measured orders, those left out whose labels would touch."""
+    """Return the measured orders without those whose labels would touch."""
     found: list[int] = []
     for n in sorted({n for curve in series for n, _, _ in curve.points}):
         if not found or x(n) - x(found[-1]) >= 40:

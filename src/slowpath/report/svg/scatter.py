@@ -28,7 +28,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Points of one kind. slow: in the colour of what is slower."""
+    """Points of one kind. `slow`: in the colour of the slower points."""
 
     label: str
     points: tuple[Point, ...]
@@ -37,7 +37,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class ScatterAxes:
-    """What the axes are called. unit: of y, "s" or "×"."""
+    """The titles of the axes. `unit` is that of y: "s" or "×"."""
 
     x_title: str
     y_title: str
@@ -45,7 +45,7 @@ class ScatterAxes:
 
 
 def chart(groups: Sequence[Group], axes: ScatterAxes, title: str) -> Markup | None:
-    """Times on a logarithmic axis over a linear one; None without points above zero."""
+    """Return times on a logarithmic axis over a linear one, or None without points above zero."""
     ends = spanning([y for group in groups for _, y in group.points], margin=1.15)
     places = [x for group in groups for x, _ in group.points]
     if ends is None or not places:
@@ -89,7 +89,10 @@ _TAIL_FRAME = Frame(66, 26, WIDTH - 10, TAIL_HEIGHT - 44)
 
 
 def tail_chart(points: Sequence[tuple[float, float]], x_title: str, title: str) -> Markup | None:
-    """One line. Args: points: time and share of the messages that take longer, by time; shares of 0 end the line."""
+    """Return a line of the tail.
+
+    Args: points: time and share of the messages that take longer, by time. Shares of 0 end the line.
+    """
     times = spanning([time for time, _ in points], margin=1.03)
     shown = [(time, share) for time, share in points if share > 0]
     shares = spanning([share for _, share in shown], least=10.0, margin=1.0)

@@ -31,7 +31,7 @@ Kind = Literal["slow", "remedy", "fast"]
 
 @dataclass(frozen=True, slots=True)
 class SideTimes:
-    """One row. values_s: of launches.  value_s: what stands for them, with its interval."""
+    """A row. `values_s`: values of launches; `value_s`: their centre, with its interval."""
 
     label: str
     kind: Kind
@@ -41,7 +41,7 @@ class SideTimes:
 
 
 def chart(sides: Sequence[SideTimes], axis_title: str, title: str) -> Markup | None:
-    """The picture, as wide as its box; None without times above zero."""
+    """Return the picture, or None without times above zero."""
     values = [v for side in sides for v in (side.value_s, *side.values_s, *(side.interval or ()))]
     ends = spanning(values, least=1.6, margin=1.06)
     if ends is None:
@@ -57,7 +57,7 @@ def chart(sides: Sequence[SideTimes], axis_title: str, title: str) -> Markup | N
 
 
 def _row(side: SideTimes, top: int, scale: LogScale) -> str:
-    """The name above; dots, interval and median below it, and the median's value next to them."""
+    """Draw the name above dots, interval and median, with the median's value next to them."""
     middle = top + 34
     value = fmt.time(side.value_s, side.interval)
     room = LONGEST - len(value) - 2
@@ -74,7 +74,7 @@ def _row(side: SideTimes, top: int, scale: LogScale) -> str:
 
 
 def _dots(side: SideTimes, middle: int, scale: LogScale) -> str:
-    """Dots that would cover each other are lifted a little."""
+    """Draw dots, lifting those that would cover each other."""
     values = sorted(side.values_s)
     if len(values) > MOST_DOTS:
         values = [values[round(place * (len(values) - 1) / (MOST_DOTS - 1))] for place in range(MOST_DOTS)]
@@ -94,7 +94,10 @@ WITNESS_ROW, WITNESS_TOP, WITNESS_FOOT, BAR = 46, 2, 42, 16
 
 @dataclass(frozen=True, slots=True)
 class KernelTime:
-    """One rank of one side. wall_s: of an operation.  system_s: of it in the kernel.  note: what else was counted."""
+    """A rank of one side.
+
+    Args: wall_s: time of an operation. system_s: part of it in the kernel. note: other counts.
+    """
 
     label: str
     kind: str
@@ -104,7 +107,7 @@ class KernelTime:
 
 
 def witness_chart(seen: Sequence[KernelTime], axis_title: str, title: str) -> Markup | None:
-    """The picture, as wide as its box; None where nothing took time."""
+    """Return the picture of times in the kernel, or None if nothing took time."""
     longest = max((max(kernel_time.wall_s, kernel_time.system_s) for kernel_time in seen), default=0.0)
     if longest <= 0:
         return None
@@ -147,7 +150,7 @@ def _shorten(words: str, most: int = 20) -> str:
 
 
 def pairs_chart(contrast: ContrastResult) -> Markup | None:
-    """The picture of a contrast's pairs, seconds on a logarithmic axis; None without pairs."""
+    """Return the pairs of a contrast in seconds on a logarithmic axis, or None without pairs."""
     pairs = contrast.pairs
     ends = spanning((value for pair in pairs for value in pair), least=1.15)
     if ends is None:

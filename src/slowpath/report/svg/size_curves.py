@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A metric over message size: points with their intervals, thin lines to lead the eye, labels at the lines' ends."""
+"""A metric over message size: points with intervals, thin lines, labels at the lines' ends; and envelopes of ways."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MARKERS = ("M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z", "M-3.2-3.2H3.2V3.2H-3
 
 @dataclass(frozen=True, slots=True)
 class SizePoint:
-    """One cell of a curve. Value and interval in the metric's unit."""
+    """A cell of a curve. Value and interval are in the metric's unit."""
 
     size_bytes: int
     value: float
@@ -32,14 +32,14 @@ class SizePoint:
 
 @dataclass(frozen=True, slots=True)
 class SizeCurve:
-    """Cells that differ in message size only, by size. An empty label: the only curve of its panel."""
+    """Cells that differ in message size only, by size. An empty label means the only curve of its panel."""
 
     label: str
     points: tuple[SizePoint, ...]
 
 
 def chart(curves: Sequence[SizeCurve], unit: str, title: str) -> Markup | None:
-    """One panel, at most len(STYLES) curves; None without points above zero."""
+    """Return a panel of at most len(STYLES) curves, or None without points above zero."""
     points = [point for curve in curves for point in curve.points]
     ends = spanning([v for p in points for v in (p.value, *(p.interval or ()))], least=3.0, margin=1.25)
     widths = spanning([float(p.size_bytes) for p in points], margin=1.0)
@@ -63,7 +63,7 @@ def chart(curves: Sequence[SizeCurve], unit: str, title: str) -> Markup | None:
 
 
 def tick_label(tick: float, unit: str) -> str:
-    """A tick without needless zeros."""
+    """Return a tick's label without unnecessary zeros."""
     if unit == "s":
         return short_time(tick)
     shown, _, name = fmt.quantity(tick, unit).partition(" ")
@@ -89,12 +89,12 @@ def _shown(label: str) -> str:
 
 
 def _label_width(curve: SizeCurve) -> int:
-    """Pixels for a label; 7 a character is a little more than system fonts need at 12 px."""
+    """Return the pixels of a label, with a little more than system fonts need at 12 px."""
     return 7 * len(_shown(curve.label)) if curve.label else 0
 
 
 def _labels(curves: Sequence[SizeCurve], y: LogScale, frame: Frame) -> str:
-    """Each curve's name to the right of its last point, in its colour."""
+    """Draw each curve's name to the right of its last point, in its colour."""
     named = [(index, curve) for index, curve in enumerate(curves) if curve.label]
     wanted = [y(curve.points[-1].value) + 4 for _, curve in named]
     places = spread_apart(wanted, 15, frame.top + 4, frame.bottom)
@@ -110,14 +110,14 @@ MOST_NAMED = 4  # ways with a colour, the usual one not counted
 
 @dataclass(frozen=True, slots=True)
 class DrawnWay:
-    """times_s: length in bytes -> seconds and interval."""
+    """A way of a collective. `times_s`: seconds and interval by length in bytes."""
 
     name: str
     times_s: Mapping[int, tuple[float, tuple[float, float] | None]]
 
 
 def envelope_chart(usual: DrawnWay, others: Sequence[DrawnWay], title: str) -> Markup | None:
-    """One panel; None without two lengths."""
+    """Return a panel of all ways and their envelope, or None with fewer than two lengths."""
     lengths = sorted(usual.times_s)
     values = [time_s for way in (usual, *others) for time_s, _ in way.times_s.values()]
     ends = spanning(values, least=3.0, margin=1.25)
@@ -145,7 +145,7 @@ def envelope_chart(usual: DrawnWay, others: Sequence[DrawnWay], title: str) -> M
 
 
 def _named(usual: DrawnWay, others: Sequence[DrawnWay]) -> list[DrawnWay]:
-    """The ways that are the fastest of all at some length, those that save most first."""
+    """Return the ways that are fastest at some length, those that save most first."""
     saved: dict[int, float] = {}
     for length, (own_s, _) in usual.times_s.items():
         there = [(way.times_s[length][0], place) for place, way in enumerate(others) if length in way.times_s]
@@ -156,7 +156,7 @@ def _named(usual: DrawnWay, others: Sequence[DrawnWay]) -> list[DrawnWay]:
 
 
 def _band(usual: DrawnWay, others: Sequence[DrawnWay], x: LogScale, y: LogScale) -> str:
-    """From the least of all ways up to the usual one."""
+    """Draw the band from the fastest way up to the usual one."""
     lengths = sorted(usual.times_s)
     least = [min([way.times_s[n][0] for way in others if n in way.times_s] + [usual.times_s[n][0]]) for n in lengths]
     upper = [f"{number(x(n))} {number(y(usual.times_s[n][0]))}" for n in lengths]

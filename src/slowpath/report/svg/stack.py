@@ -14,7 +14,7 @@ from slowpath.report.svg.scale_linear import LinearScale
 
 
 def axis(scale: LinearScale, grid: str, title: str) -> Markup:
-    """The axis' title, tick labels in time, and the lines that the tracks use, under the id `grid`."""
+    """Return the axis' title, tick labels in time, and the lines that the tracks use, under the id `grid`."""
     ticks = scale.ticks(6)
     places = [(tick, marks.percent(scale(tick))) for tick in ticks]
     lines = "".join(element("line", x1=x, x2=x, y1=0, y2=marks.TRACK_HEIGHT, class_="grid") for _, x in places)
@@ -30,7 +30,10 @@ def axis(scale: LinearScale, grid: str, title: str) -> Markup:
 def track(parts: Sequence[tuple[str, float]], whole_s: float | None, interval: Sequence[float] | None,
           scale: LinearScale, grid: str, words: str,
           about: str = "Parts of the time, mean over ranks.") -> Markup:  # fmt: skip
-    """One bar. parts: class and seconds, in order.  whole_s: an upright tick, with its interval."""
+    """Return a bar.
+
+    Args: parts: class and seconds, in order. whole_s: a vertical tick, with its interval.
+    """
     content, at = marks.used(grid), 0.0
     for class_, seconds in parts:
         low, high = scale(at), scale(at + seconds)

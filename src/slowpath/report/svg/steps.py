@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps one behind the other, each as long as it took, on one axis of time."""
+"""The steps of a diagnosis on an axis of time, and the shares of a gap that remedies removed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ HEIGHT = 20
 
 
 def scale_of(whole_s: float) -> LinearScale:
-    """From the first step's start to the last one's end."""
+    """Return the axis from the first step's start to the last step's end."""
     return LinearScale(0.0, max(whole_s, 1e-3), 0.0, 100.0)
 
 
 def axis(scale: LinearScale, grid: str) -> Markup:
-    """Tick labels, and the lines that the tracks use, under the id `grid`."""
+    """Return tick labels, and the lines that the tracks use, under the id `grid`."""
     places = [(scale(tick), fmt.duration(tick) if tick else "0") for tick in scale.ticks(6)]
     lines = "".join(
         element("line", x1=marks.percent(x), x2=marks.percent(x), y1=0, y2=HEIGHT, class_="grid") for x, _ in places
@@ -42,7 +42,7 @@ def axis(scale: LinearScale, grid: str) -> Markup:
 
 
 def track(name: str, begin_s: float, wall_s: float, kind: str, scale: LinearScale, grid: str) -> Markup:
-    """One step. kind: of the step, which gives the colour."""
+    """Return a step.  Args: kind: kind of the step, which gives the colour."""
     low, high = scale(begin_s), scale(begin_s + wall_s)
     content = marks.used(grid) + element("rect", x=marks.percent(low), width=marks.percent(max(0.5, high - low)), y=4,
                                          height=HEIGHT - 8, rx=2, class_=f"step {kind}")  # fmt: skip
@@ -55,7 +55,7 @@ TITLE = "share of the gap that the remedy removed"
 
 
 def removed_axis(grid: str) -> Markup:
-    """Tick labels, and the lines that the tracks use, under the id `grid`."""
+    """Return tick labels, and the lines that the tracks use, under the id `grid`."""
     places = [(marks.percent(SCALE(tick)), fmt.percent(tick, 0)) for tick in _TICKS]
     lines = "".join(element("line", x1=x, x2=x, y1=0, y2=marks.TRACK_HEIGHT, class_="grid") for x, _ in places)
     labels = "".join(text(words, x, 31, "middle", "tick") for x, words in places)
@@ -66,7 +66,7 @@ def removed_axis(grid: str) -> Markup:
 
 
 def removed_track(name: str, value: float | None, interval: Interval | None, verdict: str, grid: str) -> Markup:
-    """A bar from nothing to what was removed, with the interval; no bar where that is not known."""
+    """Return a bar of the removed share with its interval, or no bar if it is unknown."""
     if value is None:
         words = "What it removed is not known."
         return picture(marks.used(grid), f"{name}: {verdict}", words, height=marks.TRACK_HEIGHT, class_="track")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every rank did when: a row for each rank, its parts in colour, a line from a late rank to who waits."""
+"""Timelines: a row for each rank with its parts in colour, and a line from a late rank to the rank that waits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FINEST = 0.1  # percent of the width: what one pixel shows
 
 @dataclass(frozen=True, slots=True)
 class TimelinePiece:
-    """One interval of a rank's row. class_: of its part."""
+    """An interval of a rank's row. `class_` is the class of its part."""
 
     row: int
     class_: str
@@ -31,7 +31,7 @@ class TimelinePiece:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Row `late` came at at_s to what row `waiting` waited for."""
+    """A wait: row `late` arrived at `at_s`, for which row `waiting` had waited."""
 
     late: int
     waiting: int
@@ -40,7 +40,7 @@ class Link:
 
 def chart(labels: Sequence[str], pieces: Sequence[TimelinePiece], links: Sequence[Link], begin_s: float, end_s: float,
           title: str, description: str) -> Markup:  # fmt: skip
-    """The picture, as wide as its box. labels: of the rows, from the top."""
+    """Return the picture.  Args: labels: labels of the rows, from the top."""
     scale = LinearScale(begin_s, end_s if end_s > begin_s else begin_s + 1e-9, 5.0, 99.5)
     height = TOP + (ROW + GAP) * len(labels) + BOTTOM
     content = "".join(text(label, "4%", _top(row) + 13, "end", "label") for row, label in enumerate(labels))
@@ -61,7 +61,7 @@ def _top(row: int) -> int:
 
 
 def _merged(pieces: Sequence[TimelinePiece], scale: LinearScale) -> list[TimelinePiece]:
-    """Neighbours of one part and step whose gap is not seen become one rectangle; the page stays small."""
+    """Merge neighbours of one part and step with an invisible gap, which keeps the page small."""
     kept: list[TimelinePiece] = []
     for piece in sorted(pieces, key=lambda piece: (piece.row, piece.begin_s)):
         last = kept[-1] if kept else None

@@ -23,12 +23,12 @@ DEFINITION_CHUNK_BYTES = 1 << 22
 
 
 def full64(value: int) -> bytes:
-    """8 bytes."""
+    """Return a number as 8 bytes."""
     return struct.pack("<Q", value)
 
 
 def encoded_number(value: int, undefined: int = UNDEFINED_32) -> bytes:
-    """A compressed number: how many bytes, then those; the undefined value is the byte 255 alone."""
+    """Return a compressed number: its number of bytes, then the bytes. The undefined value is the single byte 255."""
     if value == undefined:
         return b"\xff"
     length = (value.bit_length() + 7) // 8
@@ -36,31 +36,28 @@ def encoded_number(value: int, undefined: int = UNDEFINED_32) -> bytes:
 
 
 def number64(value: int) -> bytes:
-    """`number` of 64 bits."""
+    """Return a compressed 64-bit number."""
     return encoded_number(value, UNDEFINED_64)
 
 
 def text(words: str) -> bytes:
-    """A string with its end; what is not seen is escaped: a zero byte inside would end it early."""
+    """Return a string with its end. Invisible characters are escaped, because a zero byte would end it early."""
     return line(words).encode() + b"\0"
 
 
 def record(kind: int, data: bytes) -> bytes:
-    """A record with its length."""
+    """Return a record with its length."""
     length = bytes([len(data)]) if len(data) < 255 else b"\xff" + full64(len(data))
     return bytes([kind]) + length + data
 
 
 def chunk_header(first: int, last: int) -> bytes:
-    """Of events `first` to `last`, counted from 1."""
+    """Return the header of a chunk with events `first` to `last`, counted from 1."""
     return bytes([CHUNK_HEADER, LITTLE_ENDIAN]) + full64(first) + full64(last)
 
 
 def definitions_file(records: list[bytes]) -> bytes:
-    """A file of definitions. They must fit one chunk: there is one a cell and a rank, so they do by far.
-
-    Raises: ValueError: they do not.
-    """
+    """Return a file of definitions, which must fit into one chunk.  Raises: ValueError: they do not fit."""
     content = chunk_header(1, 0) + b"".join(records) + bytes([END_OF_FILE, END_OF_BUFFER])
     if len(content) > DEFINITION_CHUNK_BYTES:
         raise ValueError("definitions: more than one chunk")
@@ -79,7 +76,7 @@ class EventFile:
         self.events = 0
 
     def add(self, time_ns: int, data: bytes) -> None:
-        """One event. data: its attributes, if any, and its record.  time_ns: not before the last event's."""
+        """Add an event.  Args: data: its attributes, if any, and its record. time_ns: not before the last event's."""
         # 9 for its time, 18 and 9 for the next header and time: an event never crosses the end of a chunk.
         if self._parts and self._length + len(data) + 9 + 2 > EVENT_CHUNK_BYTES:
             self._close()
@@ -98,7 +95,7 @@ class EventFile:
         self._first, self._parts = self.events + 1, []
 
     def content(self) -> bytes:
-        """The whole file."""
+        """Return the whole file."""
         last = chunk_header(self._first, self.events) + b"".join(self._parts)
         if not self._parts:  # a chunk of events begins with a time even where no event follows
             last += bytes([TIMESTAMP]) + full64(self._time or 0)
@@ -137,7 +134,7 @@ class _Strings:
         self.records: list[bytes] = []
 
     def __call__(self, words: str) -> bytes:
-        """The reference to a string, compressed."""
+        """Return the compressed reference to a string."""
         if words not in self.numbers:
             self.numbers[words] = len(self.numbers)
             data = encoded_number(self.numbers[words]) + text(words)
@@ -168,14 +165,17 @@ def write_otf2(trace: Trace, folder: Path) -> Path:
 
 
 def _locations(trace: Trace) -> list[int]:
-    """A number for each row: the rank for the thread that stands for it, those behind all ranks for the others."""
+    """Return a number for each row: the rank for its main thread, numbers behind all ranks for other threads."""
     others = iter(range(trace.ranks, len(trace.rows)))
     return [row.rank if row.lane == 0 else next(others) for row in trace.rows]
 
 
 def _events(row: TraceThread, regions: Mapping[tuple[str, bool], int], attributes: Mapping[str, int],
             places: Sequence[Mapping[int, int]]) -> EventFile:  # fmt: skip
-    """Args: places: of each communicator, rank of all -> rank in it; []: of all ranks alone."""
+    """Return a thread's events.
+
+    Args: places: for each communicator, its ranks by rank among all; []: all ranks only.
+    """
     file = EventFile()
     for time_ns, span, entered in edges(row):
         region = encoded_number(regions[span.name, span.mpi])
@@ -194,9 +194,9 @@ def _events(row: TraceThread, regions: Mapping[tuple[str, bool], int], attribute
 
 
 def _collective(span: Span, entered: bool) -> list[bytes]:
-    """The record of one side of a collective; of calls that OTF2 has no number for none.
+    """Return the record of one side of a collective, or none for calls that OTF2 does not know.
 
-    What arrived is not recorded: 0, since readers add it up.
+    The received bytes are 0, because readers add them up.
     """
     collective, operation = span.collective, operation_of(span.name)
     if collective is None or operation is None:
@@ -209,12 +209,12 @@ def _collective(span: Span, entered: bool) -> list[bytes]:
 
 
 def operation_of(call: str) -> int | None:
-    """The number of `MPI_Allreduce` among OTF2's collective operations; of calls that only begin one None."""
+    """Return OTF2's number of a collective operation, or None for calls that only start one."""
     return _OPERATIONS.get(call.removeprefix("MPI_").removesuffix("_c").lower())
 
 
 def _message(message: TraceMessage, places: Sequence[Mapping[int, int]]) -> bytes:
-    """A record of a message: its partner's rank in the communicator, or among all and window 0, tag and length."""
+    """Return the record of a message: its partner's rank in the communicator or window 0, its tag and its length."""
     partner = places[message.communicator][message.partner] if places else message.partner
     about = encoded_number(partner) + encoded_number(message.communicator)
     if message.kind in ("send", "receive"):
@@ -233,7 +233,7 @@ def _attribute_list(span: Span, attributes: Mapping[str, int]) -> bytes:
 
 def _definitions(trace: Trace, regions: Mapping[tuple[str, bool], int], attributes: Mapping[str, int],
                  events: Sequence[int]) -> list[bytes]:  # fmt: skip
-    """Clock, strings, then everything that refers to them."""
+    """Return the definitions: clock and strings first, then everything that refers to them."""
     string, found = _Strings(), []
     nothing = string("")
     found += [record(_ATTRIBUTE, encoded_number(number) + string(name) + bytes([_UINT64]) + nothing)
@@ -273,7 +273,7 @@ def _definitions(trace: Trace, regions: Mapping[tuple[str, bool], int], attribut
 
 
 def _communicators(trace: Trace, string: _Strings) -> list[bytes]:
-    """The locations that communicate, a group and a communicator for each, and a window of the first."""
+    """Return locations, groups and communicators, and a window of the first communicator."""
     everybody = Communicator("MPI_COMM_WORLD", tuple(range(trace.ranks)))
     known = tuple(trace.communicators) or (everybody,)
     undefined = encoded_number(UNDEFINED_32)
@@ -295,7 +295,7 @@ def _communicators(trace: Trace, string: _Strings) -> list[bytes]:
 
 
 def _group(ref: int, kind: int, old: int, name: str, members: Sequence[int], string: _Strings) -> bytes:
-    """Args: old: the kind, as readers before 1.2 expect it."""
+    """Return a group.  Args: old: its kind as readers before OTF2 1.2 expect it."""
     count = encoded_number(len(members)) + b"".join(number64(rank) for rank in members)
     data = encoded_number(ref) + string(name) + bytes([old]) + count + bytes([kind, _MPI]) + encoded_number(0)
     return record(_OBJECTS, data)
@@ -306,7 +306,7 @@ def _node(number: int, name: bytes, class_: bytes, parent: int) -> bytes:
 
 
 def _anchor(trace: Trace, definitions: int, identity: int) -> bytes:
-    """identity: tells archives apart; the same trace has the same."""
+    """Return the anchor file. `identity` distinguishes archives; equal traces have equal ones."""
     content = bytes([CHUNK_HEADER, LITTLE_ENDIAN]) + text("OTF2")
     content += bytes([_ANCHOR_FORMAT, _TRACE_FORMAT, *_VERSION])
     content += full64(EVENT_CHUNK_BYTES) + full64(DEFINITION_CHUNK_BYTES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trace from a run folder: one launch, one cell or all that have start times."""
+"""Traces of run folders: a launch with one cell, or all cells that have start times."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ TAG_A, TAG_B = 11, 12  # engine/studies/cannon/strips.hpp
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a style moves strips. starts, ends: parts of a step.  calls: part -> the MPI calls that it is.
+    """How a style of Cannon's algorithm moves strips.
 
-    moves: send, put or get; None: nothing that has one partner (collectives, loads and stores).
+    Args: starts, ends: parts of a step. calls: the MPI calls of each part. moves: send, put or get, or None without
+          transfers to a single partner.
     """
 
     moves: str | None
@@ -72,7 +73,7 @@ _SOURCES = {
 
 
 def call_of(parameters: Mapping[str, str], part: str) -> str:
-    """The MPI call that a part is, or the part's own name."""
+    """Return the MPI call of a part, or the part's own name."""
     style = STYLES.get(parameters.get("variant", ""))
     calls = {**_ALWAYS, **_SOURCES.get(parameters.get("source", ""), {}), **(style.calls if style else {})}
     return calls.get(part, part)
@@ -80,7 +81,7 @@ def call_of(parameters: Mapping[str, str], part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Transfers:
-    """What one rank moves in each step of one cell."""
+    """The transfers of one rank in each step of a cell."""
 
     style: Style
     grid: RankGrid
@@ -90,7 +91,7 @@ class Transfers:
     element_bytes: int
 
     def started(self, step: int) -> list[TraceMessage]:
-        """What the rank sends, puts or gets in a step."""
+        """Return what the rank sends, puts or gets in a step."""
         if self.style.moves == "get":
             return self._gets(step)
         if step + 1 >= self.grid.steps or self.style.moves is None:
@@ -101,7 +102,7 @@ class Transfers:
         ]
 
     def ended(self, step: int) -> list[TraceMessage]:
-        """What has come to the rank when a step's transfer is complete."""
+        """Return what the rank has received when a step's transfer is complete."""
         if step + 1 >= self.grid.steps or self.style.moves in (None, "get"):
             return []
         kind = "receive" if self.style.moves == "send" else "arrival"
@@ -111,7 +112,7 @@ class Transfers:
         ]
 
     def skewed(self) -> list[TraceMessage]:
-        """The initial alignment, where it is moved: row i of A left by i, column j of B up by j."""
+        """Return the initial alignment: row i of A moves left by i, column j of B up by j."""
         found = []
         for tag, by, size in ((TAG_A, self.row, self.grid.columns), (TAG_B, self.column, self.grid.rows)):
             if size > 1 and by % size:
@@ -121,7 +122,7 @@ class Transfers:
         return found
 
     def _gets(self, step: int) -> list[TraceMessage]:
-        """Panel k of A lies at column k mod C of the own row, that of B at row k mod R of the own column."""
+        """Return panel k of A from column k mod C of the own row, and that of B from row k mod R of the own column."""
         if step >= self.grid.steps:
             return []
         k = (self.row + self.column + step) % self.grid.steps
@@ -131,7 +132,7 @@ class Transfers:
         return [ends for ends in (a, b) if ends.partner != self._me]
 
     def _streams(self) -> list[tuple[int, int, int]]:
-        """Tag, where it goes and where it comes from, of each matrix that moves."""
+        """Return tag, target and source of each matrix that moves."""
         found = []
         if self.grid.columns > 1:
             found.append((TAG_A, self._around(TAG_A, -1), self._around(TAG_A, 1)))
@@ -140,7 +141,7 @@ class Transfers:
         return found
 
     def _around(self, tag: int, by: int) -> int:
-        """The rank `by` columns (A) or rows (B) away."""
+        """Return the rank `by` columns (A) or rows (B) away."""
         return self._at(self.row, self.column + by) if tag == TAG_A else self._at(self.row + by, self.column)
 
     def _at(self, row: int, column: int) -> int:
@@ -156,7 +157,7 @@ class Transfers:
 
 
 def transfers_of(parameters: Mapping[str, str], rank: int, ranks: int) -> Transfers | None:
-    """Of one rank; None: the style moves nothing to one partner, or the cell does not say its n."""
+    """Return the transfers of a rank, or None if the style has none or the cell does not state its n."""
     style = STYLES.get(parameters.get("variant", ""))
     if style is None or "n" not in parameters:
         return None
@@ -168,7 +169,7 @@ def transfers_of(parameters: Mapping[str, str], rank: int, ranks: int) -> Transf
 
 
 def first_and_last(places: Sequence[tuple[int, int]]) -> dict[int, tuple[int, int]]:
-    """(step, place) of spans in time -> step -> the places of its first and its last span."""
+    """Return by step the places of its first and last span, from (step, place) of spans in time order."""
     found: dict[int, tuple[int, int]] = {}
     for step, place in places:
         found[step] = (found[step][0] if step in found else place, place)
@@ -186,7 +187,7 @@ class CellTimelines:
 
 
 def _multiply(cell: Cell, blocks: Sequence[SampleBlock], ranks: int, intervals: Sequence[Intervals]) -> list[Span]:
-    """Parts of repetitions, within the whole multiplication, which bears the cell's label."""
+    """Return the parts of repetitions within the whole multiplication, which has the cell's label."""
     steps = {(event.rank, event.part): event.steps for event in intervals}
     repetitions = {(b.rank, b.phase): len(b.duration_ns) for b in blocks if b.part == TOTAL}
     found: list[tuple[str, Span]] = []
@@ -208,7 +209,7 @@ def _multiply(cell: Cell, blocks: Sequence[SampleBlock], ranks: int, intervals: 
 
 
 def _with_messages(found: Sequence[tuple[str, Span]], transfers: Transfers | None) -> list[Span]:
-    """The spans, those that start or complete a transfer with its messages. found: part and span."""
+    """Return the spans, with messages at those that start or complete a transfer."""
     spans = [span for _, span in found]
     if transfers is None:
         return spans
@@ -227,7 +228,7 @@ def _with_messages(found: Sequence[tuple[str, Span]], transfers: Transfers | Non
 
 
 def _by_repetition(found: Sequence[tuple[str, Span]]) -> dict[tuple[int, ...], dict[str, list[tuple[int, int]]]]:
-    """(cell, steady, repetition) -> part -> step and place of each of its spans, in time."""
+    """Return by (cell, steady, repetition) and part the step and place of each span, in time order."""
     placed: dict[tuple[int, ...], dict[str, list[tuple[int, int]]]] = {}
     for place, (part, span) in sorted(enumerate(found), key=lambda numbered: numbered[1][1].begin_ns):
         about = span.attributes
@@ -238,7 +239,7 @@ def _by_repetition(found: Sequence[tuple[str, Span]]) -> dict[tuple[int, ...], d
 
 
 def _one_way(cell: Cell, blocks: Sequence[SampleBlock], ranks: int, intervals: Sequence[Intervals]) -> list[Span]:
-    """Messages: MPI_Send on the rank that sends, MPI_Recv on the other. part: 1 for those of other_bytes."""
+    """Return messages as MPI_Send on the sending rank and MPI_Recv on the other. Part 1 has those of other_bytes."""
     found = []
     sender, _ = ends(cell.parameters, ranks)
     for block in blocks:
@@ -251,7 +252,7 @@ def _one_way(cell: Cell, blocks: Sequence[SampleBlock], ranks: int, intervals: S
 
 
 def _times(block: SampleBlock) -> list[tuple[int, int]]:
-    """Begin and end of each sample, nanoseconds on the rank's clock; [] where the block carries no start times."""
+    """Return begin and end of each sample, nanoseconds on the rank's clock, or [] without start times."""
     if block.start_ns is None:
         return []
     ends = block.start_ns + block.duration_ns
@@ -263,13 +264,13 @@ KINDS: dict[str, CellTimelines] = {"multiplication": CellTimelines(_multiply), "
 
 
 def kind_of(experiment: str, parameters: Mapping[str, str]) -> CellTimelines | None:
-    """The entry for a cell; None: its samples say how long, not when."""
+    """Return the entry for a cell, or None if its samples have no start times."""
     name = experiment_named(experiment).timelines.get(parameters.get("pattern", ""))
     return None if name is None else KINDS[name]
 
 
 def with_times() -> str:
-    """Whose samples say when, in words: `p2p pattern=one_way and cannon pattern=multiply`."""
+    """Return which cells have start times, such as `p2p pattern=one_way and cannon pattern=multiply`."""
     return " and ".join(
         f"{experiment.name} pattern={pattern}" for experiment in EXPERIMENTS for pattern in experiment.timelines
     )
@@ -279,10 +280,10 @@ _WITH_TIMES = with_times()
 
 
 def read_trace(run: Path, cell: int | None = None, launch: int | None = None) -> Trace:
-    """The first launch that measured the cell, or launch number `launch`.
+    """Read the first launch that measured the cell, or launch number `launch`.
 
-    Args: cell: its number in plan.json; None: every cell of the launch that has start times.
-    Raises: UsageError: no such cell or launch.  RecordError: nothing in it can be traced.
+    Args: cell: number in plan.json, or None for every cell of the launch that has start times.
+    Raises: UsageError: the cell or launch does not exist. RecordError: it has no start times.
     """
     title = read_run(run).title
     cells = _wanted(read_plan(run / "plan.json").cells, cell, run)
@@ -343,7 +344,7 @@ def _trace(title: str, record: LaunchRecord, cells: Sequence[Cell]) -> Trace:
 
 
 def _from_zero(rows: Sequence[TraceThread]) -> tuple[list[TraceThread], list[str]]:
-    """Times from the beginning of each node's first span: nodes' clocks have no common zero."""
+    """Shift times to the beginning of each node's first span, because nodes' clocks have no common zero."""
     first: dict[str, int] = {}
     for row in rows:
         for span in row.spans:
@@ -358,7 +359,7 @@ def _from_zero(rows: Sequence[TraceThread]) -> tuple[list[TraceThread], list[str
 
 
 def _began_ns(info: LaunchInfo) -> int | None:
-    """When the launch began, by the wall clock; the trace's own zero is a little later."""
+    """Return the wall-clock time at which the launch began, a little before the trace's zero."""
     if info.started is None:
         return None
     try:

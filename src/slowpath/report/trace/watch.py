@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trace from the folder of a watch: the calls of each thread that were kept, both sides of messages, collectives."""
+"""Traces of watches: the recorded calls of each thread, both sides of messages, and collectives."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GRAIN_S = 1e-6
 
 @dataclass(frozen=True)
 class _Kept:
-    """What becomes spans: events of a stretch, and everything that hangs on them by the number of the event."""
+    """The source of spans: the events of a time range, with messages and attributes by the number of the event."""
 
     events: Events
     world: World
@@ -41,9 +41,10 @@ class _Kept:
 
 
 def read_watch_trace(folder: Path, begin_s: float | None = None, end_s: float | None = None) -> Trace:
-    """The kept calls between two moments, seconds since the first MPI_Init; None: from the first, to the last.
+    """Read the recorded calls between two moments, in seconds since the first MPI_Init.
 
-    Raises: UsageError: the stretch is empty.  RecordError: no calls were recorded.
+    Args: begin, end: None takes the first or last call.
+    Raises: UsageError: the range is empty. RecordError: no calls were recorded.
     """
     info, found = read_watch(folder), attributed(read_job(folder))
     events, world = found.events, found.world
@@ -61,7 +62,7 @@ def read_watch_trace(folder: Path, begin_s: float | None = None, end_s: float | 
 
 
 def _chosen(events: Events, begin_s: float | None, end_s: float | None) -> tuple[Bools, list[str]]:
-    """Calls of the stretch; of too many those of its beginning."""
+    """Return the calls of the time range, or the first ones if there are too many."""
     chosen = events.is_timed.copy()
     chosen &= True if begin_s is None else events.end_s >= begin_s
     chosen &= True if end_s is None else events.start_s <= end_s
@@ -81,7 +82,7 @@ def _last(events: Events) -> str:
 
 
 def _communicators(events: Events, world: World) -> tuple[list[Communicator], dict[int, int]]:
-    """All ranks first; then each whose members are known, by its identity.  Returns: and identity -> number."""
+    """Return all ranks first, then each known communicator, and the numbers of the communicators by identity."""
     everybody = tuple(range(world.job.size))
     names = {
         int(row["identity"]): bytes(row["name"]).split(b"\0", 1)[0].decode("utf-8", "replace")
@@ -104,7 +105,7 @@ def _communicators(events: Events, world: World) -> tuple[list[Communicator], di
 def _messages(
     whole: Attributed, numbers: Mapping[int, int], known: list[Communicator]
 ) -> Mapping[int, list[TraceMessage]]:
-    """Messages by the call that started them and by the call in which they were complete."""
+    """Return messages by the call that started them and by the call that completed them."""
     hung: dict[int, list[TraceMessage]] = defaultdict(list)
     events, world, found, parents = whole.events, whole.world, whole.found, whole.parents
     flows = ({int(row): pair for pair, row in enumerate(rows.tolist())} for rows in (found.send, found.receive))
@@ -128,7 +129,7 @@ def _messages(
 
 
 def _shared(events: Events, reported: int, numbers: Mapping[int, int], known: list[Communicator]) -> int:
-    """The communicator of a message; that of all ranks where its own is not known or does not hold both."""
+    """Return a message's communicator, or that of all ranks if it is unknown or lacks one of the two ranks."""
     number = numbers.get(int(events.communicator[reported]), 0)
     members = known[number].members
     return number if number == 0 or {int(events.rank[reported]), int(events.peer[reported])} <= set(members) else 0
@@ -150,7 +151,7 @@ def _collectives(
 
 
 def _rows(kept: _Kept) -> list[TraceThread]:
-    """A row for each rank, without spans where it left no record, and one for each further thread."""
+    """Return a row for each rank, without spans if it left no record, and one for each further thread."""
     records = {record.rank: (i, record) for i, record in enumerate(kept.world.records)}
     rows = []
     for rank in range(kept.world.job.size):
@@ -167,7 +168,7 @@ def _rows(kept: _Kept) -> list[TraceThread]:
 
 
 def _spans(kept: _Kept, rows: Ints) -> Iterator[Span]:
-    """The calls of one thread, in time; a clock that was joined never lets two of them overlap."""
+    """Return the calls of a thread in time order, shortened so that joined clocks don't make them overlap."""
     events, world, last_ns = kept.events, kept.world, 0
     zero_s = float(np.min(events.start_s))
     order = rows[np.argsort(events.start_s[rows], kind="stable")]
@@ -184,7 +185,7 @@ def _spans(kept: _Kept, rows: Ints) -> Iterator[Span]:
 
 
 def _attributes(events: Events, world: World, event: int) -> dict[str, int]:
-    """What is known of the call's buffer and requests; nothing that is not."""
+    """Return the known facts about the call's buffer and requests."""
     found: dict[str, int] = {}
     if events.bytes[event]:
         found["bytes"] = int(events.bytes[event])
@@ -201,7 +202,7 @@ def _attributes(events: Events, world: World, event: int) -> dict[str, int]:
 
 
 def _doubts(events: Events, world: World, error_s: float) -> list[str]:
-    """What a reader of the picture has to know."""
+    """Return the facts that a reader of the picture must know."""
     notes = []
     missing = world.job.size - len(world.records)
     if missing:
@@ -219,7 +220,7 @@ def _doubts(events: Events, world: World, error_s: float) -> list[str]:
 
 
 def _overlaps(events: Events, record: int) -> bool:
-    """Whether two calls of one track lie over each other by more than the clock's grain."""
+    """Return whether two calls of one track overlap by more than the clock's resolution."""
     rows = np.flatnonzero((events.record == record) & events.is_timed)
     rows = rows[np.lexsort((events.start_s[rows], events.lane[rows]))]
     same = events.lane[rows][1:] == events.lane[rows][:-1]
@@ -227,7 +228,7 @@ def _overlaps(events: Events, record: int) -> bool:
 
 
 def _began_ns(world: World, info: WatchInfo) -> int | None:
-    """When the first rank called MPI_Init, by its wall clock; else when the command was started."""
+    """Return the wall-clock time of the first MPI_Init, else that of the command's start."""
     starts = [int(record.header["start_realtime_ns"]) for record in world.records]
     found = min((start for start in starts if start), default=None)
     if found is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which formats a trace can be written in, and the folder that the files go to."""
+"""Files of a trace: Perfetto's format, and the folder of all formats."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ _FIRST_TID = 1 << 24  # beyond all ranks
 
 
 def write_perfetto(trace: Trace, folder: Path) -> Path:
-    """Write the file into `folder`, which exists.
+    """Write the trace in Perfetto's format into an existing `folder`.
 
-    Returns: its path.  Raises: RecordError: spans overlap.  EnvironmentFailure: it can't be written.
+    Returns: its path.
+    Raises: RecordError: spans overlap. EnvironmentFailure: the file can't be written.
     """
     path = folder / NAME
     flows = {
@@ -113,7 +114,7 @@ def _fixed64(number: int, value: int) -> bytes:
 
 
 def _about(span: Span) -> dict[str, int]:
-    """Messages as arguments of the slice: `send 1 partner`, `send 1 tag`, `send 1 bytes`."""
+    """Return messages as arguments of the slice: `send 1 partner`, `send 1 tag`, `send 1 bytes`."""
     found: dict[str, int] = {}
     for number, message in enumerate(span.messages, start=1):
         found |= {f"{message.kind} {number} partner": message.partner, f"{message.kind} {number} bytes": message.bytes}
@@ -132,10 +133,10 @@ FORMATS: dict[str, tuple[Callable[[Trace, Path], Path], str]] = {
 
 
 def write_trace(trace: Trace, folder: Path, formats: Sequence[str]) -> list[tuple[Path, str]]:
-    """Write `trace` into a folder that is made, or is empty.
+    """Write `trace` into a new or empty folder.
 
-    Returns: the file to open of each format, and with what.
-    Raises: EnvironmentFailure: the folder can't be made or is not empty.  RecordError: spans overlap.
+    Returns: the file to open for each format, and the tool to open it with.
+    Raises: EnvironmentFailure: the folder can't be made or is not empty. RecordError: spans overlap.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
