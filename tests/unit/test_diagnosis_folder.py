@@ -13,7 +13,7 @@ from slowpath.cli.main import exit_code
 from slowpath.compare.read import read_all, read_source
 from slowpath.core.errors import RecordError
 from slowpath.diagnose.rebuild import contrasts_csv
-from slowpath.diagnose.records import SCHEMA, DiagnosisRun, DiagnosisStep, write_diagnosis
+from slowpath.diagnose.records import SCHEMA, Diagnosis, DiagnosisStep, write_diagnosis
 from slowpath.diagnose.tasks import SurveyTask, WitnessTask
 from slowpath.record.imports.field import import_logs
 from slowpath.report.opened import DiagnosisRun as Opened
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     findings = slowpath.open(made / "01-survey").findings
     assert findings
-    diagnosis = DiagnosisRun(
+    diagnosis = Diagnosis(
         schema=SCHEMA, slowpath="0", command=["slowpath", "diagnose", "--out", str(made)], started="now", budget_s=9.0,
         mpi="mpich 5.0.2", status="settled", steps=steps, findings=findings,
     )  # fmt: skip

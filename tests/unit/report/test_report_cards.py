@@ -135,7 +135,7 @@ def test_both_sides_are_rows_of_their_launches_on_one_axis(results: Results) -> 
     finding = seen(results)
     made = sides_picture(finding, results)
     assert made is not None
-    picture = ElementTree.fromstring(made.drawing)
+    picture = ElementTree.fromstring(made)
     launches = sum(len(results.cell(cell).metrics["one_way_s"].phases["steady"].launch_values)
                    for cell in (finding.slow_cells[0], finding.fast_cells[0]))  # fmt: skip
     assert len(list(picture.iter("circle"))) == launches
