@@ -16,7 +16,7 @@ from slowpath.diagnose.rebuild import contrasts_csv
 from slowpath.diagnose.records import SCHEMA, Diagnosis, DiagnosisStep, write_diagnosis
 from slowpath.diagnose.tasks import SurveyTask, WitnessTask
 from slowpath.record.imports.field import import_logs
-from slowpath.report.opened import DiagnosisRun as Opened
+from slowpath.report.api import DiagnosisRun as Opened
 
 FIELD = Path(__file__).parents[1] / "data" / "field"
 CSV_HEAD = "step,id,"

@@ -49,7 +49,7 @@ def command(
     cells of the engine, measured in interleaved launches of 2 ranks under the program's MPI. The cost is shown first.
     The runs are kept in WATCH/prices, and the watch's report is rebuilt.
     """
-    from slowpath.diagnose.replay.questions import questions, use_laws
+    from slowpath.watch.replay.questions import questions, use_laws
 
     tell = teller(quiet)
     if laws is not None:
@@ -61,7 +61,7 @@ def command(
     if not asked.questions and not asked.collectives:
         tell("nothing to measure: no rule is about messages or collectives that take 1 % of the run or more")
         return 0 if dry_run else _show(watch)
-    from slowpath.diagnose.replay.session import measured, prepared_for
+    from slowpath.watch.replay.session import measured, prepared_for
 
     prepared, text = prepared_for(watched, asked, os.environ, tell, mpi, rounds, budget, dry_run)
     for line in _summary(prepared):
@@ -81,7 +81,7 @@ def _summary(prepared: Prepared) -> list[str]:
 
 def _show(watch: Path) -> int:
     """Rebuild the results and the report of the watch, and print its verdict."""
-    from slowpath.report.watch.rebuild import rebuild
+    from slowpath.watch.report.rebuild import rebuild
 
     for line in rebuild(watch).verdict:
         click.echo(line)

@@ -26,7 +26,11 @@ from numpy.typing import NDArray
 from slowpath.analyse.build import build_results
 from slowpath.analyse.source import read_recorded
 from slowpath.core.cell_results import CellResult
+from slowpath.core.decoding import decoded
+from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE, DiagnosisInfo, read_info, step_folders
 from slowpath.core.errors import UsageError
+from slowpath.core.files import read_bytes
+from slowpath.core.limits import FILE_BYTES
 from slowpath.core.result import Result
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
 from slowpath.experiments.measured.load import LaunchRecord, first_good_launches
@@ -34,7 +38,7 @@ from slowpath.experiments.measured.series import Absent
 from slowpath.experiments.registry import METRICS, experiment_named
 from slowpath.record.blocks import opened, read_from
 from slowpath.record.folder import read_run
-from slowpath.report.rows import contrast_rows, data_frame, estimate_rows
+from slowpath.report.rows import Row, contrast_rows, data_frame, estimate_rows
 
 if TYPE_CHECKING:
     from slowpath.analyse.source import Recorded
@@ -301,3 +305,47 @@ def _plain(result: Result) -> Json:
     """Return the plain values that json.load would return."""
     found: Json = msgspec.json.decode(msgspec.json.encode(result))
     return found
+
+
+class _Findings(msgspec.Struct):
+    findings: list[Finding] = []
+
+
+class DiagnosisRun(Run):
+    """The folder of a diagnosis. Cells, contrasts and samples are those of its survey; `steps` are all runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.diagnosis: DiagnosisInfo = read_info(folder)
+        super().__init__(step_folders(folder)[0])
+
+    def __repr__(self) -> str:
+        return f"<DiagnosisRun {self.folder.name!r} {self.diagnosis.status}>"
+
+    @cached_property
+    def steps(self) -> list[Run]:
+        """Its runs, the survey first."""
+        return [Run(folder) for folder in step_folders(self.folder)]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Slow paths by name, with what all steps showed of them.  Raises: RecordError: of an older schema."""
+        path = self.folder / DIAGNOSIS_FILE
+        advice = "if an older slowpath wrote it: slowpath diagnose --resume"
+        return decoded(
+            read_bytes(path, FILE_BYTES[DIAGNOSIS_FILE], within=self.folder), _Findings, path, advice
+        ).findings
+
+    def rows(self) -> list[Row]:
+        """Rows of all steps, each with its step's folder."""
+        return [{"step": run.path.name, **row} for run in self.steps for row in run.rows()]
+
+    def contrast_rows(self) -> list[Row]:
+        """Contrasts of all steps, each with its step's folder."""
+        return [{"step": run.path.name, **row} for run in self.steps for row in run.contrast_rows()]
+
+    def to_diagnosis_dict(self) -> dict[str, Any]:
+        """diagnosis.json."""
+        path = self.folder / DIAGNOSIS_FILE
+        content = read_bytes(path, FILE_BYTES[DIAGNOSIS_FILE], within=self.folder)
+        return decoded(content, dict[str, Any], path, "name a folder that slowpath diagnose wrote")
