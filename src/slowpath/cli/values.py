@@ -19,7 +19,7 @@ UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
 class DurationType(FloatParameter):
-    """90, 90s, 10m or 1h, as seconds."""
+    """A time such as 90, 90s, 10m or 1h, in seconds."""
 
     name = "time"
 
@@ -37,7 +37,7 @@ DURATION = DurationType()
 
 
 class EffectType(FloatParameter):
-    """5% or 0.05, as a ratio."""
+    """A share such as 5% or 0.05, as a ratio."""
 
     name = "percent"
 
@@ -56,7 +56,7 @@ EFFECT = EffectType()
 
 
 class RankCountsType(CountsParameter):
-    """4, or 1,2,4: numbers of ranks."""
+    """Numbers of ranks, such as 4 or 1,2,4."""
 
     name = "ranks"
 

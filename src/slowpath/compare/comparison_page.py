@@ -57,7 +57,7 @@ SWEPT = {
 
 
 def figures(found: Comparison, a: Results, b: Results) -> list[Figure]:
-    """Every curve of the steady state that both runs have; times, and next to them bandwidths."""
+    """Return a figure for each steady curve that both runs have: times, and bandwidths next to them."""
     cells = {id(run): {cell.cell: cell for cell in run.cells} for run in (a, b)}
     curves: dict[tuple[object, ...], list[ComparisonRow]] = {}
     for row in found.rows:
@@ -82,7 +82,7 @@ def _key(row: ComparisonRow, cell: CellResult, swept: str) -> tuple[object, ...]
 
 
 def _titles(firsts: Sequence[tuple[CellResult, ComparisonRow]]) -> list[tuple[str, str]]:
-    """Title and group of each curve: what sets it apart from the other curves of its group of cells."""
+    """Return title and group of each curve, with its differences from other curves of the group."""
     found = []
     for cell, row in firsts:
         others = [other_cell for other_cell, _ in firsts if other_cell.group == cell.group]

@@ -42,7 +42,7 @@ _SURE_POINTS = 2  # at the new level, from which on a change is more than a cand
 
 @dataclass(frozen=True)
 class LevelChange:
-    """From point `at` on the level is `ratio` times what it was before. Levels in the unit of the values."""
+    """A change of level: from point `at` on, the level is `ratio` times the level before, in the unit of the values."""
 
     at: int
     before: float
@@ -53,7 +53,7 @@ class LevelChange:
 
 @dataclass(frozen=True)
 class LevelChanges:
-    """changes: by position.  outliers: points that belong to no level.  reason: why nothing was judged, else None."""
+    """The changes by position, the outliers (points that belong to no level), or why nothing was judged."""
 
     changes: tuple[LevelChange, ...]
     outliers: tuple[int, ...]
@@ -62,12 +62,12 @@ class LevelChanges:
 
 
 def find_changes(values: Sequence[float], se_logs: Sequence[float | None], minimum_effect: float) -> LevelChanges:
-    """Changes of level beyond the minimum effect.
+    """Return changes of level beyond the minimum effect.
 
-    Args:   values: shape (runs,), > 0, in order of time.  se_logs: standard error of each log value over its launches,
-            None where unknown: a spread between runs below it is not believed.
-            minimum_effect: smallest relative change that counts.
-    Raises: ValueError: unequal lengths, or a value that is not positive.
+    Args: values: shape (runs,), > 0, in order of time. se_logs: standard error of each log value over its launches, or
+          None if unknown; a smaller spread between runs is not believed. minimum_effect: smallest relative change that
+          counts.
+    Raises: ValueError: the lengths differ, or a value is not positive.
     """
     if len(values) != len(se_logs):
         raise ValueError(f"find_changes: {len(values)} values and {len(se_logs)} standard errors")
@@ -93,7 +93,7 @@ def _noise(logs: Floats, se_logs: Sequence[float]) -> float:
 
 
 def _starts(logs: Floats, noise: float, least_log: float) -> list[int]:
-    """Starts of the levels; neighbours closer than the minimum effect are one level."""
+    """Return the starts of the levels. Neighbours closer than the minimum effect are one level."""
     n = logs.size
     penalty = 4.0 * math.log(n) * (1.0 + _FEW_POINTS_PENALTY / n)
     starts = partition((logs - logs.mean()) / noise, penalty)
@@ -108,7 +108,7 @@ def _starts(logs: Floats, noise: float, least_log: float) -> list[int]:
 
 
 def _lone(starts: Sequence[int], n: int) -> int | None:
-    """The first point that is a level of its own although others follow; None if there is none."""
+    """Return the first point that is a level of its own although others follow, or None."""
     ends = [*starts[1:], n]
     return next((s for s, e in zip(starts, ends, strict=True) if e - s == 1 and e < n), None)
 
@@ -132,7 +132,7 @@ BY = ("key", "label")
 
 
 class HistoryPoint(msgspec.Struct, frozen=True):
-    """One run. se_log: standard error of the log value over launches; null with one launch."""
+    """The value of a run. `se_log` is the standard error of the log value over launches, or None with one launch."""
 
     run: str
     path: str
@@ -146,7 +146,7 @@ class HistoryPoint(msgspec.Struct, frozen=True):
 
 
 class HistoryShift(msgspec.Struct, frozen=True):
-    """From `run` on: `ratio` times the level before; worse: in the direction that is not better."""
+    """A change of level: from `run` on, `ratio` times the level before. `worse`: whether it became worse."""
 
     run: str
     path: str
@@ -161,7 +161,7 @@ class HistoryShift(msgspec.Struct, frozen=True):
 
 
 class HistorySeries(msgspec.Struct, frozen=True):
-    """One cell, metric and phase on one kind of machine. reason: why changes were not looked for, else null."""
+    """A cell, metric and phase on one kind of machine. `reason` states why changes were not looked for."""
 
     id: str
     label: str
@@ -179,7 +179,7 @@ class HistorySeries(msgspec.Struct, frozen=True):
 
 
 class History(msgspec.Struct, frozen=True):
-    """Everything that `slowpath history` reports; its JSON is this, field by field."""
+    """The result of `slowpath history`, and the format of its JSON."""
 
     schema: int
     kind: str
@@ -214,11 +214,11 @@ def history(
     phases: Sequence[str] = ("steady",),
     by: str = "key",
 ) -> History:
-    """Series over all sources that say when they began.
+    """Return the series of all sources that state when they began.
 
-    Args:   by: key, a series is one cell under one library version and one set of variables; label, it goes on where
-            these change, and what changed stands beside each shift.
-    Raises: UsageError: nothing has such a metric.  RecordError: nothing was measured in any of them.
+    Args: by: `key`: a series is a cell under one library version and one set of variables; `label`: it continues when
+          these change.
+    Raises: UsageError: no run has such a metric. RecordError: no run holds a measurement.
     """
     measured, empty = _measured(sources)
     dated, undated = _by_time(measured)
@@ -247,7 +247,7 @@ def history(
 
 
 def _measured(sources: Sequence[RunSource]) -> tuple[list[RunSource], list[str]]:
-    """Those in which anything was measured, and one line for each other."""
+    """Return the sources with measurements, and a line for each other source."""
     found, empty = [], []
     for source in sources:
         try:
@@ -258,8 +258,9 @@ def _measured(sources: Sequence[RunSource]) -> tuple[list[RunSource], list[str]]
 
 
 def _machine(source: RunSource, known: list[RunSource]) -> tuple[str | None, ...]:
-    """Its hardware in the words of the first run on such a machine, which joins `known`. Runs that state no machine
-    share one name, and their series is not judged.
+    """Return the hardware as the first run on such a machine states it, and add the run to `known` if it is new.
+
+    Runs that state no machine share one name, and their series is not judged.
     """
     mine = source.run.machine
     if not is_stated(mine):
@@ -271,7 +272,7 @@ def _machine(source: RunSource, known: list[RunSource]) -> tuple[str | None, ...
 
 
 def _of_one_unit(name: _SeriesKey, members: Sequence[_RunValue]) -> tuple[list[_RunValue], list[str]]:
-    """The members whose metric has the unit that most have, and a line for each run with another one."""
+    """Return the members with the most common unit, and a line for each run with another unit."""
 
     def unit(value: _RunValue) -> tuple[str, str]:
         metric = value.cell.metrics[name.metric]
@@ -288,7 +289,7 @@ def _of_one_unit(name: _SeriesKey, members: Sequence[_RunValue]) -> tuple[list[_
 
 
 def _by_time(sources: Sequence[RunSource]) -> tuple[list[RunSource], list[str]]:
-    """Each run once, by the moment it began, and what is left out and why. A copy of a run has its id and start."""
+    """Return each run once by its start, and why others are left out. A copy has the id and start of its original."""
     found: dict[tuple[str, str | None], tuple[datetime, RunSource]] = {}
     left_out = []
     for source in sources:
@@ -364,7 +365,7 @@ def _shift(change: LevelChange, members: Sequence[_RunValue], better: str) -> Hi
 
 
 def _se_log(launch_values: Sequence[float]) -> float | None:
-    """Standard error of the mean log launch value; None with one launch, or a value that has no logarithm."""
+    """Return the standard error of the mean log launch value, or None with one launch or without logarithms."""
     if len(launch_values) < 2 or not all(map(has_ratio, launch_values)):
         return None
     return float(np.log(launch_values).std(ddof=1)) / math.sqrt(len(launch_values))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`slowpath.open(path)`: a run folder in Python, without pandas.
+"""`slowpath.open(path)`: runs and diagnoses in Python, without pandas.
 
     run = slowpath.open("slowpath-runs/checkup-20260131-120000")
     for contrast in run.contrasts:
@@ -312,7 +312,7 @@ class _Findings(msgspec.Struct):
 
 
 class DiagnosisRun(Run):
-    """The folder of a diagnosis. Cells, contrasts and samples are those of its survey; `steps` are all runs."""
+    """A diagnosis. Cells, contrasts and samples are those of its survey; `steps` has all its runs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -324,12 +324,12 @@ class DiagnosisRun(Run):
 
     @cached_property
     def steps(self) -> list[Run]:
-        """Its runs, the survey first."""
+        """Return the runs of the diagnosis, the survey first."""
         return [Run(folder) for folder in step_folders(self.folder)]
 
     @property
     def findings(self) -> list[Finding]:
-        """Slow paths by name, with what all steps showed of them.  Raises: RecordError: of an older schema."""
+        """Return the findings of all steps.  Raises: RecordError: the file has an older schema."""
         path = self.folder / DIAGNOSIS_FILE
         advice = "if an older slowpath wrote it: slowpath diagnose --resume"
         return decoded(
@@ -337,15 +337,15 @@ class DiagnosisRun(Run):
         ).findings
 
     def rows(self) -> list[Row]:
-        """Rows of all steps, each with its step's folder."""
+        """Return the rows of all steps, each with its step's folder."""
         return [{"step": run.path.name, **row} for run in self.steps for row in run.rows()]
 
     def contrast_rows(self) -> list[Row]:
-        """Contrasts of all steps, each with its step's folder."""
+        """Return the contrasts of all steps, each with its step's folder."""
         return [{"step": run.path.name, **row} for run in self.steps for row in run.contrast_rows()]
 
     def to_diagnosis_dict(self) -> dict[str, Any]:
-        """diagnosis.json."""
+        """Return diagnosis.json as plain values."""
         path = self.folder / DIAGNOSIS_FILE
         content = read_bytes(path, FILE_BYTES[DIAGNOSIS_FILE], within=self.folder)
         return decoded(content, dict[str, Any], path, "name a folder that slowpath diagnose wrote")

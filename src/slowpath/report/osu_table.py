@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Latency and bandwidth over message size as the OSU Micro-Benchmarks print them: size, value, then more columns. Pure.
+"""Latency and bandwidth by message size in the format of the OSU Micro-Benchmarks. Pure.
 
-Programs that read OSU's tables take the first two columns of lines without #. What a value is stands above each table:
-a median over launches, where OSU prints a mean over iterations.
+Programs that read OSU's tables take the first two columns of lines without #. A head above each table states what a
+value is: a median over launches, where OSU prints a mean over iterations.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ Value = str | int | float | None
 
 @dataclass(frozen=True)
 class TableKind:
-    """A table that OSU prints. column: its second one.  means: what a value is.  pattern, metric: of the cells."""
+    """A table that OSU prints.
+
+    Args: column: name of the second column. means: what a value is. pattern, metric: of the cells.
+    """
 
     name: str
     pattern: str
@@ -61,7 +64,7 @@ KINDS = (LATENCY, BANDWIDTH)
 
 @dataclass(frozen=True)
 class OsuRow:
-    """interval: None: none can be given, since there are too few launches. value, interval: in the table's unit."""
+    """A row of a table. `value` and `interval` are in the table's unit; None: too few launches for an interval."""
 
     size_bytes: int
     value: float
@@ -71,7 +74,7 @@ class OsuRow:
 
 @dataclass(frozen=True)
 class OsuTable:
-    """One kind of cells that differ in the message's length alone. where: what sets it apart, name -> value."""
+    """A table of cells that differ in message length only. `where` has the other settings by name."""
 
     kind: TableKind
     where: Mapping[str, str]
@@ -79,7 +82,7 @@ class OsuTable:
 
 
 def tables_of(results: Results, kinds: Sequence[TableKind] = KINDS) -> list[OsuTable]:
-    """All of a run.  Raises: UsageError: it has no cells of these kinds."""
+    """Return all tables of a run.  Raises: UsageError: it has no cells of these kinds."""
     found = [table for kind in kinds for table in _of_kind(one_line(results.cells), kind)]
     if not found:
         wanted = " or ".join(f"pattern={kind.pattern}" for kind in kinds)
@@ -97,7 +100,7 @@ def _of_kind(cells: Sequence[CellResult], kind: TableKind) -> list[OsuTable]:
 
 
 def _conditions(cell: CellResult) -> dict[str, str]:
-    """All that two cells of one table have in common."""
+    """Return everything that the cells of a table have in common."""
     shared = {k: v for k, v in cell.parameters.items() if k not in _OWN and not is_effort(ROLES, k)}
     return {"mpi": cell.mpi or "", "environment": cell.environment, "placement": cell.placement, **shared}
 
@@ -125,13 +128,13 @@ def _scaled(interval: Interval | None, unit: float) -> Interval | None:
 
 @cleaned
 def as_text(results: Results, tables: Sequence[OsuTable]) -> str:
-    """Tables one after the other, each with what OSU's programs leave to the reader in its head."""
+    """Return the tables as text, each with a head that states what its numbers are."""
     apart = {kind: _apart([table for table in tables if table.kind is kind]) for kind in KINDS}
     return "\n\n".join("\n".join(_lines(results, table, apart[table.kind])) for table in tables) + "\n"
 
 
 def _apart(tables: Sequence[OsuTable]) -> set[str]:
-    """Conditions in which tables of one kind differ."""
+    """Return the settings in which tables of one kind differ."""
     names = dict.fromkeys(name for table in tables for name in table.where)
     return {name for name in names if len({table.where.get(name) for table in tables}) > 1}
 
@@ -162,7 +165,7 @@ def _number(value: float) -> str:
 
 
 def as_records(results: Results, tables: Sequence[OsuTable]) -> list[dict[str, Value]]:
-    """One flat row a value, for JSON and CSV; low and high are None where no interval can be given."""
+    """Return a flat row for each value. `low` and `high` are None if there is no interval."""
     return [
         {
             "run": results.run.id,

@@ -53,7 +53,7 @@ _QUOTED = re.compile(r"(['\"`])((?:~|\.{1,2})?/[^'\"`\n]{1,1000})\1")
 
 @dataclass
 class Names:
-    """What is to be replaced; filled file by file."""
+    """The names to replace, collected file by file."""
 
     hosts: set[str] = field(default_factory=set)
     users: set[str] = field(default_factory=set)
@@ -65,14 +65,14 @@ class Names:
     _seen: set[str] = field(default_factory=set)
 
     def redactor(self, also: tuple[str, ...] = ()) -> Redactor:
-        """What replaces them."""
+        """Return the redactor that replaces the names."""
         # The short name of a host is a name of it as well; that of the server of a mail address is a word like others.
         short = {host.split(".")[0] for host in self.hosts if not re.fullmatch(r"[\d.]+", host)}
         secrets = KnownSecrets(self.variables).text
         return Redactor(self.hosts | short, self.users, also, self.paths, self.files, self.exact, self.taken, secrets)
 
     def add_text(self, text: str) -> None:
-        """All that the form of a text shows."""
+        """Add all names that the form of a text shows."""
         self.users |= {found[1] for found in _HOME.finditer(text)} | {found[1] for found in _TILDE.finditer(text)}
         for user, host in _AT.findall(text):
             if re.fullmatch(r"v?[\d.]+", host) is None or host.count(".") == 3:  # openmpi@4.1.6 is no user
@@ -86,13 +86,13 @@ class Names:
         self.taken.update(STAND_IN.findall(text))
 
     def add_run(self, info: Any) -> None:
-        """The name that a user gave a run by that of its folder."""
+        """Add the name that a user gave a run through that of its folder."""
         name = info.get("id") if isinstance(info, dict) else None
         if isinstance(name, str) and not _OWN_NAME.fullmatch(name):
             self.exact.add(name)
 
     def add_value(self, value: Any, key: str = "") -> None:
-        """All that the fields of a decoded JSON value hold."""
+        """Add all names in the fields of a decoded JSON value."""
         if isinstance(value, dict):
             if key == "variables":
                 self.variables |= {name: item for name, item in value.items() if isinstance(item, str)}
@@ -122,7 +122,7 @@ class Names:
             self.paths.update(path.rstrip("/") for path in value.split(":") if "/" in path)
 
     def _add_path(self, value: str) -> None:
-        """One word of a command, or a folder: all of it is one path, whatever is in it."""
+        """Add a word of a command, or a folder, as one path."""
         if "/" in value and "://" not in value:
             name, equals, rest = value.partition("=")
             self.paths.add((rest if equals and "/" not in name else value).rstrip("/"))
@@ -131,7 +131,7 @@ class Names:
 
 
 def expanded(nodelist: str) -> Iterator[str]:
-    """`gpu[01-03,07]` -> gpu01, gpu02, gpu03, gpu07, and the list itself."""
+    """Yield the hosts of a node list and the list itself: `gpu[01-03]` gives gpu01, gpu02, gpu03."""
     yield nodelist
     for found in re.finditer(r"([\w.-]+)(?:\[([\d,-]+)\])?", nodelist):
         if not found[2]:
@@ -181,13 +181,7 @@ Tell = Callable[[str], None]
 
 
 def redact_run(run: Path, out: Path, also: Sequence[str] = (), tell: Tell = lambda _: None) -> tuple[Path, Redactor]:
-    """Copies a run folder, or a diagnosis with all its steps, without names.
-
-    Args:    also: further words to replace.  tell: takes a line for each thing that is left out.
-    Returns: the new folder, without derived files, and what redacts them.
-    Raises:  RecordError if a file of `run` can't be read; EnvironmentFailure if `out` can't be made or is not empty.
-             Then there is no copy.
-    """
+    """Copy a run folder, or a diagnosis with all its steps, without names."""
     if not is_diagnosis(run):
         read_run(run)
     files = _files(run, tell)
@@ -212,7 +206,7 @@ def redact_run(run: Path, out: Path, also: Sequence[str] = (), tell: Tell = lamb
 def redact_and_report(
     run: Path, out: Path, also: Sequence[str] = (), tell: Tell = lambda _: None
 ) -> tuple[Path, Results]:
-    """`redact_run`, and the derived files of the copy.  Returns: the copy and its results.  Raises: as `redact_run`."""
+    """Copy a run with `redact_run`, and make the derived files of the copy.  Returns: the copy and its results."""
     from slowpath.analyse.build import build_results
     from slowpath.report import write_all
 
@@ -227,7 +221,7 @@ def redact_and_report(
 
 
 def _drop(part: Path, out: Path) -> None:
-    """Leave nothing that looks like a copy."""
+    """Remove everything that looks like a copy."""
     shutil.rmtree(part, ignore_errors=True)
     shutil.rmtree(out, ignore_errors=True)
 
@@ -256,7 +250,7 @@ def _files(run: Path, tell: Tell) -> list[Path]:
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """What lies in a run folder and its own folders, in the order of names."""
+    """Return the entries of a run folder and its own folders, in the order of names."""
     try:
         entries = sorted(os.scandir(folder), key=lambda path: path.name)
     except OSError as error:
@@ -306,7 +300,7 @@ def _redacted(path: Path, content: bytes, redactor: Redactor) -> bytes:
 
 
 def _values(path: Path, text: str) -> list[Any]:
-    """What a JSON file holds: one value, or one a line, up to a line that was cut short."""
+    """Return the values of a JSON file: one value, or one per line, up to a line that was cut short."""
     found: list[Any] = []
     for part in text.splitlines() if path.suffix == ".jsonl" else [text]:
         try:
@@ -321,7 +315,7 @@ def _values(path: Path, text: str) -> list[Any]:
 
 
 def _deepest(text: str) -> int:
-    """Levels of a JSON text."""
+    """Return the nesting depth of a JSON text."""
     if text.count("[") + text.count("{") <= _MOST_LEVELS:
         return 0
     steps = {"[": 1, "{": 1, "]": -1, "}": -1}
@@ -329,7 +323,7 @@ def _deepest(text: str) -> int:
 
 
 def _names_in(run: Path, files: Iterable[Path]) -> Names:
-    """Those that the record names, and those of this machine."""
+    """Return the names in the record, and those of this machine."""
     names = Names({platform.node(), os.environ.get("HOSTNAME", "")}, set(_local_users()), {str(run.absolute())})
     for path in files:
         if path.name == _BLOCKS:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of findings about the order of time: messages of a launch, the same folded at their period, their tail, and
-launches in their order.
+"""Pictures of findings about the order of time.
+
+They show the messages of a launch, the messages folded at their period, their tail, and launches in their order.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of an earlier study on four designs of put over a memory-to-memory path.
 
-Its processor, compiler and libraries are not this machine's. Counts of instructions can be read next to today's; rates
-say nothing about today's rates.
+The study's processor, compiler and libraries are not this machine's. Counts of instructions can be read next to today's
+counts. Its rates say nothing about today's rates.
 """
 
 from __future__ import annotations

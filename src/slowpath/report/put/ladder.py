@@ -20,7 +20,7 @@ Shown = Callable[[float], str]
 
 @dataclass(frozen=True, slots=True)
 class _LadderFigure:
-    """One of the two figures.
+    """A figure of the ladder.
 
     Args: of: value of a rung and what its piece adds. library: the same value of a library.
     """

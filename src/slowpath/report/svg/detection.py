@@ -23,8 +23,11 @@ _STYLE = (
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """A class of plants. curve: cost in seconds and the share found.  tried: each cost, and whether it was found.
-    interval_s: of the cost from which on the share is FOUND; None: not known."""
+    """A class of plants.
+
+    Args: curve: cost in seconds and the share found. tried: each cost, and whether it was found. interval_s: interval
+          of the cost from which on the share is FOUND, or None.
+    """
 
     name: str
     curve: Sequence[tuple[float, float]]
@@ -33,8 +36,11 @@ class Class:
 
 
 def drawing(classes: Sequence[Class]) -> Markup | None:
-    """One row a class: dots above are plants that were found, rings below those that were not; the line is the share
-    found, the bar the interval of its limit. None without a plant."""
+    """Return a row for each class, or None without a plant.
+
+    Dots above are plants that were found, rings below those that were not. The line is the share found, the bar the
+    interval of its limit.
+    """
     ends = spanning([cost for plant_class in classes for cost, _ in plant_class.tried], least=10.0, margin=1.5)
     if ends is None:
         return None

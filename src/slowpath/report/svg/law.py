@@ -46,8 +46,10 @@ class LawMark:
 
 @dataclass(frozen=True, slots=True)
 class LawLine:
-    """Points that share what is not on the axis, by x. label: empty where it is the only line.  joined: False: the
-    law has nothing between the points."""
+    """Points that share everything that is not on the axis, ordered by x.
+
+    Args: label: empty if it is the only line. joined: whether the law has values between the points.
+    """
 
     label: str
     dots: tuple[Dot, ...]
@@ -56,7 +58,10 @@ class LawLine:
 
 @dataclass(frozen=True, slots=True)
 class LawLimit:
-    """Where the law changes: above `above` and not above `up_to`. label: empty: only the mark is drawn."""
+    """A limit at which the law changes: above `above`, at most `up_to`.
+
+    Args: label: if empty, only the mark is drawn.
+    """
 
     label: str
     above: float

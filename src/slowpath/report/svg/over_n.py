@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves over the order of the matrices or the number of ranks: points with intervals, both axes logarithmic and named,
-the legend under the chart.
-"""
+"""Curves over the order of the matrices or the number of ranks, with both axes logarithmic and a legend below."""
 
 from __future__ import annotations
 

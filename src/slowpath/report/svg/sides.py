@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A slow path and what it is slow against, as rows on one axis of time: a dot for each launch, the median with its
-interval. With a trial: as it is, with the remedy, the fast side."""
+"""Rows on one axis of time: the slow and the fast side of a path, a trial, pairs, and times in the kernel.
+
+Each row has a dot for each launch, and the median with its interval.
+"""
 
 from __future__ import annotations
 

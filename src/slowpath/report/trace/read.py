@@ -181,7 +181,10 @@ _OWN = ("dgemm", "copy", "generate")  # parts that need no MPI; the others are c
 
 @dataclass(frozen=True, slots=True)
 class CellTimelines:
-    """How the blocks of one kind of cell become spans: (cell, blocks of one rank, ranks, steps) -> spans."""
+    """A function that turns the blocks of one kind of cell into spans.
+
+    Args: spans: takes the cell, the blocks of one rank, the number of ranks and the steps.
+    """
 
     spans: Callable[[Cell, Sequence[SampleBlock], int, Sequence[Intervals]], list[Span]]
 
