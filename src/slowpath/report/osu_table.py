@@ -146,7 +146,7 @@ def _lines(results: Results, table: OsuTable, apart: set[str]) -> list[str]:
     where = ", ".join(f"{name} {table.where[name]}" for name in named if table.where.get(name))
     in_flight = f", {table.where['in_flight']} in flight" if kind is BANDWIDTH and "in_flight" in table.where else ""
     head = [
-        f"# Slowpath {kind.name} ({kind.title}{in_flight}), in the columns of OSU's tables; not OSU's program",
+        f"# Slowpath {kind.name} ({kind.title}{in_flight}), in the format of OSU's tables; not OSU's program",
         f"# Run {run.id}, {identity.name or 'unknown MPI'} {identity.version or ''}".rstrip() + f"; {where}",
         f"# {kind.means}",
         "# Low, High: ends of its 95 % interval (nan: too few launches for one); Launches: of the MPI job",

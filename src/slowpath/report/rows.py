@@ -134,5 +134,5 @@ def data_frame(rows: Sequence[Row]) -> Any:
     try:
         pandas = import_module("pandas")
     except ImportError as error:
-        raise UsageError("to_pandas() needs pandas: pip install pandas, or take rows() as they are") from error
+        raise UsageError("to_pandas() needs pandas: pip install pandas, or use rows()") from error
     return pandas.DataFrame(rows)

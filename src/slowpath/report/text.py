@@ -47,7 +47,7 @@ def _verdict(results: Results) -> str:
     )
     lines += [_wrap(note) for note in notes if note]
     if results.run.imported:
-        lines.append(_wrap("Imported: the times come from a log, not from this program's engine."))
+        lines.append(_wrap("Imported: the times come from a log, not from Slowpath's engine."))
     shown = [_wrap(line.text, f"  {LEVELS[line.level]:<8} ") for line in verdict.lines]
     return "\n".join(lines + (["", *shown] if shown else []))
 
@@ -65,7 +65,7 @@ def _contrasts(results: Results) -> str:
     rows = [_row(contrast) for contrast in found]
     head = ("verdict", "ratio", "interval", "b", "a", "b against a")
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(5)]
-    lines = ["Contrasts: b against a; a ratio above 1 means that b takes longer.", _line(head, widths)]
+    lines = ["Contrasts: b against a. A ratio above 1 means that b is slower.", _line(head, widths)]
     groups: dict[str, list[tuple[ContrastResult, tuple[str, ...]]]] = {}
     for contrast, row in zip(found, rows, strict=True):
         groups.setdefault(contrast.group, []).append((contrast, row))
@@ -141,11 +141,11 @@ def finding_lines(results: Results) -> list[str]:
         return []
     own = [finding for finding in found if finding.usual]
     others = [finding for finding in found if not finding.usual]
-    lines = ["Slow paths by name, the one that costs most first. More about each: slowpath explain CODE"]
+    lines = ["Slow paths, sorted by cost. To explain one: slowpath explain CODE"]
     for finding in own:
         lines += _block(finding)
     if others:
-        lines += ["", "Slow only under a setting that is not yours:"]
+        lines += ["", "Slow only under settings that are not yours:"]
     for finding in others:
         lines += _block(finding)
     return lines

@@ -108,11 +108,11 @@ def _remarks(estimate: MetricEstimate) -> str:
         found.append("one launch: run-to-run spread unknown")
     if estimate.modes:
         modes = [f"{fmt.time(mode.value)} in {fmt.plural(mode.launches, 'launch')}" for mode in estimate.modes]
-        found.append("launches fall into modes: " + ", ".join(modes))
+        found.append("launches have several modes: " + ", ".join(modes))
     if estimate.steady_class and estimate.steady_class in ("slowdown", "no steady state"):
         found.append(estimate.steady_class)
     if (estimate.quantum_ratio or 0) > 0.01:
-        found.append(f"clock steps are {fmt.percent(estimate.quantum_ratio)} of a sample")
+        found.append(f"the clock's resolution is {fmt.percent(estimate.quantum_ratio)} of a sample")
     return "; ".join(found)
 
 

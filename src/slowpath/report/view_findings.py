@@ -22,9 +22,9 @@ from slowpath.report.svg.sides import SideTimes
 
 STATUSES = ("observed", "explained", "proven")
 _STATE = {"shown": "yes", "missing": "not yet", "refuted": "refuted"}
-_LAW_CAPTION = "Points are centres over launches with their intervals; the line is {}."
+_LAW_CAPTION = "Points are centres over launches with intervals; the line is {}."
 _FORECAST_CAPTION = " Hollow: predicted, with its interval. Filled: measured."
-_SIDES_CAPTION = "A dot is the median of a launch; the line is the centre of all, the band its interval."
+_SIDES_CAPTION = "Dots are medians of launches; the line is their centre, the band its interval."
 _COPIED = ("shell", "code", "modulefile")
 
 
@@ -197,7 +197,7 @@ def _pictures(finding: Finding, measured: PictureSources) -> list[Picture]:
     if results is not None:
         if finding.legs.explained.state == "shown":
             made.append(
-                ("witness", witness_picture(finding, results), "How much of an operation's time the kernel takes.")
+                ("witness", witness_picture(finding, results), "Share of an operation's time spent in the kernel.")
             )
         made.append(("sides", sides_picture(finding, results), _SIDES_CAPTION))
     made += [_trial(finding, trial) for trial in measured.trials if trial not in helped]

@@ -60,7 +60,7 @@ def calls_words(cell: CellResult, role_witness: RoleWitness) -> str:
     made = sorted(((name, found) for name, found in calls.items() if found.calls_per_op), key=_often)
     shown = [_call(name, found) for name, found in made[:MOST_CALLS]]
     more = [f"{len(made) - MOST_CALLS} other kinds"] if len(made) > MOST_CALLS else []
-    return ", ".join([*shown, *more]) or "no call of those that are watched"
+    return ", ".join([*shown, *more]) or "none of the counted calls"
 
 
 def of_finding(finding: Finding, cells: Mapping[int, CellResult]) -> list[CountedCalls]:

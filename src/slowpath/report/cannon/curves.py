@@ -49,13 +49,13 @@ def _whole(point: CannonPoint) -> tuple[Value | None, str | None]:
 def _communication(point: CannonPoint) -> tuple[Value | None, str | None]:
     return point.exposed or _bare(
         point.exposed_s, point
-    ), "it multiplies and communicates in one call, or has no samples"
+    ), "it multiplies and communicates in the same call, or has no samples"
 
 
 def _computation(point: CannonPoint) -> tuple[Value | None, str | None]:
     return point.parts.get("dgemm") or _bare(
         point.parts_s.get("dgemm"), point
-    ), "it multiplies and communicates in one call, or has no samples"
+    ), "it multiplies and communicates in the same call, or has no samples"
 
 
 def _bare(value_s: float | None, point: CannonPoint) -> Value | None:
@@ -63,7 +63,7 @@ def _bare(value_s: float | None, point: CannonPoint) -> Value | None:
     if value_s is None or value_s <= 0:
         return None
     launches = point.multiply_s.launches
-    kind = "these results are older: build them anew with slowpath report RUN"
+    kind = "these results are older; rebuild them with: slowpath report RUN"
     return Value(value=value_s, interval=None, interval_kind=kind, level=None, launches=launches)
 
 
@@ -256,9 +256,7 @@ def scaling_note(found: Sequence[CannonScaling]) -> str:
     words = "Each style with several numbers of ranks, round by round. Efficiency is the rate of a rank over that with "
     words += f"{fmt.plural(found[0].base_ranks, 'rank')}. Weak: a rank's block of the matrices keeps its size."
     if over:
-        words += (
-            f" Oversubscribed with {_either(over)} ranks, which share cores: times stand, no efficiency is claimed."
-        )
+        words += f" Oversubscribed with {_either(over)} ranks that share cores: times are shown without efficiency."
     return words
 
 

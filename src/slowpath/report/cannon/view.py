@@ -61,11 +61,11 @@ def _timeline_figure(timeline: CannonTimeline) -> Figure:
     if timeline.clock_hz is not None:
         where += f", the slowest rank at {fmt.quantity(timeline.clock_hz / 1e9, 'GHz')}"
     if not timeline.one_clock:
-        where += "; the nodes' clocks are not one: each rank's times begin at its own start"
+        where += "; the nodes' clocks are not synchronised: each rank's times begin at its own start"
     rows = [[f"rank {rank}", *(fmt.time(_spent(timeline, rank, part)) for part in INSIDE)] for rank in ranks]
     table = FigureTable(["Rank", *INSIDE], rows)
     if timeline.reason or len(ranks) > MOST_RANKS:
-        why = timeline.reason or f"{len(ranks)} ranks are too many for a picture; slowpath trace writes them all"
+        why = timeline.reason or f"{len(ranks)} ranks don't fit into a picture; slowpath trace writes them all"
         return Figure(title, f"{where}; {fmt.MISSING} {why}", table)
     return Figure(title, where, table, picture=_timeline_picture(timeline, ranks, title))
 
@@ -109,7 +109,7 @@ def _figure(group: CannonGroup, n: int, grid: str) -> Figure:
         notes = fmt.time(whole, ends)
         track = stack.track(parts, whole, ends, scale, grid, f"{variant_name(variant)}: {notes}")
         rows.append(TrackRow(variant_name(variant), point.cell, track, notes, _note(point)))
-    where = "parts are means over ranks; the upright tick is the whole, from the first start to the last end"
+    where = "parts are means over ranks; the vertical tick is the total, from the first start to the last end"
     return Figure(
         f"Where the time goes, n = {n}",
         where,

@@ -17,7 +17,7 @@ from slowpath.report.svg import scatter
 from slowpath.report.svg.scatter import Group, Point, ScatterAxes
 
 Made = tuple[str, Markup | None, str]  # name, drawing, caption
-_SLOW = " Coloured: the slow ones."
+_SLOW = "Slow ones are coloured."
 
 
 def shape_pictures(finding: Finding, results: Results) -> list[Made]:
@@ -77,7 +77,7 @@ def _launches(finding: Finding, results: Results) -> list[Made]:
     groups = [Group("other launch", tuple(points[False]), False), Group("slow launch", tuple(points[True]), True)]
     axes = ScatterAxes("number of the launch, in the order of time", "time over that of the fast launches", "×")
     drawing = scatter.chart(groups, axes, f"Launches in their order, {finding.rule}")
-    return [("launches", drawing, f"Each launch, mean over the cells that fall apart.{_SLOW}")]
+    return [("launches", drawing, f"Mean of each launch over the cells with two kinds of launches.{_SLOW}")]
 
 
 _BY_RULE: Mapping[str, Callable[[Finding, Results], list[Made]]] = {

@@ -166,7 +166,7 @@ def _rows(panel: Panel) -> list[list[object]]:
     return rows
 
 
-TITLE = "Collectives: the library's own time over the fastest other way (above 1, another way took less here)"
+TITLE = "Collectives: the library's own time over the fastest alternative (above 1: an alternative was faster here)"
 
 
 def coll_lines(results: Results) -> list[str]:

@@ -148,7 +148,7 @@ def _figure(place: int, where: tuple[str, str], each: Sequence[Rung]) -> Figure:
     scale = first_vs_later.scale_of(estimates)
     return Figure(
         f"First-use ladder, {where[0]}",
-        f"placement {where[1]}; hollow: the first time in a launch; filled: later ones; a tick: the last one kept",
+        f"placement {where[1]}; hollow: first use in a launch; filled: later uses; tick: the last recorded use",
         FigureTable(HEAD, [_numbers(rung) for rung in each]),
         axis=_axis(scale, grid),
         rows=[TrackRow(rung.name, rung.cell.cell, _track(rung, scale, grid), _value(rung)) for rung in each],
@@ -216,7 +216,7 @@ def first_use_lines(results: Results) -> list[str]:
     lines: list[str] = []
     for (mpi, placement), each in rungs(results).items():
         width = max(len(rung.name) for rung in each)
-        lines.append(f"First-use ladder of {mpi}, {placement}: the first time in a launch, and later ones.")
+        lines.append(f"First-use ladder of {mpi}, {placement}: the first use in a launch, and later uses.")
         lines += [f"  {rung.name.ljust(width)}  {_times(rung)}" for rung in each]
     return lines
 

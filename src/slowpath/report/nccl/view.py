@@ -138,7 +138,7 @@ def _figure(title: str, each: Sequence[GpuFirstUse], grid: str) -> Figure:
     )
     return Figure(
         title,
-        "steps are medians over launches; the upright tick is the whole, from before the library is opened to the end "
+        "steps are medians over launches; the vertical tick is the total, from before the library is opened to the end "
         "of the first call",
         table,
         stack.axis(scale, grid, "time from the beginning"),
@@ -209,5 +209,5 @@ def nccl_lines(results: Results) -> list[str]:
         lines.append("  " + "  ".join(shown).rstrip())
     for use in found:
         if words := inside_words(use):
-            lines.append(f"  Inside init of {use.library}, by its own words ({use.environment}): {words}.")
+            lines.append(f"  Inside init of {use.library}, as it reports itself ({use.environment}): {words}.")
     return lines

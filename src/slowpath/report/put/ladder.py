@@ -89,7 +89,7 @@ def _figure(
         numbers += [[words, mpi, with_it, adds] for mpi, with_it, adds in known]
     reach = "; ".join(f"{level.name}: {kind.shown(level.value)}" for level in levels)
     table = FigureTable(["Piece", "In launches of", "With it", "It adds"], numbers)
-    where = f"upright lines are the libraries as they are: {reach}" if reach else "no library was measured next to it"
+    where = f"vertical lines are the libraries: {reach}" if reach else "no library was measured"
     return Figure(kind.title, where, table, ladder.axis(scale, kind.grid, levels, kind.tick, kind.title), made)
 
 

@@ -27,7 +27,7 @@ def put_lines(results: Results) -> list[str]:
     shown = [row for row in rows if row.kind == "library" or (row.mpi == first and row.kind != "ladder")]
     lines = _study(study_rows(results))
     lines.append(
-        "What a put costs: instructions in the call, then with call site and loop; rate over the empty call's."
+        "Cost of a put: instructions in the call, then with call site and loop; rate over that of the empty call."
     )
     lines += _table([HEAD, *(_row(row) for row in shown)])
     if first and len({row.mpi for row in rows}) > 1:

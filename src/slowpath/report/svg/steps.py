@@ -68,7 +68,7 @@ def removed_axis(grid: str) -> Markup:
 def removed_track(name: str, value: float | None, interval: Interval | None, verdict: str, grid: str) -> Markup:
     """Return a bar of the removed share with its interval, or no bar if it is unknown."""
     if value is None:
-        words = "What it removed is not known."
+        words = "The removed share is unknown."
         return picture(marks.used(grid), f"{name}: {verdict}", words, height=marks.TRACK_HEIGHT, class_="track")
     start, end = SCALE(0.0), SCALE(value)
     low, width = marks.percent(min(start, end)), marks.percent(max(0.4, abs(end - start)))

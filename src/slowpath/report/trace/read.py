@@ -294,7 +294,7 @@ def read_trace(run: Path, cell: int | None = None, launch: int | None = None) ->
     if launch is not None:
         infos = [info for info in infos if info.launch == launch]
         if not infos:
-            raise UsageError(f"{run} has no launch {launch} that is over; its launches are in {run / 'launches'}")
+            raise UsageError(f"{run} has no launch {launch} that has ended; its launches are in {run / 'launches'}")
     for info in infos:
         record = load_launch(run, info)
         measured = [cells[number] for number in record.measured_cells() if number in cells]
@@ -333,7 +333,7 @@ def _trace(title: str, record: LaunchRecord, cells: Sequence[Cell]) -> Trace:
             own = [block for block in blocks[cell.cell] if block.rank == rank]
             spans[rank] += kind.spans(cell, own, record.size, record.events.intervals(cell.cell)) if kind else []
     if not any(spans.values()):
-        raise RecordError(f"{record.folder}: its blocks carry no start times; was it written by an older engine?")
+        raise RecordError(f"{record.folder}: its blocks have no start times; an older engine may have written it")
     known = {rank.rank: rank for rank in record.ranks}
     rows = [
         TraceThread(
@@ -357,7 +357,7 @@ def _from_zero(rows: Sequence[TraceThread]) -> tuple[list[TraceThread], list[str
                             for s in row.spans]) for row in rows
     ]  # fmt: skip
     several = len(first) > 1
-    note = "the nodes' clocks are not one: each node's times begin at its own first interval, and drift apart after it"
+    note = "the nodes' clocks are not synchronised: each node's times begin at its first interval, and drift apart"
     return moved, [note] if several else []
 
 
