@@ -128,9 +128,6 @@ def _changes(logs: Floats, starts: Sequence[int], kept: Sequence[int]) -> tuple[
     )
 
 
-BY = ("key", "label")
-
-
 class HistoryPoint(msgspec.Struct, frozen=True):
     """The value of a run. `se_log` is the standard error of the log value over launches, or None with one launch."""
 

@@ -150,18 +150,9 @@ def _figure(place: int, where: tuple[str, str], each: Sequence[Rung]) -> Figure:
         f"First-use ladder, {where[0]}",
         f"placement {where[1]}; hollow: first use in a launch; filled: later uses; tick: the last recorded use",
         FigureTable(HEAD, [_numbers(rung) for rung in each]),
-        axis=_axis(scale, grid),
+        axis=first_vs_later.axis(scale, grid, "time of one use"),
         rows=[TrackRow(rung.name, rung.cell.cell, _track(rung, scale, grid), _value(rung)) for rung in each],
     )
-
-
-def _axis(scale: LogScale, grid: str) -> Markup:
-    ticks = scale.ticks(7)
-    labels = [(tick, first_vs_later.short_time(tick)) for tick in ticks]
-    content = marks.defined(grid, marks.gridlines(scale, ticks)) + marks.axis(scale, labels)
-    content += marks.axis_title("time of one use")
-    words = f"From {fmt.time(scale.low)} to {fmt.time(scale.high)}."
-    return picture(content, "Time axis, logarithmic", words, height=marks.AXIS_HEIGHT, class_="axis")
 
 
 def _track(rung: Rung, scale: LogScale, grid: str) -> Markup:

@@ -22,12 +22,12 @@ def scale_of(estimates: Sequence[MetricEstimate]) -> LogScale:
     return LogScale(*(spanning(values, least=3.0, margin=1.15) or (1e-6, 1e-3)))
 
 
-def axis(scale: LogScale, grid: str) -> Markup:
+def axis(scale: LogScale, grid: str, title: str = "time of one message") -> Markup:
     """Return tick labels in time, and the lines that the tracks use, under the id `grid`."""
     ticks = scale.ticks(7)
     labels = [(tick, short_time(tick)) for tick in ticks]
     content = marks.defined(grid, marks.gridlines(scale, ticks)) + marks.axis(scale, labels)
-    content += marks.axis_title("time of one message")
+    content += marks.axis_title(title)
     words = "Time axis, logarithmic", f"From {fmt.time(scale.low)} to {fmt.time(scale.high)}."
     return picture(content, *words, height=marks.AXIS_HEIGHT, class_="axis")
 

@@ -49,10 +49,8 @@ def _level_line(level: Level, scale: LinearScale, top: int, bottom: int) -> str:
 
 def axis(scale: LinearScale, grid: str, levels: Sequence[Level], label: Callable[[float], str], title: str) -> Markup:
     """Return names of the levels over the tick labels, and the lines that the tracks use, under the id `grid`."""
-    ticks = scale.ticks(6)
-    places = [marks.percent(scale(tick)) for tick in ticks]
-    lines = "".join(element("line", x1=x, x2=x, y1=0, y2=marks.TRACK_HEIGHT, class_="grid") for x in places)
     height = marks.AXIS_HEIGHT + 16 * len(levels)
+    lines, labels = marks.linear_ticks(scale, label, height - 7)
     content = marks.defined(grid, lines + _level_lines(scale, levels)) + marks.axis_title(title)
     for place, level in enumerate(levels):
         x, style = scale(level.value), STYLES[level.series % len(STYLES)]
@@ -60,10 +58,7 @@ def axis(scale: LinearScale, grid: str, levels: Sequence[Level], label: Callable
         content += text(level.name, marks.percent(x - 1 if left else x + 1), 28 + 16 * place, "end" if left else None,
                         f"curve {style}")  # fmt: skip
         content += _level_line(level, scale, 18 + 16 * place, height)
-    for place, tick in enumerate(ticks):
-        x = scale(tick)
-        anchor = "start" if x < 4 else "end" if x > 96 else "middle"
-        content += text(label(tick), marks.percent(x), height - 7, anchor, "tick odd" if place % 2 else "tick")
+    content += labels
     names = ", ".join(f"{level.name} at {label(level.value)}" for level in levels) or "no library"
     return picture(content, title, f"Linear, from 0 to {label(scale.high)}. {names}.", height=height, class_="axis")
 

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from slowpath.report.svg.element import element, number, text
 from slowpath.report.svg.scale import LogScale
+from slowpath.report.svg.scale_linear import LinearScale
 
 TRACK_HEIGHT = 30
 AXIS_HEIGHT = 38  # of an axis with its title
@@ -61,6 +62,22 @@ def axis(scale: LogScale, labels: Iterable[tuple[float, str]], height: int = AXI
         anchor = "start" if x < 4 else "end" if x > 96 else "middle"
         marks.append(text(words, percent(x), height - 7, anchor, "tick odd" if (index - keep) % 2 else "tick"))
     return "".join(marks)
+
+
+def linear_ticks(
+    scale: LinearScale, label: Callable[[float], str], y: int = AXIS_HEIGHT - 7, height: int = TRACK_HEIGHT
+) -> tuple[str, str]:
+    """Return the grid lines at the ticks of a linear axis, and their labels. A narrow box hides those of class odd.
+
+    Args: y: baseline of the labels.  height: length of the lines in pixels.
+    """
+    lines, labels = "", ""
+    for place, tick in enumerate(scale.ticks(6)):
+        x, at = scale(tick), percent(scale(tick))
+        anchor = "start" if x < 4 else "end" if x > 96 else "middle"
+        lines += element("line", x1=at, x2=at, y1=0, y2=height, class_="grid")
+        labels += text(label(tick), at, y, anchor, "tick odd" if place % 2 else "tick")
+    return lines, labels
 
 
 def axis_title(words: str) -> str:

@@ -15,14 +15,7 @@ from slowpath.report.svg.scale_linear import LinearScale
 
 def axis(scale: LinearScale, grid: str, title: str) -> Markup:
     """Return the axis' title, tick labels in time, and the lines that the tracks use, under the id `grid`."""
-    ticks = scale.ticks(6)
-    places = [(tick, marks.percent(scale(tick))) for tick in ticks]
-    lines = "".join(element("line", x1=x, x2=x, y1=0, y2=marks.TRACK_HEIGHT, class_="grid") for _, x in places)
-    labels = "".join(
-        text(short_time(tick) if tick else "0", x, 31, "start" if scale(tick) < 4 else "end" if scale(tick) > 96 else
-             "middle", "tick odd" if place % 2 else "tick")
-        for place, (tick, x) in enumerate(places)
-    )  # fmt: skip
+    lines, labels = marks.linear_ticks(scale, lambda tick: short_time(tick) if tick else "0")
     content = marks.defined(grid, lines) + text(title, "50%", 13, "middle", "axis-title") + labels
     return picture(content, "Time axis", f"Linear, from 0 to {short_time(scale.high)}.", height=38, class_="axis")
 

@@ -21,20 +21,7 @@ def scale_of(whole_s: float) -> LinearScale:
 
 def axis(scale: LinearScale, grid: str) -> Markup:
     """Return tick labels, and the lines that the tracks use, under the id `grid`."""
-    places = [(scale(tick), fmt.duration(tick) if tick else "0") for tick in scale.ticks(6)]
-    lines = "".join(
-        element("line", x1=marks.percent(x), x2=marks.percent(x), y1=0, y2=HEIGHT, class_="grid") for x, _ in places
-    )
-    labels = "".join(
-        text(
-            words,
-            marks.percent(x),
-            31,
-            "start" if x < 4 else "end" if x > 96 else "middle",
-            "tick odd" if place % 2 else "tick",
-        )
-        for place, (x, words) in enumerate(places)
-    )
+    lines, labels = marks.linear_ticks(scale, lambda tick: fmt.duration(tick) if tick else "0", height=HEIGHT)
     content = marks.defined(grid, lines) + marks.axis_title("time since the diagnosis began") + labels
     return picture(
         content, "Time axis", f"Linear, from 0 to {fmt.duration(scale.high)}.", height=marks.AXIS_HEIGHT, class_="axis"
