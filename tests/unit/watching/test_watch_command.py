@@ -88,7 +88,7 @@ signal.pause()
     assert (process.returncode, out) == (9, "heard\n")
     asked_to_stop = number is not signal.SIGUSR1
     assert read_watch(tmp_path / "w").interrupted == asked_to_stop
-    assert ("interrupted: this is what was seen" in err) == asked_to_stop
+    assert ("interrupted: the report covers" in err) == asked_to_stop
 
 
 @pytest.mark.parametrize(("group", "times"), [("", 1), ("os.setpgid(0, 0)", 0)])
