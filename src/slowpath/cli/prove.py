@@ -18,7 +18,7 @@ from slowpath.cli.values import DURATION, EFFECT
 if TYPE_CHECKING:
     from slowpath.watch.folder import WatchInfo
     from slowpath.watch.proof import Proof
-    from slowpath.watch.prove.candidate import Candidate, MpiFacts
+    from slowpath.watch.prove.remedies import Candidate, ProgramMpi
     from slowpath.watch.results import WatchResults
 
 EXIT_PROVEN, EXIT_NOT, EXIT_UNDECIDED = 0, 1, 3
@@ -88,10 +88,9 @@ def command(watch: Path, what: RemedyOptions, how: RerunOptions, dry_run: bool, 
     import msgspec
 
     from slowpath.watch.folder import read_watch
-    from slowpath.watch.prove.conduct import Asked, prove_all
-    from slowpath.watch.prove.facts import changed_since, mpi_of, results_of
+    from slowpath.watch.proof import proof_lines
+    from slowpath.watch.prove.conduct import ProofRequest, changed_since, mpi_of, prove_all, results_of
     from slowpath.watch.prove.rerun import Compared, Started, limit_of
-    from slowpath.watch.prove.text import proof_lines
 
     tell = teller(quiet)
     info, results = read_watch(watch), results_of(watch)
@@ -110,7 +109,7 @@ def command(watch: Path, what: RemedyOptions, how: RerunOptions, dry_run: bool, 
             for row in _shell_lines(candidate):
                 click.echo(f"  {row}")
         return 0
-    asked = Asked(watch, info, mpi, started, how.budget, how.minimum_effect, how.fresh, what.screen)
+    asked = ProofRequest(watch, info, mpi, started, how.budget, how.minimum_effect, how.fresh, what.screen)
     proofs = prove_all(asked, candidates, tell)
     _show_in_watch(watch, tell)
     if as_json:
@@ -129,7 +128,7 @@ def _require_command(watch: Path, info: WatchInfo, trust: bool) -> None:
     import shlex
 
     from slowpath.core.errors import EnvironmentFailure, UsageError
-    from slowpath.watch.start.commands import is_known
+    from slowpath.watch.start.command import is_known
 
     if not info.command:
         raise UsageError("the ranks of this watch were started by hand; watch once with: slowpath watch -- COMMAND")
@@ -145,15 +144,13 @@ def _candidates(
     watch: Path,
     info: WatchInfo,
     results: WatchResults | None,
-    mpi: MpiFacts,
+    mpi: ProgramMpi,
     tell: Callable[[str], None],
 ) -> list[Candidate]:
     """Return the remedies to try.  Raises: UsageError: none is asked for, or none can be tried here."""
     from slowpath.core.errors import UsageError
-    from slowpath.watch.prove.candidate import of_user
-    from slowpath.watch.prove.choose import by_name, ready, screened
-    from slowpath.watch.prove.collectives import with_tuning
-    from slowpath.watch.prove.facts import findings_of
+    from slowpath.watch.prove.conduct import findings_of
+    from slowpath.watch.prove.remedies import by_name, of_user, ready, screened, with_tuning
     from slowpath.watch.start.library import library_folders
 
     own = what.settings or what.unset

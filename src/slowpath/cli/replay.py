@@ -81,7 +81,7 @@ def _summary(prepared: Prepared) -> list[str]:
 
 def _show(watch: Path) -> int:
     """Rebuild the results and the report of the watch, and print its verdict."""
-    from slowpath.watch.report.rebuild import rebuild
+    from slowpath.watch.report.write import rebuild
 
     for line in rebuild(watch).verdict:
         click.echo(line)

@@ -13,7 +13,7 @@ import click
 from slowpath.cli.telling import teller
 
 if TYPE_CHECKING:
-    from slowpath.watch.start.session import Prepared
+    from slowpath.watch.start.session import PreparedWatch
 
 
 @click.command(
@@ -89,7 +89,7 @@ def command(
     return _run(prepared, verdict, tell)
 
 
-def _run(prepared: Prepared, verdict: Path | None, tell: Callable[[str], None]) -> int:
+def _run(prepared: PreparedWatch, verdict: Path | None, tell: Callable[[str], None]) -> int:
     """Run the program and return its exit code, or that of a failure of Slowpath if the program succeeded."""
     from slowpath.core.errors import SlowpathError
     from slowpath.watch.start.session import Unrecorded, make_folder, run_watched

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces of watches: the recorded calls of each thread, both sides of messages, and collectives."""
+"""A trace from the folder of a watch: the calls of each thread that were kept, both sides of messages, collectives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from slowpath.watch.events import Bools, Events, Ints, World
 from slowpath.watch.folder import WatchInfo, read_watch
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.record.job import read_job
-from slowpath.watch.record.layout import Kind
+from slowpath.watch.record.layout import EventKind
 
 MOST_SPANS = 1_000_000  # of one trace; some 700 bytes of memory each while it is written
 _MOVES = {"MPI_Put": "put", "MPI_Rput": "put", "MPI_Get": "get", "MPI_Rget": "get"}
@@ -29,8 +29,8 @@ GRAIN_S = 1e-6
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """The source of spans: the events of a time range, with messages and attributes by the number of the event."""
+class _KeptCalls:
+    """What becomes spans: events of a stretch, and everything that hangs on them by the number of the event."""
 
     events: Events
     world: World
@@ -41,10 +41,9 @@ class _Kept:
 
 
 def read_watch_trace(folder: Path, begin_s: float | None = None, end_s: float | None = None) -> Trace:
-    """Read the recorded calls between two moments, in seconds since the first MPI_Init.
+    """The kept calls between two moments, seconds since the first MPI_Init; None: from the first, to the last.
 
-    Args: begin, end: None takes the first or last call.
-    Raises: UsageError: the range is empty. RecordError: no calls were recorded.
+    Raises: UsageError: the stretch is empty.  RecordError: no calls were recorded.
     """
     info, found = read_watch(folder), attributed(read_job(folder))
     events, world = found.events, found.world
@@ -54,7 +53,7 @@ def read_watch_trace(folder: Path, begin_s: float | None = None, end_s: float | 
     if not chosen.any():
         raise UsageError(f"{folder}: no kept call lies between these moments; its calls end at {_last(events)}")
     communicators, numbers = _communicators(events, world)
-    kept = _Kept(events, world, found.parts.wait_s, chosen, _messages(found, numbers, communicators),
+    kept = _KeptCalls(events, world, found.split.wait_s, chosen, _messages(found, numbers, communicators),
                  _collectives(events, world, numbers, communicators))  # fmt: skip
     notes = [*world.job.notes, *world.notes, *notes, *_doubts(events, world, found.clocks.largest_error_s)]
     program = world.records[0].words("program").rpartition("/")[2]
@@ -62,7 +61,7 @@ def read_watch_trace(folder: Path, begin_s: float | None = None, end_s: float | 
 
 
 def _chosen(events: Events, begin_s: float | None, end_s: float | None) -> tuple[Bools, list[str]]:
-    """Return the calls of the time range, or the first ones if there are too many."""
+    """Calls of the stretch; of too many those of its beginning."""
     chosen = events.is_timed.copy()
     chosen &= True if begin_s is None else events.end_s >= begin_s
     chosen &= True if end_s is None else events.start_s <= end_s
@@ -82,7 +81,7 @@ def _last(events: Events) -> str:
 
 
 def _communicators(events: Events, world: World) -> tuple[list[Communicator], dict[int, int]]:
-    """Return all ranks first, then each known communicator, and the numbers of the communicators by identity."""
+    """All ranks first; then each whose members are known, by its identity.  Returns: and identity -> number."""
     everybody = tuple(range(world.job.size))
     names = {
         int(row["identity"]): bytes(row["name"]).split(b"\0", 1)[0].decode("utf-8", "replace")
@@ -105,9 +104,9 @@ def _communicators(events: Events, world: World) -> tuple[list[Communicator], di
 def _messages(
     whole: Attributed, numbers: Mapping[int, int], known: list[Communicator]
 ) -> Mapping[int, list[TraceMessage]]:
-    """Return messages by the call that started them and by the call that completed them."""
+    """Messages by the call that started them and by the call in which they were complete."""
     hung: dict[int, list[TraceMessage]] = defaultdict(list)
-    events, world, found, parents = whole.events, whole.world, whole.found, whole.parents
+    events, world, found, parents = whole.events, whole.world, whole.matched, whole.parents
     flows = ({int(row): pair for pair, row in enumerate(rows.tolist())} for rows in (found.send, found.receive))
     for kind, side, pairs in zip(("send", "receive"), (found.sends, found.receives), flows, strict=True):
         calls = side.posted if kind == "send" else side.done
@@ -121,7 +120,7 @@ def _messages(
             hung[parent].append(
                 TraceMessage(kind, int(events.peer[reported]), tag, int(events.bytes[reported]), flow, number)
             )
-    for event in np.flatnonzero(events.has(Kind.ONE_SIDED) & (events.peer >= 0) & events.is_timed).tolist():
+    for event in np.flatnonzero(events.has(EventKind.ONE_SIDED) & (events.peer >= 0) & events.is_timed).tolist():
         kind_ = _MOVES.get(world.calls[events.call[event]].removesuffix("_c"))
         if kind_:
             hung[event].append(TraceMessage(kind_, int(events.peer[event]), 0, int(events.bytes[event])))
@@ -129,7 +128,7 @@ def _messages(
 
 
 def _shared(events: Events, reported: int, numbers: Mapping[int, int], known: list[Communicator]) -> int:
-    """Return a message's communicator, or that of all ranks if it is unknown or lacks one of the two ranks."""
+    """The communicator of a message; that of all ranks where its own is not known or does not hold both."""
     number = numbers.get(int(events.communicator[reported]), 0)
     members = known[number].members
     return number if number == 0 or {int(events.rank[reported]), int(events.peer[reported])} <= set(members) else 0
@@ -139,7 +138,7 @@ def _collectives(
     events: Events, world: World, numbers: Mapping[int, int], known: list[Communicator]
 ) -> Mapping[int, Collective]:
     found = {}
-    for event in np.flatnonzero(events.has(Kind.COLLECTIVE) & events.is_timed).tolist():
+    for event in np.flatnonzero(events.has(EventKind.COLLECTIVE) & events.is_timed).tolist():
         number = numbers.get(int(events.communicator[event]))
         if number is None or int(events.rank[event]) not in known[number].members:
             continue
@@ -150,8 +149,8 @@ def _collectives(
     return found
 
 
-def _rows(kept: _Kept) -> list[TraceThread]:
-    """Return a row for each rank, without spans if it left no record, and one for each further thread."""
+def _rows(kept: _KeptCalls) -> list[TraceThread]:
+    """A row for each rank, without spans where it left no record, and one for each further thread."""
     records = {record.rank: (i, record) for i, record in enumerate(kept.world.records)}
     rows = []
     for rank in range(kept.world.job.size):
@@ -167,8 +166,8 @@ def _rows(kept: _Kept) -> list[TraceThread]:
     return rows
 
 
-def _spans(kept: _Kept, rows: Ints) -> Iterator[Span]:
-    """Return the calls of a thread in time order, shortened so that joined clocks don't make them overlap."""
+def _spans(kept: _KeptCalls, rows: Ints) -> Iterator[Span]:
+    """The calls of one thread, in time; a clock that was joined never lets two of them overlap."""
     events, world, last_ns = kept.events, kept.world, 0
     zero_s = float(np.min(events.start_s))
     order = rows[np.argsort(events.start_s[rows], kind="stable")]
@@ -185,7 +184,7 @@ def _spans(kept: _Kept, rows: Ints) -> Iterator[Span]:
 
 
 def _attributes(events: Events, world: World, event: int) -> dict[str, int]:
-    """Return the known facts about the call's buffer and requests."""
+    """What is known of the call's buffer and requests; nothing that is not."""
     found: dict[str, int] = {}
     if events.bytes[event]:
         found["bytes"] = int(events.bytes[event])
@@ -196,13 +195,13 @@ def _attributes(events: Events, world: World, event: int) -> dict[str, int]:
         found |= {name: value for name, value in sizes.items() if value}
     if events.requests[event]:
         found["requests"] = int(events.requests[event])
-    if events.kind[event] & int(Kind.FIRST):
+    if events.kind[event] & int(EventKind.FIRST):
         found["first use"] = 1
     return found
 
 
 def _doubts(events: Events, world: World, error_s: float) -> list[str]:
-    """Return the facts that a reader of the picture must know."""
+    """What a reader of the picture has to know."""
     notes = []
     missing = world.job.size - len(world.records)
     if missing:
@@ -220,7 +219,7 @@ def _doubts(events: Events, world: World, error_s: float) -> list[str]:
 
 
 def _overlaps(events: Events, record: int) -> bool:
-    """Return whether two calls of one track overlap by more than the clock's resolution."""
+    """Whether two calls of one track lie over each other by more than the clock's grain."""
     rows = np.flatnonzero((events.record == record) & events.is_timed)
     rows = rows[np.lexsort((events.start_s[rows], events.lane[rows]))]
     same = events.lane[rows][1:] == events.lane[rows][:-1]
@@ -228,7 +227,7 @@ def _overlaps(events: Events, record: int) -> bool:
 
 
 def _began_ns(world: World, info: WatchInfo) -> int | None:
-    """Return the wall-clock time of the first MPI_Init, else that of the command's start."""
+    """When the first rank called MPI_Init, by its wall clock; else when the command was started."""
     starts = [int(record.header["start_realtime_ns"]) for record in world.records]
     found = min((start for start in starts if start), default=None)
     if found is not None:
