@@ -59,7 +59,7 @@ def test_a_good_run_ends_with_0_and_its_verdict_may_go_to_a_file(tmp_path: Path)
 def test_a_signal_is_reported_as_a_shell_does(tmp_path: Path) -> None:
     done = watch(tmp_path, "-o", "w", program="record(); os.kill(os.getpid(), 11)")
     assert done.returncode == 128 + 11
-    assert "signal 11 ended it" in done.stderr
+    assert "ended by signal 11" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
