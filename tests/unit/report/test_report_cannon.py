@@ -115,7 +115,7 @@ def test_clocks_that_are_not_one_link_nothing(cannon: Results) -> None:
         change(one, one_clock=False, waits=())
     figure = group(cannon).timelines[0]
     assert 'class="waits"' not in str(figure.picture)
-    assert "clocks are not one" in figure.group
+    assert "clocks are not synchronised" in figure.group
 
 
 def test_a_timeline_without_intervals_says_why(cannon: Results) -> None:

@@ -73,7 +73,7 @@ def test_the_table_has_a_row_for_each_length() -> None:
 
 def test_a_terminal_gets_a_line_for_each_collective() -> None:
     lines = coll_lines(run())
-    assert lines[0].startswith("Collectives: the library's own time over the fastest other way")
+    assert lines[0].startswith("Collectives: the library's own time over the fastest alternative")
     assert [line.split() for line in lines[1:]] == [
         ["2", "ranks", "8", "B", "1", "KiB", "64", "KiB"],
         ["bcast", "0.33", "0.91", "3.00"],

@@ -54,7 +54,7 @@ def test_nodes_have_no_common_zero(tmp_path: Path) -> None:
     trace = read_trace(make_run(tmp_path / "run", hosts=("n1", "n2")))
     assert min(span.begin_ns for span in trace.rows[1].spans) == 0  # 10 on one clock
     assert len(trace.notes) == 1
-    assert "clocks are not one" in trace.notes[0]
+    assert "clocks are not synchronised" in trace.notes[0]
 
 
 def test_what_cannot_be_traced_is_one_line(run: Path) -> None:
