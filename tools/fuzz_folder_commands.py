@@ -17,8 +17,8 @@ import msgspec
 from fuzz_sandbox import CPU_S, MEMORY_BYTES, Outcome
 
 import slowpath
-from slowpath.cli.cleaned import cleaned_streams
 from slowpath.cli.main import EXIT_DEFECT, _tell, exit_code
+from slowpath.cli.streams import cleaned_streams
 from slowpath.core.diagnosis_folder import is_diagnosis, step_folders
 from slowpath.core.errors import SlowpathError
 from slowpath.core.resources import data_folder

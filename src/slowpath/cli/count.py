@@ -36,7 +36,7 @@ from slowpath.cli.values import EFFECT
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Keep what each process wrote; with several nodes it must be one that all of them see.",
+    help="Keep the output of each process here. All nodes must share the folder.",
 )
 @click.option(
     "--compare",
@@ -65,7 +65,7 @@ def command(
     as_json: bool,
     command_words: tuple[str, ...],
 ) -> int:
-    """Count the instructions of a function's calls in any program.
+    """Count the instructions of each call of a function in any program.
 
     Before the launcher or after it: slowpath count ... -- mpiexec -n 2 ./app shows every process, mpiexec -n 2
     slowpath count ... -- ./app lets each process show itself. Each call is stepped through, instruction by

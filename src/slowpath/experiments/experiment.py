@@ -122,7 +122,7 @@ class Experiment:
     program         that measures it
     study           its own section of results.json
     views           names of its sections of the report (report/studies.py)
-    timelines       pattern -> name of the timeline that a trace of it shows (report/trace/kinds.py)
+    timelines       pattern -> name of the timeline that a trace of it shows (report/trace/read.py)
     brief           effort of a short measurement next to another one
     side_effects    where a remedy might do harm
     """

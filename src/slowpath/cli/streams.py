@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where output goes and what becomes of it when nobody takes it: decided here, once, for every command.
+"""Standard streams of every command: what happens when output can't be written, and which characters pass.
 
-stdout holds results. A reader that went away (`| head`) ends the command quietly with exit code 141; any other output
-that could not be written is one line and exit code 4, whatever the command found. stderr holds progress and errors: it
-is best effort, and that it is lost ends and changes nothing.
+stdout holds results. When its reader goes away (`| head`), the command ends quietly with exit code 141. Any other
+failure to write prints one line on stderr and gives exit code 4, whatever the command found. stderr holds progress and
+errors; output that it can't take is dropped and changes nothing. No control character reaches a terminal.
 """
 
 from __future__ import annotations
 
 import codecs
+import contextlib
 import errno
 import io
 import os
 import select
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
+from slowpath.core import clean
 from slowpath.core.clean import escape
 
 if TYPE_CHECKING:
@@ -45,16 +47,16 @@ _PLAIN = {
 
 
 class OutputLost(BaseException):
-    """stdout takes no more. Not an Exception: no command decides what becomes of it."""
+    """stdout can't be written any more. It is no Exception, so that no command handles it."""
 
 
 class _Results(io.FileIO):
-    """stdout: the first failure ends the command and is kept; what is written afterwards is dropped."""
+    """Raw stdout. Keeps the first failure, which ends the command, and drops all later output."""
 
     failure: OSError | None = None
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """As FileIO, and waits for a reader where the descriptor would not.  Raises: OutputLost."""
+        """Write as FileIO does, and wait for the reader of a non-blocking descriptor.  Raises: OutputLost."""
         size = memoryview(data).nbytes
         if self.failure is not None:
             return size
@@ -68,12 +70,12 @@ class _Results(io.FileIO):
 
 
 class _BestEffort(io.FileIO):
-    """stderr: what can't be written is dropped."""
+    """Raw stderr. Drops output that can't be written."""
 
     _lost = False
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """As FileIO; raises nothing."""
+        """Write as FileIO does; raise nothing."""
         size = memoryview(data).nbytes
         if self._lost:
             return size
@@ -88,16 +90,16 @@ class _BestEffort(io.FileIO):
 
 
 class _AsciiText(io.TextIOWrapper):
-    """For an ASCII locale. Its encoding is named UTF-8, which its bytes are: click writes past a stream named ASCII."""
+    """A text stream for ASCII locales. It calls its encoding UTF-8, because click bypasses a stream named ASCII."""
 
     def write(self, text: str, /) -> int:
-        """As TextIOWrapper, in ASCII characters."""
+        """Write as TextIOWrapper does, in ASCII characters."""
         super().write(text.encode("ascii", _READABLE).decode("ascii"))
         return len(text)
 
 
 def guarded(command: Callable[[], int]) -> int:
-    """Run `command` with streams that can fail, and return its exit code or that of a lost stdout.
+    """Run `command` with streams that can fail, and return its exit code, or that of a lost stdout.
 
     Replaces sys.stdin, sys.stdout and sys.stderr for the rest of the process.
     """
@@ -123,20 +125,22 @@ def guarded(command: Callable[[], int]) -> int:
 
 
 def readable(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Handler of what an encoding lacks: a plain spelling in text, an escape of the same meaning in JSON.
+    """Replace characters that an encoding lacks: by a plain spelling in text, by an equivalent escape in JSON.
 
-    A byte of a file's name that is no character is written as it was read.
+    A byte of a file's name that is not a character is written as it was read.
     """
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lost, is_json = error.object[error.start : error.end], error.object.lstrip()[:1] in ("{", "[")
     if not is_json and all("\udc80" <= character <= "\udcff" for character in lost) and error.encoding != "ascii":
         return bytes(ord(character) - 0xDC00 for character in lost), error.end
-    return "".join(escape(one) if is_json else _PLAIN.get(one) or escape(one) for one in lost), error.end
+    return "".join(
+        escape(character) if is_json else _PLAIN.get(character) or escape(character) for character in lost
+    ), error.end
 
 
 def _install() -> _Results:
-    """Open what is closed, and put streams over 0, 1 and 2 that end no command by a traceback."""
+    """Open closed standard descriptors, and replace the standard streams by ones that never cause a traceback."""
     # In the wrong direction for 0 and 1: whoever reads or writes there gets EBADF, as from a closed one. A file that
     # is opened later must not get their numbers.
     for descriptor, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
@@ -161,7 +165,60 @@ def _text(raw: io.FileIO, before: TextIO | None, line_buffered: bool) -> io.Text
 
 
 def _wait_for(descriptor: int, seconds: float | None) -> bool:
-    """Whether it takes data, or fails at once, within `seconds`; None: however long it takes."""
+    """Return whether the descriptor is ready to write, or to fail, within `seconds`. None waits without limit."""
     poller = select.poll()
     poller.register(descriptor, select.POLLOUT)
     return bool(poller.poll(None if seconds is None else seconds * 1000))
+
+
+class Cleaned:
+    """A text stream that removes control characters. `uncleaned` is for code that draws on the terminal itself."""
+
+    def __init__(self, uncleaned: TextIO) -> None:
+        self.uncleaned = uncleaned
+
+    def write(self, words: str) -> int:
+        """Write cleaned text, and return the number of characters given."""
+        self.uncleaned.write(clean.stream(words))
+        return len(words)
+
+    def writelines(self, lines: list[str]) -> None:
+        """Write each line cleaned."""
+        for words in lines:
+            self.write(words)
+
+    @property
+    def buffer(self) -> CleanedBytes:
+        """Return the binary side, to which click writes bytes."""
+        return CleanedBytes(self.uncleaned.buffer)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.uncleaned, name)
+
+
+class CleanedBytes:
+    """The binary side of a `Cleaned` stream. Takes UTF-8, such as JSON."""
+
+    def __init__(self, uncleaned: BinaryIO) -> None:
+        self.uncleaned = uncleaned
+
+    def write(self, data: bytes) -> int:
+        """Write cleaned bytes, and return the number of bytes given."""
+        words = data.decode("utf-8", "surrogateescape")
+        self.uncleaned.write(clean.stream(words).encode("utf-8", "surrogateescape"))
+        return len(data)
+
+    def flush(self) -> None:
+        """Flush the stream below."""
+        self.uncleaned.flush()
+
+
+@contextlib.contextmanager
+def cleaned_streams() -> Iterator[None]:
+    """Make sys.stdout and sys.stderr `Cleaned` while the context is active."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast(TextIO, Cleaned(stream)) if stream is not None else stream for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before

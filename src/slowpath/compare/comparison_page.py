@@ -1,31 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both runs in one picture: a panel for each curve that both have, over the message's length or the matrices' order."""
+"""A comparison as a self-contained HTML page: a panel with both curves for each series of sizes, then all rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from markupsafe import Markup
 
-from slowpath.compare.comparison import Comparison, Row
+from slowpath.compare.comparison import Comparison, ComparisonRow
+from slowpath.compare.comparison_text import ORDER, counts, row_label
 from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
-from slowpath.report.figure import Figure, Table
+from slowpath.report import page
+from slowpath.report.figure import Figure, FigureTable
 from slowpath.report.svg import over_n, size_curves
-from slowpath.report.svg.over_n import Axes, Series
-from slowpath.report.svg.size_curves import Curve, Point
+from slowpath.report.svg.over_n import OrderAxes, OrderSeries
+from slowpath.report.svg.size_curves import SizeCurve, SizePoint
 
 FEWEST = 2  # points that make a curve
-HEAD = ["", "A", "Interval", "B", "Interval", "B over A", "Verdict"]
+CURVE_HEAD = ["", "A", "Interval", "B", "Interval", "B over A", "Verdict"]
 Spot = tuple[int, float, tuple[float, float] | None]  # place on the axis, value, interval
 Both = tuple[list[Spot], list[Spot]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Swept:
-    """What cells of an experiment are measured over. draw: both curves, the unit, the title of y and of the panel."""
+    """The parameter over which an experiment's cells form curves, and how the curves are drawn.
+
+    Args: draw: takes both curves, the unit, the title of the y axis and the title of the panel.
+    """
 
     parameter: str
     words: Callable[[int], str]
@@ -33,12 +39,14 @@ class _Swept:
 
 
 def _over_order(both: Both, unit: str, y_title: str, title: str) -> Markup | None:
-    series = [Series(name, tuple(spots)) for name, spots in zip("AB", both, strict=True)]
-    return over_n.chart(series, Axes(y_title, unit), title)
+    series = [OrderSeries(name, tuple(spots)) for name, spots in zip("AB", both, strict=True)]
+    return over_n.chart(series, OrderAxes(y_title, unit), title)
 
 
 def _over_bytes(both: Both, unit: str, y_title: str, title: str) -> Markup | None:
-    curves = [Curve(name, tuple(Point(*spot) for spot in spots)) for name, spots in zip("AB", both, strict=True)]
+    curves = [
+        SizeCurve(name, tuple(SizePoint(*spot) for spot in spots)) for name, spots in zip("AB", both, strict=True)
+    ]
     return size_curves.chart(curves, unit, title)
 
 
@@ -49,9 +57,9 @@ SWEPT = {
 
 
 def figures(found: Comparison, a: Results, b: Results) -> list[Figure]:
-    """Every curve of the steady state that both runs have; times, and next to them bandwidths."""
+    """Return a figure for each steady curve that both runs have: times, and bandwidths next to them."""
     cells = {id(run): {cell.cell: cell for cell in run.cells} for run in (a, b)}
-    curves: dict[tuple[object, ...], list[Row]] = {}
+    curves: dict[tuple[object, ...], list[ComparisonRow]] = {}
     for row in found.rows:
         cell = cells[id(b)][row.b_cell]
         swept = SWEPT.get(row.experiment)
@@ -67,18 +75,18 @@ def figures(found: Comparison, a: Results, b: Results) -> list[Figure]:
     return made
 
 
-def _key(row: Row, cell: CellResult, swept: str) -> tuple[object, ...]:
+def _key(row: ComparisonRow, cell: CellResult, swept: str) -> tuple[object, ...]:
     shared = {name: value for name, value in cell.parameters.items() if name not in (swept, "repetitions")}
     return (cell.group, row.experiment, row.metric, cell.mpi, cell.environment, cell.placement, cell.copy,
             tuple(sorted(shared.items())))  # fmt: skip
 
 
-def _titles(firsts: Sequence[tuple[CellResult, Row]]) -> list[tuple[str, str]]:
-    """Title and group of each curve: what sets it apart from the other curves of its group of cells."""
+def _titles(firsts: Sequence[tuple[CellResult, ComparisonRow]]) -> list[tuple[str, str]]:
+    """Return title and group of each curve, with its differences from other curves of the group."""
     found = []
     for cell, row in firsts:
-        others = [one for one, _ in firsts if one.group == cell.group]
-        names = dict.fromkeys(name for one in others for name in _settings(one))
+        others = [other_cell for other_cell, _ in firsts if other_cell.group == cell.group]
+        names = dict.fromkeys(name for cell in others for name in _settings(cell))
         swept = SWEPT[row.experiment].parameter
         varying = [
             n for n in names if n not in (swept, "repetitions") and len({_settings(o).get(n) for o in others}) > 1
@@ -94,7 +102,7 @@ def _settings(cell: CellResult) -> Mapping[str, str]:
 
 
 def _panels(
-    rows: Sequence[Row], a: Mapping[int, CellResult], b: Mapping[int, CellResult], title: str, group: str
+    rows: Sequence[ComparisonRow], a: Mapping[int, CellResult], b: Mapping[int, CellResult], title: str, group: str
 ) -> Iterator[Figure]:
     swept = SWEPT[rows[0].experiment]
     ordered = sorted(rows, key=lambda row: int(b[row.b_cell].parameters[swept.parameter]))
@@ -104,13 +112,13 @@ def _panels(
         for row in ordered
     ]
     unit = rows[0].unit
-    times = _both(places, sides, lambda one: (one.value, one.interval))
-    table = Table(list(HEAD), [_line(swept.words(n), row, *side) for n, row, side in
+    times = _both(places, sides, lambda estimate: (estimate.value, estimate.interval))
+    table = FigureTable(list(CURVE_HEAD), [_line(swept.words(n), row, *side) for n, row, side in
                                zip(places, ordered, sides, strict=True)])  # fmt: skip
     y_title = "time" if unit == "s" else fmt.metric_name(rows[0].metric)
     if picture := swept.draw(times, unit, y_title, title):
         yield Figure(title, group, table, picture=picture)
-    rates = _both(places, sides, lambda one: (one.bandwidth_bytes_per_s, one.bandwidth_interval))
+    rates = _both(places, sides, lambda estimate: (estimate.bandwidth_bytes_per_s, estimate.bandwidth_interval))
     if rates[0] and rates[1] and (picture := swept.draw(rates, "B/s", "bandwidth", f"{title}: bandwidth")):
         yield Figure(f"{title}: bandwidth", group, table, picture=picture)
 
@@ -122,17 +130,47 @@ def _both(
 ) -> Both:
     curves: Both = ([], [])
     for place, side in zip(places, sides, strict=True):
-        for curve, one in zip(curves, side, strict=True):
-            value, interval = of(one)
+        for curve, estimate in zip(curves, side, strict=True):
+            value, interval = of(estimate)
             if value:
                 curve.append((place, value, interval))
     return curves
 
 
-def _line(place: str, row: Row, a: MetricEstimate, b: MetricEstimate) -> list[str]:
+def _line(place: str, row: ComparisonRow, a: MetricEstimate, b: MetricEstimate) -> list[str]:
     found = [place]
-    for one in (a, b):
-        ends = fmt.quantity_interval(one.value, row.unit, one.interval)
-        found += [fmt.quantity(one.value, row.unit, one.interval), fmt.with_kind(ends, one.interval_kind)]
+    for estimate in (a, b):
+        ends = fmt.quantity_interval(estimate.value, row.unit, estimate.interval)
+        found += [
+            fmt.quantity(estimate.value, row.unit, estimate.interval),
+            fmt.with_kind(ends, estimate.interval_kind),
+        ]
     shown = f"{fmt.ratio(row.ratio, row.interval)} {fmt.ratio_interval(row.ratio, row.interval) or ''}".rstrip()
     return [*found, shown, row.verdict]
+
+
+HEAD = ["Verdict", "Ratio", "Interval", "B", "A", "Cell"]
+
+
+def render_comparison_html(found: Comparison, a: Results, b: Results) -> str:
+    """The whole page. a, b: results of the two runs that `found` compares."""
+    ordered = sorted(found.rows, key=lambda row: ORDER.index(row.verdict))
+    rows = [
+        [
+            row.verdict,
+            fmt.ratio(row.ratio, row.interval),
+            fmt.ratio_interval(row.ratio, row.interval) or row.interval_kind,
+            fmt.quantity(row.b_value, row.unit),
+            fmt.quantity(row.a_value, row.unit),
+            row_label(row),
+        ]
+        for row in ordered
+    ]
+    return page.render(
+        "comparison.html.j2",
+        Path(__file__).parent,
+        found=found,
+        headline=f"B against A: {counts(found)}",
+        panels=figures(found, a, b),
+        rows=FigureTable(list(HEAD), rows),
+    )
