@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.files import write_atomically
 from slowpath.core.plan import Cell, Plan
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
@@ -16,7 +17,7 @@ from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder,
 from slowpath.record.imports.conditions import condition_words, read_conditions
 from slowpath.record.imports.limits import check_rows
 from slowpath.record.imports.log import Log, Section, Time, parse_log
-from slowpath.record.imports.log_campaign import campaign_text
+from slowpath.record.imports.log_campaign import campaign_of
 from slowpath.record.imports.plan import PLACEMENT, build_plan
 from slowpath.record.imports.source import cannot_write, kept_log, labels_of, read_contents, run_info
 from slowpath.record.imports.suspect import suspects
@@ -56,7 +57,7 @@ def write_logs(files: Sequence[Path], contents: Sequence[bytes], out: Path | Non
     plan = build_plan(logs, labels, stated)
     folder = create_run_folder("imported", out)
     write_plan(folder / "plan.json", plan)
-    campaign = campaign_text(plan, logs)
+    campaign = campaign_toml(campaign_of(plan, logs))
     write_atomically(folder / "campaign.toml", campaign)
     notes: list[str] = []
     for number, (log, label) in enumerate(zip(logs, labels, strict=True), start=1):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.files import write_atomically
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
 from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
@@ -19,7 +20,7 @@ from slowpath.record.imports.conditions import Conditions, condition_words
 from slowpath.record.imports.printed import write_printed
 from slowpath.record.imports.source import cannot_write, kept_log, run_info
 from slowpath.record.imports.table import Table, TableLog
-from slowpath.record.imports.table_campaign import campaign_text
+from slowpath.record.imports.table_campaign import campaign_of
 from slowpath.record.imports.table_plan import PLACEMENT, Planned, build_plan, planned_cells
 from slowpath.record.plan_files import write_plan
 from slowpath.record.writing import Block, write_blocks
@@ -43,7 +44,7 @@ def write_tables(
     plan = build_plan(logs, labels, cells, stated)
     folder = create_run_folder("imported", out)
     write_plan(folder / "plan.json", plan)
-    campaign = campaign_text(plan, logs, cells)
+    campaign = campaign_toml(campaign_of(plan, logs, cells))
     write_atomically(folder / "campaign.toml", campaign)
     for number, (log, group) in enumerate(zip(logs, cells, strict=True), start=1):
         _write_launch(folder, number, log, group)
