@@ -7,12 +7,14 @@ A campaign is validated against this, so that the engine's parameter table stays
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.resources import data_folder
 from slowpath.core.units import expand_values, parse_bytes, parse_count, parse_seconds
 
 
@@ -84,6 +86,19 @@ def decode(description: dict[str, Any]) -> EngineDescription:
         raise RecordError(
             f"the engine's description cannot be read: {error}; build it again with: slowpath engine build"
         ) from error
+
+
+@lru_cache(maxsize=1)
+def recorded() -> EngineDescription:
+    """Return what the engine of this version says of itself (schema/engine.json)."""
+    return msgspec.json.decode((data_folder("schema") / "engine.json").read_bytes(), type=EngineDescription)
+
+
+def recorded_defaults(*experiments: str) -> Mapping[str, str]:
+    """Return the default of every parameter of these experiments; the first one that has a parameter gives it."""
+    return {
+        name: value for one in reversed(experiments) for name, value in recorded().experiment(one).defaults().items()
+    }
 
 
 def nearest(word: str, words: Iterable[str]) -> str:

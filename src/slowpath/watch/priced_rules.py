@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from slowpath.core.engine_description import recorded_defaults
 from slowpath.findings.remedies.registry import find
 from slowpath.findings.remedies.remedy import Change, Remedy, set_to
 from slowpath.watch.loads import HUGE_PAGE_BYTES, Load, Parameters, kind_of
@@ -120,13 +121,8 @@ class PricedRule:
 
 
 # What a change may look at where a cell does not state it.
-DEFAULTS: Final[Parameters] = {
-    "pages": "default",
-    "pack": "none",
-    "overalloc_bytes": "0",
-    "offset_bytes": "0",
-    "memory": "host",
-}
+_LOOKED_AT: Final = ("pages", "pack", "overalloc_bytes", "offset_bytes", "memory")
+DEFAULTS: Final[Parameters] = {name: value for name, value in recorded_defaults("p2p").items() if name in _LOOKED_AT}
 
 _ONE_SIDED = frozenset({"MPI_Put", "MPI_Get", "MPI_Accumulate", "MPI_Rput", "MPI_Rget"})
 
