@@ -31,7 +31,7 @@ std::string setting(const char* file) {
     return {};
 }
 
-Request host(Pages pages, std::size_t bytes, bool touch = true) {
+Request host(Pages pages, std::size_t bytes, Touch touch = Touch::write) {
     return {
         .kind = Kind::host, .pages = pages, .bytes = bytes, .offset_bytes = 0, .touch = touch, .device = 0};
 }
@@ -48,7 +48,7 @@ TEST(Memory, Names) {
 TEST(Memory, ObservedPages) {
     EXPECT_EQ(Buffer(host(Pages::small, 8 * mib)).observe().pages, "small");
     EXPECT_EQ(Buffer(host(Pages::shared, 8 * mib)).observe().pages, "shared");
-    EXPECT_EQ(Buffer(host(Pages::small, 8 * mib, false)).observe().pages, "unknown");
+    EXPECT_EQ(Buffer(host(Pages::small, 8 * mib, Touch::none)).observe().pages, "unknown");
     EXPECT_EQ(Buffer(host(Pages::small, 1)).observe().pages, "small");
     EXPECT_EQ(Buffer(host(Pages::small, 8 * mib)).observe().huge_bytes, std::size_t{0});
     EXPECT_EQ(Buffer(host(Pages::system_default, 1)).observe().mpi_memory_kind, "system");
@@ -107,7 +107,7 @@ TEST(Memory, NeighboursDoNotMerge) {
     void* const other = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     EXPECT_TRUE(stands_alone(Buffer(host(Pages::system_default, bytes))));
     munmap(other, bytes);
-    const Buffer untouched(host(Pages::system_default, bytes, false));
+    const Buffer untouched(host(Pages::system_default, bytes, Touch::none));
     EXPECT_TRUE(stands_alone(Buffer(host(Pages::system_default, bytes))));
     EXPECT_TRUE(stands_alone(untouched));
 }
@@ -126,7 +126,7 @@ TEST(Memory, Freshness) {
     for (const Pages pages : {Pages::system_default, Pages::small, Pages::huge, Pages::shared}) {
         for (const std::size_t bytes : {std::size_t{8}, std::size_t{4097}, 3 * mib}) {
             for (int round = 0; round < 3; ++round) {
-                const Buffer buffer(host(pages, bytes, false));
+                const Buffer buffer(host(pages, bytes, Touch::none));
                 bool clean = true;
                 for (std::size_t i = 0; i < bytes; ++i) clean = clean && buffer.base()[i] == std::byte{0};
                 EXPECT_TRUE(clean);
@@ -167,7 +167,7 @@ TEST(Memory, CopiesAndRanges) {
                    .pages = Pages::small,
                    .bytes = 5000,
                    .offset_bytes = 100,
-                   .touch = true,
+                   .touch = Touch::write,
                    .device = 0});
     EXPECT_EQ(buffer.data(), buffer.base() + 100);
     EXPECT_EQ(buffer.host_view(), buffer.base());
@@ -216,10 +216,10 @@ TEST(Memory, MpiMemory) {
                       [](void* base) { --held, std::free(base); });
     EXPECT_FALSE(unavailable(Kind::mpi));
     {
-        const Buffer buffer({.kind = Kind::mpi, .bytes = 8 * mib, .touch = true});
+        const Buffer buffer({.kind = Kind::mpi, .bytes = 8 * mib, .touch = Touch::write});
         EXPECT_EQ(held, 1);
         EXPECT_EQ(buffer.observe().mpi_memory_kind, "mpi");
-        const Buffer in_heap({.kind = Kind::mpi, .bytes = 8000, .touch = true});
+        const Buffer in_heap({.kind = Kind::mpi, .bytes = 8000, .touch = Touch::write});
         if (setting("enabled") != "always") {
             EXPECT_EQ(in_heap.observe().pages, "small");
         }
