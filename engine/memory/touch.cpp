@@ -19,6 +19,7 @@ struct Way {
 constexpr std::array ways{
     // A write, because reading fresh private memory only maps the kernel's shared zero page.
     Way{Touch::write, "write", [](volatile std::byte* byte) { *byte = std::byte{0}; }},
+    Way{Touch::read, "read", [](volatile std::byte* byte) { static_cast<void>(*byte); }},
     Way{Touch::none, "none", nullptr},
 };
 

@@ -9,7 +9,7 @@
 namespace slowpath::memory {
 
 /// What is done to each page of an allocation of host memory before its first use.
-enum class Touch { write, none };
+enum class Touch { write, read, none };
 
 /// Touches each page of [begin, begin + bytes).
 void touch_pages(Touch how, std::byte* begin, std::size_t bytes);

@@ -2,12 +2,14 @@
 // Host and MPI memory on the kernel at hand.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -110,6 +112,24 @@ TEST(Memory, NeighboursDoNotMerge) {
     const Buffer untouched(host(Pages::system_default, bytes, Touch::none));
     EXPECT_TRUE(stands_alone(Buffer(host(Pages::system_default, bytes))));
     EXPECT_TRUE(stands_alone(untouched));
+}
+
+/// Minor page faults of this thread while every page of a fresh buffer is written.
+std::int64_t faults_of_writing(Touch touch) {
+    const std::size_t bytes = 64 * system_page_bytes();
+    const Buffer buffer(host(Pages::small, bytes, touch));
+    rusage before{}, after{};
+    getrusage(RUSAGE_THREAD, &before);
+    touch_pages(Touch::write, buffer.base(), bytes);
+    getrusage(RUSAGE_THREAD, &after);
+    return after.ru_minflt - before.ru_minflt;
+}
+
+TEST(Memory, ReadPagesStillFaultWhenTheyAreWritten) {
+    EXPECT_LT(faults_of_writing(Touch::write), 8);
+    EXPECT_GE(faults_of_writing(Touch::read), 64);  // reads map the kernel's shared zero page
+    EXPECT_GE(faults_of_writing(Touch::none), 64);
+    EXPECT_EQ(touch_words(), (std::vector<std::string_view>{"write", "read", "none"}));
 }
 
 TEST(Memory, Alignment) {
