@@ -11,10 +11,10 @@ import numpy as np
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
 from slowpath.diagnose.places import Place, named_places
 from slowpath.watch.collective_prices import LIBRARY, CollectiveQuestion, collective_words
-from slowpath.watch.loads import MEMORY, Load, kind_of
 from slowpath.watch.measured_prices import LENGTH
-from slowpath.watch.priced_rules import DEFAULTS, FIRST_METRICS
+from slowpath.watch.messages import MEMORY, Load, kind_of
 from slowpath.watch.prices import PriceQuestion, words
+from slowpath.watch.prices_by_rule import DEFAULTS, FIRST_METRICS
 
 ROUNDS: Final = 8
 MOST_QUESTIONS: Final = 24

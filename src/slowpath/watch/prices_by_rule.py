@@ -1,32 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rule is about which messages, and which cell of the engine is the same message without the fault. One table."""
+"""What the prices of a watch know of single rules: which messages a rule is about, and which cell is without the fault.
+
+A row is a value: it says nothing of a watch's own types, and `messages.holds` decides which messages it is about.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from slowpath.core.engine_description import recorded_defaults
+from slowpath.findings.remedies.programs import COLLECTIVES as COLLECTIVES_KEY
 from slowpath.findings.remedies.registry import find
 from slowpath.findings.remedies.remedy import Change, Remedy, set_to
-from slowpath.watch.loads import HUGE_PAGE_BYTES, Load, Parameters, kind_of
-from slowpath.watch.results import MessageClass
 
-HOST: Final = frozenset({"heap", "mapping", "stack", "static data"})
-MALLOC: Final = frozenset({"heap", "mapping"})
-GPU: Final = frozenset({"device memory", "managed memory"})
+Parameters = Mapping[str, str]
+
+HUGE_PAGE_BYTES: Final = 2 * 2**20
 STEADY_METRICS: Final = ("half_round_trip_latency_s", "one_way_s")
 FIRST_METRICS: Final = ("one_way_s",)
-
-
-@dataclass(frozen=True)
-class Program:
-    """What a rule may ask of the program as a whole. calls: that it made.  variables: that were set for it."""
-
-    calls: frozenset[str] = frozenset()
-    variables: Mapping[str, str] = field(default_factory=dict)
-    thread_level: str | None = None
 
 
 @dataclass(frozen=True)
@@ -52,32 +45,6 @@ class When:
     made: frozenset[str] = frozenset()
     set: frozenset[str] = frozenset()
     thread_level: str | None = None
-
-
-_Side = Callable[[When, MessageClass], bool]
-_SIDE: Final[tuple[_Side, ...]] = (
-    lambda when, side: not when.memory or kind_of(side.memory) in when.memory,
-    lambda when, side: when.below_page_bytes is None or 0 < (side.page_bytes or 0) < when.below_page_bytes,
-    lambda when, side: when.first is None or side.first == when.first,
-    lambda when, side: when.odd is None or side.is_odd == when.odd,
-    lambda when, side: when.below_block_bytes is None or 0 < (side.block_bytes or 0) < when.below_block_bytes,
-    lambda when, side: not when.starts or side.start in when.starts,
-    lambda when, side: not when.calls or side.call.removesuffix("_c") in when.calls,
-)
-_Whole = Callable[[When, Load, Program], bool]
-_WHOLE: Final[tuple[_Whole, ...]] = (
-    lambda when, load, program: when.least_bytes <= load.bytes <= (when.most_bytes or load.bytes),
-    lambda when, load, program: not when.made or bool(when.made & program.calls),
-    lambda when, load, program: not when.set or bool(when.set & program.variables.keys()),
-    lambda when, load, program: when.thread_level in (None, program.thread_level),
-)
-
-
-def holds(when: When, load: Load, program: Program) -> bool:
-    """Whether a row is about these messages."""
-    return all(test(when, load, program) for test in _WHOLE) and any(
-        all(test(when, side) for test in _SIDE) for side in load.sides
-    )
 
 
 @dataclass(frozen=True)
@@ -124,7 +91,28 @@ class PricedRule:
 _LOOKED_AT: Final = ("pages", "pack", "overalloc_bytes", "offset_bytes", "memory")
 DEFAULTS: Final[Parameters] = {name: value for name, value in recorded_defaults("p2p").items() if name in _LOOKED_AT}
 
-_ONE_SIDED = frozenset({"MPI_Put", "MPI_Get", "MPI_Accumulate", "MPI_Rput", "MPI_Rget"})
+
+@dataclass(frozen=True)
+class PricedCollectives:
+    """The row of collectives: other calls of the library do the same in less time.
+
+    rule      code, as in `slowpath explain`
+    metric    of experiment coll: cells of one collective in several ways differ in it
+    remedy, text, side_effects   as the finding lists its remedy; {what} in the text: the collective and its other way
+    tries     key of the remedy in findings.remedies.programs that does it to a program as it is
+    """
+
+    rule: str
+    metric: str
+    remedy: str
+    text: str
+    side_effects: tuple[str, ...]
+    tries: str
+
+
+HOST: Final = frozenset({"heap", "mapping", "stack", "static data"})
+MALLOC: Final = frozenset({"heap", "mapping"})
+GPU: Final = frozenset({"device memory", "managed memory"})
 
 PRICED_RULES: Final[tuple[PricedRule, ...]] = (
     PricedRule(
@@ -202,4 +190,12 @@ PRICED_RULES: Final[tuple[PricedRule, ...]] = (
         set_to("offset_bytes", "0"),
     ),
 )
-BY_NAME: Final[Mapping[str, PricedRule]] = {row.name: row for row in PRICED_RULES}
+
+PRICED_COLLECTIVES: Final = PricedCollectives(
+    "SP036",
+    "collective_work_s",
+    "collectives by other calls",
+    "Let libslowpath-coll.so make {what} for this length and number of ranks.",
+    ("later calls alone: the first one on a communicator sets up memory of its own",),
+    COLLECTIVES_KEY,
+)
