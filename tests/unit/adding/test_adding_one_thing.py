@@ -96,7 +96,7 @@ def test_a_remedy_is_proposed_and_listed(copy: Path) -> None:
         "from slowpath.findings.remedies.registry import remedies_for; print(*(r.name for r in remedies_for('SP011')))"
     )
     assert "sit down" in python(copy, "-c", ask)
-    assert "| sit down |" in page(copy, "remedies.md")
+    assert "\nsit down | " in page(copy, "remedies.md")
 
 
 def test_a_launcher_is_known_and_listed(copy: Path) -> None:
