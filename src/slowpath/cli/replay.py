@@ -61,13 +61,14 @@ def command(
     if not asked.questions and not asked.collectives:
         tell("nothing to measure: no rule is about messages or collectives that take 1 % of the run or more")
         return 0 if dry_run else _show(watch)
+    from slowpath.core.campaign_file import campaign_toml
     from slowpath.watch.replay.session import measured, prepared_for
 
-    prepared, text = prepared_for(watched, asked, os.environ, tell, mpi, rounds, budget, dry_run)
+    prepared, campaign = prepared_for(watched, asked, os.environ, tell, mpi, rounds, budget, dry_run)
     for line in _summary(prepared):
         tell(line)
     if dry_run:
-        click.echo(text.rstrip("\n"))
+        click.echo(campaign_toml(campaign).rstrip("\n"))
         return 0
     measured(watch, prepared, ["slowpath", *sys.argv[1:]], cell_timeout, budget, quiet)
     return _show(watch)

@@ -120,8 +120,9 @@ def _request(
 
 
 def _dry(session: Session, tell: Tell) -> int:
-    text = session.first_text()
+    from slowpath.core.campaign_file import campaign_toml
+
     for line in session.costs(dry=True):
         tell(line)
-    click.echo(text.rstrip("\n"))
+    click.echo(campaign_toml(session.first_campaign()).rstrip("\n"))
     return 0

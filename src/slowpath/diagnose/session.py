@@ -84,7 +84,7 @@ class Session:
         for proposal in proposals(self._state(), self.diagnosis.name_only):
             required = kind_of(proposal.task).required
             try:
-                prepared = self._bench.prepare(proposal.text, proposal.task.kind)
+                prepared = self._bench.prepare(proposal.campaign, proposal.task.kind)
             except UsageError as error:
                 if required:
                     raise

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -17,8 +18,9 @@ from slowpath.core.errors import EnvironmentFailure, Interrupted
 from slowpath.core.files import require_utf8, write_atomically
 from slowpath.core.plan import Plan
 from slowpath.core.secrets import clean_words
+from slowpath.core.units import format_bytes
 from slowpath.core.version import __version__
-from slowpath.plan.space import require_space
+from slowpath.plan.cost import needed_bytes
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_run, write_run
 from slowpath.record.plan_files import write_plan
 from slowpath.run.commands import Commands
@@ -32,6 +34,9 @@ from slowpath.run.progress import Progress
 from slowpath.run.reopen import Terms, end_leftovers, reopen, require_no_other, what_is_left
 from slowpath.run.schedule import Schedule
 from slowpath.run.starting import stop_signals
+
+# Kept free as well: report, results, and what others write meanwhile.
+RESERVE_BYTES = 32 * 1024 * 1024
 
 
 def new_folder(kind: str, out: Path | None) -> Path:
@@ -175,3 +180,18 @@ def _named(info: RunInfo) -> str:
 
 def _now() -> str:
     return datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def require_space(folder: Path, plan: Plan) -> None:
+    """Raises EnvironmentFailure if the disk of `folder` has not the room for a run of `plan`."""
+    needed = needed_bytes(plan) + RESERVE_BYTES
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise EnvironmentFailure(
+            f"{folder}: the run may need {_short(needed)} and the disk has {_short(free)} free; "
+            "name a folder on another disk with --out, or measure fewer rounds"
+        )
+
+
+def _short(count: int) -> str:
+    return format_bytes(-(-count // 2**20) * 2**20)

@@ -17,6 +17,7 @@ from slowpath.cli.gate import RemeasureOptions, measured_again
 from slowpath.compare import remeasure
 from slowpath.compare.gate import gate
 from slowpath.compare.read import RunSource
+from slowpath.core.campaign import Campaign, CellsTable
 from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Environment, Launch, Placement, Plan
@@ -233,11 +234,12 @@ def test_a_launch_of_an_mpi_that_run_json_does_not_state(stranger: Path, environ
 def test_a_step_of_a_diagnosis_that_would_load_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a resumed diagnosis proposes follows from its folder: from findings, and from variables of earlier steps."""
     made = plan(environments=[Environment("default", {"UCX_MODULE_DIR": "evil"})])
-    monkeypatch.setattr(bench, "prepare_text", lambda *_: SimpleNamespace(plan=made))
+    monkeypatch.setattr(bench, "prepare_campaign", lambda *_: SimpleNamespace(plan=made))
     fields = {one.name: cast(Any, None) for one in dataclasses.fields(bench.Bench) if one.name != "trust"}
+    trial = Campaign("trial", "Trial", [2], 5, [CellsTable("cell", "p2p")])
     with pytest.raises(UsageError, match="sets UCX_MODULE_DIR=evil"):
-        bench.Bench(**fields).prepare("", "trial")
-    assert bench.Bench(**fields, trust=True).prepare("", "trial").plan == made
+        bench.Bench(**fields).prepare(trial, "trial")
+    assert bench.Bench(**fields, trust=True).prepare(trial, "trial").plan == made
 
 
 @pytest.fixture

@@ -18,8 +18,7 @@ import pytest
 from slowpath.analyse.build import build_results
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Environment, Placement, Plan
 from slowpath.plan.cost import TimeLeft, estimate, launch_seconds
-from slowpath.plan.order import order_launches
-from slowpath.plan.turns import turns_of
+from slowpath.plan.order import order_launches, turns_of
 from slowpath.record.events import CellBegin, CellEnd, LaunchBegin, LaunchEnd
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, write_run
 from slowpath.record.plan_files import write_plan

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from slowpath.core.campaign import Campaign, CellsTable
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, LawForecast, LawResult, LawSource, Results
-from slowpath.diagnose.campaign_text import CampaignText, CellsTable, environments_of
 from slowpath.diagnose.placed import placed
-from slowpath.diagnose.sides import Condition, condition
+from slowpath.diagnose.sides import Condition, condition, environments_of, placements_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import ForecastEntry, ForecastTask, PredictedAnchor, PredictedPlace
@@ -36,7 +36,7 @@ def propose(state: State) -> Iterator[Proposal]:
     if entries:
         task = ForecastTask(entries=entries)
         rules = ", ".join(dict.fromkeys(one.finding.split(":")[0] for one in entries))
-        yield Proposal(task, _campaign(task, state).text, f"do the laws of {rules} predict new points?")
+        yield Proposal(task, _campaign(task, state), f"do the laws of {rules} predict new points?")
 
 
 def apply(before: StepConclusion, _: ForecastTask, __: Results, ___: StepHistory) -> StepConclusion:
@@ -115,7 +115,7 @@ def _nearest(points: Sequence[tuple[CellResult, object]], one: LawForecast) -> t
     return min(points, key=distance)
 
 
-def _campaign(task: ForecastTask, state: State) -> CampaignText:
+def _campaign(task: ForecastTask, state: State) -> Campaign:
     cells = {cell.cell: cell for cell in state.survey.cells}
     groups: list[CellsTable] = []
     under: list[Condition] = []
@@ -128,14 +128,14 @@ def _campaign(task: ForecastTask, state: State) -> CampaignText:
             CellsTable(f"law {number} cell {place}", like.experiment, one, [here.environment], [here.placement])
             for place, one in enumerate(every, start=1)
         ]
-    return CampaignText(
+    return Campaign(
         name="forecast",
         title="Do the laws predict new points?",
-        ranks=state.ranks,
+        ranks=[state.ranks],
         rounds=ROUNDS,
         environments=environments_of(under),
-        placements={one.placement: one.place for one in under},
-        groups=groups,
+        placements=placements_of(under),
+        cells=groups,
         contrasts=[],
         why="Predicted before this was measured: the task of this step in diagnosis.json has the times.",
     )

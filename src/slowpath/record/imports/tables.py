@@ -12,55 +12,20 @@ from pathlib import Path
 
 import msgspec
 
+from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.files import write_atomically
-from slowpath.core.plan import Plan
-from slowpath.core.toml import table_text
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
 from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
 from slowpath.record.imports.conditions import Conditions, condition_words
 from slowpath.record.imports.printed import write_printed
-from slowpath.record.imports.source import campaign_head, cannot_write, kept_log, printable, run_info
+from slowpath.record.imports.source import cannot_write, kept_log, run_info
 from slowpath.record.imports.table import LogTable, TableLog
+from slowpath.record.imports.table_campaign import campaign_of
 from slowpath.record.imports.table_plan import PLACEMENT, Planned, build_plan, planned_cells
 from slowpath.record.plan_files import write_plan
 from slowpath.record.writing import Block, write_blocks
 
 # campaign.toml of imported tables: those rows that the engine can measure here, as a campaign.
-
-_MEASURES = (
-    "It measures what slowpath has an experiment for, with samples, under the launch conditions of this machine."
-)
-_NONE = "# None of the tables holds an operation that slowpath has an experiment for.\n"
-
-
-def campaign_text(plan: Plan, logs: Sequence[TableLog], cells: Sequence[Sequence[Planned]]) -> str:
-    """TOML that `plan.campaign` reads where there is a group: one group of cells a table."""
-    parts = [campaign_head(plan, "tables", _MEASURES)]
-    for log, group in zip(logs, cells, strict=True):
-        for table in log.tables:
-            mine = [cell for cell in group if cell.table is table]
-            if lengths := _lengths(table, mine):
-                parts.append(_group(log, mine, lengths))
-    return "\n".join(parts if len(parts) > 1 else [*parts, _NONE])
-
-
-def _lengths(table: LogTable, cells: Sequence[Planned]) -> list[str]:
-    """The lengths that the engine takes: put moves 8 bytes and multiples."""
-    if table.measure == "operation":
-        return []
-    every = dict.fromkeys(cell.row.message_bytes for cell in cells if cell.row.message_bytes is not None)
-    return [str(size) for size in every if table.measure != "put" or (size and size % 8 == 0)]
-
-
-def _group(log: TableLog, cells: Sequence[Planned], lengths: list[str]) -> str:
-    cell = cells[0].cell
-    parameters = {key: value for key, value in cell.parameters.items() if key != "message_bytes"}
-    group = {
-        "name": printable(f"{cell.group}, {cell.environment}"),
-        "experiment": cell.experiment,
-        "parameters": {**parameters, "message_bytes": lengths},
-    }
-    return table_text("cells", group, [f"from {printable(log.path.name)}"])
 
 
 _NO_CLOCK_NS = 0  # a log says how long things took, never when
@@ -82,7 +47,7 @@ def write_tables(
     plan = build_plan(logs, labels, cells, stated)
     folder = create_run_folder("imported", out)
     write_plan(folder / "plan.json", plan)
-    campaign = campaign_text(plan, logs, cells)
+    campaign = campaign_toml(campaign_of(plan, logs, cells))
     write_atomically(folder / "campaign.toml", campaign)
     for number, (log, group) in enumerate(zip(logs, cells, strict=True), start=1):
         _write_launch(folder, number, log, group)

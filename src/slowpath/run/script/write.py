@@ -8,11 +8,10 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from slowpath.core.campaign import Campaign, PlacementTable
 from slowpath.core.clean import line
 from slowpath.mpi.batch_systems import JobScript
-from slowpath.plan.campaign import Campaign
 from slowpath.plan.places import most_nodes
-from slowpath.plan.tables import PlacementTable
 
 BODY = """\
 set -euo pipefail
