@@ -72,7 +72,7 @@ def test_what_cannot_be_traced_is_one_line(run: Path) -> None:
 def test_blocks_without_start_times_and_unmeasured_cells(tmp_path: Path) -> None:
     old = [Block(CANNON, 0, "steady", [100, 100], rank=rank) for rank in range(2)]
     run = make_run(tmp_path / "run", blocks=old)
-    with pytest.raises(RecordError, match="carry no start times"):
+    with pytest.raises(RecordError, match="have no start times"):
         read_trace(run)
     with pytest.raises(RecordError, match="no launch measured a cell 1"):
         read_trace(run, cell=ONE_WAY)
