@@ -33,6 +33,7 @@ from slowpath.findings.conclude import conclude
 from slowpath.findings.evaluate import findings
 from slowpath.findings.gather.scalings import scalings
 from slowpath.record.events import Note
+from slowpath.slowpaths.registry import SLOW_PATHS
 
 
 def build_results(run: Path) -> Results:
@@ -83,7 +84,7 @@ def build_results(run: Path) -> Results:
     )
     results = msgspec.structs.replace(results, notes=[*results.notes, *absent_notes(results)])
     results = msgspec.structs.replace(results, scalings=scalings(results.cells))
-    found = findings(results, ROLES)
+    found = findings(results, ROLES, SLOW_PATHS)
     by_number = {cell.cell: cell for cell in cells}
     concluded = conclude(contrasts, found, run_facts(results), cells=by_number, offers=offers(plan), more=more)
     return msgspec.structs.replace(results, verdict=concluded.verdict, contrasts=concluded.contrasts, findings=found)

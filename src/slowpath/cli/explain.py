@@ -23,15 +23,15 @@ def command(code: str | None, folder: Path | None) -> int:
     """
     from slowpath.core.errors import UsageError
     from slowpath.findings.page import markdown_files, table, text_page
-    from slowpath.findings.registry import RULES, find
+    from slowpath.slowpaths.registry import SLOW_PATHS, find
 
     if folder is not None:
         if code is not None:
             raise UsageError("--markdown writes every rule's page; leave the code out")
-        _write(folder, markdown_files(RULES))
-        click.echo(f"{len(RULES)} rules written to {folder}")
+        _write(folder, markdown_files(SLOW_PATHS))
+        click.echo(f"{len(SLOW_PATHS)} rules written to {folder}")
         return 0
-    click.echo(text_page(find(code)) if code else table(RULES))
+    click.echo(text_page(find(code)) if code else table(SLOW_PATHS))
     return 0
 
 

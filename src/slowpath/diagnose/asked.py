@@ -11,46 +11,10 @@ from dataclasses import dataclass
 from slowpath.core.engine_description import nearest
 from slowpath.core.errors import UsageError
 from slowpath.core.results import ContrastResult, Finding, Results
-from slowpath.diagnose.ranks.parts import with_all_ranks
-from slowpath.diagnose.ranks.shipped import groups_of_rules
-from slowpath.findings.registry import RULES
+from slowpath.slowpaths.registry import SLOW_PATHS
 
-_FIRST_USE = ("allocations", "first lengths", "device allocations", "pages")
-_SCREENING = ("screening", "screening of short messages", "screening of long messages")
-_CODES = {one.code for one in RULES}
-_BY_RANKS = {rule: groups for rule, groups in {**with_all_ranks(), **groups_of_rules()}.items() if rule in _CODES}
-# Groups of the survey's cells in which a rule can be seen. A rule that is not here takes the whole survey.
-GROUPS: Mapping[str, tuple[str, ...]] = {
-    "SP001": _FIRST_USE,
-    "SP002": _FIRST_USE,
-    "SP003": ("live buffers", "live device buffers"),
-    "SP005": _FIRST_USE,
-    "SP006": _FIRST_USE,
-    "SP007": ("memory kinds",),
-    "SP008": ("pages",),
-    "SP009": ("paths", "short messages"),
-    "SP010": ("paths", "short messages"),
-    "SP011": ("binding",),
-    "SP012": ("untouched",),
-    "SP013": ("lengths",),
-    "SP015": ("blocks",),
-    "SP016": ("short messages",),
-    "SP017": ("overlap",),
-    "SP019": ("windows", "window info", "datatype of puts"),
-    "SP020": ("posted",),
-    "SP021": ("queue",),
-    "SP023": ("device allocations",),
-    "SP031": _SCREENING,
-    "SP032": _SCREENING,
-    "SP033": _SCREENING,
-    "SP034": _SCREENING,
-    "SP026": ("long series",),
-    "SP027": ("long series",),
-    "SP029": ("long series",),
-    "SP030": ("long series",),
-    "SP035": ("paths", "short messages", "your settings", "your settings, GPU memory"),
-    **_BY_RANKS,
-}
+# Groups of the survey's cells in which a slow path can be seen. One that is not here takes the whole survey.
+GROUPS: Mapping[str, tuple[str, ...]] = {path.code: path.probes for path in SLOW_PATHS if path.probes}
 _CONTROL = "control"  # the survey's A/A control: without it nothing warns of a disturbed machine
 
 
@@ -118,10 +82,10 @@ def asked_for(words: Sequence[str], survey: str) -> Asked:
     rules, named = set[str](), set[str]()
     for word in words:
         wanted = word.strip().lower()
-        codes = {one.code for one in RULES if wanted == one.name.lower() or _is_code(wanted, one.code)}
+        codes = {one.code for one in SLOW_PATHS if wanted == one.name.lower() or _is_code(wanted, one.code)}
         same = {name for name in questions if name.lower() == wanted}
         if not codes and not same:
-            known = [*(one.code for one in RULES), *(one.name for one in RULES), *questions]
+            known = [*(one.code for one in SLOW_PATHS), *(one.name for one in SLOW_PATHS), *questions]
             raise UsageError(
                 f"--only '{word}': is neither a rule (slowpath explain) nor a question of the survey "
                 f"({', '.join(questions)}){nearest(word, known)}"
@@ -131,7 +95,11 @@ def asked_for(words: Sequence[str], survey: str) -> Asked:
     there = {name for kind, name, _ in _tables(survey) if kind == "cells"}
     for code in sorted(rules):
         if not named and not there & set(GROUPS.get(code, there)):
-            why = "there are too few ranks for it (--ranks)" if code in _BY_RANKS else "this machine has no GPU for it"
+            why = (
+                "this machine has no GPU for it"
+                if "device" in GROUPS[code][0]
+                else "there are too few ranks for it (--ranks)"
+            )
             raise UsageError(f"--only {code}: needs {' or '.join(GROUPS[code])}, and {why}")
     return Asked(frozenset(rules), frozenset(named))
 

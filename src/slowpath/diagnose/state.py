@@ -18,11 +18,11 @@ from slowpath.diagnose.ranks.survey import Estimate
 from slowpath.diagnose.records import DiagnosisStep
 from slowpath.diagnose.tasks import SurveyTask, Task
 from slowpath.findings.gather.control_variables import control_variables
-from slowpath.findings.remedies.registry import remedies_for
-from slowpath.findings.remedies.remedy import Remedy
+from slowpath.findings.remedy import Remedy
 from slowpath.mpi.forced import Forced, forced_states
 from slowpath.mpi.own_settings import OwnSetting, removable
 from slowpath.mpi.switches import SwitchVariable, switches_of
+from slowpath.slowpaths.registry import remedies_for
 
 EVERYTHING = Asked()
 T = TypeVar("T", bound=Task)

@@ -9,14 +9,14 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Results
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.catalogue.sp035_own_settings import RULE as OWN_SETTINGS
 from slowpath.findings.evaluate import findings
 from slowpath.findings.evidence.evidence import WITHOUT_USER
 from slowpath.findings.evidence.user_state import UserState
 from slowpath.findings.gather.laws import Later
 from slowpath.mpi.forced import Forced
+from slowpath.slowpaths.registry import SLOW_PATHS, codes_refined_by
 
-FORCED_RULES = {"SP009": "single_copy_off", "SP010": "network_path"}
+FORCED_STATES = {path.code: path.forced_state for path in SLOW_PATHS if path.forced_state}
 
 
 def user_state(forced: Sequence[Forced]) -> UserState | None:
@@ -33,20 +33,20 @@ def findings_under(
 
     Args: experiments: runs that tell causes apart, the newest first.  later: forecasts that were measured.
     """
-    found = findings(results, ROLES, user_state=user_state(forced), experiments=experiments, later=later)
+    found = findings(results, ROLES, SLOW_PATHS, user_state=user_state(forced), experiments=experiments, later=later)
     return [_as_users_own(one, forced) for one in found]
 
 
 def is_users_own(finding: Finding) -> bool:
     """Whether it is of settings, or of a state that users can force, and holds for those who change nothing."""
-    return bool(finding.affects_default) and finding.rule in (*FORCED_RULES, OWN_SETTINGS.code)
+    return bool(finding.affects_default) and finding.rule in (*FORCED_STATES, *codes_refined_by("settings"))
 
 
 def _as_users_own(finding: Finding, forced: Sequence[Forced]) -> Finding:
     """A finding of the state that the user's variables force is the user's own, and says so."""
-    if finding.environment != "default" or finding.rule not in FORCED_RULES:
+    if finding.environment != "default" or finding.rule not in FORCED_STATES:
         return finding
-    own = [f"{one.name}={one.value}" for one in forced if FORCED_RULES[finding.rule] == one.state]
+    own = [f"{one.name}={one.value}" for one in forced if FORCED_STATES[finding.rule] == one.state]
     if not own:
         return finding
     text = f"{finding.text.rstrip('.')}; your environment sets {', '.join(own)}."

@@ -17,47 +17,47 @@ from slowpath.findings.gather.gather import Gathered
 from slowpath.findings.gather.laws import Later
 from slowpath.findings.gather.processors import crowded
 from slowpath.findings.merge import merged
-from slowpath.findings.registry import RULES
-from slowpath.findings.remedies.remedy import Parameters
+from slowpath.findings.observation import Observation
+from slowpath.findings.remedy import Parameters
 from slowpath.findings.rivals.judged import contest, with_side
-from slowpath.findings.rule import Observation, Rule
+from slowpath.findings.slow_path import SlowPath
 
 
 def findings(
     results: Results,
     roles: Roles,
-    rules: Sequence[Rule] = RULES,
+    paths: Sequence[SlowPath],
     user_state: UserState | None = None,
     experiments: Sequence[Results] = (),
     later: Later | None = None,
 ) -> list[Finding]:
     """All findings of a run, the strongest first; none of them proven.
 
-    Args: results: `findings` of it is not read.  roles: of the parameters of its cells.  rules: to ask.
+    Args: results: `findings` of it is not read.  roles: of the parameters of its cells.  paths: slow paths to look for.
           user_state: a slow state that the user's variables force, where they are known to.
           experiments: further runs, made to tell causes apart, the newest first.
           later: what laws predicted and was measured in another run.
     """
     evidence = Gathered(results, roles, user_state, experiments, later)
     made = (
-        _finding(evidence, rule, observation)
-        for rule in rules
-        for observation in rule.observe(evidence)
+        _finding(evidence, path, observation)
+        for path in paths
+        for observation in path.observe(evidence)
         if _is_reported(evidence, observation)
     )
     found = [one for one in made if one is not None]
-    stronger = {rule.code: rule.stronger for rule in rules}
-    return _without_crowded(merged(found, stronger), crowded(results.run.placements), rules)
+    stronger = {path.code: path.stronger for path in paths}
+    return _without_crowded(merged(found, stronger), crowded(results.run.placements), paths)
 
 
-def _finding(evidence: Gathered, rule: Rule, observation: Observation) -> Finding | None:
+def _finding(evidence: Gathered, path: SlowPath, observation: Observation) -> Finding | None:
     """None where an experiment showed that there is no slow path."""
-    support = with_side(rule, evidence, observation, rule.witnesses(evidence, observation))
-    against = contest(rule, evidence, observation, support)
+    support = with_side(path, evidence, observation, path.witnesses(evidence, observation))
+    against = contest(path, evidence, observation, support)
     if against.is_over:
         return None
     sides = _parameters(evidence, observation)
-    return build(rule, observation, support, _mpi(evidence, observation), sides, against)
+    return build(path, observation, support, _mpi(evidence, observation), sides, against)
 
 
 def _is_reported(evidence: Gathered, observation: Observation) -> bool:
@@ -85,12 +85,12 @@ def _mpi(evidence: Gathered, observation: Observation) -> MpiResult | None:
 
 
 def _without_crowded(
-    findings: Sequence[Finding], placements: Sequence[PlacementResult], rules: Sequence[Rule]
+    findings: Sequence[Finding], placements: Sequence[PlacementResult], paths: Sequence[SlowPath]
 ) -> list[Finding]:
     """Where ranks share a processor the times of messages are turns of the scheduler (0.65 us became 5.3 us, and a put
     under a lock 46 us): no other finding of such a placement can be judged, so each is folded into the one about it.
     """
-    spoilers = {(rule.code, rule.spoils) for rule in rules if rule.spoils}
+    spoilers = {(path.code, path.spoils) for path in paths if path.spoils}
     speaking = next((one for one in findings if (one.rule, one.about) in spoilers), None)
     if speaking is None:
         return list(findings)

@@ -25,11 +25,11 @@ from slowpath.core.results import (
     RemedyResult,
     Snippet,
 )
-from slowpath.findings.remedies.registry import remedies_for
-from slowpath.findings.remedies.remedy import Parameters, Remedy
-from slowpath.findings.remedies.snippet import snippet
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.remedy import Parameters, Remedy, fitting
 from slowpath.findings.rivals.judged import Contest, held_against, uncontested
-from slowpath.findings.rule import Observation, Rule, Support
+from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.snippet import snippet
 from slowpath.findings.tried import with_tried
 from slowpath.stats.laws.forecast_words import forecast_words, open_words
 from slowpath.stats.laws.found import Coefficient, FittedLaw, FittedPoint, Forecast, LawSource, formula_words
@@ -47,7 +47,7 @@ def finding_id(rule: str, observation: Observation) -> str:
 
 
 def build(
-    rule: Rule,
+    path: SlowPath,
     seen: Observation,
     support: Support,
     mpi: MpiResult | None,
@@ -62,9 +62,9 @@ def build(
           None: not known.
           against: the cause held against its rivals; it is explained only where none of them stands. None: it has none.
     """
-    against = against or uncontested(rule, seen)
-    has_law = not rule.needs_law or (seen.law is not None and seen.law.is_predicted)
-    explained = held_against(_explained(rule, seen, support), against, has_law=has_law)
+    against = against or uncontested(path, seen)
+    has_law = not path.needs_law or (seen.law is not None and seen.law.is_predicted)
+    explained = held_against(_explained(path, seen, support), against, has_law=has_law)
     shown = explained.state == "shown"
     legs = Legs(
         observed=Leg(state="shown", text="a difference beyond the minimum effect", evidence=_observed(seen)),
@@ -72,9 +72,9 @@ def build(
         proven=Leg(state="missing", text=UNTRIED, evidence=[]),
     )
     finding = Finding(
-        id=finding_id(rule.code, seen),
-        rule=rule.code,
-        title=against.title or rule.title,
+        id=finding_id(path.code, seen),
+        rule=path.code,
+        title=against.title or path.title,
         text=seen.text,
         about=seen.about,
         where=seen.place.words,
@@ -92,15 +92,15 @@ def build(
         legs=legs,
         missing=_missing(legs),
         cause=against.cause if shown else None,
-        hypotheses=[] if shown else _hypotheses(rule, seen, support, against),
+        hypotheses=[] if shown else _hypotheses(path, seen, support, against),
         contrasts=list(seen.contrasts),
         cells=list(seen.cells),
         slow_cells=list(seen.slow_cells),
         fast_cells=list(seen.fast_cells),
         merged=[],
         doubts=list(seen.doubts),
-        remedies=[] if against.title else _remedies(rule, seen, mpi, sides),
-        next=_next(rule, seen),
+        remedies=[] if against.title else _remedies(path, seen, mpi, sides),
+        next=_next(path, seen),
         axis=seen.axis,
         claim=against.claim if shown else None,
         rivals=list(against.rivals),
@@ -108,11 +108,11 @@ def build(
     return finding if against.title else with_tried(finding, seen.tried, with_trial)
 
 
-def _hypotheses(rule: Rule, seen: Observation, support: Support, against: Contest) -> list[str]:
+def _hypotheses(path: SlowPath, seen: Observation, support: Support, against: Contest) -> list[str]:
     """What it may be: the rival that was found to be true; where a witness is there, cause or rivals; else all."""
     if against.winner is not None:
         return [against.cause]
-    if support.state == "shown" and against.standing and (not rule.needs_law or (seen.law and seen.law.is_named)):
+    if support.state == "shown" and against.standing and (not path.needs_law or (seen.law and seen.law.is_named)):
         return [cause.rstrip(".") for cause in (against.cause, *(one.cause for one in against.standing))]
     return list(against.hypotheses)
 
@@ -191,10 +191,10 @@ def _observed(seen: Observation) -> list[str]:
     return [*seen.evidence, f"{word} {law.name}: {formula_words(law)}"]
 
 
-def _explained(rule: Rule, seen: Observation, support: Support) -> Leg:
+def _explained(path: SlowPath, seen: Observation, support: Support) -> Leg:
     """Law and witness, or which of the two is missing."""
     law, evidence = seen.law, list(support.evidence)
-    if support.state == "refuted" or not rule.needs_law or (law is not None and law.is_predicted):
+    if support.state == "refuted" or not path.needs_law or (law is not None and law.is_predicted):
         return Leg(state=support.state, text=support.text, evidence=evidence)
     why = _no_law(law)
     text = why if support.state == "shown" else f"{why}; {support.text}"
@@ -209,27 +209,27 @@ def _no_law(law: FittedLaw | None) -> str:
 
 
 def _remedies(
-    rule: Rule, seen: Observation, mpi: MpiResult | None, sides: tuple[Parameters, Parameters] | None
+    path: SlowPath, seen: Observation, mpi: MpiResult | None, sides: tuple[Parameters, Parameters] | None
 ) -> list[RemedyResult]:
     """Those of the table that fit the axis of the contrast and change the slow cell: first what sets or unsets the
     variables in which the two sides differ, then what leads to the fast side's own value, then what else may help, what
     takes spare cores last.
     """
     known = (mpi.name or "", mpi.version, mpi.transport) if mpi else ("", None, None)
-    table = remedies_for(rule.code, seen.axis, *known)
+    table = fitting(path.remedies, seen.axis, *known)
     if sides is not None:
         slow, fast = sides
-        fitting = [one for one in table if one.fits(slow)]
-        table = tuple(sorted(fitting, key=lambda one: (not one.leads(slow, fast), (one.cores_per_rank or 1) > 1)))
+        changing = [one for one in table if one.fits(slow)]
+        table = tuple(sorted(changing, key=lambda one: (not one.leads(slow, fast), (one.cores_per_rank or 1) > 1)))
     names = ", ".join(seen.exports or seen.unsets)
     own: list[Remedy] = []
     if seen.exports:
-        own = [Remedy(f"set {names}", f"Set {names}, as the fast side does.", (), _OWN, variables=seen.exports)]
+        own = [Remedy(f"set {names}", f"Set {names}, as the fast side does.", _OWN, variables=seen.exports)]
         table = tuple(one for one in table if not one.unset)
     elif seen.unsets:
         table = tuple(one for one in table if set(one.unset) <= set(seen.unsets))
         if not any(one.unset for one in table):
-            own = [Remedy(f"unset {names}", f"Unset {names}, which the slow side sets.", (), _OWN, unset=seen.unsets)]
+            own = [Remedy(f"unset {names}", f"Unset {names}, which the slow side sets.", _OWN, unset=seen.unsets)]
     return [_untried(remedy, mpi) for remedy in (*own, *table)]
 
 
@@ -246,13 +246,13 @@ def _untried(remedy: Remedy, mpi: MpiResult | None) -> RemedyResult:
     )
 
 
-def _next(rule: Rule, seen: Observation) -> list[str]:
+def _next(path: SlowPath, seen: Observation) -> list[str]:
     law = seen.law
     found = []
     if law is not None and law.separating:
         places = "; ".join(", ".join(f"{k}={v:.12g}" for k, v in place.items()) for place in law.separating)
         found.append(f"measure {places}, which tells the laws apart")
-    elif rule.needs_law and (law is None or law.name is None):
+    elif path.needs_law and (law is None or law.name is None):
         found.append(_NO_LAW)
     if law is not None:
         found += [

@@ -7,38 +7,36 @@ import re
 import textwrap
 from collections.abc import Sequence
 
-from slowpath.findings.remedies.registry import remedies_for
-from slowpath.findings.rivals.registry import rivals_of
-from slowpath.findings.rule import Rule
+from slowpath.findings.slow_path import SlowPath
 
 WIDTH = 100
 LINES = 24  # of a screen
 _LABEL = 14
 
 
-def _parts(rule: Rule) -> list[tuple[str, str]]:
+def _parts(path: SlowPath) -> list[tuple[str, str]]:
     """Heading and text, in the order in which one reads them."""
     parts = [
-        ("What it is", rule.what),
-        ("How it shows", rule.shows),
-        ("Why", rule.why),
-        ("How it is found", rule.needs),
-        ("How to fix", rule.remedy),
-        ("False alarms", rule.false_alarms),
-        ("Out of reach", rule.out_of_reach),
+        ("What it is", path.what),
+        ("How it shows", path.shows),
+        ("Why", path.why),
+        ("How it is found", path.needs),
+        ("How to fix", path.remedy),
+        ("False alarms", path.false_alarms),
+        ("Out of reach", path.out_of_reach),
     ]
     return [(heading, text) for heading, text in parts if text]
 
 
-def text_page(rule: Rule) -> str:
+def text_page(path: SlowPath) -> str:
     """At most 24 lines of 100 columns, without a newline at the end."""
-    lines = [f"{rule.code}  {rule.title}", ""]
-    for heading, text in _parts(rule):
+    lines = [f"{path.code}  {path.title}", ""]
+    for heading, text in _parts(path):
         lines += _entry(heading, text)
-    names = [remedy.name for remedy in remedies_for(rule.code)]
+    names = [remedy.name for remedy in path.remedies]
     if names:
         lines += _entry("Remedies", "; ".join(names), most=2)
-    lines += _entry("Sources", "; ".join(rule.sources))
+    lines += _entry("Sources", "; ".join(path.sources))
     return "\n".join(lines)
 
 
@@ -55,31 +53,31 @@ def _entry(heading: str, text: str, most: int | None = None) -> list[str]:
     )
 
 
-def table(rules: Sequence[Rule]) -> str:
+def table(paths: Sequence[SlowPath]) -> str:
     """One line a rule: its code and title."""
-    return "\n".join(f"{rule.code}  {rule.title}" for rule in rules)
+    return "\n".join(f"{path.code}  {path.title}" for path in paths)
 
 
-def markdown_page(rule: Rule) -> str:
+def markdown_page(path: SlowPath) -> str:
     """A rule as a page of docs/reference/rules."""
-    lines = [f"# {rule.code}: {rule.title}", "", f"*{rule.name}*", ""]
-    for heading, text in _parts(rule):
+    lines = [f"# {path.code}: {path.title}", "", f"*{path.name}*", ""]
+    for heading, text in _parts(path):
         lines += [f"## {heading}", "", text, ""]
-    lines += ["## What an explained finding says", "", rule.cause, ""]
-    if rule.hypotheses:
-        lines += ["Until it is explained it may be:", "", *(f"- {one}" for one in rule.hypotheses), ""]
-    lines += _rivals(rule)
-    if rule.stronger:
-        links = ", ".join(f"[{code}]({code}.md)" for code in rule.stronger)
+    lines += ["## What an explained finding says", "", path.cause, ""]
+    if path.hypotheses:
+        lines += ["Until it is explained it may be:", "", *(f"- {one}" for one in path.hypotheses), ""]
+    lines += _rivals(path)
+    if path.stronger:
+        links = ", ".join(f"[{code}]({code}.md)" for code in path.stronger)
         lines += [f"Where one of {links} holds for the same excess, this finding is merged into it.", ""]
     lines += ["[Remedies](../remedies.md) has the remedies for each library.", ""]
-    lines += ["## Sources", "", *(f"- {source}" for source in rule.sources), "", _MADE, ""]
+    lines += ["## Sources", "", *(f"- {source}" for source in path.sources), "", _MADE, ""]
     return _linked("\n".join(lines))
 
 
-def _rivals(rule: Rule) -> list[str]:
+def _rivals(path: SlowPath) -> list[str]:
     """What else would look the same, and what refutes it."""
-    kinds = rivals_of(rule.code)
+    kinds = path.rivals
     if not kinds:
         return []
     head = [
@@ -112,13 +110,13 @@ def _link(page: re.Match[str]) -> str:
 _MADE = "Generated from the rule by `slowpath explain --markdown DIR`."
 
 
-def index_page(rules: Sequence[Rule]) -> str:
+def index_page(paths: Sequence[SlowPath]) -> str:
     """The table of all rules, docs/reference/rules/README.md."""
-    rows = [f"| [{rule.code}]({rule.code}.md) | {rule.title} | {rule.remedy} |" for rule in rules]
+    rows = [f"| [{path.code}]({path.code}.md) | {path.title} | {path.remedy} |" for path in paths]
     head = ["# Rules", "", "What Slowpath can name. [Findings](../findings.md) says what a finding is.", ""]
     return _linked("\n".join([*head, "| code | slow path | remedy |", "|---|---|---|", *rows, "", _MADE, ""]))
 
 
-def markdown_files(rules: Sequence[Rule]) -> dict[str, str]:
+def markdown_files(paths: Sequence[SlowPath]) -> dict[str, str]:
     """File name -> text of everything in docs/reference/rules."""
-    return {f"{rule.code}.md": markdown_page(rule) for rule in rules} | {"README.md": index_page(rules)}
+    return {f"{path.code}.md": markdown_page(path) for path in paths} | {"README.md": index_page(paths)}

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Leg, RemedyResult, RemovedRatio
 from slowpath.core.units import share_words
-from slowpath.findings.rule import Tried
+from slowpath.findings.observation import Tried
 
 LEAST_REMOVED_RATIO = 0.5
 NO_EFFECT_RATIO = 0.1  # of the excess, at most: what removes less is no remedy

@@ -35,6 +35,25 @@ class Guideline:
     right: str = ""
 
 
+#: Collectives that are compared with equivalents, what programs call most first.
+COMPARED: Final = (
+    "allreduce",
+    "bcast",
+    "allgather",
+    "alltoall",
+    "reduce",
+    "reduce_scatter_block",
+    "gather",
+    "scatter",
+    "scan",
+    "exscan",
+    "allgatherv",
+    "alltoallv",
+    "gatherv",
+    "scatterv",
+    "reduce_scatter",
+)
+
 #: Each mock-up of engine/mockups but `nonblocking`, which is a value of `start`, by the source of its guideline.
 _MOCKUPS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "barrier": {_OF_THE_KIND: ("allreduce",), _ALGORITHM: ("dissemination",)},

@@ -14,9 +14,9 @@ from slowpath.core.errors import UsageError
 from slowpath.core.labels import readable_value
 from slowpath.core.plan import LIBRARIES, Cell, Contrast, Side
 from slowpath.experiments.registry import not_comparable
-from slowpath.findings.remedies.advice import find_advice
 from slowpath.plan.check import require_metric
 from slowpath.plan.tables import ContrastTable, scalars, wrong
+from slowpath.slowpaths.advice import find_advice
 
 PHASES = ("steady", "first")
 

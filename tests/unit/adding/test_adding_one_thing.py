@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.rule import Observation, Rule
+from slowpath.findings.observation import Observation
+from slowpath.findings.slow_path import SlowPath
 
 
 def observe(evidence: Evidence) -> Sequence[Observation]:
@@ -93,7 +94,7 @@ def test_a_rule_is_asked_and_has_its_page(copy: Path) -> None:
 
 def test_a_remedy_is_proposed_and_listed(copy: Path) -> None:
     ask = (
-        "from slowpath.findings.remedies.registry import remedies_for; print(*(r.name for r in remedies_for('SP011')))"
+        "
     )
     assert "sit down" in python(copy, "-c", ask)
     assert "| sit down |" in page(copy, "remedies.md")

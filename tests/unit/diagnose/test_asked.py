@@ -17,10 +17,9 @@ from slowpath.diagnose.ranks.survey import with_ranks
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.steps.survey import survey_text
 from slowpath.diagnose.trials.needs import CannotHelp, where_it_can_help
-from slowpath.findings.registry import RULES
-from slowpath.findings.remedies.registry import find
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.run.prepare import shipped_text
+from slowpath.slowpaths.registry import SLOW_PATHS, find_remedy
 
 OWN = [OwnSetting("UCX_TLS", "tcp")]
 PAIRS = survey_text(shipped_text("survey"), OWN, 2)
@@ -34,7 +33,7 @@ def groups(text: str) -> list[str]:
 
 def test_every_group_of_the_table_is_in_the_survey() -> None:
     assert {group for names in GROUPS.values() for group in names} <= set(groups(WHOLE))
-    assert set(GROUPS) <= {rule.code for rule in RULES}
+    assert set(GROUPS) <= {rule.code for rule in SLOW_PATHS}
 
 
 @pytest.mark.parametrize("word", ["SP013", "sp13", "13", "Protocol switch"])
@@ -85,7 +84,7 @@ def sides(bind: str) -> Sides:
 
 
 def test_a_progress_thread_needs_a_core_beside_each_rank() -> None:
-    remedy = find("asynchronous progress of MPICH")
+    remedy = find_remedy("asynchronous progress of MPICH")
     refused = where_it_can_help(sides("core"), remedy, 2, 3)
     assert isinstance(refused, CannotHelp)
     assert "2 ranks have 3 cores" in refused.why
@@ -97,6 +96,6 @@ def test_a_progress_thread_needs_a_core_beside_each_rank() -> None:
 
 
 def test_binding_needs_a_core_for_each_rank() -> None:
-    refused = where_it_can_help(sides("none"), find("bind to cores"), 2, 1)
+    refused = where_it_can_help(sides("none"), find_remedy("bind to cores"), 2, 1)
     assert isinstance(refused, CannotHelp)
     assert refused.why == "it needs a core for each rank: 2 ranks have 1 core here"

@@ -17,13 +17,13 @@ from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.steps.survey import survey_text
 from slowpath.diagnose.trials.design import Trial, design
 from slowpath.findings.evidence.evidence import WITHOUT_USER
-from slowpath.findings.remedies.registry import find
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode, shipped
 from slowpath.plan.cost import estimate
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
+from slowpath.slowpaths.registry import find_remedy
 from slowpath.stats.laws.found import Bracket
 
 Json = dict[str, Any]
@@ -73,7 +73,7 @@ def test_the_survey_looks_at_the_user_s_variables_and_at_gpus(description: Json)
 
 def test_a_trial_of_variables_holds_both_sides_twice_a_control_and_side_effects(description: Json) -> None:
     slow = cell(description, pattern="one_way", message_bytes="1048576", pages="small")
-    remedy = find("unset MPIR_CVAR_CH4_CMA_ENABLE (single copy off)")
+    remedy = find_remedy("unset MPIR_CVAR_CH4_CMA_ENABLE (single copy off)")
     found = design(sides(slow, OFF, slow, "environment"), remedy, frozenset(), 2)
     assert isinstance(found, Trial)
     plan = made(found.campaign, description)
@@ -91,7 +91,7 @@ def test_a_trial_of_variables_holds_both_sides_twice_a_control_and_side_effects(
 
 def test_the_user_s_own_variable_is_unset(description: Json) -> None:
     slow = cell(description, pattern="one_way", message_bytes="1048576")
-    remedy = find("unset MPIR_CVAR_CH4_CMA_ENABLE (single copy off)")
+    remedy = find_remedy("unset MPIR_CVAR_CH4_CMA_ENABLE (single copy off)")
     found = design(sides(slow, DEFAULT), remedy, frozenset({"MPIR_CVAR_CH4_CMA_ENABLE", "HOME"}), 2)
     assert isinstance(found, Trial)
     plan = made(found.campaign, description)
@@ -118,7 +118,7 @@ def test_the_user_s_own_variable_is_unset(description: Json) -> None:
 def test_a_trial_of_a_parameter_expands(
     description: Json, name: str, experiment: str, slow: dict[str, str], remedied: str
 ) -> None:
-    remedy = find(name)
+    remedy = find_remedy(name)
     metric = "one_way_s" if experiment == "p2p" else "time_per_put_s"
     of = Sides(
         cell(description, experiment, **slow),
@@ -138,7 +138,7 @@ def test_a_trial_of_a_parameter_expands(
 
 
 def trial_of(sides_: Sides, name: str, description: Json) -> tuple[Trial, Plan]:
-    found = design(sides_, find(name), frozenset(), 2)
+    found = design(sides_, find_remedy(name), frozenset(), 2)
     assert isinstance(found, Trial), found
     return found, made(found.campaign, description)
 
@@ -208,7 +208,7 @@ def test_messages_are_the_fast_side_of_puts(description: Json) -> None:
 def test_the_control_of_the_network_path_multiplies_and_sends_nothing(description: Json) -> None:
     network = Condition("network path", {"MPIR_CVAR_NO_LOCAL": "1"}, (), "bound", "core", "network_path")
     slow = cell(description, pattern="one_way", message_bytes="1048576")
-    found = design(sides(slow, network), find("unset MPIR_CVAR_NO_LOCAL UCX_TLS (network path)"), frozenset(), 2)
+    found = design(sides(slow, network), find_remedy("unset MPIR_CVAR_NO_LOCAL UCX_TLS (network path)"), frozenset(), 2)
     assert isinstance(found, Trial)
     control = next(c for c in made(found.campaign, description).contrasts if c.group == "negative control")
     assert control.metric == "multiply_s"
@@ -223,5 +223,6 @@ def test_a_refinement_expands(description: Json) -> None:
 
 def test_an_untried_remedy_says_why(description: Json) -> None:
     assert (
-        design(sides(cell(description), DEFAULT), find("keep buffers"), frozenset(), 2) == find("keep buffers").untried
+        design(sides(cell(description), DEFAULT), find_remedy("keep buffers"), frozenset(), 2)
+        == find_remedy("keep buffers").untried
     )

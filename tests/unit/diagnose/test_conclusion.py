@@ -20,8 +20,8 @@ from slowpath.experiments.registry import ROLES
 from slowpath.findings.evidence.evidence import WITHOUT_USER
 from slowpath.findings.evidence.user_state import UserState
 from slowpath.findings.gather.gather import Gathered
-from slowpath.findings.remedies.registry import find
 from slowpath.mpi.forced import Forced
+from slowpath.slowpaths.registry import find_remedy
 
 
 def counted(system_s: float, operations: int, calls: dict[str, CallCounts] | None = None) -> Results:
@@ -80,7 +80,7 @@ def test_a_trial_of_a_remedy_that_is_not_listed_brings_its_lines_to_copy(survey:
     ]
     tried = conclude(steps, []).findings[0].remedies[0]
     assert tried.verdict == "partial"
-    assert tried.text == find("bind to cores").text
+    assert tried.text == find_remedy("bind to cores").text
     assert tried.snippet.shell == "mpiexec -bind-to core"
     cma = AttributeTask(
         finding=start.id, variable="X", effect="e", value_bytes=5, value_source="MPI_T", moved_bytes=7, limit_bytes=4,

@@ -17,15 +17,15 @@ from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.trials.design import design
 from slowpath.diagnose.trials.replaced import replaceable
 from slowpath.diagnose.trials.replaced_calls import replaced_words
-from slowpath.findings.remedies.registry import find
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
+from slowpath.slowpaths.registry import find_remedy
 
 Json = dict[str, Any]
 PRELOAD = Path("/cache/libslowpath-coll.so")
-REMEDY = find("replaced collective")
+REMEDY = find_remedy("replaced collective")
 DEFAULT = Condition("default", {}, (), "bound", "core")
 
 
@@ -93,7 +93,7 @@ def test_without_the_preload_or_on_another_axis_it_stays_untried(description: Js
     at = sides(description)
     assert replaceable(REMEDY, at, "mpich-5.0.2", 2, None) is REMEDY
     assert replaceable(REMEDY, replace(at, fast=None), "mpich-5.0.2", 2, PRELOAD) is REMEDY
-    other = find("keep communicators")
+    other = find_remedy("keep communicators")
     assert replaceable(other, at, "mpich-5.0.2", 2, PRELOAD) is other
 
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import pytest
 
 from slowpath.core.resources import data_folder
-from slowpath.findings.remedies.registry import REMEDIES
 from slowpath.mpi.code_variables import CODE_VARIABLES, reader_of, why_code
 from slowpath.mpi.library_launchers import LIBRARY_LAUNCHERS
 from slowpath.mpi.settings import SETTINGS
 from slowpath.mpi.switches import SWITCHES
 from slowpath.mpi.tunings import TUNINGS
+from slowpath.slowpaths.registry import REMEDIES
 
 
 def own() -> Iterator[tuple[str, str]]:

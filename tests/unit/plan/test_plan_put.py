@@ -11,11 +11,11 @@ import pytest
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Plan
 from slowpath.experiments.put.experiment import PUT as PUT_EXPERIMENT
-from slowpath.findings.remedies.advice import advice_text
 from slowpath.plan.campaign import load
 from slowpath.plan.cost import estimate
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
+from slowpath.slowpaths.advice import advice_text
 
 PUT = '[[cells]]\nname = "c"\nexperiment = "put"\n[cells.parameters]\n'
 

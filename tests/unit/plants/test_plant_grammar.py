@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from slowpath.findings.registry import RULES
+from slowpath.slowpaths.registry import SLOW_PATHS
 from slowpath.studies.plants.claims import DEPENDS
 from slowpath.studies.plants.classes import CLASSES, PAIRED, find, pair
 from slowpath.studies.plants.grammar import Clause, Condition, page_of
@@ -91,4 +91,4 @@ def test_a_pair_is_two_classes_at_once() -> None:
 def test_of_every_rule_it_is_known_what_it_says_that_time_depends_on() -> None:
     """A finding of another rule would be the plant's, or not, whatever it says."""
     of_the_machine = {"SP025"}  # far above the floor: of nothing in particular
-    assert {rule.code for rule in RULES} - of_the_machine <= set(DEPENDS)
+    assert {rule.code for rule in SLOW_PATHS} - of_the_machine <= set(DEPENDS)

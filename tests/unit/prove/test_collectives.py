@@ -13,7 +13,7 @@ from slowpath.core.watch_results import CollectiveClass, WatchResults
 from slowpath.diagnose.prove.candidate import MpiFacts
 from slowpath.diagnose.prove.collectives import FILE, tuning_rows, with_tuning
 from slowpath.diagnose.prove.witness import of_collectives_report
-from slowpath.findings.remedies.programs import find_program_remedy
+from slowpath.slowpaths.registry import find_program_remedy
 from support.watch_results import results
 
 MPICH = MpiFacts("mpich", "5.0.2")

@@ -6,9 +6,13 @@ from __future__ import annotations
 import pytest
 
 from slowpath.core.errors import UsageError
-from slowpath.findings.registry import RULES
-from slowpath.findings.remedies.programs import PROGRAM_REMEDIES, find_program_remedy, program_remedies_for
-from slowpath.findings.remedies.registry import REMEDIES
+from slowpath.slowpaths.registry import (
+    PROGRAM_REMEDIES,
+    REMEDIES,
+    SLOW_PATHS,
+    find_program_remedy,
+    program_remedies_for,
+)
 
 
 def test_keys_are_unique_and_can_be_typed() -> None:
@@ -19,7 +23,7 @@ def test_keys_are_unique_and_can_be_typed() -> None:
 
 
 def test_rules_and_remedies_that_it_names_exist() -> None:
-    codes, names = {rule.code for rule in RULES}, {remedy.name for remedy in REMEDIES}
+    codes, names = {rule.code for rule in SLOW_PATHS}, {remedy.name for remedy in REMEDIES}
     for one in PROGRAM_REMEDIES:
         assert set(one.rules) <= codes, one.key
         assert set(one.table) <= names, one.key
@@ -27,7 +31,7 @@ def test_rules_and_remedies_that_it_names_exist() -> None:
 
 @pytest.mark.parametrize("one", PROGRAM_REMEDIES, ids=lambda one: one.key)
 def test_each_changes_something_somewhere(one: object) -> None:
-    from slowpath.findings.remedies.programs import ProgramRemedy
+    from slowpath.findings.program_remedy import ProgramRemedy
 
     assert isinstance(one, ProgramRemedy)
     assert one.variables or one.preload or one.bind or any(way.variables for way in one.ways)

@@ -16,11 +16,11 @@ from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.trials.design import AGAIN, CONTROL, Trial, design
 from slowpath.diagnose.trials.fast_side import EFFECT, FAST
 from slowpath.diagnose.trials.verdict import judge_trial
-from slowpath.findings.remedies.registry import find
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
+from slowpath.slowpaths.registry import find_remedy
 
 Json = dict[str, Any]
 DESCRIPTION: Json = json.loads((Path(__file__).parents[3] / "schema" / "engine.json").read_text())
@@ -32,7 +32,7 @@ def planned(name: str, metric: str, **changed: str) -> tuple[Trial, Plan]:
     entry = next(one for one in DESCRIPTION["experiments"] if one["name"] == "p2p")
     parameters = {one["name"]: one["default"] for one in entry["parameters"]} | changed
     sides = Sides(cell(0, parameters), UNBOUND, None, None, None, metric, "steady", "steady")
-    found = design(sides, find(name), frozenset(), 2)
+    found = design(sides, find_remedy(name), frozenset(), 2)
     assert isinstance(found, Trial), found
     return found, expand(decode(found.campaign.text.encode(), "made.toml"), DESCRIPTION, MPICH, 1)
 

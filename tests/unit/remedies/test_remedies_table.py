@@ -4,24 +4,24 @@
 from __future__ import annotations
 
 import pytest
+from slowpath.findings.remedies.memory import HUGE_PAGE_BYTES
 
 from slowpath.core.errors import UsageError
-from slowpath.findings.remedies.memory import HUGE_PAGE_BYTES
-from slowpath.findings.remedies.registry import REMEDIES, find, remedies_for
-from slowpath.findings.remedies.remedy import Remedy
-from slowpath.findings.remedies.snippet import for_programs, modulefile_lines, shell_lines, snippet
+from slowpath.findings.remedy import Remedy
+from slowpath.findings.snippet import for_programs, modulefile_lines, shell_lines, snippet
 from slowpath.mpi.forced import forced_states, forces
 from slowpath.mpi.settings import SETTINGS
 from slowpath.mpi.switches import SWITCHES, variable_named
 from slowpath.mpi.tunings import TUNINGS
+from slowpath.slowpaths.registry import REMEDIES, find_remedy, remedies_for
 
 
 def test_names_are_unique_and_found() -> None:
     names = [remedy.name for remedy in REMEDIES]
     assert len(set(names)) == len(names)
-    assert all(find(name).name == name for name in names)
+    assert all(find_remedy(name).name == name for name in names)
     with pytest.raises(UsageError, match="there is no remedy 'prayer'"):
-        find("prayer")
+        find_remedy("prayer")
 
 
 @pytest.mark.parametrize("remedy", REMEDIES, ids=lambda one: one.name)
@@ -90,13 +90,13 @@ def test_a_remedy_fits_the_axis_of_the_contrast_only(rule: str, axis: str, names
     ],
 )
 def test_a_remedy_that_changes_nothing_in_the_slow_cell_is_none(name: str, slow: dict[str, str], fits: bool) -> None:
-    assert find(name).fits(slow) is fits
+    assert find_remedy(name).fits(slow) is fits
 
 
 def test_what_leads_to_the_fast_side_is_known() -> None:
     slow, fast = ({"window_info": value, "synchronise": "fence"} for value in ("default", "no_locks"))
-    assert find("no locks").leads(slow, fast)
-    assert not find("complete puts at once").leads(slow, fast)
+    assert find_remedy("no locks").leads(slow, fast)
+    assert not find_remedy("complete puts at once").leads(slow, fast)
 
 
 @pytest.mark.parametrize("remedy", REMEDIES, ids=lambda one: one.name)
@@ -108,7 +108,7 @@ def test_each_has_words_that_stand_after_use(remedy: Remedy) -> None:
 
 def test_every_tuning_is_a_remedy_for_the_same_libraries() -> None:
     for row in TUNINGS:
-        remedy = find(row.name)
+        remedy = find_remedy(row.name)
         assert (remedy.applies, remedy.variables, remedy.sources) == (row.applies, row.variables, (row.source,))
 
 
@@ -155,8 +155,8 @@ def test_lines_to_copy_are_quoted() -> None:
     assert shell_lines({"A": "x y"}, ("B",)) == "unset B\nexport A='x y'"
     assert modulefile_lines({"A": 'say "x"'}, ("B",)) == 'unsetenv("B")\nsetenv("A", "say \\"x\\"")'
     assert shell_lines({}, ()) is None
-    assert snippet(find("bind to cores"), "openmpi")["shell"] == "mpiexec --bind-to core"
-    assert snippet(find("huge pages"))["code"]
+    assert snippet(find_remedy("bind to cores"), "openmpi")["shell"] == "mpiexec --bind-to core"
+    assert snippet(find_remedy("huge pages"))["code"]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_lines_to_copy_are_quoted() -> None:
     [("message", "4096", 2 * HUGE_PAGE_BYTES), ("8388608", "1", 5 * HUGE_PAGE_BYTES), ("8388608", "0", None)],
 )
 def test_padding_reaches_the_next_multiple(buffer: str, extra: str, padded: int | None) -> None:
-    change = find("pad to 2 MiB").change
+    change = find_remedy("pad to 2 MiB").change
     assert change is not None
     parameters = {"message_bytes": str(HUGE_PAGE_BYTES), "buffer_bytes": buffer, "overalloc_bytes": extra}
     made = change(parameters)
@@ -177,12 +177,12 @@ def test_padding_reaches_the_next_multiple(buffer: str, extra: str, padded: int 
 
 
 def test_a_change_that_is_there_already_or_has_no_parameter_is_none() -> None:
-    change = find("huge pages").change
+    change = find_remedy("huge pages").change
     assert change is not None
     assert change({"pages": "huge"}) is None
     assert change({}) is None
     assert change({"pages": "small", "memory": "host"}) == {"pages": "huge", "memory": "host"}
-    pack = find("contiguous data").change
+    pack = find_remedy("contiguous data").change
     assert pack is not None
     assert pack({"pack": "none", "datatype": "contiguous"}) is None
     assert pack({"pack": "none", "datatype": "vector"}) == {"pack": "mpi_pack", "datatype": "vector"}
@@ -201,7 +201,7 @@ def test_switches_know_what_holds_now() -> None:
 
 def test_no_line_to_copy_sets_what_the_engine_alone_reads() -> None:
     """A program asks for its thread level in its code: the variable toggles it in Slowpath's own trials."""
-    lines = snippet(find("thread level funneled"))
+    lines = snippet(find_remedy("thread level funneled"))
     assert (lines["shell"], lines["modulefile"]) == (None, None)
     assert for_programs({"SLOWPATH_THREAD_LEVEL": "multiple", "UCX_TLS": "tcp"}) == {"UCX_TLS": "tcp"}
     assert "MPI_THREAD_FUNNELED" in str(lines["code"])

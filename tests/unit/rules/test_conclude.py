@@ -13,8 +13,8 @@ from slowpath.core.errors import UsageError
 from slowpath.core.results import ContrastResult, Finding, Line, RemovedRatio
 from slowpath.findings.conclude import Offer, conclude
 from slowpath.findings.order import by_cost
-from slowpath.findings.remedies.advice import ADVICE, advice_text, find_advice
 from slowpath.findings.tally import RunFacts
+from slowpath.slowpaths.advice import ADVICE, advice_text, find_advice
 from support.results import a_cell, a_contrast, a_finding, a_line, a_remedy, a_side
 
 

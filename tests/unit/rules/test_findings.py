@@ -16,8 +16,8 @@ from slowpath.findings.evaluate import findings
 from slowpath.findings.evidence.evidence import Place
 from slowpath.findings.finding import build, with_trial
 from slowpath.findings.gather.contrasts import slowdown
-from slowpath.findings.registry import RULES, find
-from slowpath.findings.rule import Observation, Support
+from slowpath.findings.observation import Observation, Support
+from slowpath.slowpaths.registry import SLOW_PATHS, find
 
 
 def planted(code: str, seed: int = 1) -> Planted:
@@ -287,10 +287,10 @@ def test_only_a_trial_proves() -> None:
 
 
 def test_every_code_is_there_once_and_stronger_rules_exist() -> None:
-    codes = [rule.code for rule in RULES]
+    codes = [rule.code for rule in SLOW_PATHS]
     assert codes == sorted(set(codes))
     assert all(re.fullmatch(r"SP\d{3}", code) for code in codes)
-    assert all(set(rule.stronger) <= set(codes) for rule in RULES)
+    assert all(set(rule.stronger) <= set(codes) for rule in SLOW_PATHS)
 
 
 def test_an_interval_that_reaches_into_the_minimum_effect_is_none() -> None:

@@ -11,7 +11,7 @@ from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.evaluate import findings
 from slowpath.findings.gather.untouched import with_touched_twin
-from slowpath.findings.remedies.registry import find
+from slowpath.slowpaths.registry import find_remedy
 
 LENGTHS = (64 * KIB, 256 * KIB, 512 * KIB, MIB, 4 * MIB)
 FAULT_S = 5e-7
@@ -84,8 +84,8 @@ def test_its_remedies_are_those_of_its_cause_and_the_first_two_can_be_tried() ->
     remedies = [one.name for one in named(measured("write", "write:none"))["SP012"][0].remedies]
     assert set(remedies) == {"touch buffers first", "reuse touched buffers", "keep freed memory", "huge pages"}
     for name in ("touch buffers first", "huge pages"):
-        assert find(name).untried is None
-        assert find(name).control is not None
+        assert find_remedy(name).untried is None
+        assert find_remedy(name).control is not None
     slow = {"touch": "write:none", "pages": "default"}
-    assert find("touch buffers first").change(slow) == {"touch": "write", "pages": "default"}
-    assert find("touch buffers first").change({"touch": "write"}) is None
+    assert find_remedy("touch buffers first").change(slow) == {"touch": "write", "pages": "default"}
+    assert find_remedy("touch buffers first").change({"touch": "write"}) is None

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import slowpath
-from slowpath.findings.registry import CATALOGUE
 
 SOURCE = Path(slowpath.__file__).parent.parent
 RULES = sorted((SOURCE / "slowpath" / "findings" / "catalogue").glob("sp*.py"))

@@ -9,13 +9,12 @@ import pytest
 
 from slowpath.core.errors import UsageError
 from slowpath.findings.page import LINES, WIDTH, markdown_files, text_page
-from slowpath.findings.registry import RULES, find
-from slowpath.findings.rule import Rule
+from slowpath.slowpaths.registry import SLOW_PATHS, find
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference" / "rules"
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", SLOW_PATHS, ids=lambda rule: rule.code)
 def test_a_rule_fits_one_screen(rule: Rule) -> None:
     lines = text_page(rule).splitlines()
     assert len(lines) <= LINES
@@ -25,7 +24,7 @@ def test_a_rule_fits_one_screen(rule: Rule) -> None:
 
 
 def test_the_pages_in_docs_are_current() -> None:
-    pages = markdown_files(RULES)
+    pages = markdown_files(SLOW_PATHS)
     there = {path.name: path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")}
     assert there == pages, "run: slowpath explain --markdown docs/reference/rules"
 

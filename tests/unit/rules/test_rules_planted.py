@@ -15,13 +15,13 @@ from plants import COSTS, HALF, PLANTS, environments, messages, repeat_gate, win
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.evaluate import findings
-from slowpath.findings.registry import RULES
+from slowpath.slowpaths.registry import SLOW_PATHS
 from slowpath.studies.plants.baseline import Baseline
 from slowpath.studies.plants.grammar import Clause, Condition
 from slowpath.studies.plants.plant import Measured, Plant
 from slowpath.studies.plants.score import score
 
-CODES = [rule.code for rule in RULES]
+CODES = [rule.code for rule in SLOW_PATHS]
 SEEDS = (1, 2, 3)
 COUNTED = ("rounds",)  # no time was taken
 

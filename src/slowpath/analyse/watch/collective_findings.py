@@ -13,7 +13,7 @@ from slowpath.analyse.watch.prices import LEAST_SHARE
 from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.units import format_time, ratio_words
 from slowpath.core.watch_results import CallSite, MessageClass, Price, WatchFinding
-from slowpath.findings.registry import find
+from slowpath.slowpaths.registry import find
 
 RULE: Final = "SP036"
 PROVE: Final = "--remedy collectives"

@@ -15,11 +15,10 @@ from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.result import Interval
 from slowpath.core.units import format_bytes, format_time, listed, ratio_words
 from slowpath.core.watch_results import CallSite, MessageClass, RankTime, WatchFinding
-from slowpath.findings.registry import find
-from slowpath.findings.remedies.programs import ProgramRemedy, program_remedies_for
-from slowpath.findings.remedies.registry import remedies_for
-from slowpath.findings.remedies.remedy import Remedy
-from slowpath.findings.remedies.snippet import snippet
+from slowpath.findings.program_remedy import ProgramRemedy
+from slowpath.findings.remedy import Remedy
+from slowpath.findings.snippet import snippet
+from slowpath.slowpaths.registry import find, program_remedies_for, remedies_for
 
 MOST_UNEXPLAINED: Final = 0.25  # of the ranks' time in MPI; above it, nothing is claimed from prices
 MOST_SITES: Final = 8

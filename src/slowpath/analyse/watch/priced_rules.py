@@ -9,8 +9,8 @@ from typing import Final, Literal
 
 from slowpath.analyse.watch.loads import HUGE_PAGE_BYTES, Load, Parameters, kind_of
 from slowpath.core.watch_results import MessageClass
-from slowpath.findings.remedies.registry import find
-from slowpath.findings.remedies.remedy import Change, Remedy, set_to
+from slowpath.findings.remedy import Change, Remedy, set_to
+from slowpath.slowpaths.registry import find_remedy
 
 HOST: Final = frozenset({"heap", "mapping", "stack", "static data"})
 MALLOC: Final = frozenset({"heap", "mapping"})
@@ -111,7 +111,7 @@ class PricedRule:
     @property
     def table_remedy(self) -> Remedy | None:
         """As the table of remedies has it."""
-        return find(self.remedy) if self.remedy else None
+        return find_remedy(self.remedy) if self.remedy else None
 
     def remedied(self, parameters: Parameters) -> Parameters | None:
         """The cell without the fault; None: the parameters have no such fault."""

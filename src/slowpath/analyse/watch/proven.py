@@ -12,7 +12,7 @@ from slowpath.analyse.watch.verdict import verdict_of
 from slowpath.core.finding_results import RemedyResult
 from slowpath.core.watch_proof import Proof
 from slowpath.core.watch_results import WatchFinding, WatchResults
-from slowpath.findings.remedies.programs import PROGRAM_REMEDIES
+from slowpath.slowpaths.registry import PROGRAM_REMEDIES
 
 Status = Literal["priced", "proven", "no effect", "undecided"]
 # Of a verdict that says nothing of the remedy (a run failed, the setting was not taken) the finding is as it was.

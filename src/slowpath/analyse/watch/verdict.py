@@ -11,8 +11,7 @@ from slowpath.analyse.watch.prices import NOT_MEASURED
 from slowpath.core.result import Interval
 from slowpath.core.units import format_interval, format_ratio, format_time, listed
 from slowpath.core.watch_results import Wait, WaitKind, WatchFinding, WatchResults
-from slowpath.findings.registry import find
-from slowpath.findings.remedies.programs import PROGRAM_REMEDIES
+from slowpath.slowpaths.registry import PROGRAM_REMEDIES, find
 
 MOST_WAITS: Final = 3
 MOST_UNSEEN: Final = 4

@@ -19,7 +19,7 @@ from slowpath.diagnose.sides import Condition, condition
 from slowpath.diagnose.state import State
 from slowpath.diagnose.tasks import TrialTask
 from slowpath.diagnose.trials.fast_side import EFFECT
-from slowpath.findings.remedies.registry import REMEDIES
+from slowpath.slowpaths.registry import REMEDIES
 
 JOB_AXES = ("environment", "placement")
 MOST_ADDED = 2  # parameters of the program; each doubles the cells

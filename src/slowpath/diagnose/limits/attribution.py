@@ -12,11 +12,12 @@ from msgspec.structs import replace
 from slowpath.core.results import Claim, Finding, Leg, LimitBracket, RemedyResult, Results, Snippet
 from slowpath.diagnose.limits.break_point import Narrowed, Times, narrow, times_of
 from slowpath.diagnose.tasks import AttributeTask
-from slowpath.findings.evidence.switch_words import between_words, switch_words
-from slowpath.findings.remedies.remedy import Remedy
-from slowpath.findings.remedies.snippet import modulefile_lines, shell_lines
-from slowpath.findings.remedies.variables import EAGER
+from slowpath.findings.controls import EAGER
+from slowpath.findings.remedy import Remedy
+from slowpath.findings.slow_path import SwitchTimes
+from slowpath.findings.snippet import modulefile_lines, shell_lines
 from slowpath.mpi.applies import AppliesTo
+from slowpath.slowpaths.registry import known
 from slowpath.stats.laws.found import Bracket
 
 NEAR = (-64, -16, -4, -2, -1, 0, 1, 2, 4, 16, 64)  # bytes from the expected place at which it is measured
@@ -89,14 +90,7 @@ class Attribution:
             finding,
             id=f"{finding.rule}:{digest}",
             about=f"{finding.about}, {task.variable}",
-            text=switch_words(
-                between_words(task.limit_bytes, task.limit_bytes + 1),
-                task.metric,
-                f"{slow_s / fast_s:.2f}x",
-                self.before_s,
-                self.after_s,
-            )
-            + ".",
+            text=self._switch_text(finding, f"{slow_s / fast_s:.2f}x"),
             ratio=slow_s / fast_s,
             interval=None,
             excess_s=slow_s - fast_s,
@@ -106,6 +100,20 @@ class Attribution:
         return Attribution(
             replace(task, is_main_limit=True), self.moved, self.text, self.before_s, self.after_s
         ).applied(alone)
+
+    def _switch_text(self, finding: Finding, ratio: str) -> str:
+        path = known(finding.rule)
+        if path is None or path.switch_text is None:
+            return finding.text
+        times = SwitchTimes(
+            above=self.task.limit_bytes,
+            up_to=self.task.limit_bytes + 1,
+            metric=self.task.metric,
+            ratio=ratio,
+            before_s=self.before_s,
+            after_s=self.after_s,
+        )
+        return f"{path.switch_text(times)}."
 
     def _at_limit(self, finding: Finding) -> Finding:
         """The limit carries what moved it, and what was seen with each variable that was set to another value."""
@@ -230,7 +238,6 @@ def remedies_of(task: AttributeTask, library: str | None) -> list[Remedy]:
     moved = Remedy(
         name=f"set {joined}",
         text=f"Set {values}: {task.effect}.",
-        rules=("SP013",),
         axes=("environment",),
         control=EAGER,
         side_effects=SIDE_EFFECTS,
@@ -242,7 +249,6 @@ def remedies_of(task: AttributeTask, library: str | None) -> list[Remedy]:
     unset = Remedy(
         name=f"unset {name}",
         text=f"Unset {name}, which is {task.value_bytes} in your environment: {task.effect}.",
-        rules=("SP013",),
         axes=("environment",),
         control=EAGER,
         side_effects=SIDE_EFFECTS,

@@ -13,12 +13,12 @@ from slowpath.core.results import Finding
 from slowpath.core.units import format_bytes
 from slowpath.diagnose.limits.break_point import Times
 from slowpath.findings.evidence.evidence import Ratio
-from slowpath.findings.evidence.switch_words import between_words, switch_words
 from slowpath.findings.evidence.words import ratio_words
 from slowpath.findings.gather.contrasts import ratio_of
+from slowpath.findings.slow_path import SwitchTimes
+from slowpath.slowpaths.registry import codes_refined_by, known
 from slowpath.stats.inputs import Floats
 
-RULE = "SP013"
 BESIDE = 3  # lengths on either side of which a launch's time is the median
 _FEWEST_LAUNCHES = 3
 
@@ -34,7 +34,8 @@ def beside(times: Times, above: float, up_to: float) -> tuple[Floats, Floats]:
 
 def at_refined_switch(finding: Finding, times: Times) -> Finding:
     """Its factor, interval, excess and sentence, measured next to the switch; another finding as it is."""
-    if finding.rule != RULE or finding.law is None:
+    path = known(finding.rule)
+    if path is None or path.switch_text is None or finding.law is None:
         return finding
     limit = finding.law.brackets[0]
     before_s, after_s = beside(times, limit.above, limit.up_to)
@@ -44,7 +45,16 @@ def at_refined_switch(finding: Finding, times: Times) -> Finding:
     slow_s, fast_s = (after_s, before_s) if rising else (before_s, after_s)
     ratio: Ratio = ratio_of(slow_s, fast_s, 0.0)
     low_s, high_s = float(np.median(before_s)), float(np.median(after_s))
-    said = switch_words(between_words(limit.above, limit.up_to), finding.metric, ratio_words(ratio), low_s, high_s)
+    said = path.switch_text(
+        SwitchTimes(
+            above=limit.above,
+            up_to=limit.up_to,
+            metric=finding.metric,
+            ratio=ratio_words(ratio),
+            before_s=low_s,
+            after_s=high_s,
+        )
+    )
     was = " and ".join(format_bytes(int(one)) for one in limit.first_seen or ())
     first = f". It was first seen between {was}, before it was refined" if was else ""
     return replace(
@@ -58,7 +68,7 @@ def at_refined_switch(finding: Finding, times: Times) -> Finding:
 
 def without_switch(finding: Finding) -> Finding:
     """A finding about a switch that does not show where more lengths are measured; another finding as it is."""
-    if finding.rule != RULE:
+    if finding.rule not in codes_refined_by("switch"):
         return finding
     seen = "More lengths, measured in between, show no switch: the time grows there and need not jump."
     return replace(finding, text=f"{finding.text} {seen}", doubts=[*finding.doubts, seen])

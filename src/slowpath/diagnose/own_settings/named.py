@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Leg, RemedyResult, Snippet
-from slowpath.diagnose.user_states import FORCED_RULES
-from slowpath.findings.catalogue.sp035_own_settings import RULE
-from slowpath.findings.remedies.remedy import Remedy
-from slowpath.findings.remedies.snippet import modulefile_lines, shell_lines
-from slowpath.findings.remedies.variables import ALONE
+from slowpath.diagnose.user_states import FORCED_STATES
+from slowpath.findings.controls import ALONE
+from slowpath.findings.remedy import Remedy
+from slowpath.findings.snippet import modulefile_lines, shell_lines
 from slowpath.mpi.applies import AppliesTo
 from slowpath.mpi.forced import Forced
 from slowpath.mpi.own_settings import OwnSetting, without
+from slowpath.slowpaths.registry import codes_refined_by
 
 AND, OR = " and ", " or "
 _UNSET = "unset "
@@ -26,7 +26,7 @@ Sets = Sequence[Sequence[OwnSetting]]  # any one of them will do
 
 def only_one(finding: Finding, setting: OwnSetting) -> Finding:
     """A finding about settings where there is one; another finding as it is."""
-    if finding.rule != RULE.code:
+    if finding.rule not in codes_refined_by("settings"):
         return finding
     return named(finding, [[setting]], [f"{setting.words} is the only setting that was taken away"])
 
@@ -45,7 +45,7 @@ def named(finding: Finding, sets: Sets, evidence: Sequence[str], own_id: bool = 
     digest = hashlib.sha256(f"{finding.id}\n{names}".encode()).hexdigest()[:8]
     return replace(
         finding,
-        id=finding.id if own_id else f"{RULE.code}:{digest}",
+        id=finding.id if own_id else f"{finding.rule}:{digest}",
         text=finding.text.replace("with your settings", f"with {words}", 1),
         status="explained",
         cause=cause,
@@ -95,7 +95,7 @@ def remedies_of(finding: Finding, settings: Sequence[OwnSetting]) -> list[Remedy
 
     Args: settings: all that can be taken away.
     """
-    if finding.rule != RULE.code:
+    if finding.rule not in codes_refined_by("settings"):
         return []
     by_name = {one.name: one for one in settings}
     found = []
@@ -108,7 +108,6 @@ def remedies_of(finding: Finding, settings: Sequence[OwnSetting]) -> list[Remedy
             Remedy(
                 name=listed.name,
                 text=listed.text,
-                rules=(RULE.code,),
                 axes=("environment",),
                 control=ALONE,
                 side_effects=tuple(one for one in listed.side_effects if isinstance(one, str)),
@@ -131,7 +130,7 @@ def without_twins(findings: Sequence[Finding], forced: Sequence[Forced]) -> list
     """Findings less those about settings that another rule names already, by the state that they force."""
     kept = list(findings)
     for one in findings:
-        names = responsible(one) if one.rule == RULE.code else set[str]()
+        names = responsible(one) if one.rule in codes_refined_by("settings") else set[str]()
         twin = next((other for other in kept if names and names <= _forcing(other, forced)), None)
         if twin is not None:
             kept = [_with(other, one) if other is twin else other for other in kept if other is not one]
@@ -141,7 +140,7 @@ def without_twins(findings: Sequence[Finding], forced: Sequence[Forced]) -> list
 def _forcing(finding: Finding, forced: Sequence[Forced]) -> set[str]:
     if not finding.affects_default:
         return set()
-    return {one.name for one in forced if FORCED_RULES.get(finding.rule) == one.state}
+    return {one.name for one in forced if FORCED_STATES.get(finding.rule) == one.state}
 
 
 def _with(finding: Finding, twin: Finding) -> Finding:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowpath.core.errors import UsageError
-from slowpath.findings.remedies.programs import TUNABLES, Need, ProgramRemedy, Witness
+from slowpath.findings.program_remedy import TUNABLES, Need, ProgramRemedy, Witness
 from slowpath.mpi.applies import version_tuple
 from slowpath.mpi.launchers import launcher_named
 from slowpath.run.watch.environment import PRELOAD, with_preloaded, with_variables
+from slowpath.slowpaths.registry import codes_helped_by
 
 _THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _RESERVED = Path("/proc/sys/vm/nr_hugepages")
@@ -77,7 +78,8 @@ def candidate(
     variables = {**variables, **handed.variables}
     if all(environ.get(name) == value for name, value in variables.items()) and handed.argv == tuple(command):
         return "it is set already"
-    return Candidate(remedy.key, remedy.text, remedy.rules, handed.argv, variables, (), remedy.witness, remedy.table)
+    rules = codes_helped_by(remedy)
+    return Candidate(remedy.key, remedy.text, rules, handed.argv, variables, (), remedy.witness, remedy.table)
 
 
 def of_user(

@@ -10,12 +10,8 @@ from pathlib import Path
 from slowpath.core.errors import UsageError
 from slowpath.core.watch_results import WatchFinding
 from slowpath.diagnose.prove.candidate import Candidate, MpiFacts, candidate
-from slowpath.findings.remedies.programs import (
-    PROGRAM_REMEDIES,
-    ProgramRemedy,
-    find_program_remedy,
-    program_remedies_for,
-)
+from slowpath.findings.program_remedy import ProgramRemedy
+from slowpath.slowpaths.registry import PROGRAM_REMEDIES, find_program_remedy, program_remedies_for
 
 ALL = "all"
 

@@ -16,7 +16,7 @@ from slowpath.core.errors import UsageError
 from slowpath.core.files import write_atomically
 from slowpath.core.watch_results import CollectiveClass, WatchResults
 from slowpath.diagnose.prove.candidate import MpiFacts
-from slowpath.findings.remedies.programs import COLLECTIVES, ProgramRemedy
+from slowpath.findings.program_remedy import COLLECTIVES, ProgramRemedy
 
 FILE: Final = "collectives.json"
 VARIABLE: Final = "SLOWPATH_COLL"

@@ -11,29 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slowpath.diagnose.campaign_text import EnvironmentTable
-from slowpath.mpi.guidelines import GUIDELINES
+from slowpath.mpi.guidelines import COMPARED, GUIDELINES
 
 WORK = "collective_work_s"
 BRIEF = {"samples": "24", "time_limit_s": "0.006", "warmup_s": "0.001"}
 LENGTHS = ("8", "8192", "262144")
-# What programs call most, first.
-HELD = (
-    "allreduce",
-    "bcast",
-    "allgather",
-    "alltoall",
-    "reduce",
-    "reduce_scatter_block",
-    "gather",
-    "scatter",
-    "scan",
-    "exscan",
-    "allgatherv",
-    "alltoallv",
-    "gatherv",
-    "scatterv",
-    "reduce_scatter",
-)
 _PER_RANK = frozenset({"gather", "scatter", "allgather", "alltoall", "allgatherv", "alltoallv", "gatherv", "scatterv"})
 
 
@@ -56,7 +38,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Part:
-    """A group of cells. rules: that look at it.  counted: its calls are counted, and no time of it is used.
+    """A group of cells. counted: its calls are counted, and no time of it is used.
 
     environments: of the survey; EVERY: all of it, whose launches it shares.
     own_environments: of this group alone, next to the others.
@@ -67,7 +49,6 @@ class Part:
     """
 
     name: str
-    rules: tuple[str, ...]
     parameters: Mapping[str, str | Sequence[str]]
     pairs: tuple[Pair, ...] = ()
     environments: tuple[str, ...] = DEFAULT
@@ -112,7 +93,6 @@ def held_against(collective: str) -> Part | None:
     )
     return Part(
         f"{collective} by other calls",
-        ("SP036",),
         {"collective": collective, **lengths, "way": ["library", *ways]},
         pairs,
     )
@@ -133,7 +113,6 @@ def counted(ranks: int) -> Part:
     )
     return Part(
         "rounds over ranks",
-        ("SP039",),
         grid,
         environments=(),
         own_environments=under,
@@ -148,7 +127,6 @@ _MEMBERS = (4, 5, 6, 7, 8, 12, 16)
 FIRST_USE = (
     Part(
         "windows by length",
-        ("SP044",),
         {
             "pattern": ["window", "shared_window"],
             "window_bytes": ["1MiB", "2MiB", "4MiB", "8MiB", "16MiB", "32MiB"],
@@ -161,7 +139,6 @@ FIRST_USE = (
     *(
         Part(
             f"peers, {order}",
-            ("SP043",),
             {"pattern": "peer", "order": order},
             environments=(),
             own_environments=(EnvironmentTable(f"peers {order}", {"SLOWPATH_FIRST_PEERS": order}),),
@@ -183,18 +160,9 @@ def parts(
 
     Args: ranks: of what is timed.  all_ranks: of what is counted; None: as many.  shipped: of campaigns/coll.toml.
     """
-    held = [part for one in HELD if (part := held_against(one)) is not None]
+    held = [part for one in COMPARED if (part := held_against(one)) is not None]
     early = [one for one in shipped if one.is_early]
     later = [one for one in shipped if not one.is_early]
     every = [*held[:2], *early, counted(all_ranks or ranks), *held[2:4], *FIRST_USE, *later, *held[4:]]
     of_all = all_ranks or ranks
     return [one for one in every if one.least_ranks <= (of_all if one.counted or one.crowded else ranks)]
-
-
-MANY = 64  # with so many there is every group
-
-
-def with_all_ranks() -> dict[str, tuple[str, ...]]:
-    """Rule -> names of the groups of this file that can show it."""
-    every = parts(MANY)
-    return {rule: tuple(one.name for one in every if rule in one.rules) for one in every for rule in one.rules}

@@ -10,33 +10,22 @@ from typing import Any
 from slowpath.diagnose.campaign_text import EnvironmentTable
 from slowpath.diagnose.ranks.parts import BRIEF, Pair, Part
 
-# Groups and their rules, the most valuable first.
-EARLY: Mapping[str, tuple[str, ...]] = {
-    "numbered calls": ("SP040",),
-    "numbered barriers": ("SP040",),
-    "numbered communicators": ("SP041",),
-    "waits": ("SP046",),
-}
-RULES: Mapping[str, tuple[str, ...]] = {
-    **EARLY,
-    "thread level": ("SP042",),
-    "ops": ("SP042",),
-    "starts": ("SP042",),
-    "counts": ("SP038",),
-    "lengths": ("SP037",),
-    "arrivals": ("SP045",),
-    "counts of what is not reduced": ("SP038",),
-    "lengths of reductions in order": ("SP037",),
-}
+# Groups of the campaign, the most valuable first; slow paths name them among their probes.
+EARLY = ("numbered calls", "numbered barriers", "numbered communicators", "waits")
+GROUPS = (
+    *EARLY,
+    "thread level",
+    "ops",
+    "starts",
+    "counts",
+    "lengths",
+    "arrivals",
+    "counts of what is not reduced",
+    "lengths of reductions in order",
+)
 EVERYWHERE = "lengths"  # also asks what a place costs
 MOST_RANKS_OF_MANY = 16  # communicators one after the other take too long with more
 CROWDED = "waits"  # asks what a shared core costs: of all ranks, where they share cores, and of none where not
-
-
-def groups_of_rules() -> dict[str, tuple[str, ...]]:
-    """Rule -> names of the groups that can show it."""
-    rules = {rule for every in RULES.values() for rule in every}
-    return {rule: tuple(_name(one) for one, every in RULES.items() if rule in every) for rule in sorted(rules)}
 
 
 def _name(group: str) -> str:
@@ -51,12 +40,11 @@ def shipped_parts(text: str, known: Sequence[str]) -> list[Part]:
     campaign = tomllib.loads(text)
     groups = {one["name"]: one for one in campaign["cells"]}
     tables = {one["name"]: _environment(one) for one in campaign["environment"] if one["name"] not in known}
-    return [_part(groups[name], rules, campaign, tables) for name, rules in RULES.items() if name in groups]
+    return [_part(groups[name], campaign, tables) for name in GROUPS if name in groups]
 
 
 def _part(
     group: Mapping[str, Any],
-    rules: tuple[str, ...],
     campaign: Mapping[str, Any],
     tables: Mapping[str, EnvironmentTable],
 ) -> Part:
@@ -66,7 +54,6 @@ def _part(
     brief = BRIEF if pattern == "calls" else {}  # of the others each number counts
     return Part(
         _name(group["name"]),
-        rules,
         {name: _words(value) for name, value in group["parameters"].items() if name not in brief},
         tuple(_pair(one) for one in campaign["contrast"] if one["cells"] == group["name"]),
         environments=tuple(name for name in names if name not in tables),

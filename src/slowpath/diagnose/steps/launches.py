@@ -17,6 +17,7 @@ from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import LaunchesTask
+from slowpath.slowpaths.registry import codes_refined_by
 from slowpath.stats.inputs import Floats
 from slowpath.stats.shapes.kinds import suspected
 
@@ -25,13 +26,12 @@ METRIC = "one_way_s"
 LENGTHS = ("8", "65536", "1048576")
 MESSAGES = "100"  # a median of each cell; the time of a launch is its start
 FEWEST = 4  # launches of the survey
-RULE = "SP029"
 WHY = "launches look like two kinds: more of them"
 
 
 def propose(state: State) -> Iterator[Proposal]:
     """Once, where cells of one kind of job agree on which launches are slow."""
-    if state.tasks(LaunchesTask) or any(one.rule == RULE for one in state.findings):
+    if state.tasks(LaunchesTask) or any(one.rule in codes_refined_by("launches") for one in state.findings):
         return
     for cells in _jobs(state.survey).values():
         if suspected(_times(cells)):
@@ -86,14 +86,18 @@ def launches_campaign(cell: CellResult, results: Results, ranks: int) -> Campaig
 
 def apply(before: StepConclusion, _: LaunchesTask, results: Results, history: StepHistory) -> StepConclusion:
     """What so many launches show that the survey could not: two kinds of them."""
-    found = [one for one in judged(results, history) if one.rule == RULE]
+    found = [one for one in judged(results, history) if one.rule in codes_refined_by("launches")]
     return before.with_findings([replace(one, run=history.step.folder) for one in found])
 
 
 def summary(_: LaunchesTask, before: StepConclusion, after: StepConclusion) -> str:
     """`launches of two kinds (SP029)`."""
     fresh = after.findings[len(before.findings) :]
-    return f"launches of two kinds ({RULE})" if fresh else "no two kinds of launches that the machine does not make"
+    return (
+        f"launches of two kinds ({', '.join(sorted(codes_refined_by('launches')))})"
+        if fresh
+        else "no two kinds of launches that the machine does not make"
+    )
 
 
 LAUNCHES = StepKind(LaunchesTask, apply, summary)

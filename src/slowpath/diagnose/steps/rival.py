@@ -18,8 +18,8 @@ from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import RivalTask
 from slowpath.findings.order import by_cost
-from slowpath.findings.rivals.registry import rivals_of
 from slowpath.findings.rivals.rival import Varied
+from slowpath.slowpaths.registry import known
 
 ROUNDS = 6
 MOST_CELLS = 48  # in all
@@ -104,7 +104,9 @@ def rival_campaign(state: State) -> CampaignText | None:
 def _wanted(finding: Finding) -> list[Varied]:
     """What would refute the rivals that stand."""
     standing = {one.name for one in finding.rivals if one.state == "standing"}
-    return [kind.varied for kind in rivals_of(finding.rule) if kind.varied is not None and kind.name in standing]
+    path = known(finding.rule)
+    rivals = path.rivals if path else ()
+    return [kind.varied for kind in rivals if kind.varied is not None and kind.name in standing]
 
 
 def _sides(finding: Finding, results: Results) -> tuple[CellResult, CellResult] | None:

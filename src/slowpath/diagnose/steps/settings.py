@@ -17,9 +17,9 @@ from slowpath.diagnose.sides import condition
 from slowpath.diagnose.state import MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import SettingsCell, SettingsTask, SurveyTask
-from slowpath.findings.catalogue.sp035_own_settings import RULE
 from slowpath.findings.evidence.evidence import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting, removable, without
+from slowpath.slowpaths.registry import codes_refined_by
 from slowpath.stats.inputs import Floats
 
 AS_IT_IS = "default"
@@ -40,7 +40,7 @@ def propose(state: State) -> Iterator[Proposal]:
     cells: list[tuple[SettingsCell, ContrastResult, Results]] = []
     wanted: dict[Set, None] = {}
     for finding in state.findings:
-        if finding.rule != RULE.code or finding.cause is not None:
+        if finding.rule not in codes_refined_by("settings") or finding.cause is not None:
             continue
         results = state.seen_in(finding)
         for contrast in _speaking(finding, results):
@@ -136,7 +136,9 @@ def apply(before: StepConclusion, _: SettingsTask, results: Results, history: St
     settings = removable(survey.settings) if isinstance(survey, SurveyTask) else ()
     findings: list[Finding] = []
     for one in before.findings:
-        findings += _named(one, settings, steps) if one.rule == RULE.code and one.cause is None else [one]
+        findings += (
+            _named(one, settings, steps) if one.rule in codes_refined_by("settings") and one.cause is None else [one]
+        )
     return StepConclusion(without_twins(findings, history.forced), before.combined)
 
 
@@ -229,8 +231,17 @@ def _pairs(results: Results, name: str) -> Floats | None:
 def summary(_: SettingsTask, before: StepConclusion, after: StepConclusion) -> str:
     """`MPIR_CVAR_CH4_CMA_ENABLE=0 makes messages slower`."""
     known = {one.id: one.cause for one in before.findings}
-    fresh = [one for one in after.findings if one.rule == RULE.code and one.cause and known.get(one.id) != one.cause]
-    folded = [name for one in after.findings for name in one.merged if name.startswith(RULE.code) and name in known]
+    fresh = [
+        one
+        for one in after.findings
+        if one.rule in codes_refined_by("settings") and one.cause and known.get(one.id) != one.cause
+    ]
+    folded = [
+        name
+        for one in after.findings
+        for name in one.merged
+        if name.partition(":")[0] in codes_refined_by("settings") and name in known
+    ]
     reported = [
         *(one.cause or "" for one in fresh),
         *(f"{len(folded)} named by another rule already" for _ in folded[:1]),

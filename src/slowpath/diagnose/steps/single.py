@@ -18,15 +18,10 @@ from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import SingleTask
 from slowpath.findings.evidence.evidence import CLEAR_RATIO, Screened
 from slowpath.findings.gather.screened import screened
+from slowpath.slowpaths.registry import SLOW_PATHS
 
 ROUNDS = 6
-RULES: Mapping[str, str] = {
-    "offset_bytes": "SP031",
-    "idle_s": "SP032",
-    "order": "SP033",
-    "other_bytes": "SP033",
-    "direction": "SP034",
-}
+CODE_OF_FACTOR: Mapping[str, str] = {factor: path.code for path in SLOW_PATHS for factor in path.factors}
 NOT_ALONE = (
     "varied alone, with the others as usual, it did not show: it needs one of them as well, or a disturbance made it"
 )
@@ -83,7 +78,7 @@ def _wanted(state: State) -> list[Screened]:
     effect = max((one.minimum_effect for one in state.survey.contrasts), default=0.03)
     best: dict[str, Screened] = {}
     for one in screened(state.survey.cells, effect):
-        rule = RULES.get(one.parameter)
+        rule = CODE_OF_FACTOR.get(one.parameter)
         asked = not state.asked or rule in state.asked.rules
         if not asked or rule is None or one.ratio.value < CLEAR_RATIO:
             continue
@@ -142,9 +137,9 @@ def _contrast(group: str, one: Screened, value: str, alone: Alone) -> ContrastTa
 
 def apply(before: StepConclusion, task: SingleTask, results: Results, history: StepHistory) -> StepConclusion:
     """A finding that shows alone takes the place of what the screening said of it; one that does not is doubted."""
-    codes = set(RULES.values())
+    codes = set(CODE_OF_FACTOR.values())
     fresh = {one.id: replace(one, run=history.step.folder) for one in judged(results, history) if one.rule in codes}
-    varied = {RULES[factor.split(" ")[0]] for factor in task.factors}
+    varied = {CODE_OF_FACTOR[factor.split(" ")[0]] for factor in task.factors}
     kept = [fresh.get(one.id) or _doubted(one, varied) for one in before.findings]
     known = {one.id for one in before.findings}
     return replace_findings(before, [*kept, *(one for one in fresh.values() if one.id not in known)])
@@ -164,7 +159,7 @@ def _doubted(one: Finding, varied: set[str]) -> Finding:
 def summary(task: SingleTask, before: StepConclusion, after: StepConclusion) -> str:
     """`1 of 2 factors shows alone`."""
     known = {one.id: one for one in before.findings}
-    shown = {one.rule for one in after.findings if one.rule in RULES.values() and known.get(one.id) != one}
+    shown = {one.rule for one in after.findings if one.rule in CODE_OF_FACTOR.values() and known.get(one.id) != one}
     doubted = sum(NOT_ALONE in one.doubts for one in after.findings)
     alone = ", ".join(
         sorted(rule for rule in shown if any(f.rule == rule and NOT_ALONE not in f.doubts for f in after.findings))

@@ -8,14 +8,13 @@ survey's octaves do not. What is seen is a finding like any other: its limit is 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, Results
-from slowpath.core.units import format_bytes, format_time
 from slowpath.diagnose.campaign_text import CampaignText
 from slowpath.diagnose.limits import points
 from slowpath.diagnose.limits.break_point import Narrowed, Times, narrow, times_of
@@ -26,13 +25,14 @@ from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import SuspectTask
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.catalogue.sp013_protocol_switch import RULE
 from slowpath.findings.evidence.words import memory, ratio_words
 from slowpath.findings.finding import build
 from slowpath.findings.gather.contrasts import ratio_of
 from slowpath.findings.gather.gather import Gathered
-from slowpath.findings.rule import Observation, Support
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.slow_path import SwitchTimes
 from slowpath.mpi.switches import SwitchVariable
+from slowpath.slowpaths.registry import refined_by
 from slowpath.stats.laws import segments
 from slowpath.stats.laws.choose import MINIMUM_EFFECT
 from slowpath.stats.laws.found import Bracket, FittedLaw
@@ -44,7 +44,8 @@ _BESIDE = 3  # points on either side of a break that its two times are medians o
 
 def propose(state: State) -> Iterator[Proposal]:
     """Variables of the user's near whose value no finding has a limit."""
-    if state.asked and RULE.code not in state.asked.rules:
+    path = refined_by("switch")
+    if path is None or (state.asked and path.code not in state.asked.rules):
         return
     asked = {task.variable for task in state.tasks(SuspectTask)}
     limits = [one for finding in state.findings for one in limits_of(finding) if one.covariate == "message_bytes"]
@@ -129,7 +130,7 @@ SUSPECT = StepKind(SuspectTask, apply, summary)
 
 
 def switch_finding(task: SuspectTask, results: Results) -> Finding | None:
-    """SP013 at the break that the step's times show.  None: they show none, or one too small to matter."""
+    """Return the finding of a switch at the break that the step's times show; None: they show none, or a small one."""
     times = times_of(results, task.covariate, task.metric, task.phase)
     if times is None:
         return None
@@ -137,14 +138,20 @@ def switch_finding(task: SuspectTask, results: Results) -> Finding | None:
     if not found.seen or max(found.jump_ratio, 1 / found.jump_ratio) < 1 + MINIMUM_EFFECT:
         return None
     support = Support("missing", f"the limit is not known to the byte yet, nor whether {task.variable} moves it")
-    finding = build(RULE, _observation(task, results, found, times), support, results.run.mpi)
+    path = refined_by("switch")
+    if path is None or path.switch_text is None:
+        return None
+    observation = _observation(path.switch_text, task, results, found, times)
+    finding = build(path, observation, support, results.run.mpi)
     if finding.law is None:
         return finding
     brackets = [replace(one, rising=found.jump_ratio > 1) for one in finding.law.brackets]
     return replace(finding, law=replace(finding.law, brackets=brackets))
 
 
-def _observation(task: SuspectTask, results: Results, found: Narrowed, times: Times) -> Observation:
+def _observation(
+    switch_text: Callable[[SwitchTimes], str], task: SuspectTask, results: Results, found: Narrowed, times: Times
+) -> Observation:
     bracket, rising = found.bracket, found.jump_ratio > 1
     split = int(np.searchsorted(times.values, bracket.above, side="right"))
     last = int(np.searchsorted(times.values, bracket.up_to))
@@ -170,14 +177,21 @@ def _observation(task: SuspectTask, results: Results, found: Narrowed, times: Ti
         points=len(times.values),
         launches=len(times.launch_s),
     )
-    low, high = format_bytes(int(bracket.above)), format_bytes(int(bracket.up_to))
-    slow_words, fast_words = format_time(slow_s), format_time(fast_s)
-    shown = f"{fast_words} below, {slow_words} above" if rising else f"{slow_words} below, {fast_words} above"
+    text = switch_text(
+        SwitchTimes(
+            above=bracket.above,
+            up_to=bracket.up_to,
+            metric=task.metric,
+            ratio=ratio_words(ratio),
+            before_s=fast_s if rising else slow_s,
+            after_s=slow_s if rising else fast_s,
+            setting=f"{task.variable}={task.value_bytes}",
+        )
+    )
     return Observation(
         about=f"switch, {kinds}, {task.variable}",
         place=Gathered(results, ROLES).place(cells, [f"{kinds} memory", "ping pong", where]),
-        text=f"At the protocol switch between {low} and {high}, where your {task.variable}={task.value_bytes} lies, "
-        f"latency {'jumps' if rising else 'falls'} {ratio_words(ratio)}: {shown}.",
+        text=f"{text}.",
         metric=task.metric,
         phase=task.phase,
         ratio=ratio.value,

@@ -22,8 +22,8 @@ from slowpath.diagnose.trials.outcome import with_outcome
 from slowpath.diagnose.trials.pooled import pooled, same_trial
 from slowpath.diagnose.trials.replaced import replaceable
 from slowpath.diagnose.trials.verdict import judge_trial
-from slowpath.findings.remedies.registry import REMEDIES
-from slowpath.findings.remedies.remedy import Remedy
+from slowpath.findings.remedy import Remedy
+from slowpath.slowpaths.registry import REMEDIES
 
 # Patterns whose slow and fast side lie in one cell; the run in which it was found has tried the remedies itself.
 NUMBERED = ("counted", "communicators")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from slowpath.diagnose.sides import Sides
-from slowpath.findings.remedies.remedy import Remedy
+from slowpath.findings.remedy import Remedy
 
 _UNBOUND = "unbound"
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from slowpath.core.results import Finding, RemedyResult, SideEffect, Snippet
 from slowpath.diagnose.trials.verdict import TrialOutcome
 from slowpath.findings.finding import with_trial
-from slowpath.findings.remedies.remedy import Remedy
-from slowpath.findings.remedies.snippet import snippet
+from slowpath.findings.remedy import Remedy
+from slowpath.findings.snippet import snippet
 
 
 def with_outcome(finding: Finding, outcome: TrialOutcome, remedy: Remedy | None, library: str | None) -> Finding:

@@ -14,9 +14,9 @@ import msgspec
 
 from slowpath.diagnose.sides import Sides
 from slowpath.diagnose.tune.files import PRELOAD
-from slowpath.findings.remedies.collectives import REPLACED
-from slowpath.findings.remedies.remedy import Control, Remedy
+from slowpath.findings.remedy import Control, Remedy
 from slowpath.mpi.tuning import FILE_VARIABLE, SCHEMA, TuningFile, TuningRow
+from slowpath.slowpaths.collectives.sp036_guideline import REPLACED
 
 _LONG, _LONGER = 65536, 262144  # bytes: of the control, far from what is replaced
 _MULTIPLE: Final = 64  # of it and the length that is replaced, at least

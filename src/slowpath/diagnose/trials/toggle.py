@@ -10,7 +10,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.diagnose.campaign_text import CellsTable, EnvironmentTable
 from slowpath.diagnose.places import Place
 from slowpath.diagnose.sides import Condition
-from slowpath.findings.remedies.remedy import Remedy
+from slowpath.findings.remedy import Remedy
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from slowpath.core.units import share_words
 from slowpath.findings.evidence.collectives import Under
 from slowpath.findings.evidence.evidence import Evidence, Slowdown
 from slowpath.findings.evidence.words import ratio_words, sizes, slowdown_words, times_words
-from slowpath.findings.rule import Observation, Tried
+from slowpath.findings.observation import Observation, Tried
 
 EXPERIMENT = "coll"
 MOST_EVIDENCE = 6

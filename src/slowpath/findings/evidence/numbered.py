@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult
 from slowpath.findings.evidence.evidence import Difference
-from slowpath.findings.rule import Stayed
+from slowpath.findings.observation import Stayed
 
 CALL, COMMUNICATOR = "call", "communicator"
 

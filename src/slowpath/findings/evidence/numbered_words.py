@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from slowpath.findings.evidence.numbered import Moved, Seen
 from slowpath.findings.evidence.words import stayed_words, variable_words
-from slowpath.findings.rule import Stayed, Support, Tried
+from slowpath.findings.observation import Stayed, Support, Tried
 
 
 def collectives(seen: Iterable[Seen]) -> str:

@@ -22,7 +22,7 @@ from slowpath.findings.evidence.words import (
     times_words,
     where_words,
 )
-from slowpath.findings.rule import Observation
+from slowpath.findings.observation import Observation
 from slowpath.stats.laws.found import FittedLaw, cost_words
 
 MOST_EVIDENCE = 6  # lines of one finding

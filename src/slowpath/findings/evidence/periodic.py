@@ -7,7 +7,7 @@ from slowpath.core.units import format_time
 from slowpath.findings.evidence.evidence import Evidence, Periodic
 from slowpath.findings.evidence.observed import observed
 from slowpath.findings.evidence.words import ratio_words, sizes, where_words
-from slowpath.findings.rule import Observation
+from slowpath.findings.observation import Observation
 
 _ORDINALS = {2: "second", 3: "third"}
 MOST_ALTERNATING = 8  # messages of a period; a longer one is that of stalls

@@ -14,7 +14,7 @@ from typing import Literal
 from slowpath.core.cell_results import CellResult, RoleWitness
 from slowpath.core.units import format_time
 from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.rule import Observation, Support
+from slowpath.findings.observation import Observation, Support
 
 ROLES = ("send", "receive")
 SYSTEM_SHARE = (0.5, 1.1)  # of the excess that one side must account for: not more than all, to within its noise

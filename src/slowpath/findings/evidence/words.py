@@ -10,7 +10,7 @@ from slowpath.core.result import Interval, Phase
 from slowpath.core.units import format_bytes, format_interval, format_ratio, format_time
 from slowpath.core.units import ratio_words as with_interval
 from slowpath.findings.evidence.evidence import Difference, Ratio, Slowdown
-from slowpath.findings.rule import Stayed
+from slowpath.findings.observation import Stayed
 
 # Of the metrics of one cell the first of these speaks.
 OF_MESSAGES = ("one_way_s", "half_round_trip_latency_s", "send_barrier_s", "time_per_message_s")

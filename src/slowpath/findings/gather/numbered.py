@@ -20,7 +20,7 @@ from slowpath.findings.gather.contrasts import ratio_of
 from slowpath.findings.gather.control_variables import library
 from slowpath.findings.gather.source import Source
 from slowpath.findings.gather.stayed import stayed
-from slowpath.findings.rule import Stayed
+from slowpath.findings.observation import Stayed
 from slowpath.mpi.collective_paths import PathVariable, path_variable
 from slowpath.mpi.tunings import TUNINGS
 from slowpath.stats.inputs import Floats

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from slowpath.findings.gather.contrasts import ratio_of
-from slowpath.findings.rule import Stayed
+from slowpath.findings.observation import Stayed
 from slowpath.stats.inputs import Floats
 
 CONTROL_WITHIN_RATIO = 1.1

@@ -12,7 +12,7 @@ from slowpath.findings.evidence.words import sizes
 from slowpath.findings.gather.source import Source
 from slowpath.findings.gather.stayed import stayed
 from slowpath.findings.gather.under import EXPERIMENT, decided, remedy_of, share, times_s, twin
-from slowpath.findings.rule import Stayed
+from slowpath.findings.observation import Stayed
 from slowpath.stats.removed import toggled as taken_away
 
 # Axis -> collectives that no library of mpi.collective_paths has a fast path for, so that none can be closed to them.

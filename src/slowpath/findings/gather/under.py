@@ -13,8 +13,8 @@ from slowpath.findings.evidence.evidence import Slowdown
 from slowpath.findings.evidence.words import sizes
 from slowpath.findings.gather.source import Source
 from slowpath.findings.gather.stayed import stayed
-from slowpath.findings.remedies.registry import REMEDIES
-from slowpath.findings.rule import Stayed
+from slowpath.findings.observation import Stayed
+from slowpath.slowpaths.registry import REMEDIES
 from slowpath.stats.inputs import Floats
 from slowpath.stats.removed import removed
 

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from slowpath.core.results import Claim, Leg, Rival
 from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.witness import work_of
+from slowpath.findings.observation import Observation, Support
 from slowpath.findings.rivals.kinds import SIDE
-from slowpath.findings.rivals.registry import RIVALS, rivals_of
 from slowpath.findings.rivals.rival import Judged, RivalKind
-from slowpath.findings.rule import Observation, Rule, Support
+from slowpath.findings.slow_path import SlowPath
 
 # What a cost follows, by the law that holds.
 _FOLLOWS: Mapping[str, str] = {
@@ -57,29 +57,29 @@ class Contest:
         return [one for one in self.rivals if one.state == "standing"]
 
 
-def contest(rule: Rule, evidence: Evidence, seen: Observation, support: Support) -> Contest:
+def contest(path: SlowPath, evidence: Evidence, seen: Observation, support: Support) -> Contest:
     """The rule's cause against all of its rivals."""
-    kinds = _kinds(rule, seen)
+    kinds = _kinds(path, seen)
     judged = [(kind, kind.judge(evidence, seen, support)) for kind in kinds]
     rivals = tuple(_rival(kind, found) for kind, found in judged)
     gone = {text for kind, found in judged if found.state == "refuted" for text in kind.hypotheses}
-    all_of_them = seen.hypotheses or rule.hypotheses or (rule.cause,)
+    all_of_them = seen.hypotheses or path.hypotheses or (path.cause,)
     won = next((one for one in rivals if one.state == "true"), None)
     return Contest(
         rivals=rivals,
-        claim=_claim(rule, seen, support, [found for _, found in judged], won),
-        cause=won.cause if won else seen.cause or rule.cause,
-        hypotheses=tuple(text for text in all_of_them if text not in gone) or (rule.cause,),
+        claim=_claim(path, seen, support, [found for _, found in judged], won),
+        cause=won.cause if won else seen.cause or path.cause,
+        hypotheses=tuple(text for text in all_of_them if text not in gone) or (path.cause,),
         is_over=any(kind.ends and found.state == "true" for kind, found in judged),
         title=next((kind.title for kind, found in judged if found.state == "true" and kind.title), ""),
     )
 
 
-def with_side(rule: Rule, evidence: Evidence, seen: Observation, support: Support) -> Support:
+def with_side(path: SlowPath, evidence: Evidence, seen: Observation, support: Support) -> Support:
     """What was witnessed, with the side that an experiment showed where processor time alone did not."""
     if support.state != "missing" and not (support.state == "shown" and support.time == "user" and not support.side):
         return support
-    for kind in _kinds(rule, seen):
+    for kind in _kinds(path, seen):
         found = kind.judge(evidence, seen, support) if kind is SIDE else None
         if found is not None and found.side is not None:
             text = f"{support.text}; {found.text}"
@@ -88,15 +88,14 @@ def with_side(rule: Rule, evidence: Evidence, seen: Observation, support: Suppor
     return support
 
 
-def _kinds(rule: Rule, seen: Observation) -> tuple[RivalKind, ...]:
-    return rivals_of(rule.code) if seen.slow_cells and seen.fast_cells else ()
+def _kinds(path: SlowPath, seen: Observation) -> tuple[RivalKind, ...]:
+    return path.rivals if seen.slow_cells and seen.fast_cells else ()
 
 
-def uncontested(rule: Rule, seen: Observation) -> Contest:
+def uncontested(path: SlowPath, seen: Observation) -> Contest:
     """The rule's cause by itself, where no rival of it can be looked at."""
-    reported = RIVALS.get(rule.code)
-    hypotheses = seen.hypotheses or rule.hypotheses or (rule.cause,)
-    return Contest((), reported.claim if reported else None, seen.cause or rule.cause, hypotheses, is_over=False)
+    hypotheses = seen.hypotheses or path.hypotheses or (path.cause,)
+    return Contest((), path.claim, seen.cause or path.cause, hypotheses, is_over=False)
 
 
 def _rival(kind: RivalKind, found: Judged) -> Rival:
@@ -112,11 +111,10 @@ def _rival(kind: RivalKind, found: Judged) -> Rival:
 
 
 def _claim(
-    rule: Rule, seen: Observation, support: Support, judged: Sequence[Judged], won: Rival | None
+    path: SlowPath, seen: Observation, support: Support, judged: Sequence[Judged], won: Rival | None
 ) -> Claim | None:
     """Time and side as they were measured, the rest as law and rule have it."""
-    reported = RIVALS.get(rule.code)
-    base = won.claim if won else reported.claim if reported else None
+    base = won.claim if won else path.claim
     if base is None:
         return None
     side = next((one.side for one in judged if one.side), support.side)
@@ -125,7 +123,7 @@ def _claim(
         base,
         time=base.time if won else support.time or base.time,
         side=base.side or side,
-        by=base.by if won and base.by else law or base.by or (reported.claim.by if reported else None),
+        by=base.by if won and base.by else law or base.by or (path.claim.by if path.claim else None),
     )
 
 

@@ -10,8 +10,8 @@ from slowpath.core.results import Claim
 from slowpath.core.units import format_time
 from slowpath.findings.evidence.evidence import Evidence, Variation
 from slowpath.findings.evidence.witness import MANY_WAITS, ROLES, SAMPLED, is_counted, is_sampled, sides, spent
+from slowpath.findings.observation import Observation, Support
 from slowpath.findings.rivals.rival import Judge, Judged, Varied
-from slowpath.findings.rule import Observation, Support
 from slowpath.stats.removed import Removed, removed
 
 GONE, SURELY = 0.75, 0.5  # of the excess, that has to be gone in the middle and at the interval's near end

@@ -10,9 +10,9 @@ from slowpath.core.results import Claim
 from slowpath.findings.evidence.evidence import Evidence
 from slowpath.findings.evidence.witness import sides
 from slowpath.findings.evidence.words import is_device, parameter
+from slowpath.findings.observation import Observation, Support
 from slowpath.findings.rivals.judges import by_design, by_law, by_processor_time, by_side, by_variation, by_waiting
 from slowpath.findings.rivals.rival import Applies, Judged, RivalKind, Varied
-from slowpath.findings.rule import Observation, Support
 
 Time = Literal["kernel", "user", "waiting", "cold cache", "copy", "path"]
 

@@ -10,7 +10,7 @@ from typing import Literal
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Claim
 from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.rule import Observation, Support
+from slowpath.findings.observation import Observation, Support
 
 State = Literal["refuted", "standing", "true"]
 

@@ -11,18 +11,20 @@ from markupsafe import Markup
 
 from slowpath.core.results import Finding, Results
 from slowpath.core.shape_results import CellShapes, DrawnMessages
+from slowpath.findings.slow_path import Picture
 from slowpath.report.cards.sides import axis_title
 from slowpath.report.svg import scatter, tail
 from slowpath.report.svg.scatter import Axes, Group, Point
+from slowpath.slowpaths.registry import known
 
 Made = tuple[str, Markup | None, str]  # name, drawing, caption
 _SLOW = " Coloured: the slow ones."
 
 
 def shape_pictures(finding: Finding, results: Results) -> list[Made]:
-    """Of a finding of these rules; [] of any other."""
-    draw = _BY_RULE.get(finding.rule)
-    return draw(finding, results) if draw else []
+    """Return the pictures of a finding whose slow path names one; [] of any other."""
+    path = known(finding.rule)
+    return _DRAW[path.picture](finding, results) if path and path.picture else []
 
 
 def _periodic(finding: Finding, results: Results) -> list[Made]:
@@ -75,8 +77,4 @@ def _launches(finding: Finding, results: Results) -> list[Made]:
     return [("launches", drawing, f"Each launch, mean over the cells that fall apart.{_SLOW}")]
 
 
-_BY_RULE: Mapping[str, Callable[[Finding, Results], list[Made]]] = {
-    "SP026": _periodic,
-    "SP027": _periodic,
-    "SP029": _launches,
-}
+_DRAW: Mapping[Picture, Callable[[Finding, Results], list[Made]]] = {"periods": _periodic, "launches": _launches}

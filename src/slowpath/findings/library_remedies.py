@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remedies that are environment variables of a library. Which variables those are only `slowpath.mpi` knows. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from slowpath.findings.remedy import Control, Remedy
+from slowpath.mpi.settings import SETTINGS
+from slowpath.mpi.tunings import TUNINGS
+
+
+def leaving(state: str, text: str, control: Control) -> tuple[Remedy, ...]:
+    """Return the remedies that take away the variables which put a library into a state.
+
+    Args:
+        state: name of rows of mpi.settings.  text: end of the sentence "Unset X: ...".
+    """
+    return tuple(
+        Remedy(
+            name=f"unset {' '.join(row.variables)} ({row.name.replace('_', ' ')})",
+            text=f"Unset {', '.join(row.variables)}: {text}.",
+            axes=("environment",),
+            control=control,
+            side_effects=("memory of the library's shared segments", "latency of short messages"),
+            sources=(f"docs/reference/launching.md, {row.verified}",),
+            applies=row.applies,
+            unset=tuple(row.variables),
+        )
+        for row in SETTINGS
+        if row.name == state
+    )
+
+
+def tunings(common: Remedy) -> tuple[Remedy, ...]:
+    """Return a remedy for each row of mpi.tunings whose purpose is the name of `common`."""
+    return tuple(
+        replace(
+            common,
+            name=row.name,
+            applies=row.applies,
+            variables=row.variables,
+            sources=(row.source,),
+            only=row.only,
+            phrase=row.phrase,
+        )
+        for row in TUNINGS
+        if row.purpose == common.name
+    )

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a slow path is: everything that is particular to it, in one declarative object. Pure.
+
+Each slow path is one `SlowPath` in a module of its own in `slowpath.slowpaths`. General code loops over them and knows
+no name of any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from slowpath.core.results import Claim
+from slowpath.findings.observation import Observe, Witness, no_witness
+from slowpath.findings.program_remedy import ProgramRemedy
+from slowpath.findings.remedy import Remedy
+from slowpath.findings.rivals.rival import RivalKind
+
+Kind = Literal["fault", "opportunity", "property"]
+Picture = Literal["periods", "launches"]
+Refinement = Literal["switch", "launches", "settings"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwitchTimes:
+    """What was measured on both sides of a switch between two lengths.
+
+    above, up_to: the switch lies above one length and up to another, bytes.  before_s, after_s: seconds.
+    ratio: of the slow side over the fast one, in words.  setting: of the user's that lies there, as X=1; None: none.
+    """
+
+    above: float
+    up_to: float
+    metric: str
+    ratio: str
+    before_s: float
+    after_s: float
+    setting: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowPath:
+    """A slow path that has a name.
+
+    Identity:
+        code: fixed for ever.  name: short, for tables.  title: of its page and its findings.
+        kind: fault: this machine or its configuration is slower than it has to be.  opportunity: another setting or
+            call gives the same result faster.  property: how the library works everywhere.
+        what, shows, why, needs, remedy, false_alarms, out_of_reach: sentences of its page.  sources: where to read on.
+
+    Evidence:
+        observe: from facts to observations, the only place that writes its sentence.
+        cause: the sentence of an explained finding.  hypotheses: what else it may be, while it is not explained.
+        witnesses: what supports the cause.  claim: what the cause says about time, side and growth.
+        rivals: other causes that would look the same, and the experiment that distinguishes each.
+        needs_law: False where what differs is a name and not a number, so that nothing can be swept.
+        stronger: codes of slow paths that say more about the same excess; this one is merged into them.
+        spoils: `about` of its observations that leave nothing else to judge in their placement; None: it has none.
+
+    Experiments:
+        probes: groups of the survey's cells in which it can be seen; empty: any of them.
+        factors: parameters of the survey's screening that it is about, for the step that varies one alone.
+        refinements: what a diagnosis measures further: where a "switch" lies and which variable moves it, more
+            "launches", which of the user's "settings" is responsible.
+        switch_text: the sentence of a switch whose place was measured further, without the full stop.
+        forced_state: state of the library that it is about and that users can force by a variable; None: none.
+
+    Remedies:
+        remedies: for a cell and for the program's code, in the order in which they are tried.
+        program_remedies: for a program as it is, without compiling it again.
+
+    Shown and tested:
+        picture: what its card draws instead of the law; None: the law.
+        depends: axes of the plants' grammar on which a finding of it claims that the time depends; empty: it claims
+            nothing that a plant could contradict.
+    """
+
+    code: str
+    name: str
+    title: str
+    kind: Kind
+    what: str
+    shows: str
+    why: str
+    needs: str
+    remedy: str
+    false_alarms: str
+    sources: tuple[str, ...]
+    observe: Observe
+    cause: str
+    witnesses: Witness = no_witness
+    claim: Claim | None = None
+    rivals: tuple[RivalKind, ...] = ()
+    hypotheses: tuple[str, ...] = ()
+    out_of_reach: str = ""
+    needs_law: bool = True
+    stronger: tuple[str, ...] = ()
+    spoils: str | None = None
+    probes: tuple[str, ...] = ()
+    factors: tuple[str, ...] = ()
+    refinements: tuple[Refinement, ...] = ()
+    switch_text: Callable[[SwitchTimes], str] | None = None
+    forced_state: str | None = None
+    remedies: tuple[Remedy, ...] = ()
+    program_remedies: tuple[ProgramRemedy, ...] = ()
+    picture: Picture | None = None
+    depends: frozenset[str] = frozenset()

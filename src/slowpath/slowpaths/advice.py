@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a contrast of a campaign may name as its remedy: a remedy of the table, or advice that belongs to no rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slowpath.core.errors import UsageError
+from slowpath.slowpaths.registry import REMEDIES
+
+
+@dataclass(frozen=True)
+class Advice:
+    """name: its id, unique.  text: what to do, one sentence.  axes: of the contrasts on whose slow side it helps."""
+
+    name: str
+    text: str
+    axes: tuple[str, ...]
+
+
+MORE: tuple[Advice, ...] = (
+    Advice("longer bursts", "Put all that goes to a target before one MPI_Win_flush.", ("puts",)),
+    Advice("int count", "Call MPI_Put in place of MPI_Put_c where an int holds the count.", ("datatype",)),
+    Advice(
+        "no request",
+        "Call MPI_Put and MPI_Win_flush_local where no single put has to be waited for.",
+        ("operation",),
+    ),
+    Advice(
+        "no accumulate",
+        "Call MPI_Put where no other rank updates the same element at the same time.",
+        ("operation",),
+    ),
+    Advice(
+        "share memory",
+        "Share memory (variants shared_direct and get_from_home), or turn single copy off.",
+        ("environment",),
+    ),
+)
+ADVICE: tuple[Advice, ...] = (*(Advice(one.name, one.text, one.axes) for one in REMEDIES), *MORE)
+
+
+def find_advice(name: str, axis: str) -> Advice:
+    """Raises: UsageError: nothing has that name, or it does not help on the slow side of this axis."""
+    found = next((one for one in ADVICE if one.name == name), None)
+    if found is None:
+        fitting = ", ".join(f"'{one.name}'" for one in ADVICE if axis in one.axes)
+        raise UsageError(f"there is no remedy '{name}'; for axis {axis} there are {fitting or 'none'}")
+    if axis not in found.axes:
+        *others, last = found.axes
+        axes = f"{', '.join(others)} and {last}" if others else last
+        raise UsageError(f"remedy '{name}' is for {axes}, not for axis {axis}")
+    return found
+
+
+def advice_text(name: str) -> str:
+    """The sentence for a name; plans of earlier versions hold the sentence itself."""
+    return next((one.text for one in ADVICE if one.name == name), name)

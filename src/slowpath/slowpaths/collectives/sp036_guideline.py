@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP036: a collective that takes longer than what the library's other calls make of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.units import format_bytes, format_time, ratio_words
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.violations import LEAST, SPLIT, WAY, Violation
+from slowpath.findings.observation import Observation
+from slowpath.findings.program_remedy import COLL_LIBRARY, COLLECTIVES, ProgramRemedy
+from slowpath.findings.remedy import Remedy
+from slowpath.findings.slow_path import SlowPath
+from slowpath.mpi.guidelines import COMPARED
+
+DISTURBED = 0.2  # of the calls that a rank came late to
+
+# Both sides of a guideline without a mock-up: (axis, slow value, fast value) -> subject and reference of its sentence.
+_WORDS = {
+    ("start", "blocking", "nonblocking"): ("A blocking {0}", "a nonblocking one and its MPI_Wait take"),
+    ("start", "persistent", "blocking"): ("A persistent {0} (MPI_Start and MPI_Wait)", "a blocking one takes"),
+    ("in_place", "on", "off"): ("{0} in place", "it takes out of place"),
+    ("op", "sum", "user"): ("{0} with MPI_SUM", "it takes with a user's op"),
+    ("shape", "one_type", "elements"): ("{0} of one element of a contiguous type", "it takes of n elements"),
+}
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """One observation for each collective and the way that is proven for some of its lengths."""
+    return [_observation(evidence, one) for one in evidence.facts(Violation)]
+
+
+def _observation(evidence: Evidence, one: Violation) -> Observation:
+    subject, reference = _sides(one)
+    spans = _where(one)
+    where = f", for {spans}" if one.ranges else f" {spans}".rstrip()
+    times = f"{format_time(one.slow_s)} vs {format_time(one.fast_s)}"
+    at = f" at {_bytes(one)}" if one.ranges else ""
+    ratio = ratio_words(one.ratio.value, one.ratio.interval)
+    return Observation(
+        about=_about(one),
+        place=evidence.place([one.slow, one.fast], [one.collective, *([spans] if spans else [])]),
+        text=f"{subject} takes {ratio} what {reference}{where}: {times}{at}.",
+        metric=one.metric,
+        phase="steady",
+        ratio=one.ratio.value,
+        interval=one.ratio.interval,
+        excess_s=one.excess_s,
+        affects_default=True if one.axis == WAY else None,
+        cells=one.cells,
+        contrasts=one.contrasts,
+        axis=one.axis,
+        evidence=_evidence(one, ratio),
+        doubts=tuple(filter(None, (_disturbed(cell) for cell in (one.slow, one.fast)))),
+        slow_cells=(one.slow.cell,),
+        fast_cells=(one.fast.cell,),
+    )
+
+
+def _sides(one: Violation) -> tuple[str, str]:
+    if one.axis == WAY:
+        return f"The library's own {one.collective}", f"its {one.right} takes"
+    if one.axis == SPLIT:
+        pieces = int(one.slow.parameters["message_bytes"]) // int(one.right)
+        return f"One {one.collective}", f"{pieces} calls of {format_bytes(int(one.right))} take"
+    subject, reference = _WORDS.get(
+        (one.axis, one.left, one.right), ("{0} with " + f"{one.axis} {one.left}", f"it takes with {one.right}")
+    )
+    words = subject.format(one.collective)
+    return words[0].upper() + words[1:], reference
+
+
+def _where(one: Violation) -> str:
+    """`64 KiB to 1 MiB on 4 ranks`."""
+    spans = [" to ".join(dict.fromkeys(format_bytes(end) for end in ends)) for ends in one.ranges]
+    ranks = f"on {one.ranks} ranks" if one.ranks else ""
+    return f"{' and '.join(spans)} {ranks}".strip()
+
+
+def _bytes(one: Violation) -> str:
+    return format_bytes(int(one.slow.parameters["message_bytes"]))
+
+
+def _disturbed(cell: CellResult) -> str | None:
+    """Late starts: the times are those of the other calls, where these are enough."""
+    found = cell.repetitions
+    if found is None or not found.late or found.late < DISTURBED * found.all:
+        return None
+    return f"a rank came late to {found.late} of {found.all} calls of '{cell.label}'; why was not looked at"
+
+
+def _about(one: Violation) -> str:
+    """The same over runs, whatever the lengths come out as."""
+    other = {WAY: one.right, SPLIT: f"pieces of {one.right} B"}.get(one.axis, f"{one.axis} {one.left}")
+    ranks = f", {one.ranks} ranks" if one.ranks else ""
+    return f"{one.collective} against {other}{ranks}"
+
+
+def _evidence(one: Violation, ratio: str) -> tuple[str, ...]:
+    lines = [
+        f"{ratio}: chosen among {one.rivals + 1} ways on {one.chose} launches, held against the library on "
+        f"{one.proved} others; p {one.p:.2g} after Holm over all that was held against it",
+        "later calls alone: what a first call sets up (workspace, communicators) is not in it",
+    ]
+    if one.axis == WAY and one.ranks:
+        rows = [
+            {
+                "collective": one.collective,
+                "ranks": [one.ranks, one.ranks],
+                "bytes": list(ends),
+                "mockup": one.right,
+            }
+            for ends in one.ranges or ((0, 0),)
+        ]
+        lines.append(f"tuning.json: {', '.join(json.dumps(row) for row in rows)}")
+    return tuple(lines)
+
+
+REPLACED = "replaced collective"
+
+REPLACED_COLLECTIVE = Remedy(
+    REPLACED,
+    "Preload libslowpath-coll.so with the row of tuning.json that the evidence has: it calls the mock-up in place "
+    "of the library's own, for this range alone.",
+    ("way",),
+    side_effects=("a mock-up's first call on a communicator sets up its workspace",),
+    sources=("docs/internals/collectives.md",),
+    variables={"SLOWPATH_COLL": "tuning.json"},
+    untried="by one run alone; slowpath diagnose tries it where libslowpath-coll.so lies next to the engine",
+    phrase="the mock-up by libslowpath-coll.so",
+)
+
+PROGRAM_COLLECTIVES = ProgramRemedy(
+    COLLECTIVES,
+    "Collectives that a replay showed to be slow are made of other calls of the library.",
+    "collectives report",
+    "docs/internals/collectives.md",
+    preload=COLL_LIBRARY,
+    screened=False,
+)
+
+SLOW_PATH = SlowPath(
+    code="SP036",
+    name="guideline violated",
+    title="A collective takes longer than what the library's other calls make of it",
+    what="A collective can be made of other calls: a broadcast is a scatter and an allgather, an allgather a gather "
+    "and a broadcast. The library's own call knows the machine and should never be slower than such a mock-up "
+    "(docs/internals/collectives.md). The same holds for a message in pieces, for nonblocking and persistent forms, in "
+    "place, with a built-in op and with one big type.",
+    shows=f"The library's own call takes more than {100 * (LEAST - 1):.0f} % longer than another way to the same "
+    "result, in the same launches.",
+    why="The library chooses its algorithm by tables that were made on other machines, or has but one algorithm for a "
+    "collective, a form of it or a number of ranks.",
+    needs="Both ways as interleaved cells of the same launches, 4 rounds or more: every fourth round chooses the best "
+    "mock-up of neighbouring lengths, the others prove it. Later calls alone: a mock-up's first call sets up workspace "
+    "and communicators.",
+    remedy="Let libslowpath-coll.so replace the collective for this range, by the row of tuning.json in the evidence; "
+    "or force another algorithm of the library.",
+    false_alarms="With more ranks than cores the times are the scheduler's. A mock-up may need more memory than the "
+    "library's own call. What is faster with all ranks entering together may not be with a late one.",
+    sources=(
+        "Träff, Gropp, Thakur 2010, doi 10.1109/TPDS.2009.53",
+        "Hunold, Carpen-Amarie 2018, doi 10.1145/3242661",
+        "docs/internals/collectives.md",
+    ),
+    observe=observe,
+    cause="The library's own other calls do the same in less time.",
+    hypotheses=(
+        "another algorithm of the library would be faster here",
+        "the library has no other algorithm for this collective",
+    ),
+    needs_law=False,
+    out_of_reach="Which algorithm the library took: time alone does not say.",
+    kind="opportunity",
+    probes=tuple(f"{collective} by other calls" for collective in COMPARED),
+    remedies=(REPLACED_COLLECTIVE,),
+    program_remedies=(PROGRAM_COLLECTIVES,),
+    depends=frozenset({"call"}),
+)

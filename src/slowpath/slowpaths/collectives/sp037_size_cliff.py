@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP037: a length from which on a collective takes far more than its bytes, or at which a longer message is faster."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from slowpath.core.results import Claim
+from slowpath.core.units import format_time, listed, share_words
+from slowpath.findings.controls import ALONE
+from slowpath.findings.evidence.collective_words import excess_words
+from slowpath.findings.evidence.collectives import Cliff
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.words import ratio_words, sizes, times_words
+from slowpath.findings.observation import Observation, Support, Tried
+from slowpath.findings.remedy import Remedy
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import Judged, RivalKind
+from slowpath.findings.slow_path import SlowPath
+from slowpath.mpi.allocator import KEEP_FREED
+
+FAULTS = 0.5  # of the pages of the message
+LEAST_GONE = 0.5
+WITHIN = 1.1
+ALGORITHM = "the library changes its algorithm or its protocol at this length"
+SHARED = (
+    "their messages between two ranks, which they share, take another protocol from this length on (SP013 looks at "
+    "those)",
+    "the library has the same limit in the tables of each of them",
+)
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """The worst step of each collective's line of lengths; one observation of those that step at the same length."""
+    groups: dict[tuple[object, ...], list[Cliff]] = defaultdict(list)
+    for one in evidence.facts(Cliff):
+        groups[_same(one)].append(one)
+    found = list[Observation]()
+    for group in groups.values():
+        if len({one.collective for one in group}) > 1:
+            found.append(_of_several(evidence, group))
+        else:
+            found += [_observation(evidence, one) for one in group]
+    return found
+
+
+def _same(one: Cliff) -> tuple[object, ...]:
+    """Equal for cliffs that look like one. What page faults may account for is each collective's own buffer."""
+    faulted = one.faults is None or one.faults >= FAULTS * one.pages
+    own = one.slow.cell if faulted or one.shorter else None
+    place = (one.slow.mpi, one.slow.environment, one.slow.placement)
+    return (own, place, sizes([one.slow]), sizes([one.fast]), one.pieces, _case(one))
+
+
+def _of_several(evidence: Evidence, group: Sequence[Cliff]) -> Observation:
+    """Said once, with the worst one's numbers. A remedy has to help each of them, so that the least helped speaks."""
+    ordered = sorted(group, key=lambda one: -one.ratio.value)
+    worst = ordered[0]
+    names = listed(list(dict.fromkeys(one.collective for one in ordered)))
+    slow, fast = sizes([worst.slow]), sizes([worst.fast])
+    return replace(
+        _observation(evidence, worst),
+        about=f"several collectives, more than their bytes at {slow}{_case(worst)}",
+        place=evidence.place([cell for one in group for cell in one.cells], [names]),
+        text=f"{names.capitalize()} of {slow}{_case(worst)} take {ordered[-1].ratio.value:.2f}x to "
+        f"{ratio_words(worst.ratio)} as long as {worst.pieces} of {fast}, which are as many bytes; "
+        f"{worst.collective}: {times_words(worst)}.",
+        cells=tuple(dict.fromkeys(cell.cell for one in group for cell in one.cells)),
+        evidence=tuple(
+            f"{one.collective}: {ratio_words(one.ratio)}, {times_words(one)}: pairs of launches of two cells"
+            for one in ordered
+        ),
+        hypotheses=SHARED,
+        tried=_for_each(group),
+    )
+
+
+def _for_each(group: Sequence[Cliff]) -> tuple[Tried, ...]:
+    """The remedy where it helps least; its controls have to stay for each."""
+    found = [one for cliff in group for one in _tried(cliff)]
+    if len(found) < len(group):
+        return ()
+    least = min(found, key=lambda one: one.removed[1])
+    return (replace(least, held=all(one.held for one in found)),)
+
+
+def _observation(evidence: Evidence, one: Cliff) -> Observation:
+    slow, fast = sizes([one.slow]), sizes([one.fast])
+    against = f"of {fast}" if one.shorter else f"{one.pieces} of {fast}, which are as many bytes"
+    faults = "" if not one.faults or one.faults < 1 else f"; {one.faults:.0f} more page faults a call"
+    return Observation(
+        about=f"{one.collective}, {'longer is faster' if one.shorter else 'more than its bytes'}{_case(one)}",
+        place=evidence.place(one.cells, [one.collective]),
+        text=f"{one.collective.capitalize()} of {slow}{_case(one)} takes {ratio_words(one.ratio)} as long as "
+        f"{against}: {times_words(one)}{faults}.",
+        metric=one.metric,
+        phase="steady",
+        ratio=one.ratio.value,
+        interval=one.ratio.interval,
+        excess_s=one.excess_s,
+        affects_default=True,
+        cells=tuple(cell.cell for cell in one.cells),
+        axis="message_bytes",
+        evidence=(f"{ratio_words(one.ratio)}: pairs of launches of two cells",),
+        hypotheses=() if _may_be_memory(one) else (ALGORITHM,),
+        slow_cells=(one.slow.cell,),
+        fast_cells=(one.fast.cell,),
+        tried=_tried(one),
+    )
+
+
+def _may_be_memory(one: Cliff) -> bool:
+    """Not where the time stayed although malloc kept what is freed."""
+    gone = one.under.gone if one.under else None
+    return gone is None or gone[2] >= LEAST_GONE
+
+
+def _case(one: Cliff) -> str:
+    """`, nonblocking`: what is not plain about its cells."""
+    p = one.slow.parameters
+    plain = {"start": "blocking", "op": "sum", "shape": "elements", "in_place": "off"}
+    found = [
+        p[name] if name != "in_place" else "in place" for name, usual in plain.items() if p.get(name, usual) != usual
+    ]
+    return "".join(f", {word.replace('_', ' ')}" for word in found)
+
+
+def _tried(one: Cliff) -> tuple[Tried, ...]:
+    under = one.under
+    if under is None or under.gone is None or under.remedy is None:
+        return ()
+    words = "; ".join(f"{name}, which has no such faults: {ratio:.2f}x" for name, ratio in one.flat[:3])
+    held = all(1 / WITHIN <= ratio <= WITHIN for _, ratio in one.flat)
+    return (Tried(under.remedy, under.gone, words or None, held, under.launches),)
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """Page faults of each call: memory that the library takes and gives back every time."""
+    one = next(one for one in evidence.facts(Cliff) if one.slow.cell == seen.slow_cells[0])
+    if one.faults is None:
+        return Support("missing", "page faults were not recorded")
+    line = f"{_faults_words(one.faults)}, for a message of {one.pages:.0f} pages; {format_time(one.excess_s)} longer"
+    if one.shorter or one.faults < FAULTS * one.pages:
+        why = "page faults do not account for it; whether the library changes its algorithm there was not tried"
+        return Support("missing", why, (line,))
+    if one.under is None or one.under.gone is None:
+        return Support("missing", "page faults grow with it; the same with freed memory kept was not measured", (line,))
+    gone = f"with what is freed kept, {excess_words(one.under.gone)} of the excess is gone"
+    if one.under.gone[1] < LEAST_GONE:
+        return Support("missing", f"page faults grow with it, but {gone}", (line, gone))
+    return Support("shown", "page faults, and the time goes with them", (line, gone), "kernel")
+
+
+def _faults_words(faults: float) -> str:
+    """`446 more page faults a call`; what comes out below one is none more."""
+    return f"{faults:.0f} more page faults a call" if faults >= 1 else "no more page faults a call"
+
+
+GONE = 0.5  # of an excess, at the lower end of its interval, that has to be gone
+
+
+def _claim(by: str | None) -> Claim:
+    return Claim(time=None, side=None, by=by)
+
+
+def _by_kept_memory(evidence: Evidence, seen: Observation, _: Support) -> Judged:
+    one = next(one for one in evidence.facts(Cliff) if one.slow.cell == seen.slow_cells[0])
+    gone = one.under.gone if one.under else None
+    if gone is None:
+        return Judged("standing", "not made: the same where malloc keeps what is freed")
+    line = f"where malloc keeps what is freed, {share_words(gone[0], gone[1:])} of the excess is gone"
+    return Judged("refuted" if gone[1] >= GONE else "standing", line, (line,))
+
+
+SIZES = (
+    RivalKind(
+        "another algorithm",
+        "The library changes its algorithm or its protocol at this length.",
+        _claim("message"),
+        "the same lengths where malloc keeps what is freed: an algorithm does not know of it",
+        _by_kept_memory,
+        hypotheses=("the library changes its algorithm or its protocol at this length",),
+    ),
+)
+
+MALLOC_KEEPS_WHAT_IS_FREED = Remedy(
+    "malloc keeps what is freed",
+    "Let glibc keep what the library frees, so that its temporary buffers are not faulted in at every call.",
+    ("message_bytes",),
+    control=ALONE,
+    side_effects=("freed memory does not go back to the system", "fragmentation of a long-lived heap"),
+    sources=("mallopt(3), M_MMAP_MAX and M_TRIM_THRESHOLD", "GNU C Library manual, Memory Allocation Tunables"),
+    variables={"GLIBC_TUNABLES": KEEP_FREED},
+    phrase="GLIBC_TUNABLES that keep freed memory",
+)
+
+SLOW_PATH = SlowPath(
+    code="SP037",
+    name="size cliff",
+    title="A collective falls off a cliff at a length",
+    what="A longer message should take longer, and n times the bytes not much more than n times as long.",
+    shows="Of two neighbouring lengths the shorter one takes longer; or the longer one takes more than 1.25 times "
+    "what the same bytes take in pieces of the shorter one.",
+    why="Algorithms are switched by tables made for other machines. And many collectives take a temporary buffer at "
+    "each call: from 128 KiB on malloc asks the system for it and gives it back at the end, so that every page of it "
+    "is faulted in again by every call.",
+    needs="Lengths of each collective, at most four times apart, in the same launches. Explained when page faults of a "
+    "call grow by the pages of the message and the time goes where malloc keeps what is freed.",
+    remedy="Let malloc keep what is freed (GLIBC_TUNABLES); else send in pieces, or force another algorithm.",
+    false_alarms="Messages that leave a level of the caches take more for each byte, by less than twice.",
+    sources=("mallopt(3), M_MMAP_THRESHOLD, M_TRIM_THRESHOLD", "docs/results/collectives.md"),
+    observe=observe,
+    cause="The library takes memory from the system for each call, and every page of it is faulted in again.",
+    witnesses=witnesses,
+    hypotheses=(
+        ALGORITHM,
+        "the library takes memory from the system for each call",
+    ),
+    needs_law=False,
+    kind="opportunity",
+    claim=claim("kernel", "pages"),
+    rivals=SIZES,
+    probes=(
+        "collectives: lengths",
+        "collectives: lengths of reductions in order",
+    ),
+    remedies=(MALLOC_KEEPS_WHAT_IS_FREED,),
+    depends=frozenset({"bytes"}),
+)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP038: a collective of few elements that is slower than the same bytes as many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.core.results import Claim
+from slowpath.findings.controls import ALONE
+from slowpath.findings.evidence.collective_words import (
+    collective,
+    contrast_observed,
+    excess_words,
+    groups,
+    of_collectives,
+    unders,
+)
+from slowpath.findings.evidence.evidence import CLEAR_RATIO, Evidence, Slowdown
+from slowpath.findings.evidence.words import all_stayed_words
+from slowpath.findings.library_remedies import tunings
+from slowpath.findings.observation import Observation, Support, Tried
+from slowpath.findings.remedy import Control, Remedy, set_to
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import Judged, RivalKind
+from slowpath.findings.slow_path import SlowPath
+
+LEAST_GONE = 0.5
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """One element of a long type against as many bytes in n elements, each collective for itself."""
+    found = [one for one in of_collectives(evidence, "shape") if one.slow_value == "one_type"]
+    clear = [one for one in found if one.ratio.least >= CLEAR_RATIO]
+    return [_observation(evidence, group) for group in groups(clear, "collective", "op")]
+
+
+def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    top = max(group, key=lambda one: one.ratio.least)
+    words = ("as one element of a long type", "the same bytes as many elements")
+    return contrast_observed(evidence, group, f"{collective(top)}, count", words, _tried(evidence, top))
+
+
+def _tried(evidence: Evidence, top: Slowdown) -> tuple[Tried, ...]:
+    """Algorithms that were forced; that the fast side is fast proves nothing by itself."""
+    return tuple(
+        Tried(
+            one.remedy,
+            one.gone,
+            all_stayed_words(one.stayed),
+            all(other.held for other in one.stayed),
+            one.launches,
+        )
+        for one in unders(evidence, [top.contrast])
+        if one.remedy is not None and one.gone is not None
+    )
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """The same under another algorithm that the library was forced to: the count no longer matters."""
+    forced = [one for one in unders(evidence, seen.contrasts) if one.setting and "algorithm" in one.setting]
+    gone = [one for one in forced if one.gone is not None]
+    if not gone:
+        return Support(
+            "missing", "no other algorithm was forced; where a variable is known for it, slowpath run coll does"
+        )
+    lines = tuple(
+        f"{one.length}, {one.environment}: {excess_words(one.gone)} of the excess is gone"
+        for one in gone
+        if one.gone is not None
+    )
+    best = max(one.gone[1] for one in gone if one.gone is not None)
+    if best < LEAST_GONE:
+        return Support("missing", "another algorithm leaves most of it: the type itself may be dear", lines)
+    return Support("shown", "another algorithm, forced, takes as long for one element as for many", lines)
+
+
+def _claim(by: str | None) -> Claim:
+    return Claim(time=None, side=None, by=by)
+
+
+def _by_forced_algorithm(evidence: Evidence, seen: Observation, support: Support) -> Judged:
+    if support.state == "shown":
+        return Judged(
+            "refuted", "the type is the same where the algorithm is forced, and costs no more", support.evidence
+        )
+    return Judged("standing", "not made: the same type under an algorithm that is forced")
+
+
+COUNTS = (
+    RivalKind(
+        "a dear type",
+        "A derived type is dear to pack, whatever the algorithm.",
+        _claim("message"),
+        "the same type under an algorithm that is forced",
+        _by_forced_algorithm,
+        hypotheses=("the type itself is dear to handle",),
+    ),
+)
+
+_WORK = "collective_work_s"
+
+_SHORT = Control(
+    "8 bytes are one element of their type in both cases",
+    experiment="coll",
+    parameters={"collective": "alltoall", "message_bytes": "8"},
+    metric=_WORK,
+)
+
+ALLREDUCE_BY_BYTES = tunings(
+    Remedy(
+        "allreduce by bytes",
+        "Force an algorithm of MPI_Allreduce that splits messages by bytes, and not by elements.",
+        ("shape",),
+        control=ALONE,
+        side_effects=("an MPI_Allreduce of many elements, for which the library's own choice may be faster",),
+    )
+)
+
+MANY_ELEMENTS_OF_A_SMALL_TYPE = Remedy(
+    "many elements of a small type",
+    "Send many elements of a small type in place of few of a long one.",
+    ("shape",),
+    control=_SHORT,
+    sources=("Open MPI issues 8186 and 12550",),
+    parameter="shape",
+    change=set_to("shape", "elements"),
+    code="MPI_Allreduce(in, out, n, MPI_DOUBLE, op, comm);  /* in place of 1 element of a type of n doubles */",
+    phrase="many elements of a small type",
+)
+
+SLOW_PATH = SlowPath(
+    code="SP038",
+    name="count cliff",
+    title="A collective of few elements is slower than the same bytes as many",
+    what="Algorithms that split a message among the ranks need at least one element for each of them.",
+    shows="One element of a long type takes longer than as many bytes in n elements of a short one.",
+    why="A library that counts elements, not bytes, takes another algorithm where there are fewer than ranks. Open "
+    "MPI's MPI_Bcast and MPI_Allreduce do, and MPICH's shared memory for collectives takes no element longer than a "
+    "cell.",
+    needs="The same bytes as one element and as many, with the same op. Explained when a forced algorithm takes away "
+    "the difference.",
+    remedy="Send many elements of a small type, or force the algorithm.",
+    false_alarms="A type with gaps is dear by itself (SP015); here both are contiguous.",
+    sources=("Open MPI issues 8186 and 12550", "docs/results/collectives.md"),
+    observe=observe,
+    cause="The library chooses its algorithm by the number of elements.",
+    witnesses=witnesses,
+    hypotheses=("the library chooses its algorithm by the number of elements", "the type itself is dear to handle"),
+    needs_law=False,
+    kind="property",
+    claim=claim("path", "elements"),
+    rivals=COUNTS,
+    probes=(
+        "collectives: counts",
+        "collectives: counts of what is not reduced",
+    ),
+    remedies=(
+        *ALLREDUCE_BY_BYTES,
+        MANY_ELEMENTS_OF_A_SMALL_TYPE,
+    ),
+    depends=frozenset({"block"}),
+)

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP039: rounds that grow with the number of ranks where its logarithm suffices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.core.message_results import RankPoint, RankScaling
+from slowpath.core.results import Claim
+from slowpath.findings.controls import ALONE
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.scaling_words import growth_words, needed, point_at, predicted_words
+from slowpath.findings.library_remedies import tunings
+from slowpath.findings.observation import Observation, Support, Tried
+from slowpath.findings.remedy import Remedy
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import Judged, RivalKind
+from slowpath.findings.slow_path import SlowPath
+
+# Each has algorithms of about log2 p rounds (mpi/algorithms); of an all-to-all of short messages a line may be best.
+LOGARITHM_SUFFICES = frozenset(
+    {"barrier", "bcast", "gather", "scatter", "allgather", "reduce", "allreduce", "reduce_scatter_block"}
+    | {"scan", "exscan"}
+)
+MOST_BYTES = 1024  # of longer messages each byte costs, not each round: a ring or a chain may be best
+CLEAR_RATIO = 2.0  # rounds over ceil(log2 p); logarithmic algorithms up and down a tree take no more
+LEAST_EXPONENT = 0.5
+COUNTED = "messages_by_sockets"
+FORCED = "logarithmic_by_sockets"
+REMEDIED = ("scan", "exscan", "barrier")  # by the one that follows
+REMEDY = "logarithmic algorithms in Open MPI"
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Stretches of one algorithm whose rounds follow p, of short messages and the library's own choice."""
+    every = [one for one in evidence.facts(RankScaling) if one.quantity == "rounds"]
+    return [_observation(evidence, one, every) for one in every if _is_asked(evidence, one) and _is_linear(one)]
+
+
+def _is_asked(evidence: Evidence, one: RankScaling) -> bool:
+    """Not of a mock-up, and not where somebody may have forced an algorithm."""
+    cell = evidence.cells[one.points[0].cell]
+    is_own = evidence.as_found(cell) or evidence.setting(cell) == COUNTED
+    is_short = int(cell.parameters.get("message_bytes", "0")) <= MOST_BYTES
+    return (
+        is_own
+        and one.collective in LOGARITHM_SUFFICES
+        and cell.parameters.get("way", "library") == "library"
+        and (is_short or one.collective == "barrier")
+    )
+
+
+def _worst(one: RankScaling) -> RankPoint:
+    return max(one.points, key=lambda point: (point.value / needed(point.ranks), point.ranks))
+
+
+def _is_linear(one: RankScaling) -> bool:
+    """More rounds than logarithmic algorithms take, and more with each rank: by the law, or by the known algorithm."""
+    worst = _worst(one)
+    if worst.value <= CLEAR_RATIO * needed(worst.ranks):
+        return False
+    if one.interval is not None:
+        return one.interval[0] > LEAST_EXPONENT
+    return one.law is None and bool(worst.algorithms)
+
+
+def _article(label: str) -> str:
+    return "An" if label[0] in "aeiou" else "A"
+
+
+def _observation(evidence: Evidence, one: RankScaling, every: Sequence[RankScaling]) -> Observation:
+    cells = [evidence.cells[point.cell] for point in one.points]
+    worst = _worst(one)
+    forced = _forced(evidence, one, every)
+    known = " or ".join(worst.algorithms) or "an algorithm that is not known"
+    first, last = one.points[0].ranks, one.points[-1].ranks
+    tried = [_tried(evidence, one, forced, every)] if forced else []
+    return Observation(
+        about=f"rounds of {one.label}",
+        place=evidence.place(cells, [f"{one.label}, {first} to {last} ranks"]),
+        text=f"{_article(one.label)} {one.label} takes {worst.value:.0f} rounds of messages at {worst.ranks} ranks, "
+        f"where {needed(worst.ranks)} suffice: {known}; {growth_words(one)}, counted at {first} to {last} ranks."
+        f"{predicted_words(one, needed)}",
+        metric="rounds",
+        phase="steady",
+        ratio=None,
+        interval=None,
+        excess_s=None,
+        affects_default=None,
+        cells=tuple(cell.cell for cell in cells),
+        evidence=tuple(
+            f"{point.ranks} ranks: {point.value:.0f} rounds, {' or '.join(point.algorithms) or 'unknown algorithm'}"
+            for point in one.points
+        ),
+        doubts=_doubts(evidence, one),
+        slow_cells=(worst.cell,),
+        fast_cells=tuple(point.cell for point in forced.points if point.ranks == worst.ranks) if forced else (),
+        tried=tuple(tried),
+    )
+
+
+def _doubts(evidence: Evidence, one: RankScaling) -> tuple[str, ...]:
+    if evidence.setting(evidence.cells[one.points[0].cell]) != COUNTED:
+        return ()
+    return ("counted with every message through a socket; through shared memory the library may choose otherwise",)
+
+
+def _forced(evidence: Evidence, one: RankScaling, every: Sequence[RankScaling]) -> RankScaling | None:
+    """The same with the logarithmic algorithm forced, where it has the worst point."""
+    ranks = _worst(one).ranks
+    return next((other for other in _twins(evidence, one, every) if point_at(other, ranks) is not None), None)
+
+
+def _twins(evidence: Evidence, one: RankScaling, every: Sequence[RankScaling]) -> list[RankScaling]:
+    """The same collective in the forced state."""
+    return [
+        other
+        for other in every
+        if (other.label, other.mpi, other.placement) == (one.label, one.mpi, one.placement)
+        and evidence.setting(evidence.cells[other.points[0].cell]) == FORCED
+    ]
+
+
+def _tried(evidence: Evidence, one: RankScaling, forced: RankScaling, every: Sequence[RankScaling]) -> Tried:
+    """The excess at the worst point, and collectives that nobody forced, which must send what they sent."""
+    worst = _worst(one)
+    now = point_at(forced, worst.ranks)
+    left = now.value if now else worst.value
+    excess = worst.value - needed(worst.ranks)
+    removed = max(0.0, min(1.0, (worst.value - left) / excess))
+    cells = [evidence.cells[point.cell].messages for point in (worst, now) if point]
+    held, control = _control(evidence, one, every)
+    return Tried(
+        remedy=REMEDY,
+        removed=(removed, removed, removed),
+        control=control,
+        held=held,
+        launches=min(counts.launches for counts in cells if counts),
+        evidence=(
+            f"{worst.ranks} ranks: {worst.value:.0f} rounds -> {left:.0f}, "
+            f"{' or '.join(now.algorithms) if now else 'unknown'}",
+        ),
+        is_counted=True,
+    )
+
+
+def _control(evidence: Evidence, one: RankScaling, every: Sequence[RankScaling]) -> tuple[bool, str | None]:
+    """Whether collectives of which no algorithm is forced send the same messages in both states."""
+    pairs = [
+        (other.collective, before, point)
+        for other in every
+        if other.collective not in REMEDIED and (other.mpi, other.environment) == (one.mpi, one.environment)
+        for twin in _twins(evidence, other, every)
+        for point in twin.points
+        if (before := point_at(other, point.ranks)) is not None
+    ]
+    if not pairs:
+        return False, None
+    same = all((a.value, a.algorithms) == (b.value, b.algorithms) for _, a, b in pairs)
+    names = ", ".join(dict.fromkeys(name for name, _, _ in pairs))
+    return same, f"{names}, of which no algorithm is forced, {'send' if same else 'do not send'} what they sent"
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """The messages themselves."""
+    counts = evidence.cells[seen.slow_cells[0]].messages
+    if counts is None:
+        return Support("missing", "no messages were counted")
+    if not counts.settled:
+        return Support("missing", "half of the calls give another chain of messages: more calls are needed")
+    return Support(
+        "shown", f"counted in {counts.calls} calls of {counts.launches} launches, the same in each: {counts.text}"
+    )
+
+
+_PLAIN = {"start": "blocking", "op": "sum", "shape": "elements", "in_place": "off", "duplicates": "0"}
+
+
+def _by_late_ranks(evidence: Evidence, seen: Observation, _: Support) -> Judged:
+    counts = evidence.cells[seen.slow_cells[0]].messages
+    if counts is None or not counts.settled:
+        return Judged("standing", "half of the calls give a shorter or longer chain than all of them")
+    if not counts.exact:
+        return Judged("standing", "no known algorithm sends just these messages, so that chance is not excluded")
+    return Judged(
+        "refuted",
+        f"in {counts.calls} calls each rank came late by turns, and the messages are those of {counts.algorithms[0]}",
+    )
+
+
+def _by_what_was_asked(evidence: Evidence, seen: Observation, _: Support) -> Judged:
+    parameters = evidence.cells[seen.slow_cells[0]].parameters
+    odd = [f"{name}={parameters[name]}" for name, plain in _PLAIN.items() if parameters.get(name, plain) != plain]
+    if odd:
+        return Judged("standing", f"counted with {', '.join(odd)}; count the plain call as well")
+    return Judged("refuted", "counted with the plain blocking call, a built-in op and elements of a basic type")
+
+
+LINEAR = (
+    RivalKind(
+        "ranks that come late",
+        "Ranks came late, so that messages followed each other that need not.",
+        Claim(time="waiting", side=None, by="nothing"),
+        "calls in which each rank comes late by turns, and the messages of known algorithms",
+        _by_late_ranks,
+    ),
+    RivalKind(
+        "an unusual call",
+        "The library falls back to a simple algorithm for this op, type or kind of call alone.",
+        Claim(time="path", side=None, by="ranks"),
+        "the plain blocking call with a built-in op",
+        _by_what_was_asked,
+    ),
+)
+
+LOGARITHMIC_ALGORITHMS = tunings(
+    Remedy(
+        "logarithmic algorithms",
+        "Force the library's algorithms whose rounds grow with the logarithm of the number of ranks.",
+        ("algorithm",),
+        control=ALONE,
+        side_effects=("long messages of the same collective, for which another algorithm may be faster",),
+    )
+)
+
+SLOW_PATH = SlowPath(
+    code="SP039",
+    name="linear in ranks",
+    title="A collective's rounds grow with the number of ranks where its logarithm suffices",
+    what="A collective that goes from rank to rank, or to all from one rank, needs as many rounds as there are ranks. "
+    "Trees and doublings need the logarithm: 10 rounds at 1024 ranks.",
+    shows="The messages of one call, counted at several numbers of ranks, form chains or queues whose length follows "
+    "p, not log2 p. No time is looked at, so it shows with more ranks than cores, too.",
+    why="The library has no other algorithm, or decides by thresholds that are old. Open MPI's MPI_Scan and MPI_Exscan "
+    "go from rank to rank; its barrier gathers at rank 0 for 4 to 7 ranks.",
+    needs="Messages counted (coll, pattern=messages, a witnessed environment) at several numbers of ranks; more are "
+    "predicted only where the law of the fewer ranks predicts the most ranks. Up to 1 KiB: of longer messages a ring "
+    "or chain may be best.",
+    remedy="Force the logarithmic algorithm, or use a mock-up of it; look at the rounds again.",
+    false_alarms="Few rounds more at few ranks are not named: below twice the logarithm an algorithm counts as "
+    "logarithmic. Rounds are no times: inside a node a linear algorithm through shared memory may be the faster one.",
+    sources=("docs/internals/collectives.md", "docs/results/collectives.md"),
+    observe=observe,
+    cause="The library's algorithm sends one message after the other, as many as there are ranks.",
+    witnesses=witnesses,
+    hypotheses=("the library's algorithm is linear", "the library falls back for this type, op or communicator"),
+    needs_law=False,
+    kind="property",
+    claim=claim("path", "ranks"),
+    rivals=LINEAR,
+    probes=("rounds over ranks",),
+    remedies=(*LOGARITHMIC_ALGORITHMS,),
+    depends=frozenset({"call"}),
+)

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP040: a fast path that opens at the n-th call of a communicator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.core.results import Claim
+from slowpath.core.units import format_bytes, format_time
+from slowpath.findings.controls import ALONE
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.numbered import CALL, Opening
+from slowpath.findings.evidence.numbered_words import by_moves, collectives, seen_words, tried
+from slowpath.findings.evidence.words import number
+from slowpath.findings.library_remedies import tunings
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.remedy import Remedy
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import Judged, RivalKind
+from slowpath.findings.slow_path import SlowPath
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """The first calls of fresh communicators, where several cells change at the same one, from the third on."""
+    return [_observation(evidence, one) for one in evidence.facts(Opening) if one.ratio.beyond]
+
+
+def _observation(evidence: Evidence, one: Opening) -> Observation:
+    names = collectives(one.seen)
+    also = "".join(f"; {', '.join(those)} at call {number}" for number, those in sorted(one.other.items()))
+    pays = f"it pays from call {one.pays_from} on" if one.pays_from else "it does not pay"
+    setup = ""
+    if one.settled > one.opens:
+        last = f" to {one.settled - 1}" if one.settled > one.opens + 1 else ""
+        takes = f"calls {one.opens}{last} take" if last else f"call {one.opens} takes"
+        setup = f"{takes} {format_time(one.setup_s)} more in all, to set it up, "
+    return Observation(
+        about="calls of a communicator",
+        place=evidence.place([seen.cell for seen in one.seen], [names]),
+        text=f"Collectives take another path from call {one.opens} of each communicator on: calls 1 to {one.opens - 1} "
+        f"take {format_time(one.before_s)}, {setup}later ones {format_time(one.fast_s)}; {pays}. So for {names}{also}.",
+        metric=one.metric,
+        phase="first",
+        ratio=one.ratio.value,
+        interval=one.ratio.interval,
+        excess_s=one.excess_s,
+        affects_default=True,
+        cells=tuple(dict.fromkeys([seen.cell.cell for seen in one.seen] + [cell.cell for cell in one.flat])),
+        axis=CALL,
+        evidence=tuple(
+            f"{seen_words(seen, CALL)}; calls in front {format_time(seen.before_s)} together" for seen in one.seen
+        ),
+        slow_cells=(one.slow.cell,),
+        fast_cells=(one.fast.cell,),
+        tried=tried(one.moved, one.stayed, CALL),
+    )
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """The library's own variable, which moves the call."""
+    one = next(one for one in evidence.facts(Opening) if one.slow.cell == seen.slow_cells[0])
+    return by_moves(one.moved, CALL)
+
+
+FAR_APART = 8.0  # how far bytes have to lie apart that did not matter
+
+FRESH = 3  # communicators of one process that each show it
+
+
+def _claim(by: str | None) -> Claim:
+    return Claim(time=None, side=None, by=by)
+
+
+def _opening(evidence: Evidence, seen: Observation) -> Opening:
+    return next(one for one in evidence.facts(Opening) if one.slow.cell == seen.slow_cells[0])
+
+
+def _by_bytes(evidence: Evidence, seen: Observation, _: Support) -> Judged:
+    lengths = [length for one in _opening(evidence, seen).seen if (length := number(one.cell, "message_bytes"))]
+    if not lengths or max(lengths) < FAR_APART * min(lengths):
+        return Judged("standing", "not made: calls of unlike lengths")
+    low, high = (format_bytes(int(end)) for end in (min(lengths), max(lengths)))
+    return Judged("refuted", f"the same call with messages of {low} and of {high}")
+
+
+def _by_time(evidence: Evidence, seen: Observation, _: Support) -> Judged:
+    """How long the calls in front took does not say when they began: pauses lie between them."""
+    hit = [one for one in _opening(evidence, seen).moved if one.within and one.seen is not None]
+    if not hit:
+        return Judged("standing", "not made: a variable that counts calls, set to another number")
+    numbers = ", ".join(f"{one.seen} with {'='.join(next(iter(one.variables.items())))}" for one in hit)
+    return Judged("refuted", f"a variable that counts calls sets the call exactly, for all lengths: {numbers}")
+
+
+def _by_process(evidence: Evidence, seen: Observation, _: Support) -> Judged:
+    fresh = len(_opening(evidence, seen).seen)
+    if fresh < FRESH:
+        return Judged("standing", f"not made: {FRESH} fresh communicators in one process or more")
+    return Judged(
+        "refuted", f"each of {fresh} fresh communicators of a process, in shuffled order, opens at its own call"
+    )
+
+
+OPENS = (
+    RivalKind(
+        "bytes",
+        "The path opens after so many bytes.",
+        _claim("message"),
+        "calls of several lengths",
+        _by_bytes,
+    ),
+    RivalKind(
+        "time",
+        "The path opens some time after the communicator was made, or the processor is warm only then.",
+        _claim("uses"),
+        "the library's variable, set to other numbers of calls",
+        _by_time,
+    ),
+    RivalKind(
+        "warm-up of the process",
+        "The first calls of a process are slow, on whatever communicator.",
+        _claim("nothing"),
+        "fresh communicators, one after the other in one process",
+        _by_process,
+    ),
+)
+
+LATER_OPENING = tunings(
+    Remedy(
+        "later opening",
+        "Where communicators are freed after few calls, let collectives not set up shared memory: all calls then take "
+        "the path of the first ones.",
+        ("call",),
+        control=ALONE,
+        side_effects=("collectives on communicators that live long: each call takes the slower path",),
+    )
+)
+
+KEEP_COMMUNICATORS = Remedy(
+    "keep communicators",
+    "Make communicators once and keep them: each fresh one pays for the opening of its fast path again.",
+    ("call",),
+    side_effects=("memory of each live communicator",),
+    sources=("MPI-4.1 section 7.4",),
+    code="static MPI_Comm comm;  /* duplicated once, used from call to call */",
+    untried="the later calls of the finding's own communicators show it already; there is nothing else to toggle",
+    phrase="communicators that are kept",
+)
+
+SLOW_PATH = SlowPath(
+    code="SP040",
+    name="opens at the n-th call",
+    title="The fast path of collectives opens at the n-th call of a communicator",
+    what="A library may send the first calls of each communicator by messages, and set up shared memory for it later.",
+    shows="The first n - 1 calls on every fresh communicator take one time, call n far more, and later ones less "
+    "than the first. n is the same for all lengths and launches.",
+    why="Setting up memory for a communicator pays only if it is used again. MPICH waits for the fifth MPI_Bcast, "
+    "MPI_Reduce or MPI_Allreduce of a communicator, and counts each MPI_Barrier twice.",
+    needs="Each call on fresh communicators (coll, pattern=counted), several collectives or lengths. Explained when "
+    "the library's variable moves n to where it was predicted, and neither bytes, nor time, nor the process decide it.",
+    remedy="Keep communicators. Where they are freed after few calls, let the path not open at all.",
+    false_alarms="The first call of all is a first use of the library (SP043) and does not count here.",
+    sources=("MPICH src/mpid/ch4/shm/posix/release_gather", "docs/results/collectives.md"),
+    observe=observe,
+    cause="The library sets up a path of its own for each communicator at this call.",
+    witnesses=witnesses,
+    needs_law=False,
+    kind="opportunity",
+    claim=claim("path", "calls"),
+    rivals=OPENS,
+    probes=(
+        "collectives: numbered calls",
+        "collectives: numbered barriers",
+    ),
+    remedies=(
+        *LATER_OPENING,
+        KEEP_COMMUNICATORS,
+    ),
+    depends=frozenset({"index"}),
+)

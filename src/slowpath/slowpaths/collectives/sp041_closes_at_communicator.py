@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP041: a fast path that is closed from the n-th live communicator on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.core.results import Claim
+from slowpath.findings.controls import ALONE
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.numbered import COMMUNICATOR, Closing
+from slowpath.findings.evidence.numbered_words import by_moves, collectives, seen_words, tried
+from slowpath.findings.evidence.words import ratio_words, times_words
+from slowpath.findings.library_remedies import tunings
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.remedy import Remedy
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import Judged, RivalKind
+from slowpath.findings.slow_path import SlowPath
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Communicators in a row, all of them alive, of which the later ones are slow."""
+    return [_observation(evidence, one) for one in evidence.facts(Closing) if one.ratio.beyond]
+
+
+def _observation(evidence: Evidence, one: Closing) -> Observation:
+    names = collectives(one.seen)
+    return Observation(
+        about="live communicators",
+        place=evidence.place([seen.cell for seen in one.seen], [names]),
+        text=f"Collectives ({names}) on communicator {one.closes} and later ones take {ratio_words(one.ratio)} as long "
+        f"as on those before, while all live: {times_words(one)}; {one.communicators} were made.",
+        metric=one.metric,
+        phase="steady",
+        ratio=one.ratio.value,
+        interval=one.ratio.interval,
+        excess_s=one.excess_s,
+        affects_default=True,
+        cells=tuple(dict.fromkeys([seen.cell.cell for seen in one.seen] + [cell.cell for cell in one.flat])),
+        axis=COMMUNICATOR,
+        evidence=tuple(seen_words(seen, COMMUNICATOR) for seen in one.seen),
+        slow_cells=(one.slow.cell,),
+        fast_cells=(one.fast.cell,),
+        tried=tried(one.moved, one.stayed, COMMUNICATOR),
+    )
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """The library's own limit, which moves the communicator in proportion."""
+    one = next(one for one in evidence.facts(Closing) if one.slow.cell == seen.slow_cells[0])
+    return by_moves(one.moved, COMMUNICATOR)
+
+
+def _claim(by: str | None) -> Claim:
+    return Claim(time=None, side=None, by=by)
+
+
+def _by_number(evidence: Evidence, seen: Observation, _: Support) -> Judged:
+    one = next(one for one in evidence.facts(Closing) if one.slow.cell == seen.slow_cells[0])
+    if not one.flat:
+        return Judged("standing", "not made: a collective without such a path, on as many communicators")
+    names = ", ".join(dict.fromkeys(cell.parameters.get("collective", "") for cell in one.flat))
+    return Judged("refuted", f"{names} on as many live communicators shows no step")
+
+
+CLOSES = (
+    RivalKind(
+        "many communicators",
+        "Every call gets slower when there are many communicators: the library searches them.",
+        _claim("buffers"),
+        "a collective without such a path, on as many live communicators",
+        _by_number,
+    ),
+)
+
+MORE_MEMORY_FOR_COLLECTIVES = tunings(
+    Remedy(
+        "more memory for collectives",
+        "Allow more shared memory for the collectives of live communicators.",
+        ("communicator",),
+        control=ALONE,
+        side_effects=("shared memory of each node",),
+    )
+)
+
+FREE_COMMUNICATORS = Remedy(
+    "free communicators",
+    "Free communicators that are no longer used: the library's shared memory for collectives is theirs while they "
+    "live.",
+    ("communicator",),
+    sources=("MPI-4.1 section 7.4.3",),
+    code="MPI_Comm_free(&comm);  /* before the next one is made */",
+    untried="the cells keep their communicators, since that is what they are about",
+    phrase="MPI_Comm_free for communicators that are no longer used",
+)
+
+SLOW_PATH = SlowPath(
+    code="SP041",
+    name="closes at the n-th communicator",
+    title="The fast path of collectives is closed from the n-th live communicator on",
+    what="A library sets aside a fixed amount of shared memory for the collectives of all communicators of a node.",
+    shows="Collectives are fast on the first n - 1 live communicators, and on all later ones several times slower, "
+    "without a word. n is the same in every launch, and falls with the number of ranks.",
+    why="Each communicator takes its share of the memory until it is freed. Without it, MPICH asks for the memory "
+    "again at every call, in vain, which makes calls slower than if there were no such path.",
+    needs="The same collective on hundreds of live duplicates (coll, pattern=communicators). Explained when the limit "
+    "of the library moves n in proportion, and collectives without such a path show no step.",
+    remedy="Free communicators that are no longer used, or allow more memory.",
+    false_alarms="A library that searches its communicators gets slower with each of them: a slope, and no step.",
+    sources=("MPICH src/mpid/ch4/shm/posix/release_gather", "docs/results/collectives.md"),
+    observe=observe,
+    cause="The library's shared memory for collectives is spent.",
+    witnesses=witnesses,
+    needs_law=False,
+    kind="opportunity",
+    claim=claim("path", "communicators"),
+    rivals=CLOSES,
+    probes=("collectives: numbered communicators",),
+    remedies=(
+        *MORE_MEMORY_FOR_COLLECTIVES,
+        FREE_COMMUNICATORS,
+    ),
+    depends=frozenset({"index"}),
+)

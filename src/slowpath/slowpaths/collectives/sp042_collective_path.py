@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP042: a collective that does not take its library's fast path, for the thread level, the op or how it is started."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.core.results import Claim
+from slowpath.findings.evidence.collective_words import (
+    collective,
+    contrast_observed,
+    excess_words,
+    groups,
+    of_collectives,
+    unders,
+)
+from slowpath.findings.evidence.collectives import CLOSED, Share, Toggled
+from slowpath.findings.evidence.evidence import CLEAR_RATIO, Evidence, Slowdown
+from slowpath.findings.evidence.words import all_stayed_words, variable_words
+from slowpath.findings.observation import Observation, Support, Tried
+from slowpath.findings.remedy import Remedy, set_to
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import Judged, RivalKind
+from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.settings.remedies import THREAD_LEVEL_FUNNELED
+
+LEVEL = "SLOWPATH_THREAD_LEVEL"
+LEAST_LOST = 0.5  # of the excess that the fast side takes on where the path is closed
+ALL_OF_IT = 0.9  # less leaves a rest that is not the path's
+OPEN = "it is not explained why it is slow, and that the other side is fast proves nothing by itself"
+# Axis -> what leads from the slow side to the fast one; the campaign measures both in the same rounds.
+_REMEDIES = {"op": "op that commutes", "start": "blocking call", "environment": "thread level funneled"}
+_WORDS = {
+    ("op", "user_ordered"): ("with a user's op that does not commute", "with one that does"),
+    ("start", "nonblocking"): ("as a nonblocking call and its MPI_Wait", "the blocking call"),
+    ("start", "persistent"): ("as MPI_Start and MPI_Wait", "the blocking call"),
+}
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Contrasts of op, start and thread level alone, the special side being slower by a quarter or more."""
+    found = [one for axis in ("op", "start") for one in of_collectives(evidence, axis) if _key(one) in _WORDS]
+    found += [one for one in of_collectives(evidence, "environment") if _is_level(evidence, one)]
+    clear = [one for one in found if one.ratio.least >= CLEAR_RATIO]
+    return [_observation(evidence, group) for group in groups(clear, "collective")]
+
+
+def _key(one: Slowdown) -> tuple[str, str]:
+    return one.axis, one.slow_value
+
+
+def _is_level(evidence: Evidence, one: Slowdown) -> bool:
+    slow, fast = (evidence.variables(cell) for cell in (one.slow, one.fast))
+    changed = {name for name, _ in set(slow.items()) ^ set(fast.items())}
+    return changed == {LEVEL} and slow.get(LEVEL) == "multiple"
+
+
+def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    top = max(group, key=lambda one: one.ratio.least)
+    words = _WORDS.get(_key(top), ("under MPI_THREAD_MULTIPLE", "under a lower level"))
+    about = "thread level" if top.axis == "environment" else f"{top.axis} {top.slow_value}"
+    contrasts = list(dict.fromkeys(one.contrast for one in [top, *group]))
+    tried = _tried(evidence, top.axis, contrasts)
+    return contrast_observed(evidence, group, f"{collective(top)}, {about}", words, tried)
+
+
+def _tried(evidence: Evidence, axis: str, contrasts: Sequence[str]) -> tuple[Tried, ...]:
+    """The remedy at each length of the finding: that of the least effect speaks, and each control has to stay."""
+    found = [one for one in evidence.facts(Toggled) if one.contrast in contrasts]
+    if len(found) < len(contrasts):
+        return ()
+    least = min(found, key=lambda one: one.removed[1])
+    controlled = all(one.stayed for one in found)
+    every = [other for one in found for other in one.stayed]
+    return (
+        Tried(
+            remedy=_REMEDIES[axis],
+            removed=least.removed,
+            control=all_stayed_words(every) if controlled else None,
+            held=all(one.held for one in every),
+            launches=min(one.launches for one in found),
+            open=None if _closed(evidence, contrasts).state == "shown" else OPEN,
+        ),
+    )
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """The fast side with its path kept closed: it then takes what the slow side takes."""
+    return _closed(evidence, seen.contrasts)
+
+
+def _closed(evidence: Evidence, contrasts: Sequence[str]) -> Support:
+    """Args: contrasts: of one finding; each has to take on most of its excess."""
+    every = [one for one in unders(evidence, contrasts) if one.setting == CLOSED]
+    closed = [(one, one.lost) for one in sorted(every, key=lambda one: contrasts.index(one.contrast)) if one.lost]
+    if not every:
+        return Support("missing", "no run with the library's fast path kept closed; where a variable is known for "
+                       "that, slowpath run coll does it")  # fmt: skip
+    lines = tuple(
+        f"{one.length}: with the path kept closed ({variable_words(one.variables)}) the fast side takes on "
+        f"{excess_words(lost)} of the excess{_rest(lost)}"
+        for one, lost in closed
+    )
+    if {one.contrast for one, _ in closed} != set(contrasts):
+        return Support("missing", "not each length was measured with the path kept closed, in as many launches", lines)
+    shares = [lost for _, lost in closed]
+    if any(high < LEAST_LOST for _, _, high in shares):
+        return Support(
+            "missing", "with the path kept closed a fast side is still faster: something else differs", lines
+        )
+    if any(low < LEAST_LOST for _, low, _ in shares):
+        return Support(
+            "missing",
+            "with the path kept closed the fast side does not surely take on half of the excess at each length",
+            lines,
+        )
+    return Support("shown", "with the path kept closed the fast side takes on most of the excess", lines)
+
+
+def _rest(lost: Share) -> str:
+    """What the path does not account for."""
+    return "; the rest is there with the path closed, too" if lost[2] < ALL_OF_IT else ""
+
+
+def _claim(by: str | None) -> Claim:
+    return Claim(time=None, side=None, by=by)
+
+
+def _by_closed_path(evidence: Evidence, seen: Observation, support: Support) -> Judged:
+    if support.state == "shown":
+        return Judged(
+            "refuted", "with the path kept closed the fast side takes on most of the excess", support.evidence
+        )
+    return Judged("standing", "not made, or open: both sides with the path kept closed")
+
+
+PATHS = (
+    RivalKind(
+        "cost of each call",
+        "Each call takes locks, or prepares a schedule, whatever its path.",
+        _claim("nothing"),
+        "the fast side with its path kept closed by the library's variable",
+        _by_closed_path,
+        hypotheses=("each call takes locks, or prepares a schedule, whatever its path",),
+    ),
+)
+
+OP_THAT_COMMUTES = Remedy(
+    "op that commutes",
+    "Tell MPI_Op_create that the op commutes (its second argument), where it does.",
+    ("op",),
+    side_effects=("the order in which ranks are combined is then the library's, and so is the rounding",),
+    sources=("MPI-4.1 section 6.9.5",),
+    parameter="op",
+    change=set_to("op", "user"),
+    uncontrolled="collectives without an op refuse one, and each with one pays for the op itself; slowpath run "
+    "coll holds a scan against it",
+    code="MPI_Op_create(function, 1, &op);  /* 1: it commutes */",
+    phrase="an op that commutes",
+)
+
+BLOCKING_CALL = Remedy(
+    "blocking call",
+    "Call the blocking collective where nothing is to be done meanwhile.",
+    ("start",),
+    sources=("MPI-4.1 section 6.12",),
+    parameter="start",
+    change=set_to("start", "blocking"),
+    uncontrolled="every collective is started in some way, and each may gain by another; slowpath run coll "
+    "holds one without a fast path against it",
+    phrase="blocking collectives where nothing overlaps",
+)
+
+SLOW_PATH = SlowPath(
+    code="SP042",
+    name="collective path",
+    title="A collective leaves the library's fast path",
+    what="A library may have a fast path for the plain case of a collective: one thread, an op that commutes, a "
+    "blocking call.",
+    shows="The same collective takes far longer under MPI_THREAD_MULTIPLE, with an op that does not commute, or as a "
+    "nonblocking or persistent call.",
+    why="MPICH's collectives through shared memory open only below MPI_THREAD_MULTIPLE, and only for ops that commute. "
+    "Nonblocking and persistent collectives go by schedules of their own, which know neither shared memory nor the "
+    "tuned algorithms (MPICH, Open MPI).",
+    needs="Both cases as cells of the same launches. Explained when the fast side, with its path kept closed by the "
+    "library's variable, takes on half of the excess or more. Proven when the remedy, toggled in launches of the same "
+    "rounds, takes it away, and a collective without such a path, chosen beforehand, does not follow: "
+    "MPI_Alltoall for the thread level and the way of starting, MPI_Scan for the op.",
+    remedy="Ask for the thread level that you need, say MPI_Op_create that an op commutes where it does, and take "
+    "blocking calls where nothing is to be overlapped.",
+    false_alarms="A nonblocking call may be worth its price where it overlaps with work; that is not measured here.",
+    sources=("MPICH src/mpid/ch4/shm/posix/posix_coll.h", "Open MPI issue 12657", "docs/results/collectives.md"),
+    observe=observe,
+    cause="The library's fast path for this collective is closed to it.",
+    witnesses=witnesses,
+    hypotheses=(
+        "the library's fast path for this collective is closed to it",
+        "each call takes locks, or prepares a schedule, whatever its path",
+    ),
+    needs_law=False,
+    kind="property",
+    claim=claim("path", "nothing"),
+    rivals=PATHS,
+    probes=(
+        "collectives: thread level",
+        "collectives: ops",
+        "collectives: starts",
+    ),
+    remedies=(
+        THREAD_LEVEL_FUNNELED,
+        OP_THAT_COMMUTES,
+        BLOCKING_CALL,
+    ),
+    depends=frozenset({"call", "threads"}),
+)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP045: a collective whose own work grows when its ranks do not arrive together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.evidence.collective_words import contrast_observed, groups, of_collectives
+from slowpath.findings.evidence.evidence import CLEAR_RATIO, Evidence, Slowdown
+from slowpath.findings.observation import Observation
+from slowpath.findings.slow_path import SlowPath
+
+_WORDS = {
+    "one_late": "with one rank late",
+    "linear": "with ranks that arrive in turn",
+    "random": "with random arrivals",
+}
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """T_work (from the last entry to the last exit) of an arrival pattern against ranks together."""
+    found = [one for one in of_collectives(evidence, "arrival") if one.fast_value == "together"]
+    clear = [one for one in found if one.ratio.least >= CLEAR_RATIO and one.slow_value in _WORDS]
+    return [_observation(evidence, group) for group in groups(clear)]
+
+
+def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    slow = group[0].slow_value
+    words = (f"{_WORDS[slow]} (after the last one is there)", "together")
+    return contrast_observed(evidence, group, f"arrival {slow}", words)
+
+
+SLOW_PATH = SlowPath(
+    code="SP045",
+    name="arrival pattern",
+    title="A collective takes longer when its ranks do not arrive together",
+    what="What a collective has left to do when its last rank arrives should not be more than when all arrive at once.",
+    shows="The time from the last entry to the last exit is longer with late ranks than with all together.",
+    why="A tree or a ring in which the late rank stands early makes all others wait for it in turn; ranks that wait "
+    "may sleep, or lose their caches.",
+    needs="The same collective with all ranks together and with late ones (parameter arrival).",
+    remedy="Another algorithm, or another order of ranks; a nonblocking collective with work behind it.",
+    false_alarms="With more ranks than cores a rank that waits gives its core away: that is the scheduler's time.",
+    sources=("Faraj, Patarasuk, Yuan 2008, doi 10.1007/s10766-008-0070-9", "docs/results/collectives.md"),
+    observe=observe,
+    cause="The algorithm serialises behind the late rank.",
+    hypotheses=(
+        "the algorithm serialises behind the late rank",
+        "ranks that wait have gone to sleep, or have lost their caches",
+    ),
+    needs_law=False,
+    kind="property",
+    probes=("collectives: arrivals",),
+    depends=frozenset({"rank"}),
+)

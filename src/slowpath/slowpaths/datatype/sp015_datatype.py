@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP015: derived datatypes that are moved block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from slowpath.findings.evidence.evidence import Evidence, Slowdown
+from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.evidence.witness import NUMBER_AGREES, SINGLE_COPY, calls, cost_witness, sides
+from slowpath.findings.evidence.words import number, parameter
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.remedy import Parameters, Remedy, set_to
+from slowpath.findings.rivals.judges import by_design
+from slowpath.findings.rivals.kinds import WAITING, claim
+from slowpath.findings.rivals.rival import RivalKind
+from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.datatype.remedies import PREDEFINED_DATATYPE
+from slowpath.stats.laws.found import FittedLaw
+
+_WHOLE = ("contiguous", "predefined", "large_count")
+_SUBARRAY, _COPIED = "derived", "packed"  # of the experiment exchange
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Contrasts of datatypes, or of packing, in which the derived datatype is slower."""
+    found = [one for one in evidence.slowdowns("datatype", "pack", phase="steady") if _derived_is_slower(one)]
+    groups = grouped(found, lambda one: (one.slow_value, one.slow.experiment, *place_key(one.slow)))
+    return [_observation(evidence, group) for group in groups]
+
+
+def _derived_is_slower(one: Slowdown) -> bool:
+    slow, fast = (parameter(cell, "datatype", "contiguous") for cell in (one.slow, one.fast))
+    if _SUBARRAY in (slow, fast) or _COPIED in (slow, fast):
+        # Faces that lie packed already cost neither the library nor the program a copy: they blame no datatype.
+        return (slow, fast) == (_SUBARRAY, _COPIED)
+    return slow not in _WHOLE and (fast in _WHOLE or parameter(one.fast, "pack") == "mpi_pack")
+
+
+def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    kind = parameter(group[0].slow, "datatype")
+    wording = Wording(f"{{size}}messages of datatype {kind}", _reference(group[0]), f"datatype {kind}")
+    return slowdown_observed(evidence, group, wording, lambda some: _law(evidence, some))
+
+
+def _reference(one: Slowdown) -> str:
+    if parameter(one.fast, "datatype") == _COPIED:
+        return "the same faces copied by the program"
+    return "packed by MPI_Pack" if parameter(one.fast, "pack") == "mpi_pack" else "the same bytes in one block"
+
+
+def _law(evidence: Evidence, group: Sequence[Slowdown]) -> FittedLaw | None:
+    """Over the blocks of the derived datatype, at the length that loses most."""
+    return evidence.law_over("blocks", max(group, key=lambda one: one.excess_s), ("constant", "blocks"))
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """Counted calls in the number of blocks, or system time for the excess."""
+    slow = evidence.cells[seen.slow_cells[0]]
+    count = number(slow, "blocks") or 0.0
+    made = calls(slow, seen.phase, SINGLE_COPY, "calls_per_op")
+    if made is not None and count and NUMBER_AGREES[0] <= made / count <= NUMBER_AGREES[1]:
+        line = f"{made:.4g} calls of process_vm_readv or writev for each message of {count:.0f} blocks"
+        return Support("shown", "law and witness agree", (line,))
+    return cost_witness(evidence, seen)
+
+
+def _round_trips(evidence: Evidence, seen: Observation) -> bool:
+    return all(parameter(cell, "pattern") == "ping_pong" for cell in sides(evidence, seen))
+
+
+_GAPS = RivalKind(
+    "lines and pages of the gaps",
+    "A message with gaps touches more cache lines and pages, whoever copies it.",
+    claim("cold cache", "blocks"),
+    "round trips of one buffer, which are as warm as they get, or the same with warm bytes (cache=warm)",
+    by_design(_round_trips, "round trips of one buffer, in one block and in many, are as warm as they get",
+              "the gaps were not warm"),
+)  # fmt: skip
+
+
+def _packed(parameters: Parameters) -> Mapping[str, str] | None:
+    """Of messages in blocks alone: packing what is contiguous copies it for nothing."""
+    blocks = parameters.get("datatype", "contiguous") != "contiguous"
+    return set_to("pack", "mpi_pack")(parameters) if blocks else None
+
+
+CONTIGUOUS_DATA = Remedy(
+    "contiguous data",
+    "Pack blocks into a contiguous buffer with MPI_Pack or a loop before sending.",
+    ("datatype", "pack"),
+    None,  # see uncontrolled
+    ("memory of the packed copy",),
+    ("MPI-4.1 section 5.2",),
+    parameter="pack",
+    change=_packed,
+    code="MPI_Pack(data, count, type, packed, size, &at, comm);\nMPI_Send(packed, at, MPI_PACKED, ...);",
+    uncontrolled="MPI_Pack copies contiguous messages, too, so every cell that can be packed gets one more copy",
+    phrase="MPI_Pack or a loop before sending",
+)
+
+SLOW_PATH = SlowPath(
+    code="SP015",
+    name="datatype, block by block",
+    title="A derived datatype costs by its blocks",
+    what="Data in pieces (vector, indexed) go more slowly through a derived datatype than as one block.",
+    shows="At the same number of bytes, the time grows with the number of blocks.",
+    why="The library copies block by block, or reads the type's description for each block; from GPU "
+    "memory each block may be a copy of its own.",
+    needs="The same bytes in one block and in several numbers of blocks, 4 or more: law 'blocks'. Explained "
+    "when counted calls or system time grow with the blocks.",
+    remedy="Pack with MPI_Pack or a loop and send the contiguous copy, or make blocks longer.",
+    false_alarms="A copy into one block costs, too: compare with packing, not with data that were contiguous anyway.",
+    sources=("MPI-4.1 chapter 5", "docs/reference/engine-interface.md"),
+    observe=observe,
+    cause="The library handles the datatype block by block.",
+    witnesses=witnesses,
+    hypotheses=("blocks are copied one by one in the library (user time)", "each block is a copy of its own"),
+    kind="property",
+    claim=claim(None, "blocks"),
+    rivals=(_GAPS, WAITING),
+    probes=("blocks",),
+    remedies=(
+        CONTIGUOUS_DATA,
+        PREDEFINED_DATATYPE,
+    ),
+    depends=frozenset({"block"}),
+)

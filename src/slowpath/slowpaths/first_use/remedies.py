@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remedies that several slow paths of this family share. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slowpath.findings.controls import EAGER, LATER
+from slowpath.findings.library_remedies import tunings
+from slowpath.findings.program_remedy import PAD_LIBRARY, TUNABLES, ProgramRemedy
+from slowpath.findings.remedy import Parameters, Remedy
+from slowpath.mpi.allocator import KEEP_FREED
+
+HUGE_PAGE_BYTES = 2 * 2**20
+
+
+def _padded(parameters: Parameters) -> Mapping[str, str] | None:
+    """The allocation lengthened to a multiple of 2 MiB, on both sides alike."""
+    length, extra = parameters.get("buffer_bytes", "message"), parameters.get("overalloc_bytes", "0")
+    base = parameters.get("message_bytes", "") if length == "message" else length
+    if (
+        "overalloc_bytes" not in parameters
+        or not (base.isdecimal() and extra.isdecimal())
+        or (int(base) + int(extra)) % HUGE_PAGE_BYTES == 0
+    ):
+        return None
+    whole = -(-(int(base) + int(extra)) // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES
+    return {**parameters, "overalloc_bytes": str(whole - int(base))}
+
+
+NO_MAPPING_OF_GPU_MEMORY = tunings(
+    Remedy(
+        "no mapping of GPU memory",
+        "Switch off IPC: no process maps the other's GPU memory, so that no first message pays for it.",
+        ("phase", "overalloc_bytes"),
+        control=EAGER,
+        side_effects=("every later message from GPU memory, which then takes the long way",),
+    )
+)
+
+PAD_TO_2_MIB = Remedy(
+    "pad to 2 MiB",
+    "Allocate communication buffers in multiples of 2 MiB.",
+    ("phase", "overalloc_bytes"),
+    LATER,
+    ("memory: up to 2 MiB more for each allocation",),
+    ("docs/studies/padding.md",),
+    parameter="overalloc_bytes",
+    change=_padded,
+    code="size_t length = (bytes + (2u << 20) - 1) & ~(size_t)((2u << 20) - 1);",
+    phrase="allocations padded to a multiple of 2 MiB",
+)
+
+LIBSLOWPATH_PAD_SO = Remedy(
+    "libslowpath-pad.so",
+    "Preload the padding library where the program can't be changed.",
+    ("phase", "overalloc_bytes"),
+    side_effects=("memory: up to 2 MiB more for each allocation", "every allocation call passes through it"),
+    sources=("docs/studies/padding.md",),
+    untried="the engine pads by itself; preload the library into your program",
+    code='LD_PRELOAD="$(slowpath engine path --pad)" mpiexec ...',
+)
+
+KEEP_BUFFERS = Remedy(
+    "keep buffers",
+    "Allocate communication buffers once, send one message from each before the work begins, and keep them.",
+    ("phase",),
+    side_effects=("memory stays taken",),
+    sources=("docs/reference/metrics.md",),
+    untried="the finding compares with later messages from kept buffers already; there is nothing else to toggle",
+    code="static void* buffer;  /* allocated once, before the first use that counts */",
+    phrase="reused buffers",
+)
+
+PROGRAM_KEEP_FREED_MEMORY = ProgramRemedy(
+    "keep-freed-memory",
+    "malloc keeps what is freed, with its pages, so that the next buffer of that length is no first use.",
+    "faults",
+    "GNU C Library manual, Memory Allocation Tunables; mallopt(3)",
+    table=("keep freed memory", "reuse touched buffers"),
+    variables={TUNABLES: KEEP_FREED},
+)
+
+PROGRAM_KEEP_HUGE_PAGES = ProgramRemedy(
+    "keep-huge-pages",
+    "malloc asks for huge pages and keeps what is freed: huge-pages and keep-freed-memory at once.",
+    "faults",
+    "GNU C Library manual, Memory Allocation Tunables",
+    variables={TUNABLES: f"glibc.malloc.hugetlb=1:{KEEP_FREED}"},
+    needs=("glibc 2.35", "huge pages by madvise"),
+)
+
+PROGRAM_PAD = ProgramRemedy(
+    "pad",
+    "Allocations of 2 MiB and more become multiples of 2 MiB.",
+    "pad report",
+    "docs/studies/padding.md",
+    table=("pad to 2 MiB",),
+    preload=PAD_LIBRARY,
+    needs=("GPU",),
+)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP002: the first use of host memory costs by the length of the whole allocation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.evidence.evidence import Evidence, FirstUse
+from slowpath.findings.evidence.observed import first_uses_observed
+from slowpath.findings.evidence.witness import first_use_witness
+from slowpath.findings.evidence.words import is_device
+from slowpath.findings.observation import Observation
+from slowpath.findings.rivals.kinds import COLD, NOT_BY_PAGES, SIDE, UNTOUCHED, USER, WAITING, claim
+from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.first_use.remedies import (
+    KEEP_BUFFERS,
+    LIBSLOWPATH_PAD_SO,
+    NO_MAPPING_OF_GPU_MEMORY,
+    PAD_TO_2_MIB,
+    PROGRAM_KEEP_FREED_MEMORY,
+    PROGRAM_PAD,
+)
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """First uses whose excess follows the allocation's length; GPU memory is SP023's."""
+
+    def wanted(use: FirstUse) -> bool:
+        return use.by == "allocation" and not is_device(use.slow) and not evidence.over_network(use.slow)
+
+    return first_uses_observed(evidence, wanted)
+
+
+SLOW_PATH = SlowPath(
+    code="SP002",
+    name="first use by allocation",
+    title="The first message costs by the length of the whole allocation",
+    what="A short message from a long buffer pays for all of the buffer, once.",
+    shows="At one message length, the first message of a fresh allocation takes longer the longer the allocation is; "
+    "remainders of the length do not matter.",
+    why="The library maps, pins or registers the whole allocation, so that later messages from any part are fast.",
+    needs="Allocations of 5 lengths or more at one message length: law 'allocation'. Explained when system time "
+    "or page faults account for the excess.",
+    remedy="Send from a dedicated communication buffer that is no longer than needed, and keep it.",
+    false_alarms="With buffers as long as their messages, allocation and message can't be distinguished: no law is "
+    "named.",
+    sources=("docs/internals/laws.md", "MPICH src/mpid/ch4/shm/ipc"),
+    observe=observe,
+    cause="The whole allocation is mapped or registered at its first use.",
+    witnesses=first_use_witness,
+    kind="opportunity",
+    claim=claim("kernel", "allocation"),
+    rivals=(COLD, NOT_BY_PAGES, UNTOUCHED, WAITING, USER, SIDE),
+    probes=("allocations", "first lengths", "device allocations", "pages"),
+    remedies=(
+        *NO_MAPPING_OF_GPU_MEMORY,
+        PAD_TO_2_MIB,
+        LIBSLOWPATH_PAD_SO,
+        KEEP_BUFFERS,
+    ),
+    program_remedies=(
+        PROGRAM_KEEP_FREED_MEMORY,
+        PROGRAM_PAD,
+    ),
+    depends=frozenset({"use", "allocation"}),
+)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP005: the first use of a buffer costs a constant, or what no law names yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.observed import first_uses_observed
+from slowpath.findings.evidence.witness import first_use_witness
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.rivals.judges import by_design
+from slowpath.findings.rivals.kinds import COLD, SIDE, UNTOUCHED, WAITING, claim
+from slowpath.findings.rivals.rival import RivalKind
+from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.first_use.remedies import KEEP_BUFFERS, PROGRAM_KEEP_FREED_MEMORY, PROGRAM_KEEP_HUGE_PAGES
+
+_UNKNOWN = (
+    "a cost by the pages of the allocation (SP001)",
+    "a cost by the length of the allocation (SP002)",
+    "a cost by the length of the message (SP006)",
+    "a constant (SP005)",
+)
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """First uses whose excess is constant, and those that follow no law that can be named."""
+    found = first_uses_observed(evidence, lambda use: use.by in ("constant", "unknown"))
+    return [_named(one) for one in found]
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """Of a constant; a cost that grows, steps or levels off is none of this cause, whatever the kernel does."""
+    if seen.law is not None and seen.law.name not in (None, "constant"):
+        return Support("missing", f"the law is '{seen.law.name}', no constant")
+    return first_use_witness(evidence, seen)
+
+
+def _named(one: Observation) -> Observation:
+    return one if one.law is not None and one.law.name == "constant" else replace(one, hypotheses=_UNKNOWN)
+
+
+_CONNECTION = RivalKind(
+    "first message of the pair",
+    "The pair of ranks connects: it is the first message of all, and not of the buffer.",
+    claim("kernel", "nothing"),
+    "an exchange of other memory in front of each cell, which is not timed",
+    by_design(lambda _, __: True, "the ranks had exchanged messages of other memory before", ""),
+)
+
+SLOW_PATH = SlowPath(
+    code="SP005",
+    name="first use, constant",
+    title="The first message from a buffer is slower",
+    what="The first message pays for something that does not depend on lengths: a connection, a registration, a check.",
+    shows="The first message is slow, later ones are fast, by the same time for short and long buffers and messages.",
+    why="Libraries set up what they need when it is first needed: connections, handles, cache entries.",
+    needs="First and later messages over several lengths of message and allocation: law 'constant' for the "
+    "excess. Without such a sweep the finding has no law and lists what it may be.",
+    remedy="Keep communication buffers, and send one message from each before the time that counts.",
+    false_alarms="Cold caches make any first message a little slower; without a law nothing below 1.25x is reported.",
+    sources=("docs/reference/metrics.md", "docs/internals/laws.md"),
+    observe=observe,
+    cause="The library sets something up at the first use of a buffer, whatever its length.",
+    witnesses=witnesses,
+    stronger=("SP001", "SP002", "SP004", "SP006", "SP023", "SP024"),
+    kind="property",
+    claim=claim(None, "nothing"),
+    rivals=(_CONNECTION, COLD, UNTOUCHED, WAITING, SIDE),
+    probes=("allocations", "first lengths", "device allocations", "pages"),
+    remedies=(KEEP_BUFFERS,),
+    program_remedies=(
+        PROGRAM_KEEP_FREED_MEMORY,
+        PROGRAM_KEEP_HUGE_PAGES,
+    ),
+    depends=frozenset({"use", "others"}),
+)

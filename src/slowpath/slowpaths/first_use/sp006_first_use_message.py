@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP006: the first use of a buffer costs by the length of the message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.observed import first_uses_observed
+from slowpath.findings.evidence.witness import first_use_witness
+from slowpath.findings.observation import Observation
+from slowpath.findings.rivals.kinds import COLD, SIDE, UNTOUCHED, WAITING, claim
+from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.first_use.remedies import KEEP_BUFFERS
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """First uses whose excess follows the message's length."""
+    return first_uses_observed(evidence, lambda use: use.by == "message" and not evidence.over_network(use.slow))
+
+
+SLOW_PATH = SlowPath(
+    code="SP006",
+    name="first use by message",
+    title="The first message costs by its own length",
+    what="The first message from a fresh buffer moves its bytes at a lower rate than later messages do.",
+    shows="The first message takes extra time for each byte sent, whatever the length of the allocation.",
+    why="Only the part that is sent is registered or mapped, or it is staged through another buffer until the fast "
+    "path is set up; fresh memory is also cold in caches and TLB.",
+    needs="First and later messages over several message lengths in one allocation length: law 'bytes' for the "
+    "excess. Explained when system time or page faults grow alike.",
+    remedy="Keep communication buffers, and send each message length once before the time that counts.",
+    false_alarms="Cold caches cost by the byte, too: up to the time of one pass through memory.",
+    sources=("docs/internals/laws.md", "docs/reference/metrics.md"),
+    observe=observe,
+    cause="What is sent for the first time is registered, mapped or staged byte by byte.",
+    witnesses=first_use_witness,
+    hypotheses=("the part that is sent is registered or mapped", "it is staged through another buffer", "cold caches"),
+    stronger=("SP001", "SP002", "SP023", "SP024"),
+    kind="property",
+    claim=claim(None, "message"),
+    rivals=(COLD, UNTOUCHED, WAITING, SIDE),
+    probes=("allocations", "first lengths", "device allocations", "pages"),
+    remedies=(KEEP_BUFFERS,),
+    depends=frozenset({"use", "bytes"}),
+)

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP012: memory that is touched for the first time by the message itself, or by the wrong rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.evidence.evidence import Evidence, Slowdown
+from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.evidence.witness import faults_words, sides, system_time_words
+from slowpath.findings.evidence.words import SMALL_PAGE_BYTES, number, page_bytes, parameter
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.remedy import Control, Remedy, set_to
+from slowpath.findings.rivals.judges import by_witness
+from slowpath.findings.rivals.kinds import WAITING, claim
+from slowpath.findings.rivals.rival import RivalKind
+from slowpath.findings.slow_path import SlowPath
+from slowpath.mpi.allocator import KEEP_FREED
+from slowpath.slowpaths.first_use.remedies import PROGRAM_KEEP_FREED_MEMORY, PROGRAM_KEEP_HUGE_PAGES
+from slowpath.slowpaths.memory.remedies import (
+    HUGE_PAGES,
+    PROGRAM_HUGE_PAGES,
+    PROGRAM_PAD_HOST,
+    PROGRAM_RESERVED_HUGE_PAGES,
+)
+from slowpath.stats.laws.found import FittedLaw
+
+FEWEST_ALIKE = 4  # contrasts on pages of one length, from which a law is fitted to these alone
+_BOTH = Wording("the first {size}messages between untouched buffers", "between buffers written before", "first touch")
+_WORDINGS = {
+    "none": _BOTH,
+    "none:none": _BOTH,
+    "write:none": Wording(
+        "the first {size}messages into buffers that the receiver never wrote",
+        "into buffers written before",
+        "first touch, receiver",
+    ),
+    "none:write": Wording(
+        "the first {size}messages from buffers that the sender never wrote",
+        "from buffers written before",
+        "first touch, sender",
+    ),
+}
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Contrasts of memory that was written before its first message and memory that was not, each side by itself."""
+    found = [one for one in evidence.slowdowns("touch", phase="first") if _untouched(one)]
+    groups = grouped(found, lambda one: (_touch(one), *place_key(one.slow)))
+
+    def law(group: Sequence[Slowdown]) -> FittedLaw | None:
+        return evidence.difference_law(_on_small_pages(group))
+
+    return [slowdown_observed(evidence, group, _WORDINGS[_touch(group[0])], law) for group in groups]
+
+
+def _touch(one: Slowdown) -> str:
+    return parameter(one.slow, "touch", "write")
+
+
+def _untouched(one: Slowdown) -> bool:
+    return _touch(one) in _WORDINGS and parameter(one.fast, "touch", "write") == "write"
+
+
+def _on_small_pages(group: Sequence[Slowdown]) -> Sequence[Slowdown]:
+    """Those whose untouched buffers came in pages of 4 KiB, where there are enough: where the system gives long ones
+    huge pages, one cost for each byte can't hold for both.
+    """
+    small = [one for one in group if page_bytes(one.slow) == SMALL_PAGE_BYTES]
+    return small if len(small) >= FEWEST_ALIKE else group
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """Page faults in the number of the message's pages, or the kernel's time for them."""
+    slow, fast = sides(evidence, seen)
+    pages = (number(slow, "message_bytes") or 0.0) / (page_bytes(slow) or SMALL_PAGE_BYTES)
+    lines = (
+        faults_words(slow, "first", fast, "first", pages),
+        system_time_words(slow, "first", fast, "first", seen.excess_s),
+    )
+    if shown := tuple(line for line in lines if line):
+        return Support("shown", "law and witness agree", shown, "kernel", is_processor_time=lines[0] is None)
+    return Support("missing", "page faults and system time do not account for the excess, or were not recorded")
+
+
+_COLD_UNTOUCHED = RivalKind(
+    "cold cache",
+    "Memory that nobody has written is in no cache either: its bytes are fetched from memory.",
+    claim("cold cache", "message"),
+    "page faults of the message, counted: what is only cold has none",
+    by_witness("page faults, or the kernel's time for them, were counted"),
+)
+
+_TOUCHED = Control(
+    "round trips of 8 bytes repeat in one page, which is there after the first of them, whoever wrote it first",
+    parameters={"pattern": "ping_pong", "message_bytes": "8"},
+    metric="half_round_trip_latency_s",
+)
+
+TOUCH_BUFFERS_FIRST = Remedy(
+    "touch buffers first",
+    "Write every page of a buffer once before its first message, on the core that uses it: memset does, or "
+    "MAP_POPULATE; calloc of a long buffer does not.",
+    ("touch",),
+    _TOUCHED,
+    ("the faults take their time at start-up", "memory is taken from then on, whether it is used or not"),
+    ("mmap(2), MAP_POPULATE", "set_mempolicy(2)"),
+    parameter="touch",
+    change=set_to("touch", "write"),
+    code=(
+        "void* buffer = malloc(length);\n"
+        "memset(buffer, 0, length);  /* by the thread that will send or receive; calloc writes nothing */\n"
+        "/* or: mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0); */"
+    ),
+    phrase="buffers of which every page is written before the first message",
+)
+
+REUSE_TOUCHED_BUFFERS = Remedy(
+    "reuse touched buffers",
+    "Keep buffers and use them again: free gives long ones back to the system, and the next malloc is untouched.",
+    ("touch",),
+    side_effects=("memory stays taken",),
+    sources=("mallopt(3), M_MMAP_THRESHOLD",),
+    untried="later messages of the finding's own cells are from reused buffers; there is nothing else to toggle",
+    code="static void* buffer;  /* allocated and written once, kept from call to call */",
+    phrase="buffers that were used before",
+)
+
+KEEP_FREED_MEMORY = Remedy(
+    "keep freed memory",
+    "Where the program can't be changed, let glibc keep what is freed, with its pages.",
+    ("touch",),
+    side_effects=("freed memory does not go back to the system", "fragmentation of a long-lived heap"),
+    sources=("mallopt(3), M_MMAP_MAX and M_TRIM_THRESHOLD", "GNU C Library manual, Memory Allocation Tunables"),
+    untried="the engine maps its buffers without malloc; set it for your program",
+    code=f"export GLIBC_TUNABLES={KEEP_FREED}",
+    phrase="GLIBC_TUNABLES that keep freed memory",
+)
+
+SLOW_PATH = SlowPath(
+    code="SP012",
+    name="first touch",
+    title="Memory is touched for the first time inside the message",
+    what="The system allocates a page when it is first written, on NUMA machines near the writer.",
+    shows="The first message into fresh memory is slow by a time for each page; later ones are fast. Memory "
+    "touched by the wrong rank stays slow.",
+    why="Each first write to a page is a fault: the kernel finds a page, clears it and maps it, 0.1 to 1 us for 4 KiB. "
+    "Long buffers from malloc and calloc are not written yet; free gives them back to the system, so that the next "
+    "ones are fresh again.",
+    needs="First messages into buffers that were written before and that were not, over 4 lengths or more, the "
+    "receiver's and the sender's apart. What the second take more than the first is SP012's, the rest SP005's. "
+    "Explained by page faults in the number of the message's pages, or system time.",
+    remedy="Write every page from the rank that uses it before the first message; reuse buffers.",
+    false_alarms="With huge pages there is one fault for 512 small pages; the excess is smaller and still there. "
+    "A sender that never wrote reads one page of zeros again and again, which is quick: real data are not.",
+    sources=("set_mempolicy(2)", "mallopt(3)", "docs/reference/engine-interface.md, touch"),
+    observe=observe,
+    cause="The message faults its pages in.",
+    witnesses=witnesses,
+    out_of_reach="Memory on the wrong NUMA node needs a machine with two.",
+    kind="opportunity",
+    claim=claim("kernel", "pages"),
+    rivals=(_COLD_UNTOUCHED, WAITING),
+    probes=("untouched",),
+    remedies=(
+        TOUCH_BUFFERS_FIRST,
+        REUSE_TOUCHED_BUFFERS,
+        KEEP_FREED_MEMORY,
+        HUGE_PAGES,
+    ),
+    program_remedies=(
+        PROGRAM_HUGE_PAGES,
+        PROGRAM_RESERVED_HUGE_PAGES,
+        PROGRAM_KEEP_FREED_MEMORY,
+        PROGRAM_KEEP_HUGE_PAGES,
+        PROGRAM_PAD_HOST,
+    ),
+    depends=frozenset({"use", "touch"}),
+)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP023: GPU memory whose first use costs by the whole allocation, or that goes through the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.controls import LATER
+from slowpath.findings.evidence.evidence import Evidence, FirstUse, Slowdown
+from slowpath.findings.evidence.observed import Wording, first_uses_observed, grouped, place_key, slowdown_observed
+from slowpath.findings.evidence.witness import first_use_witness
+from slowpath.findings.evidence.words import is_device, parameter
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.remedy import Remedy, set_to
+from slowpath.findings.rivals.kinds import COLD, NOT_BY_PAGES, SIDE, USER, WAITING, claim
+from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.first_use.remedies import LIBSLOWPATH_PAD_SO, PAD_TO_2_MIB, PROGRAM_PAD
+
+STAGED = "GPU memory staged"
+_HOST = ("host", "pinned_host", "pinned_registered", "mpi")
+_WORDING = Wording("{size}messages from GPU memory", "from host memory", STAGED)
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """First uses of GPU memory by the allocation's length, and GPU memory that is slower than host memory."""
+
+    def wanted(use: FirstUse) -> bool:
+        return use.by == "allocation" and is_device(use.slow) and not evidence.over_network(use.slow)
+
+    staged = [one for one in evidence.slowdowns("memory", phase="steady") if _staged(evidence, one)]
+    groups = grouped(staged, lambda one: place_key(one.slow))
+    later = [slowdown_observed(evidence, group, _WORDING, evidence.difference_law) for group in groups]
+    return [*first_uses_observed(evidence, wanted), *later]
+
+
+def _staged(evidence: Evidence, one: Slowdown) -> bool:
+    return is_device(one.slow) and parameter(one.fast, "memory", "host") in _HOST and evidence.as_found(one.slow)
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """Of first uses the system time; no counter here shows that memory is staged."""
+    if seen.about == STAGED:
+        return Support(
+            "missing", "the path of GPU memory is not recorded; needs UCX's protocol table or a trace of the GPU"
+        )
+    return first_use_witness(evidence, seen)
+
+
+MEMORY_FROM_CUDAMALLOC = Remedy(
+    "memory from cudaMalloc",
+    "Allocate GPU buffers that are sent with cudaMalloc and not from a pool.",
+    ("memory", "phase"),
+    LATER,
+    ("allocation and release get slower",),
+    ("docs/reference/gpu-memory.md",),
+    parameter="memory",
+    change=set_to("memory", "device"),
+    code="cudaMalloc(&buffer, length);  /* in place of cudaMallocAsync */",
+)
+
+SLOW_PATH = SlowPath(
+    code="SP023",
+    name="GPU allocation length, staging",
+    title="GPU memory: the whole allocation is mapped, or messages go through the host",
+    what="The library reaches a GPU buffer by mapping the whole allocation that holds it, or copies its bytes to "
+    "the host.",
+    shows="A short message from a long GPU allocation is slow once, by the allocation's length; or every "
+    "message from GPU memory is slower than the same one from host memory.",
+    why="Libraries decide by the allocation's length, not the message's. Memory from pools, managed memory "
+    "and GPUs that can't see each other have no handle, so bytes are staged.",
+    needs="First messages over allocation lengths of GPU memory: law 'allocation'; later messages from GPU and "
+    "from host memory.",
+    remedy="Send from a dedicated cudaMalloc buffer; let each rank see all GPUs of the node.",
+    false_alarms="Short messages are slower from any GPU memory: look at lengths from 64 KiB on.",
+    sources=("MPICH src/mpid/ch4/shm/ipc/gpu", "docs/reference/gpu-memory.md", "docs/how-to/gpu-mpi.md"),
+    observe=observe,
+    cause="The whole GPU allocation is mapped at its first use.",
+    witnesses=witnesses,
+    hypotheses=("the library maps the whole allocation", "messages are staged through host memory"),
+    out_of_reach="Needs a GPU and a library that takes GPU memory.",
+    kind="opportunity",
+    claim=claim("kernel", "allocation"),
+    rivals=(COLD, NOT_BY_PAGES, WAITING, USER, SIDE),
+    probes=("device allocations",),
+    remedies=(
+        PAD_TO_2_MIB,
+        LIBSLOWPATH_PAD_SO,
+        MEMORY_FROM_CUDAMALLOC,
+    ),
+    program_remedies=(PROGRAM_PAD,),
+    depends=frozenset({"use", "allocation"}),
+)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP024: fresh buffers over a network pay for their registration each time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.observed import first_uses_observed
+from slowpath.findings.evidence.witness import calls, first_use_witness
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.rivals.kinds import COLD, SIDE, UNTOUCHED, USER, WAITING, claim
+from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.first_use.remedies import KEEP_BUFFERS, PROGRAM_KEEP_FREED_MEMORY, PROGRAM_KEEP_HUGE_PAGES
+from slowpath.slowpaths.memory.remedies import HANDLE_CACHE
+
+_BY = ("pages", "allocation", "message")
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """First uses over the network's path whose excess grows with a length."""
+    return first_uses_observed(evidence, lambda use: use.by in _BY and evidence.over_network(use.slow))
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """Registration goes through ioctl(2) or writes to the driver: calls at first that later messages don't make."""
+    slow = evidence.cells[seen.slow_cells[0]]
+    first, later = (calls(slow, phase, ("ioctl",), "calls_per_op") for phase in ("first", "steady"))
+    if first is not None and later is not None and first >= 1 > later:
+        line = f"{first:.3g} calls of ioctl for each first message, {later:.3g} for each later one"
+        return Support("shown", "law and witness agree", (line,))
+    return first_use_witness(evidence, seen)
+
+
+SLOW_PATH = SlowPath(
+    code="SP024",
+    name="registration of fresh buffers",
+    title="Fresh buffers over the network are registered each time",
+    what="A network card reads registered memory only. Programs that allocate afresh pay for the registration "
+    "each time.",
+    shows="On the network's path, first messages from fresh buffers are slow by a time for each page or byte; "
+    "later ones from the same buffer are fast.",
+    why="Registration pins every page and reports it to the card. Libraries keep registrations in a cache, which "
+    "a freed buffer has left.",
+    needs="First and later messages on the network's path, over several lengths: law 'pages', 'bytes' or "
+    "'allocation'. Explained by calls of ioctl, page faults or system time at first alone.",
+    remedy="Keep communication buffers; check that the registration cache is on (docs/reference/remedies.md).",
+    false_alarms="TCP needs no registration: there a slow first message has another cause, and no witness agrees.",
+    sources=("fi_mr(3), FI_MR_CACHE_MONITOR", "docs/internals/laws.md"),
+    observe=observe,
+    cause="Memory is registered with the network card at the first use of a buffer.",
+    witnesses=witnesses,
+    hypotheses=("memory is registered with the network card", "pages or caches are cold at the first use"),
+    out_of_reach="Registration needs a network card with RDMA; over TCP inside a node it can't be seen.",
+    kind="property",
+    claim=claim("kernel", "pages"),
+    rivals=(COLD, UNTOUCHED, WAITING, USER, SIDE),
+    remedies=(
+        *HANDLE_CACHE,
+        KEEP_BUFFERS,
+    ),
+    program_remedies=(
+        PROGRAM_KEEP_FREED_MEMORY,
+        PROGRAM_KEEP_HUGE_PAGES,
+    ),
+    depends=frozenset({"use", "others"}),
+)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP003: more buffers in turn than a cache of handles or registrations holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.observed import GrowthWording, growths_observed
+from slowpath.findings.evidence.witness import cost_witness
+from slowpath.findings.library_remedies import tunings
+from slowpath.findings.observation import Observation
+from slowpath.findings.program_remedy import ProgramRemedy, names_of_tuning, ways_of_tuning
+from slowpath.findings.remedy import Control, Parameters, Remedy
+from slowpath.findings.rivals.kinds import CAPACITY, SIDE, WAITING, claim
+from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.memory.remedies import HANDLE_CACHE
+
+_WORDING = GrowthWording(
+    "live_buffers", "live buffers", "A later message from one of {slow} live buffers", "from one of {fast}"
+)
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Later messages that get slower from some number of live buffers on."""
+    return growths_observed(evidence, _WORDING, ("constant", "live buffers"))
+
+
+ONE_BUFFER = Control(
+    "one live buffer on each side takes one cache entry, whatever the cache holds",
+    parameters={"pattern": "ping_pong", "memory": "device", "message_bytes": "4194304", "live_buffers": "1"},
+    metric="half_round_trip_latency_s",
+)
+
+
+def _fewer_buffers(parameters: Parameters) -> Mapping[str, str] | None:
+    live = parameters.get("live_buffers", "1")
+    return {**parameters, "live_buffers": "1"} if live.isdecimal() and int(live) > 1 else None
+
+
+LARGER_HANDLE_CACHE = tunings(
+    Remedy(
+        "larger handle cache",
+        "Enlarge the library's cache of IPC handles to the number of buffers.",
+        ("live_buffers",),
+        control=ONE_BUFFER,
+        side_effects=("address space and driver memory of each open handle",),
+    )
+)
+
+FEWER_LIVE_BUFFERS = Remedy(
+    "fewer live buffers",
+    "Use fewer communication buffers, and reuse them.",
+    ("live_buffers",),
+    Control("the first message from a fresh buffer costs the same, however many buffers are live", phase="first"),
+    ("the program has to wait for a buffer to be free",),
+    ("docs/reference/ipc.md",),
+    parameter="live_buffers",
+    change=_fewer_buffers,
+    code="static void* pool[8];  /* allocate once, use in turn */",
+    phrase="fewer communication buffers, and each again",
+)
+
+PROGRAM_LARGER_HANDLE_CACHE = ProgramRemedy(
+    "larger-handle-cache",
+    "The library keeps more handles of GPU memory open.",
+    "control variable",
+    "docs/reference/remedies.md",
+    table=names_of_tuning("larger handle cache"),
+    ways=ways_of_tuning("larger handle cache"),
+    needs=("GPU",),
+)
+
+SLOW_PATH = SlowPath(
+    code="SP003",
+    name="handle cache capacity",
+    title="More buffers in use than a cache holds",
+    what="Libraries cache opened handles and memory registrations. A program with more buffers than fit into the "
+    "cache pays at every message.",
+    shows="Later messages are fast with up to K buffers in turn, and slow from K + 1 on, at once and not gradually.",
+    why="A cache that drops the least recently used entry always misses when K + 1 buffers take turns. MPICH "
+    "keeps 16 GPU mappings; others keep more or fewer.",
+    needs="The same messages with growing numbers of live buffers: law 'live buffers' with the capacity as its "
+    "limit. Explained when system time accounts for the excess.",
+    remedy="Use fewer buffers, or a larger cache (docs/reference/remedies.md names each library's variable).",
+    false_alarms="Many buffers also leave the processor's caches; that grows in steps of the cache sizes and costs no "
+    "system time.",
+    sources=("docs/results/gpu.md", "docs/reference/ipc.md"),
+    observe=observe,
+    cause="The handle or registration cache holds fewer entries than there are buffers in use.",
+    witnesses=cost_witness,
+    hypotheses=("a cache of handles or registrations is full", "the buffers no longer fit into the processor's caches"),
+    out_of_reach="Caches of GPU mappings need a GPU, registration caches a network card.",
+    kind="property",
+    claim=claim(None, "buffers"),
+    rivals=(CAPACITY, WAITING, SIDE),
+    probes=("live buffers", "live device buffers"),
+    remedies=(
+        *LARGER_HANDLE_CACHE,
+        *HANDLE_CACHE,
+        FEWER_LIVE_BUFFERS,
+    ),
+    program_remedies=(PROGRAM_LARGER_HANDLE_CACHE,),
+    depends=frozenset({"others"}),
+)

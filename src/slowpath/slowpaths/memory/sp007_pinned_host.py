@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP007: messages inside a node from pinned host memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from slowpath.findings.controls import SHORT
+from slowpath.findings.evidence.evidence import Evidence, Slowdown
+from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.evidence.witness import pages_seen, sides, system_time_words
+from slowpath.findings.evidence.words import parameter
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.remedy import Remedy, set_to
+from slowpath.findings.rivals.judges import by_witness
+from slowpath.findings.rivals.kinds import WAITING, claim
+from slowpath.findings.rivals.rival import RivalKind
+from slowpath.findings.slow_path import SlowPath
+
+_CONDITIONS = ("nodes", "transport", "bind")
+_PINNED = ("pinned_host", "pinned_registered")
+_WORDING = Wording("{size}messages from pinned host memory", "from pageable memory", "pinned host memory")
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Contrasts between pinned and pageable host memory in which pinned memory is slower."""
+    if evidence.imported:
+        return _of_logs(evidence)
+    found = [one for one in evidence.slowdowns("memory", phase="steady") if _pinned_is_slower(one)]
+    groups = grouped(found, lambda one: place_key(one.slow))
+    return [slowdown_observed(evidence, group, _WORDING, evidence.difference_law) for group in groups]
+
+
+def _of_logs(evidence: Evidence) -> Sequence[Observation]:
+    """Each two conditions apart: logs of other conditions do not agree with one another, they differ."""
+    found = [one for one in evidence.slowdowns("memory", "environment", phase="steady") if _pinned_is_slower(one)]
+    inside = [one for one in found if not _leaves_the_node(evidence.stated(one.slow))]
+    alike = [one for one in inside if _all_stated(evidence.stated(one.slow)) and _same(evidence, one)]
+    groups = grouped(
+        alike or inside, lambda one: tuple(tuple(evidence.stated(cell).items()) for cell in (one.slow, one.fast))
+    )
+    return [_of_group(evidence, group) for group in groups]
+
+
+def _of_group(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    """What is stated of the slow and the fast side decides what may be concluded."""
+    top = max(group, key=lambda one: one.excess_s)
+    slow, fast = evidence.stated(top.slow), evidence.stated(top.fast)
+    unknown = [name for name in _CONDITIONS if name not in slow or name not in fast]
+    if unknown:  # each of these logs may be a condition of its own
+        doubt = f"the logs do not state their {', '.join(unknown)}: the difference may be theirs{_others(group, top)}"
+        seen = slowdown_observed(evidence, [top], _WORDING)
+    else:
+        differ = [f"{name} ({slow[name]}, {fast[name]})" for name in _CONDITIONS if slow[name] != fast[name]]
+        doubt = f"the logs differ in {' and '.join(differ)} as well" if differ else ""
+        seen = slowdown_observed(evidence, group, _WORDING, evidence.difference_law)
+    return replace(seen, doubts=(*seen.doubts, *([doubt] if doubt else [])))
+
+
+def _others(group: Sequence[Slowdown], top: Slowdown) -> str:
+    ratios = sorted(one.ratio.value for one in group if one is not top)
+    if not ratios:
+        return ""
+    return f"; {len(ratios)} more comparisons of such logs show {ratios[0]:.3g}x to {ratios[-1]:.3g}x"
+
+
+def _all_stated(stated: Mapping[str, str]) -> bool:
+    return all(name in stated for name in _CONDITIONS)
+
+
+def _same(evidence: Evidence, one: Slowdown) -> bool:
+    return evidence.stated(one.slow) == evidence.stated(one.fast)
+
+
+def _leaves_the_node(stated: Mapping[str, str]) -> bool:
+    return stated.get("nodes", "1") != "1" or stated.get("transport") == "network"
+
+
+def _pinned_is_slower(one: Slowdown) -> bool:
+    slow, fast = (parameter(cell, "memory", "host") for cell in (one.slow, one.fast))
+    return slow in _PINNED and fast == "host"
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """Small pages under the pinned buffers, and the kernel's time for the excess."""
+    slow, fast = sides(evidence, seen)
+    time = system_time_words(slow, seen.phase, fast, seen.phase, seen.excess_s)
+    if time is None:
+        return Support("missing", "system time does not account for the excess, or was not recorded")
+    pages = pages_seen(slow, ("small", "shared"))
+    if pages is None:
+        return Support("missing", "the pages under the pinned buffers were not observed", (time,))
+    if not pages:
+        return Support("refuted", "the pinned buffers do not stand on small pages", (time,))
+    return Support(
+        "shown",
+        "law, page kinds and system time agree",
+        ("small pages under the pinned buffers", time),
+        "kernel",
+        is_processor_time=True,
+    )
+
+
+_UNCACHED = RivalKind(
+    "slow memory",
+    "Pinned memory is uncached or far away, for everybody.",
+    claim("cold cache", "bytes"),
+    "the kernel's time, and the pages that were observed",
+    by_witness("the kernel's time accounts for the excess, on small pages"),
+    hypotheses=("the mapping is uncached or far away (a local copy is slow, too)",),
+)
+
+PAGEABLE_HOST_MEMORY = Remedy(
+    "pageable host memory",
+    "Use memory from malloc with huge pages for messages inside a node in place of pinned memory.",
+    ("memory", "environment"),
+    SHORT,
+    ("copies between this memory and a GPU get slower",),
+    ("docs/reference/gpu-memory.md",),
+    parameter="memory",
+    change=set_to("memory", "host"),
+    code="void* buffer = aligned_alloc(2u << 20, length);  /* in place of cudaMallocHost */",
+    phrase="memory from malloc on huge pages",
+)
+
+SLOW_PATH = SlowPath(
+    code="SP007",
+    name="pinned host memory",
+    title="Messages from pinned host memory are slower inside a node",
+    what="Messages between processes of a node move more slowly from cudaMallocHost memory than from pageable memory.",
+    shows="Long messages inside a node take several times as long from pinned memory, first and later ones "
+    "alike; over the network they do not.",
+    why="The driver maps pinned memory with small pages into a special mapping, and a single copy by the "
+    "kernel handles it page by page. Registered pageable memory keeps its huge pages.",
+    needs="The same messages from both kinds of memory at 4 lengths or more. Explained when small pages are "
+    "observed under the pinned buffers and system time accounts for the excess.",
+    remedy="Send from pageable memory on huge pages, or register it (cudaHostRegister) in place of cudaMallocHost.",
+    false_alarms="Logs that do not state how they were launched can also differ in nodes, binding or path: state them "
+    "with slowpath import --condition. Logs that are stated to have left the node are not counted.",
+    sources=("docs/results/gpu.md", "vm_insert_page, Linux mm/memory.c"),
+    observe=observe,
+    cause="The kernel copies pinned memory page by page, since it stands on small pages.",
+    witnesses=witnesses,
+    hypotheses=(
+        "the kernel copies it page by page (system time)",
+        "an attached mapping is faulted in again for each message (page faults)",
+        "the library treats it as GPU memory",
+        "the mapping is uncached or far away (a local copy is slow, too)",
+    ),
+    out_of_reach="Pinned memory needs a GPU's driver.",
+    kind="opportunity",
+    claim=claim("kernel", "pages"),
+    rivals=(_UNCACHED, WAITING),
+    probes=("memory kinds",),
+    remedies=(PAGEABLE_HOST_MEMORY,),
+    depends=frozenset({"memory"}),
+)

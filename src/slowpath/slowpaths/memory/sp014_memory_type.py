@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP014: asking for each message whether its buffer is GPU memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.evidence.evidence import Evidence, Slowdown
+from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.evidence.words import parameter
+from slowpath.findings.observation import Observation
+from slowpath.findings.rivals.judges import never
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import RivalKind
+from slowpath.findings.slow_path import SlowPath
+from slowpath.mpi.libraries import GPU_VARIABLES
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Contrasts of environments that differ in such a variable alone, for host memory."""
+    found = [one for one in evidence.slowdowns("environment", phase="steady") if _about(evidence, one)]
+    groups = grouped(found, lambda one: (one.slow_value, one.fast_value, *place_key(one.slow, "environment")))
+    return [_observation(evidence, group) for group in groups]
+
+
+def _about(evidence: Evidence, one: Slowdown) -> bool:
+    slow, fast = (set(evidence.variables(cell).items()) for cell in (one.slow, one.fast))
+    changed = {name for name, _ in slow ^ fast}
+    return bool(changed) and changed <= GPU_VARIABLES and parameter(one.slow, "memory", "host") == "host"
+
+
+def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    top = group[0]
+    names = sorted({n for cell in (top.slow, top.fast) for n in evidence.variables(cell) if n in GPU_VARIABLES})
+    wording = Wording(
+        f"{{size}}host messages in environment '{top.slow_value}'", f"in '{top.fast_value}'", " ".join(names)
+    )
+    return slowdown_observed(evidence, group, wording, evidence.difference_law)
+
+
+_OTHER_TRANSPORTS = RivalKind(
+    "other transports",
+    "GPU support brings other transports with it.",
+    claim("path"),
+    "calls of the GPU's driver, which no witness counts",
+    never("no witness counts the driver's calls"),
+    hypotheses=("GPU support brings other transports with it",),
+)
+
+SLOW_PATH = SlowPath(
+    code="SP014",
+    name="memory-type detection",
+    title="Host messages pay for the search for GPU memory",
+    what="A library built for GPUs asks the driver about each buffer, host memory included.",
+    shows="Every short host message is slower by the same time with GPU support on, whatever its length.",
+    why="The query costs 0.1 to 1 us, and more with some drivers; a cache of answers may be off or miss.",
+    needs="Host messages of 4 lengths or more with GPU support, or its cache, on and off: law 'constant' for "
+    "the difference.",
+    remedy="Turn GPU support off for programs without GPU buffers (docs/reference/remedies.md), or update library "
+    "and driver.",
+    false_alarms="Variables that choose other transports as well change more than the detection.",
+    sources=("docs/how-to/gpu-mpi.md", "UCX: UCX_MEMTYPE_CACHE"),
+    observe=observe,
+    cause="The library asks the GPU's driver about each host buffer.",
+    hypotheses=("the library asks the GPU's driver about each buffer", "GPU support brings other transports with it"),
+    out_of_reach="Needs a library built for GPUs, and its driver; no witness counts the driver's calls.",
+    kind="property",
+    claim=claim("user", "nothing"),
+    rivals=(_OTHER_TRANSPORTS,),
+    depends=frozenset({"memory"}),
+)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP031: messages whose buffer starts off a boundary of pages or cache lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.evidence.evidence import Evidence, Screened, Slowdown
+from slowpath.findings.evidence.observed import Wording, alone_or_screened, levels
+from slowpath.findings.observation import Observation
+from slowpath.findings.slow_path import SlowPath
+from slowpath.stats.laws.found import FittedLaw
+
+OFFSET = "offset_bytes"
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Contrasts between starts of the buffer in its allocation, each side by itself, or a screening design."""
+
+    def law(group: Sequence[Slowdown]) -> FittedLaw | None:
+        top = max(group, key=lambda one: one.excess_s)
+        return evidence.difference_law(evidence.over_lengths(top))
+
+    return alone_or_screened(evidence, (OFFSET,), _wording, law)
+
+
+def _wording(one: Slowdown | Screened) -> Wording:
+    sides = [one.side] if isinstance(one, Screened) and one.side else _sides(*levels(one))
+    whose = " and ".join(f"{side}'s" for side in sides)
+    index = 1 if sides == ["receiver"] else 0
+    slow, fast = (_start(_parts(value)[index]) for value in levels(one))
+    return Wording(
+        f"{{size}}messages whose {whose} buffer starts {slow}",
+        f"with a start {fast}",
+        f"start of the buffer, {' and '.join(sides)}",
+        affects_default=True,
+    )
+
+
+def _parts(value: str) -> tuple[str, str]:
+    sender, colon, receiver = value.partition(":")
+    return (sender, receiver) if colon else (sender, sender)
+
+
+def _sides(slow: str, fast: str) -> list[str]:
+    """On which sides two starts differ."""
+    pairs = zip(("sender", "receiver"), _parts(slow), _parts(fast), strict=True)
+    return [side for side, one, other in pairs if one != other]
+
+
+def _start(offset: str) -> str:
+    return "on a page boundary" if int(offset) % 4096 == 0 else f"{int(offset) % 4096} B behind a page boundary"
+
+
+SLOW_PATH = SlowPath(
+    code="SP031",
+    name="buffer start",
+    title="Where the buffer starts changes how fast its messages go",
+    what="A message may begin anywhere in memory: on a page, on a cache line, or between.",
+    shows="The same message takes longer from, or into, a buffer that starts off a boundary.",
+    why="Copies that are not aligned read or write one line more for each of their steps, some routines have a slow "
+    "path for them, and paths that map or register whole pages need one page more, or refuse. malloc starts long "
+    "blocks 16 B behind a page, so that most programs are off it.",
+    needs="A screening design that varies the sender's and the receiver's start with other things, then either start "
+    "by itself over six lengths of the message and four starts: a law in bytes, or a constant.",
+    remedy="Start communication buffers on a page: posix_memalign, aligned_alloc or mmap.",
+    false_alarms="A few per cent at one start come from the routine that copies, and go with the processor.",
+    sources=("posix_memalign(3)", "docs/reference/engine-interface.md, offset_bytes"),
+    observe=observe,
+    cause="Copies, or the path that the library takes, depend on where the buffer starts.",
+    hypotheses=(
+        "the copy takes another routine, or more steps, from this start",
+        "the library takes another path for a buffer that does not start on a page",
+        "one page more is looked up, mapped or registered",
+    ),
+    kind="property",
+    probes=("screening", "screening of short messages", "screening of long messages"),
+    depends=frozenset({"start"}),
+    factors=("offset_bytes",),
+)

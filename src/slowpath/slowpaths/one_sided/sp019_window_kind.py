@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP019: kind, info keys and synchronisation of a window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from slowpath.core.cell_results import CellResult
+from slowpath.findings.evidence.evidence import Evidence, Slowdown
+from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.evidence.witness import sides
+from slowpath.findings.evidence.words import PUT
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.remedy import Control, Parameters, Remedy, set_to
+from slowpath.findings.rivals.judges import by_witness
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import RivalKind
+from slowpath.findings.slow_path import SlowPath
+from slowpath.mpi.applies import AppliesTo
+from slowpath.slowpaths.one_sided.remedies import LOCK_ALL_ONCE, MPI_WIN_ALLOCATE
+
+_PLACES = {"window": "window of kind", "window_info": "window with info", "synchronise": "synchronisation by"}
+_SUBJECTS = {"window": "into a window of kind", "window_info": "into a window with info", "synchronise": "ended by"}
+_CAUSES = {
+    "window": "The library takes a longer way for puts into a window of this kind.",
+    "window_info": "What the window's info keys promise decides which way the library takes for a put.",
+    "synchronise": "The library does more work to end an epoch in this way.",
+}
+_EPOCHS = {
+    "lock": "each burst takes and releases a lock",
+    "fence": "each burst ends in a barrier of all ranks",
+    "pscw": "each burst exchanges a message for MPI_Win_post and one for MPI_Win_complete",
+}
+_HYPOTHESES = {
+    "window": ("the window's memory is out of the target's reach",),
+    "window_info": ("the library defers puts", "the library checks each time whether the window is locked"),
+    "synchronise": ("a flush waits until the target has every put",),
+}
+_DEFAULT = "default"
+_MORE = 1.25  # instructions of the slow side over those of the fast one
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Contrasts of windows of one operation, whichever side is slower."""
+    found = []
+    for axis in _PLACES:
+        there = [one for one in evidence.slowdowns(axis, phase="steady") if PUT in one.slow.metrics]
+        groups = grouped(there, lambda one: (one.slow_value, one.fast_value, *place_key(one.slow)))
+        found += [_observation(evidence, axis, group) for group in groups]
+    return found
+
+
+def _observation(evidence: Evidence, axis: str, group: Sequence[Slowdown]) -> Observation:
+    slow, fast, words = group[0].slow_value, group[0].fast_value, _SUBJECTS[axis]
+    wording = Wording(f"{{size}}puts {words} {slow}", f"{words} {fast}", f"{axis} {slow}")
+    seen = slowdown_observed(evidence, group, wording)
+    place = replace(seen.place, words=f"{_PLACES[axis]} {slow}, {seen.place.words}")
+    default = True if slow == _DEFAULT else False if fast == _DEFAULT else None
+    own = (_EPOCHS[slow],) if axis == "synchronise" and slow in _EPOCHS else _HYPOTHESES[axis]
+    return replace(seen, affects_default=default, place=place, cause=_CAUSES[axis], hypotheses=own)
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """More instructions for each put or its synchronisation, counted one by one."""
+    slow, fast = (instructions(cell) for cell in sides(evidence, seen))
+    if slow is None or fast is None:
+        return Support("missing", "instructions of the puts were not counted (parameter instructions)")
+    line = f"{slow:.0f} instructions per put of the counted burst and its end, {fast:.0f} on the fast side"
+    if slow >= _MORE * fast:
+        return Support("shown", "the slow side takes another way through the library", (line,))
+    return Support("missing", "both sides take about as many instructions: the library's way does not differ", (line,))
+
+
+def instructions(cell: CellResult) -> float | None:
+    """Of one put of the counted burst and of its burst's end (docs/reference/results.md); None: not counted."""
+    counted = cell.instructions
+    put, end = (counted.put, counted.synchronisation) if counted else (None, None)
+    if not put or not put.total or not put.calls or not put.launches:
+        return None
+    whole = put.total.stepped + (end.total.stepped if end and end.total else 0.0)
+    return float(whole / (put.calls / put.launches))
+
+
+_MAPPED_TWICE = RivalKind(
+    "memory of the window",
+    "The memory behind this window is slower, whatever the library does.",
+    claim("cold cache", "bytes"),
+    "instructions of a put and its synchronisation, counted one by one",
+    by_witness("the slow side takes a quarter more instructions, or more"),
+)
+
+
+def _shared(parameters: Parameters) -> Mapping[str, str] | None:
+    """Of windows whose memory MPI allocates: before that there is more to gain."""
+    return set_to("window", "allocate_shared")(parameters) if parameters.get("window") == "allocate" else None
+
+
+def _local(parameters: Parameters) -> Mapping[str, str] | None:
+    """Of flushes alone: other synchronisations promise more than that a put has arrived."""
+    flushes = parameters.get("synchronise") in ("flush", "flush_all")
+    return set_to("synchronise", "flush_local")(parameters) if flushes else None
+
+
+def _without_locks(parameters: Parameters) -> Mapping[str, str] | None:
+    """Of windows with fences or PSCW: those with a lock or a flush are locked."""
+    locked = parameters.get("synchronise") not in ("fence", "pscw")
+    return None if locked else set_to("window_info", "no_locks")(parameters)
+
+
+SHARED_WINDOW = Remedy(
+    "shared window",
+    "Within a node, allocate the window's memory with MPI_Win_allocate_shared.",
+    ("window",),
+    None,  # see uncontrolled
+    ("ranks of other nodes can't be in the window",),
+    ("MPI-4.1 section 12.2.3", "docs/reference/put.md"),
+    parameter="window",
+    change=_shared,
+    code="MPI_Win_allocate_shared(bytes, unit, info, node_comm, &memory, &window);",
+    uncontrolled="every put goes through the window, so nothing that the remedy must leave can be measured",
+    phrase="windows from MPI_Win_allocate_shared within a node",
+)
+
+COMPLETE_PUTS_AT_ONCE = Remedy(
+    "complete puts at once",
+    "Give the window the info key perf_preference=lat.",
+    ("window_info",),
+    Control(
+        "a compare-and-swap completes at once, whatever the key asks for",
+        experiment="put",
+        parameters={"design": "mpi", "operation": "compare_and_swap", "message_bytes": "8", "instructions": "0"},
+        metric="time_per_put_s",
+    ),
+    ("puts between nodes may get slower, since none is deferred any more",),
+    ("docs/reference/put.md, Info keys of windows",),
+    applies=AppliesTo("mpich", ">=5"),
+    parameter="window_info",
+    change=set_to("window_info", "latency"),
+    code='MPI_Info_create(&info);\nMPI_Info_set(info, "perf_preference", "lat");  /* for MPI_Win_allocate */',
+    phrase="the info key perf_preference=lat",
+)
+
+FLUSH_LOCALLY = Remedy(
+    "flush locally",
+    "Call MPI_Win_flush_local where only the origin buffer has to be free again.",
+    ("synchronise",),
+    side_effects=("the puts may not have arrived yet when it returns",),
+    sources=("MPI-4.1 section 12.5.4", "docs/reference/put.md"),
+    parameter="synchronise",
+    change=_local,
+    code="MPI_Win_flush_local(target, window);  /* in place of MPI_Win_flush */",
+    untried="MPI_Win_flush_local promises less than MPI_Win_flush; whether that is enough only the program knows",
+    phrase="MPI_Win_flush_local where the origin buffer alone must be free again",
+)
+
+NO_LOCKS = Remedy(
+    "no locks",
+    "Give a window that is never locked the info key no_locks.",
+    ("window_info",),
+    None,  # see uncontrolled
+    ("MPI_Win_lock and MPI_Win_lock_all are forbidden on this window",),
+    ("MPI-4.1 section 12.2.1", "docs/reference/put.md, Info keys of windows"),
+    parameter="window_info",
+    change=_without_locks,
+    code='MPI_Info_set(info, "no_locks", "true");  /* for MPI_Win_allocate */',
+    uncontrolled="every fence of such a window is another one, so nothing that it must leave can be measured",
+    phrase="the info key no_locks",
+)
+
+SLOW_PATH = SlowPath(
+    code="SP019",
+    name="window kind and synchronisation",
+    title="The window's kind, info keys or synchronisation make puts slow",
+    what="How a window is made and how its epochs end decides which way the library takes for a put.",
+    shows="The same puts take several times as long in one window as in another, on the same memory.",
+    why="Memory given to MPI_Win_create is out of the other rank's reach; without hints a library defers puts, "
+    "checks every target, or locks for each epoch.",
+    needs="The same puts in windows of several kinds, info keys and synchronisations. Explained when counted "
+    "instructions per put differ by a quarter or more.",
+    remedy="What the finding's axis asks for. Window kind: MPI_Win_allocate. Info: the key that the finding names. "
+    "Synchronisation: MPI_Win_lock_all once and MPI_Win_flush after each burst.",
+    false_alarms="Synchronisations differ in what they promise: fences synchronise all ranks, a flush only completes.",
+    sources=("MPI-4.1 sections 12.2 and 12.5", "docs/reference/put.md"),
+    observe=observe,
+    cause="The library takes a longer way for these puts, or for the end of their epoch.",
+    witnesses=witnesses,
+    hypotheses=(
+        "the window's memory is out of the target's reach",
+        "the library defers puts",
+        "epochs lock and unlock",
+    ),
+    needs_law=False,
+    kind="opportunity",
+    claim=claim("user", "nothing"),
+    rivals=(_MAPPED_TWICE,),
+    probes=("windows", "window info", "datatype of puts"),
+    remedies=(
+        MPI_WIN_ALLOCATE,
+        SHARED_WINDOW,
+        COMPLETE_PUTS_AT_ONCE,
+        LOCK_ALL_ONCE,
+        FLUSH_LOCALLY,
+        NO_LOCKS,
+    ),
+    depends=frozenset({"window"}),
+)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP044: windows that cost by their length, beyond what the same pages cost without MPI."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from slowpath.core.units import format_bytes, format_time
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.first_uses import PAGE_BYTES, WindowPages
+from slowpath.findings.evidence.witness import ROLES, cost_witness, of, sides
+from slowpath.findings.evidence.words import parameter, ratio_words, times_words
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.remedy import Parameters, Remedy, set_to
+from slowpath.findings.rivals.judges import by_witness
+from slowpath.findings.rivals.kinds import WAITING, claim
+from slowpath.findings.rivals.rival import RivalKind
+from slowpath.findings.slow_path import SlowPath
+from slowpath.mpi.applies import AppliesTo
+
+_CALLS = {"window": {"allocate": "MPI_Win_allocate", "create": "MPI_Win_create"}}
+_SAME_FAULTS = 0.1
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Kinds of windows whose excess over the same memory without MPI is a line over the length."""
+    return [_observation(evidence, one) for one in evidence.facts(WindowPages) if one.ratio.beyond]
+
+
+def _observation(evidence: Evidence, one: WindowPages) -> Observation:
+    info = parameter(one.slow, "window_info", "none")
+    call = _call(one) + (f" with {info}" if info != "none" else "")
+    page = f"{format_time(one.per_page_s)}{_words(one.per_page_interval)}"
+    example_s, example_interval = one.example_s
+    return Observation(
+        about=call,
+        place=evidence.place(one.cells, ["windows"]),
+        text=f"{call} adds {page} for each {format_bytes(PAGE_BYTES)} of a rank's part to what mapping and touching "
+        f"the same memory costs without MPI: {times_words(one)} at {format_bytes(int(one.longest_bytes))}, "
+        f"{ratio_words(one.ratio)}. A part of {format_bytes(int(one.example_bytes))} would take "
+        f"{format_time(example_s)}{_words(example_interval)} longer (extrapolated).",
+        metric=one.metric,
+        phase="steady",
+        ratio=one.ratio.value,
+        interval=one.ratio.interval,
+        excess_s=one.excess_s,
+        affects_default=evidence.is_default(one.slow) and info == "none",
+        cells=tuple(cell.cell for cell in one.cells),
+        axis="window_info" if info != "none" else "memory",
+        law=one.law,
+        slow_cells=(one.slow.cell,),
+        fast_cells=(one.fast.cell,),
+    )
+
+
+def _call(one: WindowPages) -> str:
+    if parameter(one.slow, "pattern") == "shared_window":
+        return "MPI_Win_allocate_shared"
+    return _CALLS["window"].get(parameter(one.slow, "window", "allocate"), "MPI_Win_allocate")
+
+
+def _words(interval: tuple[float, float] | None) -> str:
+    return f" [{format_time(interval[0])}, {format_time(interval[1])}]" if interval else ""
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """Time in the kernel that accounts for the excess, with no more page faults than without MPI."""
+    slow, fast = sides(evidence, seen)
+    for role in ROLES:
+        one, other = of(slow, seen.phase, role), of(fast, seen.phase, role)
+        ours, theirs = (found.minor_faults_per_op if found else None for found in (one, other))
+        if ours is None or theirs is None:
+            return Support("missing", "no page faults were recorded next to the times")
+        if ours > theirs * (1 + _SAME_FAULTS):
+            return Support(
+                "missing", f"{ours:.4g} page faults, {theirs:.4g} without MPI: the pages themselves may be the cost"
+            )
+    found = cost_witness(evidence, seen)
+    line = f"{ours:.4g} page faults of a rank for each window, {theirs:.4g} without MPI: no further pages are touched"
+    return Support(found.state, found.text, (*found.evidence, line), found.time, found.side, found.is_processor_time)
+
+
+_PAGES_THEMSELVES = RivalKind(
+    "pages themselves",
+    "The window's memory has more pages, or dearer ones, than the program's.",
+    claim("kernel", "pages"),
+    "page faults of a rank, counted for the same length with and without MPI",
+    by_witness("no more page faults were counted than without MPI"),
+    hypotheses=("its memory is of another kind than the program's", "the library writes to the pages itself"),
+)
+
+
+def _unkeyed(parameters: Parameters) -> Mapping[str, str] | None:
+    """Of windows that are made, and not of puts to them."""
+    return set_to("window_info", "none")(parameters) if "uses" in parameters else None
+
+
+NO_SYMMETRIC_HEAP = Remedy(
+    "no symmetric heap",
+    "Leave out the info key symheap_required: MPICH then takes whatever address the kernel gives.",
+    ("window_info",),
+    None,
+    ("windows of several nodes may need a table of addresses in place of one",),
+    ("pmodels/mpich issue 5962",),
+    AppliesTo("mpich"),
+    parameter="window_info",
+    change=_unkeyed,
+    code="MPI_Win_allocate_shared(bytes, unit, MPI_INFO_NULL, node_comm, &memory, &window);",
+    uncontrolled="every window of the cell has the key, so nothing that the remedy must leave can be measured",
+    phrase="windows without symheap_required",
+)
+
+KEEP_WINDOWS = Remedy(
+    "keep windows",
+    "Make long windows once and keep them.",
+    ("memory", "window_info"),
+    side_effects=("their memory stays taken",),
+    sources=("MPI-4.1 section 12.2",),
+    code="static MPI_Win window;  /* made once, used from step to step */",
+    untried="the finding's own cells make windows, since that is what they are about",
+    phrase="windows that are kept",
+)
+
+SLOW_PATH = SlowPath(
+    code="SP044",
+    name="windows by pages",
+    title="A window costs by its pages, beyond what the pages cost",
+    what="Making a window may take a system call, or other work, for each page of its memory.",
+    shows="The time of MPI_Win_allocate or MPI_Win_allocate_shared and of the program's first write to every page "
+    "grows with the window's length faster than that of the same memory without MPI.",
+    why="A library that wants a window at the same address on all ranks asks the kernel page by page whether an "
+    "address is free: MPICH by msync, one call a page and try (mpich issue 5962).",
+    needs="Windows of five lengths or more and the same memory without MPI (first_use, memory=program): their "
+    "difference is law 'bytes' and predicts a length. Explained when the kernel's time accounts for it with no more "
+    "page faults than without MPI.",
+    remedy="Leave out the info key that asks for it, make long windows once and keep them, or let ranks share one "
+    "window's part.",
+    false_alarms="First touches cost whoever makes them: a library that touches pages in its call is no slower than a "
+    "program that does it after it, and the sum of both is compared. Whole pages can't be distinguished from bytes.",
+    sources=("pmodels/mpich issue 5962", "MPI-4.1 section 12.2.3", "docs/how-to/first-use.md"),
+    observe=observe,
+    cause="The library works in the kernel for each page of a window that it makes.",
+    witnesses=witnesses,
+    hypotheses=(
+        "a system call for each page",
+        "the library writes to the pages itself",
+        "its memory is of another kind than the program's",
+    ),
+    kind="property",
+    claim=claim("kernel", "allocation"),
+    rivals=(_PAGES_THEMSELVES, WAITING),
+    probes=("windows by length",),
+    remedies=(
+        NO_SYMMETRIC_HEAP,
+        KEEP_WINDOWS,
+    ),
+    depends=frozenset({"window"}),
+)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP026: messages that stall, one in so many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.periodic import MOST_ALTERNATING, periodic_observed
+from slowpath.findings.observation import Observation
+from slowpath.findings.slow_path import SlowPath
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Slow messages at equal distances of more messages than those of an alternation."""
+    return [periodic_observed(evidence, one) for one in evidence.periods() if one.every > MOST_ALTERNATING]
+
+
+SLOW_PATH = SlowPath(
+    code="SP026",
+    name="stalls",
+    title="One message in so many stalls",
+    what="Most messages are as quick as ever, and one in so many takes many times as long. Medians do not show it; a "
+    "program that waits for the slowest of its messages pays it each time.",
+    shows="The mean message takes clearly longer than the median one. In the order of the messages the slow ones stand "
+    "at equal distances.",
+    why="Credits of a flow control that are given back in one go, eager buffers that are used up, a registration cache "
+    "that is flushed, a completion queue that is emptied every so many messages.",
+    needs="Some hundred single messages in each of 3 launches or more. The period fits all launches, the lower "
+    "quartile of its messages lies above the upper quartile of the others, and its chance is below 0.001 over all "
+    "periods and cells. Lengths that take unlike times tell a count of messages from a timer.",
+    remedy="Raise the library's credits or eager buffers, or the size of its registration cache; keep buffers.",
+    false_alarms="Timers of the machine stall messages too: after a time, not after a number of messages. Stalls "
+    "without a period in messages are not named: on a shared machine they are the scheduler's.",
+    sources=("docs/internals/statistics.md", "docs/reference/engine-interface.md, messages"),
+    observe=observe,
+    cause="A resource of the library is used up after so many messages, and renewed.",
+    hypotheses=(
+        "credits of the flow control, or eager buffers, are used up and given back",
+        "the registration cache is flushed",
+        "a queue of completions is emptied",
+    ),
+    needs_law=False,
+    kind="fault",
+    probes=("long series",),
+    depends=frozenset({"index", "chance", "time"}),
+    picture="periods",
+)

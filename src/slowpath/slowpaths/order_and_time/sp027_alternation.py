@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP027: messages that are slow by turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.periodic import MOST_ALTERNATING, periodic_observed
+from slowpath.findings.observation import Observation
+from slowpath.findings.slow_path import SlowPath
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Slow messages that return after 2 to 8 messages."""
+    return [periodic_observed(evidence, one) for one in evidence.periods() if one.every <= MOST_ALTERNATING]
+
+
+SLOW_PATH = SlowPath(
+    code="SP027",
+    name="alternation",
+    title="Messages are slow by turns",
+    what="Every second message, or one in 3 to 8, takes longer than the others, all of a launch's life.",
+    shows="Times of consecutive messages go up and down. The median lies between two groups, or on one of them.",
+    why="Two internal buffers, rails or queue pairs in turn, one of which is slower; buffers of the library that start "
+    "at alternating places of a cache line or a page; an acknowledgement every second message.",
+    needs="16 single messages or more in each of 3 launches. The period fits all launches, the lower quartile of the "
+    "slow messages lies above the upper quartile of the others, and its chance is below 0.001 over all periods and "
+    "cells.",
+    remedy="Take one rail alone, or the library's other setting for the number of its buffers; then measure again.",
+    false_alarms="A program that uses two buffers in turn, of which one is slower, shows the same: cells with several "
+    "live_buffers are not asked.",
+    sources=("docs/internals/statistics.md", "docs/reference/engine-interface.md, messages"),
+    observe=observe,
+    cause="The library takes two ways in turn.",
+    hypotheses=(
+        "two internal buffers in turn, one of which is slower",
+        "two rails or queue pairs in turn",
+        "an acknowledgement or a copy every so many messages",
+    ),
+    needs_law=False,
+    kind="fault",
+    probes=("long series",),
+    depends=frozenset({"index"}),
+    picture="periods",
+)

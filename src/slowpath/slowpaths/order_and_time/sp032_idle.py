@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP032: messages after a time without any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.core.units import format_time
+from slowpath.findings.evidence.evidence import Evidence, Screened, Slowdown
+from slowpath.findings.evidence.observed import Wording, alone_or_screened, levels
+from slowpath.findings.observation import Observation
+from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.placement.remedies import PROGRAM_YIELD_WHEN_IDLE
+
+IDLE = "idle_s"
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Contrasts between messages that follow one another and such that come after a pause."""
+    return alone_or_screened(evidence, (IDLE,), _wording)
+
+
+def _wording(one: Slowdown | Screened) -> Wording:
+    slow, fast = (_after(value) for value in levels(one))
+    return Wording(f"{{size}}messages {slow}", f"those {fast}", "idle before a message", affects_default=True)
+
+
+def _after(value: str) -> str:
+    return f"after {format_time(float(value))} without one" if float(value) > 0 else "right after a barrier"
+
+
+SLOW_PATH = SlowPath(
+    code="SP032",
+    name="idle before a message",
+    title="The message after a pause is slower",
+    what="Between messages a program computes, and leaves the library alone.",
+    shows="The same message takes longer after a pause than right after another one.",
+    why="Meanwhile caches and the branch predictor lose the library's code and data, a core or a link that nobody uses "
+    "goes to sleep (power states), a helper thread of the library polls less often, or a connection is taken down.",
+    needs="A screening design that varies the pause with other things, then the pause by itself, of 0.1 to 5 ms, spun "
+    "and slept, over three lengths.",
+    remedy="Keep the library awake: poll now and then (MPI_Iprobe) while you compute, or bar deep power states of "
+    "cores.",
+    false_alarms="Some hundred nanoseconds are the library's own code that left the caches, on every machine.",
+    sources=("cpuidle: kernel documentation, admin-guide/pm/cpuidle", "docs/reference/engine-interface.md, idle_s"),
+    observe=observe,
+    cause="What the library or the machine keeps ready for a message is lost in a pause.",
+    hypotheses=(
+        "the library's code and data have left the caches",
+        "a core, a link or a device goes to sleep",
+        "the library itself does less, or takes something down, when nobody calls it",
+    ),
+    needs_law=False,
+    kind="property",
+    probes=("screening", "screening of short messages", "screening of long messages"),
+    program_remedies=(PROGRAM_YIELD_WHEN_IDLE,),
+    depends=frozenset({"idle_s"}),
+    factors=("idle_s",),
+)

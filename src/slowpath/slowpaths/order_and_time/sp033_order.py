@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP033: messages that are slow for the order in which buffers or lengths follow one another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.core.units import format_bytes
+from slowpath.findings.evidence.evidence import Evidence, Screened, Slowdown
+from slowpath.findings.evidence.observed import Wording, alone_or_screened, levels
+from slowpath.findings.observation import Observation
+from slowpath.findings.slow_path import SlowPath
+
+ORDER, OTHER = "order", "other_bytes"
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Contrasts between orders of the live buffers, and between alike lengths and two by turns."""
+    return [*alone_or_screened(evidence, (ORDER,), _of_buffers), *alone_or_screened(evidence, (OTHER,), _of_lengths)]
+
+
+def _of_buffers(one: Slowdown | Screened) -> Wording:
+    slow, fast = levels(one)
+    return Wording(
+        f"{{size}}messages from buffers in {slow} order",
+        f"in {fast} order",
+        "order of buffers",
+        affects_default=True,
+    )
+
+
+def _of_lengths(one: Slowdown | Screened) -> Wording:
+    slow, fast = (_between(value) for value in levels(one))
+    return Wording(f"{{size}}messages {slow}", f"those {fast}", "lengths by turns", affects_default=True)
+
+
+def _between(value: str) -> str:
+    return (
+        "that follow their like" if value == "none" else f"that take turns with messages of {format_bytes(int(value))}"
+    )
+
+
+SLOW_PATH = SlowPath(
+    code="SP033",
+    name="order of messages",
+    title="The order of buffers or lengths makes messages slow",
+    what="Messages come from several buffers, or have several lengths, one after the other.",
+    shows="The same message takes longer where the buffers are used in another order, or where every second message "
+    "has another length.",
+    why="Prefetchers and caches of translations follow addresses in order; a cache of registrations that throws out "
+    "the oldest first serves one order and fails in another; two protocols by turns may wait for each other's buffers.",
+    needs="A screening design that varies the order and the other length with other things, then the order (forward, "
+    "reverse, shuffled) and the other length by themselves.",
+    remedy="Use buffers in the order in which they were allocated, and keep long and short messages apart.",
+    false_alarms="More buffers than a cache holds cost in any order: that is SP003.",
+    sources=("docs/reference/engine-interface.md, order and other_bytes",),
+    observe=observe,
+    cause="What the library or the machine remembers of the last message does not fit the next one.",
+    hypotheses=(
+        "a cache of the library, of translations or of data serves one order only",
+        "two protocols by turns get in each other's way",
+        "every second message is slow, whatever its length or buffer",
+    ),
+    needs_law=False,
+    kind="fault",
+    probes=("screening", "screening of short messages", "screening of long messages"),
+    depends=frozenset({"others", "index"}),
+    factors=("order", "other_bytes"),
+)

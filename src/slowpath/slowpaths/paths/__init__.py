@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slow paths of one family: which way a message takes inside a node."""
+
+from __future__ import annotations
+
+from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.paths import sp009_single_copy, sp010_network_path, sp025_far_above_floor
+
+FAMILY: tuple[SlowPath, ...] = (
+    sp009_single_copy.SLOW_PATH,
+    sp010_network_path.SLOW_PATH,
+    sp025_far_above_floor.SLOW_PATH,
+)

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remedies that several slow paths of this family share. Pure."""
+
+from __future__ import annotations
+
+from slowpath.findings.program_remedy import ProgramRemedy, ways_of_state
+
+PROGRAM_TWO_COPIES = ProgramRemedy(
+    "two-copies",
+    "Messages inside a node go through shared memory in two copies in place of one by the kernel.",
+    "control variable",
+    "docs/reference/launching.md, single_copy_off",
+    ways=ways_of_state("single_copy_off"),
+)

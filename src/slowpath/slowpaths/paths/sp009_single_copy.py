@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP009: single copy inside a node refused, missing, or slower than it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.core.cell_results import CellResult
+from slowpath.findings.controls import EAGER
+from slowpath.findings.evidence.evidence import CLEAR_RATIO, Evidence, Slowdown
+from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.evidence.witness import NOT_COUNTED, sides, single_copy_bytes
+from slowpath.findings.evidence.words import HUGE_PAGE_BYTES, number, parameter
+from slowpath.findings.library_remedies import leaving
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.rivals.judges import by_variation
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import RivalKind, Varied
+from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.memory.remedies import HUGE_PAGES, PROGRAM_HUGE_PAGES, PROGRAM_RESERVED_HUGE_PAGES
+from slowpath.slowpaths.paths.remedies import PROGRAM_TWO_COPIES
+
+_STATE = "single_copy_off"
+FEWEST_LENGTHS = 2  # at which single copy has to be the slower way, where it is not clearly so at one
+OFF, ON = "single copy off", "single copy on"
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Contrasts of environments in which one side has single copy off: whichever is slower is reported."""
+    found = [one for one in evidence.slowdowns("environment", phase="steady") if _slow_side(evidence, one) is not None]
+    groups = grouped(found, lambda one: (_slow_side(evidence, one), *place_key(one.slow, "environment")))
+    return [_observation(evidence, group) for group in groups if _is_firm(evidence, group)]
+
+
+def _is_firm(evidence: Evidence, group: Sequence[Slowdown]) -> bool:
+    """Whether the next run will say the same. What single copy costs more than two copies follows the length; how fast
+    one length goes follows where a launch's buffers lie, too, by a quarter and more. So a default that is the slow side
+    at one length alone, and not clearly, is no slow path.
+    """
+    if _slow_side(evidence, group[0]) == OFF:
+        return True
+    lengths = {number(one.slow, "message_bytes") for one in group}
+    return len(lengths) >= FEWEST_LENGTHS or max(one.ratio.least for one in group) >= CLEAR_RATIO
+
+
+def _slow_side(evidence: Evidence, one: Slowdown) -> str | None:
+    """Which state the slow side is in; None: the contrast is not about single copy."""
+    slow, fast = evidence.setting(one.slow) == _STATE, evidence.setting(one.fast) == _STATE
+    if slow and not fast and evidence.as_found(one.fast):
+        return OFF
+    return ON if fast and not slow and evidence.as_found(one.slow) else None
+
+
+def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    default = evidence.is_default(group[0].slow)
+    wording = (
+        Wording("{size}messages without single copy", "with it", OFF, default)
+        if _slow_side(evidence, group[0]) == OFF
+        else Wording("{size}messages by single copy", "through shared memory", ON, default)
+    )
+    return slowdown_observed(evidence, group, wording, evidence.difference_law)
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """Bytes per message that one process copied from the other's memory, on both sides."""
+    slow, fast = sides(evidence, seen)
+    length = number(slow, "message_bytes") or 0.0
+    bytes_slow, bytes_fast = (single_copy_bytes(cell, seen.phase) for cell in (slow, fast))
+    if bytes_slow is None or bytes_fast is None:
+        return Support("missing", NOT_COUNTED)
+    off, on = (bytes_slow, bytes_fast) if seen.about == OFF else (bytes_fast, bytes_slow)
+    line = f"process_vm_readv and writev copy {on:.4g} of {length:.0f} bytes with single copy, {off:.4g} without"
+    if on >= length / 2 > 0 and off < length / 2:
+        return Support("shown", "the calls of a single copy are there on one side and not on the other", (line,))
+    return Support("refuted", "the calls do not differ as single copy on and off must", (line,))
+
+
+def _one_way_on_host(cell: CellResult) -> bool:
+    return parameter(cell, "pattern") == "one_way" and parameter(cell, "memory", "host") == "host"
+
+
+# Longer by a huge page: a shorter buffer than that has none.
+_ON_HUGE = {"pages": "huge", "overalloc_bytes": str(HUGE_PAGE_BYTES)}
+
+_HUGE = Varied(_ON_HUGE, _ON_HUGE, applies=_one_way_on_host)
+
+_SMALL_PAGES = RivalKind(
+    "small pages",
+    "A single copy is slow from these pages (SP008): on huge pages the two ways differ no more.",
+    claim("kernel", "pages"),
+    "the same contrast on huge pages",
+    by_variation(_HUGE, "on huge pages"),
+    _HUGE,
+    hypotheses=("single copy is slow from these pages",),
+)
+
+LEAVE_SINGLE_COPY_OFF = leaving("single_copy_off", "let messages inside a node be copied once", EAGER)
+
+SLOW_PATH = SlowPath(
+    code="SP009",
+    name="single copy",
+    title="Single copy inside a node is refused, missing or slower",
+    what="Long messages inside a node are copied once, from process to process, or twice, through shared memory.",
+    shows="Long messages take 2x to 3x as long, from a threshold of some KiB on; short ones do not change.",
+    why="The kernel refuses process_vm_readv (Yama's ptrace_scope, seccomp in containers), the library was "
+    "built without it, or a variable turned it off. From small pages single copy can be the slower way: SP008.",
+    needs="The same messages with the library's default and with single copy off. Explained when counted calls "
+    "of process_vm_readv carry the message on one side alone.",
+    remedy="Allow it (ptrace_scope 0, the container's seccomp profile) and unset what turns it off.",
+    false_alarms="Libraries that never copy once by default (Intel MPI) show no difference, and no finding. "
+    "The default 1.29x slower at 16 MiB alone was gone ten minutes later: below 1.25x two lengths have to agree.",
+    sources=("process_vm_readv(2)", "ptrace(2), ptrace_scope", "docs/reference/launching.md"),
+    observe=observe,
+    cause="One side copies messages through shared memory, the other from process to process.",
+    witnesses=witnesses,
+    hypotheses=("single copy is off, refused or missing on the slow side", "single copy is slow from these pages"),
+    needs_law=False,
+    kind="fault",
+    claim=claim("copy", "message"),
+    rivals=(_SMALL_PAGES,),
+    probes=("paths", "short messages"),
+    remedies=(
+        *LEAVE_SINGLE_COPY_OFF,
+        HUGE_PAGES,
+    ),
+    program_remedies=(
+        PROGRAM_HUGE_PAGES,
+        PROGRAM_RESERVED_HUGE_PAGES,
+        PROGRAM_TWO_COPIES,
+    ),
+    depends=frozenset({"setting"}),
+    forced_state="single_copy_off",
+)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP010: messages inside a node that take the network's path, and nodes whose own path is slower than it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.controls import ALONE
+from slowpath.findings.evidence.evidence import Evidence, Slowdown
+from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.evidence.witness import NOT_COUNTED, SINGLE_COPY, calls, sides, socket_bytes
+from slowpath.findings.evidence.words import number
+from slowpath.findings.library_remedies import leaving
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.rivals.judges import by_witness
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import RivalKind
+from slowpath.findings.slow_path import SlowPath
+
+_STATE = "network_path"
+FORCED, OWN = "network path", "path inside the node"
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Contrasts of environments, one of which is made to take the network's path inside a node."""
+    found = [one for one in evidence.slowdowns("environment", phase="steady") if _slow_side(evidence, one)]
+    groups = grouped(found, lambda one: (_slow_side(evidence, one), *place_key(one.slow, "environment")))
+    return [_observation(evidence, group) for group in groups]
+
+
+def _slow_side(evidence: Evidence, one: Slowdown) -> str | None:
+    """Which path the slow side takes; None: the contrast is not about it."""
+    slow, fast = (evidence.setting(cell) == _STATE for cell in (one.slow, one.fast))
+    if slow and evidence.as_found(one.fast):
+        return FORCED
+    return OWN if fast and evidence.as_found(one.slow) else None
+
+
+def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    default = evidence.is_default(group[0].slow)
+    wording = (
+        Wording("{size}messages inside the node over the network's path", "over the library's own", FORCED, default)
+        if _slow_side(evidence, group[0]) == FORCED
+        else Wording("{size}messages by the library's own path inside the node", "over the network's", OWN, default)
+    )
+    return slowdown_observed(evidence, group, wording, evidence.difference_law)
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """Bytes through sockets on one side alone, or calls of a single copy that differ."""
+    slow, fast = sides(evidence, seen)
+    network, own = (slow, fast) if seen.about == FORCED else (fast, slow)
+    length = number(slow, "message_bytes") or 0.0
+    sockets = [socket_bytes(cell, seen.phase) for cell in (network, own)]
+    if sockets[0] is None or sockets[1] is None:
+        return Support("missing", NOT_COUNTED)
+    line = f"{sockets[0]:.4g} bytes through sockets for a message of {length:.0f} bytes, {sockets[1]:.4g} otherwise"
+    if sockets[0] >= length > 0 and sockets[1] < length / 2:
+        return Support("shown", "messages go through sockets on one side alone", (line,))
+    copies = [calls(cell, seen.phase, SINGLE_COPY, "calls_per_op") or 0.0 for cell in (network, own)]
+    more = f"{copies[0]:.4g} calls of a single copy per message over the network's path, {copies[1]:.4g} otherwise"
+    if max(copies) > 0 and max(copies) >= 2 * min(copies):
+        return Support("shown", "messages are copied by different calls on the two paths", (line, more))
+    return Support("missing", "neither sockets nor calls of a single copy tell the two paths apart", (line, more))
+
+
+_OTHER_CHANGES = RivalKind(
+    "another change of the variable",
+    "The variable changes more than the path, as the protocol or the collective algorithm.",
+    claim("path"),
+    "bytes through sockets and calls of single copies on both sides",
+    by_witness("the counted calls differ as the two paths do"),
+)
+
+LEAVE_NETWORK_PATH = leaving("network_path", "let messages inside a node take the library's shared memory", ALONE)
+
+SLOW_PATH = SlowPath(
+    code="SP010",
+    name="network path in a node",
+    title="Messages inside a node and the network's path",
+    what="Inside a node messages take the library's shared memory, or go through the network's module.",
+    shows="Over TCP or a network card messages inside a node are slower at every length. Where the node's own "
+    "path is the slower one, it is so for long messages from some kinds of memory.",
+    why="A variable (MPIR_CVAR_NO_LOCAL, OMPI_MCA_btl, I_MPI_FABRICS), a container, or a library without "
+    "a shared memory module sends messages through the network's stack.",
+    needs="The same messages in the user's environment and on the network's path. Explained when counted bytes "
+    "through sockets, or calls of a single copy, differ between the two.",
+    remedy="Unset what forces the path; docs/reference/remedies.md has each library's variables.",
+    false_alarms="MPICH's MPIR_CVAR_NO_LOCAL alone leaves UCX its own shared memory: then it hardly differs.",
+    sources=("docs/reference/launching.md", "docs/reference/metrics.md"),
+    observe=observe,
+    cause="Messages take the network's stack on one side and the library's own path on the other.",
+    witnesses=witnesses,
+    hypotheses=("messages take another path in this environment", "the node's own path is slow from this memory"),
+    out_of_reach="Network cards with RDMA; on one machine the network's path is TCP or UCX's own.",
+    needs_law=False,
+    kind="fault",
+    claim=claim("path", "message"),
+    rivals=(_OTHER_CHANGES,),
+    probes=("paths", "short messages"),
+    remedies=(*LEAVE_NETWORK_PATH,),
+    depends=frozenset({"setting"}),
+    forced_state="network_path",
+)

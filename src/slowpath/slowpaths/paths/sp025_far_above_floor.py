@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP025: messages that take far longer than the machine needs for the same bytes; no second side is needed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from slowpath.core.cell_results import CellResult, OverFloor
+from slowpath.core.units import format_time, ratio_words
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.healthy import Healthy, healthy
+from slowpath.findings.evidence.words import memory, number, parameter, sizes
+from slowpath.findings.observation import Observation
+from slowpath.findings.slow_path import SlowPath
+
+FEWEST_CELLS = 2  # one alone may be slow by what is particular to it, which other rules see
+FEWEST_LAUNCHES = 3
+# Of a cell whose message is nothing but a message: other values have a cost of their own, and rules of their own.
+_PLAIN = {"datatype": "contiguous", "pack": "none", "queue": "0", "live_buffers": "1", "touch": "write"}
+MOST_EVIDENCE = 6
+
+
+@dataclass(frozen=True)
+class _Far:
+    """A cell whose message lies far above the floor."""
+
+    cell: CellResult
+    over: OverFloor
+    usual: Healthy
+
+    @property
+    def excess(self) -> float:
+        return self.fastest / self.usual.limit
+
+    @property
+    def fastest(self) -> float:
+        """Fastest messages over floor."""
+        return self.over.fastest_ratio or 0.0
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Cells far above what a healthy library does, by library, environment, placement and memory."""
+    groups: dict[tuple[object, ...], list[_Far]] = defaultdict(list)
+    for one in _far(evidence):
+        cell = one.cell
+        groups[cell.mpi, cell.environment, cell.placement, memory([cell])].append(one)
+    return [_observation(evidence, group) for group in groups.values() if len(group) >= FEWEST_CELLS]
+
+
+def _far(evidence: Evidence) -> Iterator[_Far]:
+    own = {cell.mpi for cell in evidence.cells.values() if cell.over_floor and evidence.is_default(cell)}
+    for cell in evidence.cells.values():
+        over = cell.over_floor
+        if over is None or over.level is None or over.fastest_interval is None or over.calm_launches < FEWEST_LAUNCHES:
+            continue
+        if any(parameter(cell, name, value) != value for name, value in _PLAIN.items()):
+            continue
+        # An environment that the plan makes slow on purpose is judged by its contrast.
+        if cell.mpi in own and not evidence.is_default(cell):
+            continue
+        taken = evidence.processors(cell)
+        if taken is not None and taken.shared:
+            continue
+        kinds = parameter(cell, "memory", "host").split(":")
+        usual = healthy((kinds[0], kinds[-1]), int(number(cell, "message_bytes") or 0))
+        if usual is not None and over.fastest_interval[0] > usual.limit:
+            yield _Far(cell, over, usual)
+
+
+def _observation(evidence: Evidence, group: Sequence[_Far]) -> Observation:
+    cells = [one.cell for one in group]
+    top = max(group, key=lambda one: one.excess)
+    floor = next(one for one in top.cell.floors if one.name == top.over.floor)
+    message_s = top.cell.metrics[top.over.metric].phases["steady"].value
+    best = max(top.usual.highest.values())
+    least = ratio_words(top.fastest, top.over.fastest_interval)
+    words = [f"{memory(cells)} memory", f"messages of {sizes(cells)}"]
+    numbers = tuple(cell.cell for cell in cells)
+    return Observation(
+        about=memory(cells),
+        place=evidence.place(cells, words),
+        text=f"Later messages of {sizes([top.cell])} take {ratio_words(top.over.ratio, top.over.interval)} what this "
+        f"machine needs for the same bytes: {format_time(message_s)}, where {floor.text} takes "
+        f"{format_time(top.over.floor_s)}. Even the fastest take {least}, and with libraries as they come up to "
+        f"{best:.3g}x.",
+        metric=top.over.metric,
+        phase="steady",
+        ratio=top.over.ratio,
+        interval=top.over.interval,
+        excess_s=message_s - top.over.floor_s,
+        affects_default=True if evidence.is_default(top.cell) else None,
+        cells=numbers,
+        slow_cells=numbers,
+        evidence=tuple(_evidence(group)),
+    )
+
+
+def _evidence(group: Sequence[_Far]) -> Iterator[str]:
+    for one in sorted(group, key=lambda far: -far.excess)[:MOST_EVIDENCE]:
+        over = one.over
+        least = ratio_words(one.fastest, over.fastest_interval)
+        yield (
+            f"{one.cell.label}: {ratio_words(over.ratio, over.interval)} the floor of {format_time(over.floor_s)}, the "
+            f"fastest {least}; limit {one.usual.limit:.3g}x"
+        )
+
+
+SLOW_PATH = SlowPath(
+    code="SP025",
+    name="far above the floor",
+    title="Messages take far longer than this machine needs for the same bytes",
+    what="Every later message is slow, so nothing else in the run shows it: there is no fast side to compare with.",
+    shows="Even the fastest messages over their floor take more than three times what healthy libraries do at this "
+    "length. The floor is measured in the same launches, between the same ranks, without MPI: a flag passed through "
+    "shared memory, and the fastest copy of the same bytes that is possible here.",
+    why="A setting forces another path; the library takes the network's path inside the node; bytes are staged in "
+    "pieces, or waited for.",
+    needs="Two lengths or more, three launches in which nothing else took the processors. It says how far, not why: "
+    "it is never explained by itself.",
+    remedy="Run `slowpath diagnose`: it compares your settings with none of them, and the paths with each other.",
+    false_alarms="A machine whose libraries are slower by nature than those of docs/results/floors.md; compare with "
+    "another library on the same machine.",
+    sources=("docs/results/floors.md", "docs/internals/yardsticks.md"),
+    observe=observe,
+    cause="Messages take a path that is far slower than the machine.",
+    hypotheses=(
+        "a setting of yours (variable, parameter file or module) forces a slower path",
+        "the library takes another transport than it could, as the network's path inside the node",
+        "bytes are staged: copied in pieces, or through more buffers than one",
+    ),
+    out_of_reach="Ranks on different nodes: what their network could do is not measured.",
+    needs_law=False,
+    stronger=("SP007", "SP009", "SP010", "SP011", "SP014", "SP016"),
+    kind="fault",
+)

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slow paths of one family: where ranks run."""
+
+from __future__ import annotations
+
+from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.placement import sp011_binding, sp022_slow_rank, sp046_oversubscribed
+
+FAMILY: tuple[SlowPath, ...] = (
+    sp011_binding.SLOW_PATH,
+    sp022_slow_rank.SLOW_PATH,
+    sp046_oversubscribed.SLOW_PATH,
+)

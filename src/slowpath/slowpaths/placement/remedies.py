@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remedies that several slow paths of this family share. Pure."""
+
+from __future__ import annotations
+
+from slowpath.findings.program_remedy import ProgramRemedy, Way
+from slowpath.findings.remedy import Control, Remedy
+from slowpath.mpi.applies import AppliesTo
+
+# Both ranks computing at once would not do: where they share a core, that is what binding mends.
+_CALL = Control(
+    "an empty call needs one rank's core alone: no message, no memory, no second rank",
+    experiment="put",
+    parameters={"design": "empty_call"},
+    metric="time_per_put_s",
+)
+
+BIND_TO_CORES = Remedy(
+    "bind to cores",
+    "Bind each rank to a core of its own.",
+    ("placement",),
+    _CALL,
+    side_effects=("threads of a rank share its core unless more are given to it",),
+    sources=("docs/reference/launching.md",),
+    bind="core",
+    phrase="a core of its own for each rank",
+    cores_per_rank=1,
+)
+
+PROGRAM_YIELD_WHEN_IDLE = ProgramRemedy(
+    "yield-when-idle",
+    "Ranks that wait give their core away, which helps where there are more ranks and threads than cores.",
+    "control variable",
+    "MPICH: MPIR_CVAR_CH4_PROGRESS_THROTTLE; Open MPI: mpi_yield_when_idle (ompi_info --level 9)",
+    ways=(
+        Way(
+            AppliesTo("mpich", ">=4.2"),
+            {
+                "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
+                "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "64",
+            },
+        ),
+        Way(AppliesTo("openmpi", ">=2"), {"OMPI_MCA_mpi_yield_when_idle": "1"}),
+    ),
+)
+
+PROGRAM_BIND_CORES = ProgramRemedy(
+    "bind-cores",
+    "Each rank is bound to a core of its own.",
+    "affinity",
+    "docs/reference/launching.md",
+    table=("bind to cores",),
+    bind="core",
+)
+
+PROGRAM_BIND_NONE = ProgramRemedy(
+    "bind-none",
+    "No rank is bound: the kernel moves ranks and their threads to cores that are free.",
+    "affinity",
+    "docs/reference/launching.md",
+    bind="none",
+)

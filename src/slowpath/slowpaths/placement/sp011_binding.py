@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP011: ranks that share a processor, or are not bound to one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.core.units import format_time
+from slowpath.findings.evidence.evidence import LAW_RATIO, Evidence, SharedPlacement, Slowdown
+from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.evidence.witness import sides, total
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.rivals.judges import by_witness
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import RivalKind
+from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.placement.remedies import (
+    BIND_TO_CORES,
+    PROGRAM_BIND_CORES,
+    PROGRAM_BIND_NONE,
+    PROGRAM_YIELD_WHEN_IDLE,
+)
+
+SHARED = "ranks share a processor"
+_SWITCHES = "involuntary_switches"
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Ranks that were to have a core each and share one; and contrasts of placements, whichever side is slower."""
+    found = evidence.slowdowns("placement", phase="steady")
+    groups = grouped(found, lambda one: (one.slow_value, one.fast_value, *place_key(one.slow, "placement")))
+    clear = [group for group in groups if max(one.ratio.least for one in group) >= LAW_RATIO]
+    shared = [_shared(evidence, one) for one in evidence.shared_placements()]
+    return [*shared, *(_observation(evidence, group) for group in clear)]
+
+
+def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    slow, fast = group[0].slow_value, group[0].fast_value
+    wording = Wording(f"{{size}}messages in placement '{slow}'", f"in '{fast}'", f"placement {slow}")
+    return slowdown_observed(evidence, group, wording, evidence.difference_law)
+
+
+def _shared(evidence: Evidence, one: SharedPlacement) -> Observation:
+    taken = [count for cell in one.cells if (count := total(cell, "steady", _SWITCHES))]
+    lines = [f"allowed processors: {one.ranks}"]
+    if taken:
+        lines.append(f"ranks were taken off their processor {sum(taken):.0f} times in {len(taken)} cells")
+    numbers = tuple(cell.cell for cell in one.cells)
+    return Observation(
+        about=SHARED,
+        place=evidence.place([one.fastest], [f"placement {one.name}"]),
+        text=f"Each rank was to have a core, but they share one ({one.ranks}): they take turns, and no other "
+        f"measurement under this placement can be judged. The fastest message takes {format_time(one.fastest_s)}.",
+        metric=one.metric,
+        phase="steady",
+        ratio=None,
+        interval=None,
+        excess_s=None,
+        affects_default=True,
+        cells=numbers,
+        evidence=tuple(lines),
+        slow_cells=numbers,
+    )
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """The processors that the ranks were allowed to use, and how often something else took them away."""
+    if seen.about == SHARED:
+        return Support("shown", "ranks that were to have a core each share one", seen.evidence)
+    slow, fast = sides(evidence, seen)
+    one, other = (evidence.processors(cell) for cell in (slow, fast))
+    if one is None or other is None:
+        return Support("missing", "the processors of the ranks were not recorded")
+    line = f"allowed processors: {one.words} where it is slow, {other.words} where it is not"
+    if one.shared and not other.shared:
+        return Support("shown", "ranks share one processor where it is slow", (line,))
+    more, fewer = (total(cell, seen.phase, _SWITCHES) for cell in (slow, fast))
+    if one.movable and not other.movable and more is not None and fewer is not None and more > 2 * fewer:
+        switches = f"{more:.0f} involuntary switches where it is slow, {fewer:.0f} where it is not"
+        return Support("shown", "unbound ranks are taken off their processors", (line, switches))
+    return Support(
+        "missing", "the allowed processors do not explain it: no two ranks share one on the slow side alone", (line,)
+    )
+
+
+_DISTANCE = RivalKind(
+    "distance",
+    "The ranks are farther apart in one placement: they share no cache, or no socket.",
+    claim("path", "bytes"),
+    "the processors that ranks were allowed, and how often they were taken away",
+    by_witness("ranks share a processor, or lose theirs, on the slow side alone"),
+    hypotheses=("the ranks are farther apart",),
+)
+
+SLOW_PATH = SlowPath(
+    code="SP011",
+    name="binding",
+    title="Where ranks are placed changes how fast messages go",
+    what="Ranks that share a processor take turns; ranks that are not bound migrate, and lose their caches.",
+    shows="Short messages take several times as long under one placement as under another, often with wide scatter.",
+    why="A rank that polls holds the processor that the other needs until the system takes it away, after "
+    "milliseconds.",
+    needs="The same messages under two placements. Explained when two ranks may only use the same processor on the "
+    "slow side alone, or unbound ranks are switched more often. Ranks that were to have a core each and share one "
+    "need no second placement: everything else that was measured there is folded into this finding.",
+    remedy="Bind each rank to a core of its own (mpiexec -bind-to core, srun --cpu-bind=cores).",
+    false_alarms="Two cores that share a cache are faster than two that do not: a placement can be slower by distance.",
+    sources=("docs/reference/launching.md", "MPI-4.1 section 11.6.2"),
+    observe=observe,
+    cause="Ranks share a processor, or are taken off theirs.",
+    witnesses=witnesses,
+    hypotheses=("ranks share a processor", "ranks are moved between processors", "the ranks are farther apart"),
+    needs_law=False,
+    spoils=SHARED,
+    kind="fault",
+    claim=claim("waiting", "nothing"),
+    rivals=(_DISTANCE,),
+    probes=("binding",),
+    remedies=(BIND_TO_CORES,),
+    program_remedies=(
+        PROGRAM_YIELD_WHEN_IDLE,
+        PROGRAM_BIND_CORES,
+        PROGRAM_BIND_NONE,
+    ),
+    depends=frozenset({"binding"}),
+)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP046: more ranks than cores, and ranks that wait do not give theirs away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from slowpath.core.results import Claim
+from slowpath.findings.evidence.collective_words import contrast_observed, groups, of_collectives
+from slowpath.findings.evidence.evidence import CLEAR_RATIO, Evidence, Slowdown
+from slowpath.findings.evidence.words import is_switched_out
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import Judged, RivalKind
+from slowpath.findings.slow_path import SlowPath
+
+YIELDS = "yield_when_idle"  # of mpi.settings
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Collectives that are slower than with waits that give the core away, where ranks share cores."""
+    found = [
+        one
+        for one in of_collectives(evidence, "environment")
+        if evidence.setting(one.fast) == YIELDS and one.ratio.least >= CLEAR_RATIO and _shared(evidence, one)
+    ]
+    return [_observation(evidence, group) for group in groups(found)]
+
+
+def _shared(evidence: Evidence, one: Slowdown) -> bool:
+    seen = evidence.processors(one.slow)
+    return seen is not None and seen.shared
+
+
+def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    top = max(group, key=lambda one: one.ratio.least)
+    processors = evidence.processors(top.slow)
+    words = ("on more ranks than cores", "with ranks that give their core away while they wait")
+    made = contrast_observed(evidence, group, "more ranks than cores", words)
+    about = f"allowed processors: {processors.words}" if processors else ""
+    return replace(made, exports=evidence.variables(top.fast), evidence=(*made.evidence, about))
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """Ranks that are taken off their core while they wait, where it is slow alone."""
+    slow, fast = (evidence.cells[cells[0]] for cells in (seen.slow_cells, seen.fast_cells))
+    if not slow.witness or not fast.witness:
+        return Support("missing", "how often ranks were taken off their core was not recorded")
+    if is_switched_out(slow) and not is_switched_out(fast):
+        line = (
+            "ranks were taken off their core in more than one call of 20 where it is slow, and not with waits that "
+            "give it away"
+        )
+        return Support("shown", "the scheduler has to take the core from ranks that wait", (line,), "waiting")
+    return Support("missing", "ranks that were taken off their core do not tell the two apart")
+
+
+def _claim(by: str | None) -> Claim:
+    return Claim(time=None, side=None, by=by)
+
+
+def _by_switches(evidence: Evidence, seen: Observation, support: Support) -> Judged:
+    if support.state == "shown":
+        return Judged("refuted", "ranks that yield take microseconds on the same cores", support.evidence)
+    return Judged("standing", "not seen: how often ranks were taken off their core")
+
+
+CORES = (
+    RivalKind(
+        "slow cores",
+        "The cores are slow, or others use them.",
+        _claim("nothing"),
+        "the same cores with waits that yield",
+        _by_switches,
+    ),
+)
+
+SLOW_PATH = SlowPath(
+    code="SP046",
+    name="more ranks than cores",
+    title="More ranks than cores, and ranks that wait keep theirs",
+    what="A rank that waits by spinning holds its core until the scheduler takes it away, some milliseconds later.",
+    shows="Collectives take milliseconds in place of microseconds where ranks share cores, and microseconds again "
+    "where waiting ranks give their core away.",
+    why="Libraries spin, since a core is usually theirs alone. Launchers that know of the other case may tell them; "
+    "those that start a rank with half a core do not.",
+    needs="The same collective with and without the library's setting for waits that yield, on more ranks than cores.",
+    remedy="One core for each rank; else let ranks that wait give theirs away (docs/reference/launching.md).",
+    false_alarms="None known: with a core for each rank the setting only costs, and nothing is reported.",
+    sources=("Open MPI issue 10426", "docs/results/collectives.md"),
+    observe=observe,
+    cause="Ranks that wait keep the core that others need.",
+    witnesses=witnesses,
+    needs_law=False,
+    kind="fault",
+    claim=claim("waiting", "nothing"),
+    rivals=CORES,
+    probes=("collectives: waits",),
+    depends=frozenset({"binding"}),
+)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP021: long queues of receives or messages that are searched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.evidence.observed import GrowthWording, growths_observed
+from slowpath.findings.observation import Observation
+from slowpath.findings.remedy import Control, Remedy, set_to
+from slowpath.findings.rivals.judges import never
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import RivalKind
+from slowpath.findings.slow_path import SlowPath
+
+_WORDING = GrowthWording("queue", "queue", "A message with {slow} entries in front of it", "with {fast}")
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Messages that take longer the more entries stand in front of them."""
+    return growths_observed(evidence, _WORDING, ("constant", "queue"))
+
+
+_ORDER_OF_ARRIVAL = RivalKind(
+    "cost of an arrival",
+    "Each message or receive in front costs when it arrives, and not when it is searched.",
+    claim("user", "queue"),
+    "none: what a library does inside itself leaves no trace but its time",
+    never("no witness counts the steps of a search"),
+)
+
+SHORT_QUEUES = Remedy(
+    "short queues",
+    "Keep queues short: few posted receives and unexpected messages, matched in the order of their arrival.",
+    ("queue",),
+    Control("searching past a single entry takes no measurable time", without="1"),
+    (),
+    ("MPI-4.1 section 3.5",),
+    parameter="queue",
+    change=set_to("queue", "0"),
+)
+
+SLOW_PATH = SlowPath(
+    code="SP021",
+    name="queue depth",
+    title="Long queues of receives or messages are searched",
+    what="To match a message the library searches its list of posted receives, or of unexpected messages.",
+    shows="The time of a short message grows with the number of receives or messages that stand in front and do "
+    "not match.",
+    why="Lists are searched entry by entry: 10 to 100 ns each, more once the list has left the caches. "
+    "Network cards match up to some hundreds, and hand over to software then.",
+    needs="The same message with 0 to some thousand entries in front: law 'queue' with the cost of an entry.",
+    remedy="Post fewer receives at once, in the order of arrival, or use fewer tags and more communicators.",
+    false_alarms="Queues in order never search: only entries in front that do not match cost.",
+    sources=("MPI-4.1 section 3.5", "docs/reference/engine-interface.md, queue"),
+    observe=observe,
+    cause="The library searches its queue entry by entry.",
+    hypotheses=("the queue is searched entry by entry",),
+    out_of_reach="Matching by network cards needs one.",
+    kind="property",
+    claim=claim("user", "queue"),
+    rivals=(_ORDER_OF_ARRIVAL,),
+    probes=("queue",),
+    remedies=(SHORT_QUEUES,),
+    depends=frozenset({"queue"}),
+)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every slow path and every remedy. Each is declared in its family; this module only lists them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from slowpath.core.errors import UsageError
+from slowpath.findings.program_remedy import ProgramRemedy
+from slowpath.findings.remedy import Remedy, fitting
+from slowpath.findings.slow_path import Refinement, SlowPath
+from slowpath.slowpaths import (
+    collectives,
+    datatype,
+    first_use,
+    memory,
+    one_sided,
+    order_and_time,
+    paths,
+    placement,
+    protocol,
+    settings,
+)
+
+_FAMILIES = (
+    first_use,
+    memory,
+    protocol,
+    paths,
+    datatype,
+    one_sided,
+    order_and_time,
+    collectives,
+    settings,
+    placement,
+)
+SLOW_PATHS: tuple[SlowPath, ...] = tuple(
+    sorted((path for family in _FAMILIES for path in family.FAMILY), key=lambda path: path.code)
+)
+_T = TypeVar("_T", Remedy, ProgramRemedy)
+
+
+def _once(remedies: Iterable[_T]) -> tuple[_T, ...]:
+    """Each object once, in the order of its first slow path; several slow paths share some."""
+    return tuple({id(remedy): remedy for remedy in remedies}.values())
+
+
+REMEDIES = _once(remedy for path in SLOW_PATHS for remedy in path.remedies)
+PROGRAM_REMEDIES = _once(remedy for path in SLOW_PATHS for remedy in path.program_remedies)
+
+
+def find(code: str) -> SlowPath:
+    """Return the slow path of a code, in upper or lower case: `SP001` or `1`.
+
+    Raises:
+        UsageError: there is none.
+    """
+    wanted = code.strip().upper().removeprefix("SP").zfill(3)
+    for path in SLOW_PATHS:
+        if path.code == f"SP{wanted}":
+            return path
+    raise UsageError(
+        f"there is no slow path '{code}'; there are {SLOW_PATHS[0].code} to {SLOW_PATHS[-1].code}: slowpath explain"
+    )
+
+
+def known(code: str) -> SlowPath | None:
+    """Return the slow path of exactly this code; None: another version named it."""
+    return next((path for path in SLOW_PATHS if path.code == code), None)
+
+
+def refined_by(refinement: Refinement) -> SlowPath | None:
+    """Return the first slow path that a diagnosis refines in this way; None: there is none."""
+    return next((path for path in SLOW_PATHS if refinement in path.refinements), None)
+
+
+def codes_refined_by(refinement: Refinement) -> frozenset[str]:
+    """Return the codes of the slow paths that a diagnosis refines in this way."""
+    return frozenset(path.code for path in SLOW_PATHS if refinement in path.refinements)
+
+
+def find_remedy(name: str) -> Remedy:
+    """Return the remedy of a name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    for remedy in REMEDIES:
+        if remedy.name == name:
+            return remedy
+    raise UsageError(f"there is no remedy '{name}'; there are {', '.join(remedy.name for remedy in REMEDIES)}")
+
+
+def remedies_for(
+    code: str,
+    axis: str | None = None,
+    library: str | None = None,
+    version: str | None = None,
+    transport: str | None = None,
+) -> tuple[Remedy, ...]:
+    """Return the remedies of a slow path that fit; see `slowpath.findings.remedy.fitting`."""
+    path = known(code)
+    return fitting(path.remedies, axis, library, version, transport) if path else ()
+
+
+def find_program_remedy(key: str) -> ProgramRemedy:
+    """Return the program remedy of a key, as after --remedy.
+
+    Raises:
+        UsageError: there is none.
+    """
+    for remedy in PROGRAM_REMEDIES:
+        if remedy.key == key:
+            return remedy
+    keys = ", ".join(remedy.key for remedy in PROGRAM_REMEDIES)
+    raise UsageError(f"--remedy {key}: there is none of that name; there are {keys}, or all")
+
+
+def codes_helped_by(remedy: ProgramRemedy) -> tuple[str, ...]:
+    """Return the codes of the slow paths that a program remedy may remove."""
+    return tuple(path.code for path in SLOW_PATHS if remedy in path.program_remedies)
+
+
+def program_remedies_for(code: str, table_names: tuple[str, ...] = ()) -> tuple[ProgramRemedy, ...]:
+    """Return the program remedies of a slow path; those that stand for a remedy of these names come first."""
+    path = known(code)
+    remedies = path.program_remedies if path else ()
+    return tuple(sorted(remedies, key=lambda remedy: not set(remedy.table) & set(table_names)))

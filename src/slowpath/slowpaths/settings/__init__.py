@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slow paths of one family: what the program or its user chose."""
+
+from __future__ import annotations
+
+from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.settings import sp016_thread_level, sp017_progress, sp035_own_settings
+
+FAMILY: tuple[SlowPath, ...] = (
+    sp016_thread_level.SLOW_PATH,
+    sp017_progress.SLOW_PATH,
+    sp035_own_settings.SLOW_PATH,
+)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP016: what MPI_THREAD_MULTIPLE costs every call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.evidence.evidence import Evidence, Slowdown
+from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.evidence.witness import NOT_COUNTED, calls, sides
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.rivals.judges import by_witness
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import RivalKind
+from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.settings.remedies import THREAD_LEVEL_FUNNELED
+
+VARIABLE = "SLOWPATH_THREAD_LEVEL"
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Contrasts of environments that differ in the thread level alone, the higher level being slower."""
+    found = [one for one in evidence.slowdowns("environment", phase="steady") if _higher_is_slower(evidence, one)]
+    groups = grouped(found, lambda one: (one.slow_value, one.fast_value, *place_key(one.slow, "environment")))
+    return [_observation(evidence, group) for group in groups]
+
+
+def _higher_is_slower(evidence: Evidence, one: Slowdown) -> bool:
+    slow, fast = (evidence.variables(cell) for cell in (one.slow, one.fast))
+    changed = {name for name, _ in set(slow.items()) ^ set(fast.items())}
+    collective = one.slow.experiment == "coll"  # SP042 says which path it costs them
+    return changed == {VARIABLE} and slow.get(VARIABLE) == "multiple" and not collective
+
+
+def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    lower = evidence.variables(group[0].fast).get(VARIABLE, "funneled")
+    wording = Wording("{size}messages under MPI_THREAD_MULTIPLE", f"under MPI_THREAD_{lower.upper()}", "thread level")
+    return slowdown_observed(evidence, group, wording, evidence.difference_law)
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """Waits for a lock (futex), or yields, that the lower level does not have."""
+    waits = [calls(cell, seen.phase, ("futex_wait", "sched_yield"), "calls_per_op") for cell in sides(evidence, seen)]
+    slow, fast = waits
+    if slow is None or fast is None:
+        return Support("missing", NOT_COUNTED)
+    line = f"{slow:.3g} waits and yields for each message under the higher level, {fast:.3g} under the lower"
+    if slow >= max(0.1, 2 * fast):
+        return Support("shown", "the higher level waits for locks", (line,))
+    return Support("missing", "no call waited for a lock: a free lock costs time without a call to count", (line,))
+
+
+_LIBRARY_PATH = RivalKind(
+    "another path",
+    "The library takes another path through its code, without a lock that waits.",
+    claim("user", "nothing"),
+    "counted waits for locks on the two levels",
+    by_witness("waits for locks were counted under the higher level"),
+)
+
+SLOW_PATH = SlowPath(
+    code="SP016",
+    name="thread level",
+    title="MPI_THREAD_MULTIPLE makes each call slower",
+    what="A library that several threads may call at once guards its calls with locks.",
+    shows="Short messages are slower by the same time each under MPI_THREAD_MULTIPLE, even with one thread.",
+    why="Each call takes and releases a lock, and may take a more careful path through the library.",
+    needs="The same messages under MPI_THREAD_MULTIPLE and a lower level. Explained when counted waits for "
+    "locks differ; a free lock leaves no trace.",
+    remedy="Ask MPI_Init_thread for MPI_THREAD_FUNNELED or SERIALIZED where one thread at a time calls MPI.",
+    false_alarms="Some libraries grant less than was asked for: then both sides are the same.",
+    sources=("MPI-4.1 section 11.6.2", "docs/reference/engine-interface.md"),
+    observe=observe,
+    cause="Calls take locks under MPI_THREAD_MULTIPLE.",
+    witnesses=witnesses,
+    needs_law=False,
+    kind="property",
+    claim=claim("waiting", "nothing"),
+    rivals=(_LIBRARY_PATH,),
+    probes=("short messages",),
+    remedies=(THREAD_LEVEL_FUNNELED,),
+    depends=frozenset({"threads"}),
+)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP017: messages that do not move while the program computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.controls import ALONE
+from slowpath.findings.evidence.evidence import Evidence, ExposedMessage, Slowdown
+from slowpath.findings.evidence.observed import Wording, grouped, observed, place_key, slowdown_observed
+from slowpath.findings.evidence.words import fraction_words, memory, ratio_words, sizes, times_words
+from slowpath.findings.library_remedies import tunings
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.program_remedy import ProgramRemedy, names_of_tuning, ways_of_tuning
+from slowpath.findings.remedy import Control, Remedy, set_to
+from slowpath.findings.rivals.judges import by_witness
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import RivalKind
+from slowpath.findings.slow_path import SlowPath
+
+_WORDING = Wording("{size}messages behind a computation without MPI_Test", "with MPI_Test in between", "progress")
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Messages that hide little of their time behind a computation, and such that calls of MPI_Test help."""
+    found = [one for one in evidence.slowdowns("progress", phase="steady") if _test_helps(one)]
+    groups = grouped(found, lambda one: place_key(one.slow))
+    exposed = [_exposed(evidence, one) for one in evidence.exposed_messages()]
+    return [*exposed, *(slowdown_observed(evidence, group, _WORDING) for group in groups)]
+
+
+def _test_helps(one: Slowdown) -> bool:
+    return one.slow_value == "none" and one.fast_value == "test"
+
+
+def _exposed(evidence: Evidence, one: ExposedMessage) -> Observation:
+    length, share = sizes([one.slow]), fraction_words(one.share, one.share_interval)
+    return observed(
+        one,
+        about="progress",
+        place=evidence.place([one.slow], [f"{memory([one.slow])} memory", f"messages of {length}"]),
+        text=f"A computation as long as a {length} message leaves {share} of the message exposed: both together take "
+        f"{ratio_words(one.ratio)} as long as the longer one alone: {times_words(one)}.",
+        affects_default=evidence.is_default(one.slow),
+        cells=(one.slow.cell,),
+        evidence=(f"exposed share {share}, {one.share_interval_kind}",),
+    )
+
+
+def witnesses(evidence: Evidence, seen: Observation) -> Support:
+    """The same message with calls of MPI_Test in the computation moves: then it lacked progress."""
+    slow = evidence.cells[seen.slow_cells[0]]
+    for one in evidence.slowdowns("progress", phase="steady"):
+        if _test_helps(one) and one.slow is slow:
+            line = f"MPI_Test in the computation cuts it to {1 / one.ratio.value:.2f}x of its time, at {sizes([slow])}"
+            return Support("shown", "calls into the library make the message move", (line,))
+    return Support("missing", "the same with MPI_Test in the computation (progress=test) was not found to be faster")
+
+
+_BANDWIDTH = RivalKind(
+    "shared bandwidth",
+    "Message and computation slow each other down in memory.",
+    claim("user", "bytes"),
+    "calls of MPI_Test in the same computation",
+    by_witness("calls of MPI_Test, which free no bandwidth, help"),
+)
+
+ASYNCHRONOUS_PROGRESS = tunings(
+    Remedy(
+        "asynchronous progress",
+        "Switch on asynchronous progress: a thread of the library makes progress while the program computes.",
+        ("progress",),
+        control=ALONE,
+        side_effects=("a core for each rank's thread", "latency of short messages, since calls take a lock"),
+        cores_per_rank=2,
+    )
+)
+
+TEST_WHILE_COMPUTING = Remedy(
+    "test while computing",
+    "Call MPI_Test now and then while computing, so that the library makes progress.",
+    ("progress",),
+    Control("the computation by itself calls no MPI", phase="steady", metric="compute_s"),
+    ("each call takes time from the computation",),
+    ("MPI-4.1 section 3.7.4",),
+    parameter="progress",
+    change=set_to("progress", "test"),
+    code="MPI_Test(&request, &done, MPI_STATUS_IGNORE);  /* between pieces of work */",
+    phrase="MPI_Test now and then while computing",
+)
+
+PROGRAM_ASYNCHRONOUS_PROGRESS = ProgramRemedy(
+    "asynchronous-progress",
+    "A thread of the library makes progress while the program computes; it needs a core for each rank.",
+    "control variable",
+    "docs/reference/remedies.md",
+    table=names_of_tuning("asynchronous progress"),
+    ways=ways_of_tuning("asynchronous progress"),
+    screened=False,
+)
+
+SLOW_PATH = SlowPath(
+    code="SP017",
+    name="missing progress",
+    title="Messages do not move while the program computes",
+    what="A non-blocking message moves on its own only if something makes progress while the program computes.",
+    shows="MPI_Isend, a computation as long as the message, MPI_Wait: together they take as long as one after "
+    "the other.",
+    why="Most libraries make progress inside MPI calls only. A long message needs an answer from the other "
+    "side first, and a processor that computes has to copy it.",
+    needs="The message alone, the computation alone and both at once (pattern=overlap). Explained when calls of "
+    "MPI_Test in the computation let the message move.",
+    remedy="Call MPI_Test now and then, or turn on the library's progress thread if a core is free for it.",
+    false_alarms="A copy that the same processor must do can't be hidden: at full memory bandwidth nothing overlaps.",
+    sources=("MPI-4.1 section 3.7", "docs/reference/metrics.md"),
+    observe=observe,
+    cause="The library moves messages only inside MPI calls.",
+    witnesses=witnesses,
+    needs_law=False,
+    kind="property",
+    claim=claim("waiting", "message"),
+    rivals=(_BANDWIDTH,),
+    probes=("overlap",),
+    remedies=(
+        *ASYNCHRONOUS_PROGRESS,
+        TEST_WHILE_COMPUTING,
+    ),
+    program_remedies=(PROGRAM_ASYNCHRONOUS_PROGRESS,),
+    depends=frozenset({"progress"}),
+)

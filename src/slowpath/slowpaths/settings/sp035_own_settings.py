@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP035: messages are slower with the user's own settings than without any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from slowpath.findings.evidence.evidence import WITHOUT_USER, Evidence, Slowdown
+from slowpath.findings.evidence.observed import Wording, grouped, slowdown_observed
+from slowpath.findings.observation import Observation
+from slowpath.findings.slow_path import SlowPath
+
+ABOUT = "your settings"
+
+
+def observe(evidence: Evidence) -> Sequence[Observation]:
+    """Contrasts of the user's environment against the same without all settings, where it is the slow side."""
+    phases = ("steady", "first")
+    found = [
+        one for phase in phases for one in evidence.slowdowns("environment", phase=phase) if _is_own(evidence, one)
+    ]
+    steady = {_where(one) for one in found if one.slow_phase == "steady"}
+    kept = [one for one in found if one.slow_phase == "steady" or _where(one) not in steady]
+    return [_observation(evidence, group) for group in grouped(kept, lambda one: (*_where(one), one.slow_phase))]
+
+
+def _is_own(evidence: Evidence, one: Slowdown) -> bool:
+    return one.fast.environment == WITHOUT_USER and evidence.is_default(one.slow)
+
+
+def _where(one: Slowdown) -> tuple[str | None, ...]:
+    return one.slow.mpi, one.slow.placement, one.slow.parameters.get("memory"), one.slow.parameters.get("device")
+
+
+def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+    memory = group[0].slow.parameters.get("memory", "host")
+    what = "first messages" if group[0].slow_phase == "first" else "messages"
+    of = "" if memory == "host" else f" from {memory} memory"
+    wording = Wording(
+        f"{{size}}{what}{of} with your settings", "without any of your settings", f"{ABOUT}, {memory}", True
+    )
+    return replace(slowdown_observed(evidence, group, wording), exports={}, unsets=())
+
+
+SLOW_PATH = SlowPath(
+    code="SP035",
+    name="own settings",
+    title="Your own settings make messages slower",
+    what="Variables and parameter files reach the MPI library, UCX, libfabric and the GPU's runtime: from a shell's "
+    "start-up file, a job script, an environment module, a container.",
+    shows="Messages take longer as the environment is than without any of its settings, often at every length: "
+    "no contrast inside the environment could show it.",
+    why="A setting was made for another machine, another version, a mended bug or a benchmark, and stayed.",
+    needs="The same messages in the user's environment and without all settings, in interleaved launches. Explained "
+    "when taking sets of them away leaves one, or the fewest, without which the whole difference is gone.",
+    remedy="Unset the variable, or delete the line of the file, that the finding names.",
+    false_alarms="Settings that chance to cancel each other show nothing. Taking a setting away may let a launch fail: "
+    "it is then left in, and named.",
+    sources=("docs/reference/diagnose.md", "docs/reference/launching.md"),
+    observe=observe,
+    cause="One of your settings makes messages slower.",
+    hypotheses=("one of your settings makes messages slower", "several of your settings do so together"),
+    needs_law=False,
+    kind="fault",
+    refinements=("settings",),
+    probes=("paths", "short messages", "your settings", "your settings, GPU memory"),
+    depends=frozenset({"environment", "setting"}),
+)
